@@ -1,0 +1,90 @@
+//! What can go wrong between us and a server, by what the caller would do about it.
+
+use std::{fmt, time::Duration};
+
+use tool::ServerName;
+
+use crate::message::ProtocolError;
+
+/// Whether a call that failed may have acted. Only `No` is safe to try again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ran {
+    No,
+    Maybe,
+}
+
+/// Why a server is not there. Texts are masked: no secret of the configuration is in them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub why: String,
+    /// The end of what the server wrote to stderr, if anything.
+    pub stderr: Option<String>,
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(why: impl Into<String>) -> Self {
+        let why = why.into();
+        Self {
+            why,
+            stderr: None,
+            hint: None,
+        }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)?;
+        match &self.stderr {
+            Some(stderr) => write!(f, "; stderr ends: {stderr}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a call gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    #[error("no server `{0}`")]
+    UnknownServer(ServerName),
+
+    #[error("server `{server}` is not available: {failure}")]
+    Unavailable {
+        server: ServerName,
+        failure: Failure,
+        /// Starts that failed in a row; 0 when the server died under the call.
+        tries: u32,
+        ran: Ran,
+    },
+
+    #[error("no answer from `{server}` within {} ms", limit.as_millis())]
+    TimedOut {
+        server: ServerName,
+        limit: Duration,
+        /// `No` when the server was still starting.
+        ran: Ran,
+    },
+
+    /// The client took its call back; nobody waits for this.
+    #[error("cancelled")]
+    Cancelled,
+
+    #[error("`{server}` answered with error {}: {}", error.code, error.message)]
+    Protocol {
+        server: ServerName,
+        error: ProtocolError,
+    },
+}
+
+/// Why a survey brought no list of tools.
+#[derive(Debug, thiserror::Error)]
+#[error("{failure}")]
+pub struct SurveyError {
+    pub failure: Failure,
+}

@@ -1,0 +1,459 @@
+//! Lines of JSON over a byte stream, both ways, without a copy and without a wait that could
+//! hold up anybody else.
+
+use std::{
+    collections::VecDeque,
+    fmt, io,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use bytes::{Bytes, BytesMut};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::{UnixStream, unix::pipe},
+    sync::Notify,
+};
+
+use crate::limits::{LINE_BYTES_MAX, OUTBOX_BYTES_MAX, READ_BYTES};
+
+/// One line that a peer sent, without its line end.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    Whole(Bytes),
+    /// Longer than [`LINE_BYTES_MAX`]: its first bytes, and how long it was.
+    TooLong {
+        head: Bytes,
+        bytes: usize,
+    },
+}
+
+/// How much of an over-long line is kept, to find out which call it answers.
+const HEAD_BYTES: usize = 4 * 1024;
+
+/// Reads lines. Dropping [`LineReader::next`] between two polls loses nothing.
+pub struct LineReader {
+    input: Box<dyn AsyncRead + Send + Unpin>,
+    buffer: BytesMut,
+    /// Bytes of `buffer` known to hold no line end.
+    searched: usize,
+    /// The head and length so far of a line that is being thrown away.
+    skipped: Option<(Bytes, usize)>,
+    line_bytes_max: usize,
+}
+
+impl fmt::Debug for LineReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LineReader").finish_non_exhaustive()
+    }
+}
+
+impl LineReader {
+    pub fn new(input: impl AsyncRead + Send + Unpin + 'static) -> Self {
+        Self {
+            input: Box::new(input),
+            buffer: BytesMut::with_capacity(READ_BYTES),
+            searched: 0,
+            skipped: None,
+            line_bytes_max: LINE_BYTES_MAX,
+        }
+    }
+
+    /// The next line; `None` at the end of the stream. A last line without a line end counts.
+    pub async fn next(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            if let Some(line) = self.take_line() {
+                return Ok(Some(line));
+            }
+            self.shed();
+            self.make_room();
+            if self.input.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(self.take_rest());
+            }
+        }
+    }
+
+    fn take_line(&mut self) -> Option<Line> {
+        let fresh = &self.buffer[self.searched..];
+        let Some(at) = memchr::memchr(b'\n', fresh) else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let mut line = self.buffer.split_to(self.searched + at + 1);
+        self.searched = 0;
+        line.truncate(line.len() - 1);
+        if line.last() == Some(&b'\r') {
+            line.truncate(line.len() - 1);
+        }
+        Some(self.finish(line.freeze()))
+    }
+
+    fn take_rest(&mut self) -> Option<Line> {
+        let rest = self.buffer.split().freeze();
+        self.searched = 0;
+        (!rest.is_empty() || self.skipped.is_some()).then(|| self.finish(rest))
+    }
+
+    fn finish(&mut self, line: Bytes) -> Line {
+        match self.skipped.take() {
+            Some((head, bytes)) => Line::TooLong {
+                head,
+                bytes: bytes + line.len(),
+            },
+            None if line.len() > self.line_bytes_max => Line::TooLong {
+                head: line.slice(..HEAD_BYTES.min(line.len())),
+                bytes: line.len(),
+            },
+            None => Line::Whole(line),
+        }
+    }
+
+    /// Throws away what was read of a line that is already too long.
+    fn shed(&mut self) {
+        if self.skipped.is_none() && self.buffer.len() <= self.line_bytes_max {
+            return;
+        }
+        let shed = self.buffer.split();
+        self.searched = 0;
+        match &mut self.skipped {
+            Some((_, bytes)) => *bytes += shed.len(),
+            None => {
+                let head = Bytes::copy_from_slice(&shed[..HEAD_BYTES.min(shed.len())]);
+                self.skipped = Some((head, shed.len()));
+            }
+        }
+    }
+
+    /// Grows the buffer with the line it holds, so that a long line is copied a few times, not
+    /// once a read.
+    fn make_room(&mut self) {
+        if self.buffer.capacity() - self.buffer.len() < READ_BYTES {
+            self.buffer.reserve(READ_BYTES.max(self.buffer.len()));
+        }
+    }
+}
+
+/// The peer no longer reads what we send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the other side closed the connection")]
+pub struct Closed;
+
+/// The way out to one peer, shared by all who send to it.
+///
+/// A line is written at once, in the sender's own task, when nothing waits before it and the
+/// pipe has room; what does not fit is queued and written by a task of the outbox. A line is
+/// sent whole or not at all, also when its sender is dropped.
+#[derive(Debug)]
+pub struct Outbox {
+    queue: Mutex<Queue>,
+    work: Notify,
+    room: Notify,
+}
+
+#[derive(Debug)]
+struct Queue {
+    parts: VecDeque<Bytes>,
+    bytes: usize,
+    /// `None` once closed.
+    sink: Option<Arc<Sink>>,
+    closing: bool,
+}
+
+/// Where lines go. Pipes and sockets can be tried without waiting; anything else is left to the
+/// task.
+pub enum Sink {
+    Pipe(pipe::Sender),
+    Socket(UnixStream),
+    Stream(tokio::sync::Mutex<Box<dyn AsyncWrite + Send + Unpin>>),
+}
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pipe(_) => "Pipe",
+            Self::Socket(_) => "Socket",
+            Self::Stream(_) => "Stream",
+        })
+    }
+}
+
+impl Sink {
+    pub fn stream(output: impl AsyncWrite + Send + Unpin + 'static) -> Self {
+        Self::Stream(tokio::sync::Mutex::new(Box::new(output)))
+    }
+
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Pipe(pipe) => pipe.try_write(bytes),
+            Self::Socket(socket) => socket.try_write(bytes),
+            Self::Stream(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    async fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Pipe(pipe) => pipe.writable().await?,
+            Self::Socket(socket) => socket.writable().await?,
+            Self::Stream(output) => {
+                let mut output = output.lock().await;
+                output.write_all(bytes).await?;
+                output.flush().await?;
+                return Ok(bytes.len());
+            }
+        }
+        match self.try_write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            other => other,
+        }
+    }
+}
+
+impl Outbox {
+    /// Starts the outbox's task on the current runtime.
+    pub fn new(sink: Sink) -> Arc<Self> {
+        let outbox = Arc::new(Self {
+            queue: Mutex::new(Queue {
+                parts: VecDeque::new(),
+                bytes: 0,
+                sink: Some(Arc::new(sink)),
+                closing: false,
+            }),
+            work: Notify::new(),
+            room: Notify::new(),
+        });
+        tokio::spawn(Arc::clone(&outbox).run());
+        outbox
+    }
+
+    /// Sends one line, given in parts; waits while too much is queued before it.
+    pub async fn send(&self, parts: &[Bytes]) -> Result<(), Closed> {
+        loop {
+            let room = self.room.notified();
+            if self.lock().bytes < OUTBOX_BYTES_MAX {
+                return self.push(parts);
+            }
+            room.await;
+        }
+    }
+
+    /// Sends one line, or drops it when too much is queued: for notifications, which nobody
+    /// waits for.
+    pub fn offer(&self, parts: &[Bytes]) -> bool {
+        let has_room = self.lock().bytes < OUTBOX_BYTES_MAX;
+        has_room && self.push(parts).is_ok()
+    }
+
+    /// Nothing is taken from here on. What is queued is still written, then the stream closes.
+    pub fn close(&self) {
+        let mut queue = self.lock();
+        queue.closing = true;
+        if queue.parts.is_empty() {
+            queue.sink = None;
+        }
+        drop(queue);
+        self.wake_all();
+    }
+
+    /// Returns once everything was written or the stream was given up.
+    pub async fn drained(&self) {
+        loop {
+            let room = self.room.notified();
+            if self.lock().bytes == 0 {
+                return;
+            }
+            room.await;
+        }
+    }
+
+    fn push(&self, parts: &[Bytes]) -> Result<(), Closed> {
+        let mut queue = self.lock();
+        let sink = queue
+            .sink
+            .clone()
+            .filter(|_| !queue.closing)
+            .ok_or(Closed)?;
+        let direct = queue.parts.is_empty();
+        let mut rest = parts.iter().filter(|part| !part.is_empty());
+        if direct {
+            for part in rest.by_ref() {
+                match write_now(&sink, part) {
+                    Ok(written) if written == part.len() => {}
+                    Ok(written) => {
+                        queue.add(part.slice(written..));
+                        break;
+                    }
+                    Err(_) => {
+                        drop(queue);
+                        self.lose();
+                        return Err(Closed);
+                    }
+                }
+            }
+        }
+        rest.for_each(|part| queue.add(part.clone()));
+        let waits = !queue.parts.is_empty();
+        drop(queue);
+        if waits {
+            self.work.notify_one();
+        }
+        Ok(())
+    }
+
+    async fn run(self: Arc<Self>) {
+        loop {
+            let work = self.work.notified();
+            let next = {
+                let queue = self.lock();
+                let Some(sink) = queue.sink.clone() else {
+                    return;
+                };
+                queue.parts.front().cloned().map(|part| (sink, part))
+            };
+            match next {
+                None => work.await,
+                Some((sink, part)) => match sink.write_some(&part).await {
+                    Ok(written) => self.written(written),
+                    Err(_) => self.lose(),
+                },
+            }
+        }
+    }
+
+    fn written(&self, bytes: usize) {
+        let mut queue = self.lock();
+        queue.take(bytes);
+        if queue.parts.is_empty() && queue.closing {
+            queue.sink = None;
+        }
+        drop(queue);
+        self.room.notify_waiters();
+    }
+
+    /// The peer is gone: what waits for it is given up.
+    fn lose(&self) {
+        self.lock().give_up();
+        self.wake_all();
+    }
+
+    fn wake_all(&self) {
+        self.work.notify_one();
+        self.room.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue
+            .lock()
+            .expect("no code panics while it holds the queue")
+    }
+}
+
+impl Queue {
+    fn add(&mut self, part: Bytes) {
+        self.bytes += part.len();
+        self.parts.push_back(part);
+    }
+
+    fn take(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        if let Some(front) = self.parts.front_mut() {
+            let _ = front.split_to(bytes);
+            if front.is_empty() {
+                self.parts.pop_front();
+            }
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.parts.clear();
+        self.bytes = 0;
+        self.sink = None;
+    }
+}
+
+fn write_now(sink: &Sink, bytes: &[u8]) -> io::Result<usize> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match sink.try_write(&bytes[written..]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => written += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn lines(input: &'static [u8], line_bytes_max: usize) -> Vec<Line> {
+        let mut reader = LineReader::new(input);
+        reader.line_bytes_max = line_bytes_max;
+        let mut lines = Vec::new();
+        while let Some(line) = reader.next().await.expect("a slice does not fail") {
+            lines.push(line);
+        }
+        lines
+    }
+
+    fn whole(text: &'static str) -> Line {
+        Line::Whole(Bytes::from_static(text.as_bytes()))
+    }
+
+    #[tokio::test]
+    async fn lines_end_with_either_line_end_and_the_last_needs_none() {
+        let expected = vec![whole("{\"a\":1}"), whole(""), whole("b"), whole("half")];
+        assert_eq!(lines(b"{\"a\":1}\r\n\nb\nhalf", 100).await, expected);
+        assert_eq!(lines(b"", 100).await, vec![]);
+    }
+
+    #[tokio::test]
+    async fn a_line_over_the_cap_is_named_and_the_next_is_read() {
+        let head = Bytes::from_static(b"0123456789");
+        let too_long = Line::TooLong { head, bytes: 10 };
+        assert_eq!(
+            lines(b"0123456789\nok\n", 9).await,
+            vec![too_long, whole("ok")]
+        );
+    }
+
+    #[tokio::test]
+    async fn lines_arrive_whole_and_in_order_through_a_slow_pipe() {
+        let (ours, theirs) = tokio::net::UnixStream::pair().expect("a socket pair");
+        let outbox = Outbox::new(Sink::Socket(ours));
+        let big = Bytes::from(vec![b'x'; 3 * 1024 * 1024]);
+        let end = Bytes::from_static(b"\n");
+        for _ in 0..3 {
+            outbox
+                .send(&[big.clone(), end.clone()])
+                .await
+                .expect("open");
+        }
+        outbox
+            .send(&[Bytes::from_static(b"last\n")])
+            .await
+            .expect("open");
+        outbox.close();
+        assert_eq!(outbox.send(&[end]).await, Err(Closed));
+
+        let mut reader = LineReader::new(theirs);
+        let mut sizes = Vec::new();
+        while let Some(Line::Whole(line)) = reader.next().await.expect("open") {
+            sizes.push(line.len());
+        }
+        assert_eq!(sizes, [big.len(), big.len(), big.len(), 4]);
+    }
+
+    #[tokio::test]
+    async fn a_sender_waits_for_room_and_a_notification_is_dropped() {
+        let (ours, theirs) = tokio::net::UnixStream::pair().expect("a socket pair");
+        let outbox = Outbox::new(Sink::Socket(ours));
+        let big = Bytes::from(vec![b'x'; 2 * OUTBOX_BYTES_MAX]);
+        outbox.send(&[big]).await.expect("open");
+        assert!(!outbox.offer(&[Bytes::from_static(b"dropped\n")]));
+        drop(theirs);
+        let next = outbox.send(&[Bytes::from_static(b"never\n")]).await;
+        assert_eq!(next, Err(Closed));
+    }
+}

@@ -1,0 +1,141 @@
+//! Text with `${VAR}` and `${VAR:-default}` in it.
+
+/// A configured text whose variables are filled in when a server starts.
+///
+/// `$$` stands for one `$`; a `$` that opens no `${` stands for itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Variable {
+        name: String,
+        default: Option<String>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    #[error("`${{` without a closing `}}`")]
+    Unclosed,
+    #[error("`{0}` is no name of a variable")]
+    Name(String),
+}
+
+/// A variable that a template needs and the environment lacks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("environment variable `{0}` is not set")]
+pub struct Unset(pub String);
+
+impl Template {
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            plain.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            if let Some(after) = rest.strip_prefix('$') {
+                plain.push('$');
+                rest = after;
+            } else if let Some(after) = rest.strip_prefix('{') {
+                let end = after.find('}').ok_or(TemplateError::Unclosed)?;
+                parts.push(Part::Text(std::mem::take(&mut plain)));
+                parts.push(variable(&after[..end])?);
+                rest = &after[end + 1..];
+            } else {
+                plain.push('$');
+            }
+        }
+        plain.push_str(rest);
+        parts.push(Part::Text(plain));
+        Ok(Self { parts })
+    }
+
+    /// The text with its variables filled in. An empty variable takes the default, as in a shell.
+    pub fn expand(&self, lookup: impl Fn(&str) -> Option<String>) -> Result<String, Unset> {
+        let mut text = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(plain) => text.push_str(plain),
+                Part::Variable { name, default } => {
+                    text.push_str(&value(name, default.as_deref(), &lookup)?);
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    /// The names of the variables this text needs, for messages and checks.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Variable { name, .. } => Some(name.as_str()),
+            Part::Text(_) => None,
+        })
+    }
+}
+
+fn variable(inner: &str) -> Result<Part, TemplateError> {
+    let (name, default) = match inner.split_once(":-") {
+        Some((name, default)) => (name, Some(default.to_owned())),
+        None => (inner, None),
+    };
+    let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !starts_well || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return Err(TemplateError::Name(name.to_owned()));
+    }
+    let name = name.to_owned();
+    Ok(Part::Variable { name, default })
+}
+
+fn value(
+    name: &str,
+    default: Option<&str>,
+    lookup: impl Fn(&str) -> Option<String>,
+) -> Result<String, Unset> {
+    let set = lookup(name).filter(|value| !value.is_empty() || default.is_none());
+    set.or_else(|| default.map(str::to_owned))
+        .ok_or_else(|| Unset(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Template, TemplateError, Unset};
+
+    #[track_caller]
+    fn check(text: &str, expected: Result<&str, Unset>) {
+        let lookup = |name: &str| match name {
+            "HOME" => Some("/home/ada".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        };
+        let template = Template::parse(text).expect("the case is well formed");
+        assert_eq!(template.expand(lookup), expected.map(str::to_owned));
+    }
+
+    #[test]
+    fn variables_are_filled_in() {
+        check("${HOME}/notes", Ok("/home/ada/notes"));
+        check("a${NOPE:-b}c${NOPE:-}", Ok("abc"));
+        check("${EMPTY:-fallback}", Ok("fallback"));
+        check("[${EMPTY}]", Ok("[]"));
+        check("$HOME costs $5, $${HOME}", Ok("$HOME costs $5, ${HOME}"));
+        check("${TOKEN}", Err(Unset("TOKEN".to_owned())));
+    }
+
+    #[test]
+    fn a_malformed_variable_is_refused() {
+        assert_eq!(Template::parse("${HOME"), Err(TemplateError::Unclosed));
+        assert_eq!(
+            Template::parse("${1x}"),
+            Err(TemplateError::Name("1x".to_owned()))
+        );
+        assert_eq!(
+            Template::parse("${}"),
+            Err(TemplateError::Name(String::new()))
+        );
+    }
+}

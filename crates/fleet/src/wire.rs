@@ -1,0 +1,258 @@
+//! The protocol engine (rmcp) on a server's side: handshake, pings, whatever the server asks of
+//! us. The only file of this room that names the engine's message types.
+
+mod remote;
+
+use std::{future::ready, sync::Arc};
+
+use bytes::Bytes;
+use rmcp::{
+    ClientHandler, Peer, RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, ClientJsonRpcMessage, ErrorCode, Implementation,
+        ProtocolVersion, ServerJsonRpcMessage,
+    },
+    service::{
+        ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService,
+        RxJsonRpcMessage,
+    },
+    transport::Transport,
+};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tracing::debug;
+
+use crate::{
+    lane::Engine,
+    limits::ENGINE_MESSAGES_MAX,
+    line::{Closed, Outbox},
+    message::Message,
+};
+
+pub(crate) use remote::Remote;
+
+/// The two ways to open a connection: `initialize` (revisions up to 2025-11-25) or
+/// `server/discover` (2026-07-28 and later).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Era {
+    Legacy,
+    Modern,
+}
+
+impl Era {
+    /// The era of a protocol revision such as `2025-11-25`.
+    pub fn of(revision: &str) -> Self {
+        if revision >= ProtocolVersion::V_2026_07_28.as_str() {
+            Self::Modern
+        } else {
+            Self::Legacy
+        }
+    }
+}
+
+/// What a server told of itself in the handshake.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct About {
+    pub name: Option<String>,
+    pub version: Option<String>,
+    pub instructions: Option<String>,
+    /// The protocol revision both agreed on.
+    pub protocol: String,
+    pub offers_tools: bool,
+}
+
+impl About {
+    pub fn era(&self) -> Era {
+        Era::of(&self.protocol)
+    }
+}
+
+/// Why the handshake failed.
+#[derive(Debug)]
+pub(crate) enum ShakeError {
+    /// The server answered that it does not speak this era; the other one may do.
+    WrongEra(String),
+    /// The stream ended.
+    Closed,
+    Other(String),
+}
+
+/// An open connection's engine. Dropping it ends the engine's task.
+pub(crate) type Service = RunningService<RoleClient, Ourselves>;
+
+/// Opens a connection in the given era.
+pub(crate) async fn shake<T>(transport: T, era: Era) -> Result<(Service, About), ShakeError>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let mode = match era {
+        Era::Legacy => ClientLifecycleMode::Initialize,
+        Era::Modern => ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        },
+    };
+    let service = Ourselves
+        .serve_with_lifecycle(transport, mode)
+        .await
+        .map_err(classify)?;
+    let about = about(service.peer());
+    Ok((service, about))
+}
+
+fn classify(error: ClientInitializeError) -> ShakeError {
+    match error {
+        ClientInitializeError::JsonRpcError(error) if rejects_era(error.code) => {
+            ShakeError::WrongEra(error.message.into_owned())
+        }
+        ClientInitializeError::JsonRpcError(error) => {
+            ShakeError::Other(format!("it refused the handshake: {}", error.message))
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion {
+            server_supported, ..
+        } => ShakeError::WrongEra(format!("it speaks {server_supported:?}")),
+        ClientInitializeError::ConnectionClosed(_) => ShakeError::Closed,
+        ClientInitializeError::TransportError { error, .. } => ShakeError::Other(causes(&error)),
+        other => ShakeError::Other(other.to_string()),
+    }
+}
+
+/// Servers of one era refuse the other one's opening with any of these.
+fn rejects_era(code: ErrorCode) -> bool {
+    [
+        ErrorCode::METHOD_NOT_FOUND,
+        ErrorCode::INVALID_PARAMS,
+        ErrorCode::INVALID_REQUEST,
+        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+    ]
+    .contains(&code)
+}
+
+/// An error with everything below it: the outermost one often says only "error sending request".
+pub(crate) fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
+fn about(peer: &Peer<RoleClient>) -> About {
+    let Some(info) = peer.peer_info() else {
+        return About::default();
+    };
+    let implementation = info.server_info.as_ref();
+    About {
+        name: implementation.map(|it| it.name.clone()),
+        version: implementation.map(|it| it.version.clone()),
+        instructions: info.instructions.clone(),
+        protocol: info.protocol_version.to_string(),
+        offers_tools: info.capabilities.tools.is_some(),
+    }
+}
+
+/// We, as a server sees us.
+#[derive(Debug, Clone)]
+pub(crate) struct Ourselves;
+
+impl ClientHandler for Ourselves {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(ClientCapabilities::default(), implementation())
+    }
+}
+
+fn implementation() -> Implementation {
+    Implementation::new("proxy", env!("CARGO_PKG_VERSION"))
+}
+
+/// The members that every request of the modern era carries in its `_meta`.
+pub(crate) fn modern_meta(protocol: &str) -> Vec<(String, String)> {
+    let own = json!({"name": "proxy", "version": env!("CARGO_PKG_VERSION")});
+    vec![
+        (
+            "io.modelcontextprotocol/protocolVersion".to_owned(),
+            json!(protocol).to_string(),
+        ),
+        (
+            "io.modelcontextprotocol/clientInfo".to_owned(),
+            own.to_string(),
+        ),
+        (
+            "io.modelcontextprotocol/clientCapabilities".to_owned(),
+            "{}".to_owned(),
+        ),
+    ]
+}
+
+/// The engine's end of a child's pipes: it writes to the same outbox as the lane, and reads what
+/// the lane leaves.
+pub(crate) struct EngineTransport {
+    outbox: Arc<Outbox>,
+    inbox: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
+}
+
+impl EngineTransport {
+    /// The transport, and what feeds it.
+    pub(crate) fn new(outbox: Arc<Outbox>) -> (Self, Feed) {
+        let (sender, inbox) = mpsc::channel(ENGINE_MESSAGES_MAX);
+        let feed = Feed {
+            outbox: Arc::clone(&outbox),
+            sender,
+        };
+        (Self { outbox, inbox }, feed)
+    }
+}
+
+impl Transport<RoleClient> for EngineTransport {
+    type Error = Closed;
+
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Closed>> + Send + 'static {
+        let outbox = Arc::clone(&self.outbox);
+        async move {
+            let mut line = serde_json::to_vec(&message).map_err(|_| Closed)?;
+            line.push(b'\n');
+            outbox.send(&[Bytes::from(line)]).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        self.inbox.recv().await
+    }
+
+    /// The pipes belong to the keeper, which closes them when it stops the child.
+    fn close(&mut self) -> impl Future<Output = Result<(), Closed>> + Send {
+        ready(Ok(()))
+    }
+}
+
+/// Gives the engine what the lane leaves. Never waits: past [`ENGINE_MESSAGES_MAX`] a
+/// notification is dropped and a request is refused.
+pub(crate) struct Feed {
+    outbox: Arc<Outbox>,
+    sender: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
+}
+
+impl Engine for Feed {
+    fn take(&mut self, line: &Bytes, message: &Message<'_>) {
+        let taken = match serde_json::from_slice::<ServerJsonRpcMessage>(line) {
+            Ok(typed) => self.sender.try_send(typed).is_ok(),
+            Err(error) => {
+                debug!(%error, "the server wrote a message we cannot read");
+                false
+            }
+        };
+        if !taken && let (Some(id), Some(_)) = (message.id, &message.method) {
+            let refusal = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"not supported"}}}}"#
+            );
+            self.outbox.offer(&[Bytes::from(refusal + "\n")]);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The command line.
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::{config::Overrides, report};
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// A hit, a success; for `reindex`, every server answered.
+    Success,
+    /// No hit, or a tool that said no; for `reindex`, no server answered.
+    Nothing,
+    /// The command line or the configuration is wrong.
+    Usage,
+    /// `reindex` only: some servers answered, others failed.
+    Partial,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Success => 0,
+            Exit::Nothing => 1,
+            Exit::Usage => 2,
+            Exit::Partial => 3,
+        })
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  proxy demo                                       see it work, without any configuration
+  proxy reindex                                    ask every configured server for its tools
+  proxy search create a github issue               the tools that fit, a line each
+  proxy describe github/create_issue               everything about one of them
+  proxy call github/create_issue owner=acme repo=site title='Broken link'
+  proxy tokens                                     what your clients save
+  claude mcp add proxy -- proxy serve              give Claude Code this one entry
+
+Exit codes: 0 hit or success, 1 no hit or tool error, 2 usage or configuration error,
+            3 (reindex) some servers failed";
+
+/// One MCP server that stands for all of them.
+#[derive(Debug, Parser)]
+#[command(name = "proxy", version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(
+        help = "The configuration [default: $XDG_CONFIG_HOME/proxy/config.toml] [env: PROXY_CONFIG]"
+    )]
+    config: Option<PathBuf>,
+    #[arg(long, global = true, value_name = "FOLDER")]
+    #[arg(help = "Where snapshots, index and results are kept [env: PROXY_STATE_DIR]")]
+    state_dir: Option<PathBuf>,
+    #[arg(long, global = true, value_name = "FILTER")]
+    #[arg(help = "What goes to stderr, a filter such as `info,fleet=debug` [env: PROXY_LOG]")]
+    log: Option<String>,
+    /// Say more on stderr: -v what happens, -vv how
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Print JSON, and nothing else, on stdout
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// No progress bar
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+impl Global {
+    pub(crate) fn overrides(&self) -> Overrides {
+        let verbose = match self.verbose {
+            0 => None,
+            1 => Some("warn,proxy=info,fleet=info,registry=info".to_owned()),
+            _ => Some("warn,proxy=debug,fleet=debug,registry=debug".to_owned()),
+        };
+        Overrides {
+            config: self.config.clone(),
+            state_dir: self.state_dir.clone(),
+            log: self.log.clone().or(verbose),
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve one MCP client over stdin and stdout
+    ///
+    /// This is what a client's configuration names. It answers at once from the last snapshots;
+    /// a server starts when one of its tools is first called.
+    Serve,
+    /// Ask servers for their tools and bring the index up to date
+    ///
+    /// A server that fails keeps its last snapshot, marked stale. Exit code 0: all answered;
+    /// 3: some did; 1: none did.
+    Reindex {
+        /// Only these servers [default: all]
+        #[arg(value_name = "SERVER")]
+        servers: Vec<String>,
+    },
+    /// Find tools
+    #[command(
+        after_help = "Examples:\n  proxy search create github issue\n  proxy search --category files '*'\n  proxy search 'select:git/git_status,git/git_diff'\n  proxy search send +mail"
+    )]
+    Search(Search),
+    /// Show one tool, or several: schema, notes, example
+    #[command(
+        after_help = "Examples:\n  proxy describe github/create_issue\n  proxy describe create_issue --json | jq .input_schema"
+    )]
+    Describe {
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
+    /// Call a tool
+    #[command(
+        after_help = "Examples:\n  proxy call git/git_status repo_path=.\n  proxy call git/git_status '{\"repo_path\":\".\"}'\n  proxy call git/git_status - < arguments.json"
+    )]
+    Call(Call),
+    /// List every tool, a line each
+    List {
+        /// Only the tools of this server or category
+        #[arg(value_name = "SERVER|CATEGORY")]
+        of: Option<String>,
+    },
+    /// Print a result that was cut, whole
+    Read {
+        #[arg(value_name = "HANDLE")]
+        handle: String,
+    },
+    /// Show what all definitions would cost loaded up front, and what ours cost
+    Tokens {
+        /// Every tool, the heaviest first
+        #[arg(long)]
+        by_tool: bool,
+    },
+    /// Look at the configuration
+    #[command(subcommand)]
+    Config(Config),
+    /// See it work: real servers from inside this program, a session to follow
+    Demo,
+    /// One of the demo's servers (started by `demo`)
+    #[command(hide = true)]
+    DemoServer { name: String },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// Words; or `select:a,b`, `+word` (must match), `*` (everything)
+    #[arg(value_name = "QUERY", trailing_var_arg = false)]
+    pub(crate) query: Vec<String>,
+    /// Only this category or server
+    #[arg(long)]
+    pub(crate) category: Option<String>,
+    /// Only tools with this tag; may be given again
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// How many, 1 to 20
+    #[arg(long, short = 'n', default_value_t = 5, value_name = "COUNT")]
+    pub(crate) max_results: usize,
+    /// How many to pass over
+    #[arg(long, default_value_t = 0, value_name = "COUNT")]
+    pub(crate) offset: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    pub(crate) name: String,
+    /// One JSON object, `-` to read it from stdin, or KEY=VALUE pairs (a value that is JSON is
+    /// taken as such)
+    #[arg(value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<String>,
+    /// Milliseconds to wait for the result
+    #[arg(long, value_name = "MS")]
+    pub(crate) timeout_ms: Option<u64>,
+    /// Cut the result at this many tokens
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_tokens: Option<u64>,
+    /// The whole result, however long
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// Check the arguments, call nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Check it, and say every mistake at once
+    Check,
+    /// Print where it is looked for
+    Path,
+    /// Print the reference of all keys (`docs/configuration.md`)
+    Docs,
+}
+
+/// The parsed command line; or help, a version, a complaint was printed and this is its code.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exit> {
+    Arguments::try_parse_from(arguments).map_err(|error| {
+        report::clap(&error);
+        if error.use_stderr() {
+            Exit::Usage
+        } else {
+            Exit::Success
+        }
+    })
+}

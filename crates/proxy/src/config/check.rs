@@ -1,0 +1,247 @@
+//! Reads the text of the file against the table of keys. Nothing stops it: what is wrong is noted
+//! and left out, the rest is read on.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+use tool::{NameError, SERVER_NAME_CHARS_MAX, ServerName};
+
+use super::{
+    Mistake,
+    keys::{self, Found, Key, Kind},
+    lines::Lines,
+    mistake::{Fault, shown_key},
+    rules,
+};
+
+mod syntax;
+mod values;
+
+/// What the file says, as far as it could be read.
+#[derive(Debug, Default)]
+pub(super) struct Checked {
+    pub(super) values: Map<String, Value>,
+    /// The names of the servers in the order of the file.
+    pub(super) servers: Vec<String>,
+    pub(super) mistakes: Vec<Mistake>,
+}
+
+pub(super) fn check(text: &str) -> Checked {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let lines = Lines::new(text);
+    let mut walk = Walk::default();
+    let top = At::default();
+    let values = walk.table(&top, table.get_ref());
+    let broken = syntax::Broken::new(text, &lines, errors);
+    let mut noted = broken.unspoiled(walk.noted);
+    noted.extend(broken.noted);
+    noted.sort_by_key(|noted| noted.byte);
+    let located = |noted: Noted| noted.fault.at(lines.place(noted.byte), noted.key);
+    Checked {
+        values,
+        servers: walk.servers,
+        mistakes: noted.into_iter().map(located).collect(),
+    }
+}
+
+/// A mistake at a byte of the file.
+#[derive(Debug)]
+struct Noted {
+    byte: usize,
+    key: String,
+    fault: Fault,
+    /// Whether it says that something is not there, which a line that cannot be read may explain.
+    missing: bool,
+}
+
+/// Where the walk is: the pattern in the table of keys and the key as the person wrote it.
+#[derive(Debug, Default, Clone)]
+struct At {
+    pattern: String,
+    key: String,
+    span: Range<usize>,
+}
+
+impl At {
+    /// The same place in the table of keys, one step down; none if nothing is known there.
+    fn child(&self, name: &str, span: Range<usize>) -> (At, Option<Found>) {
+        let dot = if self.key.is_empty() { "" } else { "." };
+        let key = format!("{}{dot}{}", self.key, shown_key(name));
+        let pattern = keys::child(&self.pattern, name);
+        let found = pattern.as_deref().and_then(keys::find);
+        let pattern = pattern.unwrap_or_default();
+        (At { pattern, key, span }, found)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Walk {
+    noted: Vec<Noted>,
+    servers: Vec<String>,
+}
+
+impl Walk {
+    fn table(&mut self, at: &At, table: &DeTable<'_>) -> Map<String, Value> {
+        let mut values = Map::new();
+        for (name, value) in in_order(table) {
+            let read = self.entry(at, name, value);
+            values.extend(read.map(|value| (name.get_ref().to_string(), value)));
+        }
+        if at.pattern == "servers.NAME" {
+            self.launch(at, table);
+        }
+        values
+    }
+
+    fn entry(&mut self, parent: &At, name: &Name<'_>, value: &Entry<'_>) -> Option<Value> {
+        let (at, found) = parent.child(name.get_ref(), value.span());
+        match found {
+            None => {
+                let hint = keys::unknown(&parent.pattern, name.get_ref());
+                self.note(name.span(), &at, Fault::new("unknown key", hint));
+                None
+            }
+            Some(Found::Value(key)) => self.value(&at, key, value.get_ref()),
+            Some(Found::Table) => match value.get_ref() {
+                DeValue::Table(table) => self.named(&at, name, table),
+                other => {
+                    self.note(at.span.clone(), &at, not_a_table(&at, other));
+                    None
+                }
+            },
+        }
+    }
+
+    /// A table of ours. What stands in a server with a bad name is checked all the same.
+    fn named(&mut self, at: &At, name: &Name<'_>, table: &DeTable<'_>) -> Option<Value> {
+        let values = self.table(at, table);
+        if at.pattern != "servers.NAME" {
+            return Some(Value::Object(values));
+        }
+        match name.get_ref().parse::<ServerName>() {
+            Ok(server) => self.servers.push(server.to_string()),
+            Err(error) => {
+                let fault = bad_name(name.get_ref(), &error);
+                self.note(name.span(), at, fault);
+                return None;
+            }
+        }
+        Some(Value::Object(values))
+    }
+
+    fn value(&mut self, at: &At, key: &Key, value: &DeValue<'_>) -> Option<Value> {
+        match (&key.kind, value) {
+            (Kind::List(item), DeValue::Array(items)) => self.list(at, item, items),
+            (Kind::Variables | Kind::Headers, DeValue::Table(table)) => {
+                Some(self.templates(at, &key.kind, table))
+            }
+            (Kind::Arguments, DeValue::Table(table)) => self.arguments(at, table),
+            (kind, value) => self.scalar(at, kind, value),
+        }
+    }
+
+    fn scalar(&mut self, at: &At, kind: &Kind, value: &DeValue<'_>) -> Option<Value> {
+        let read = rules::read(kind, values::written(value));
+        read.map_err(|fault| self.note(at.span.clone(), at, fault))
+            .ok()
+    }
+
+    /// A server is a child or remote, and the keys of one mean nothing to the other.
+    fn launch(&mut self, at: &At, table: &DeTable<'_>) {
+        let has = |name: &str| table.keys().any(|key| key.get_ref() == name);
+        let (foreign, kind): (&[&str], _) = match (has("command"), has("url")) {
+            (true, true) => {
+                let what = "both `command` and `url`";
+                let hint =
+                    "keep `command` to start a program, or `url` to connect to one that runs";
+                return self.note(at.span.clone(), at, Fault::new(what, hint));
+            }
+            (false, false) if misspelt(table) => return,
+            (false, false) => return self.neither(at),
+            (true, false) => (&["headers"], "command"),
+            (false, true) => (&["args", "env", "cwd"], "url"),
+        };
+        for (name, _) in in_order(table) {
+            if foreign.contains(&name.get_ref().as_ref()) {
+                let (at, _) = at.child(name.get_ref(), name.span());
+                let what = format!("means nothing beside `{kind}`");
+                self.note(name.span(), &at, Fault::new(what, "leave it out"));
+            }
+        }
+    }
+
+    fn neither(&mut self, at: &At) {
+        let what = "neither `command` nor `url`";
+        let hint = "add `command = \"npx\"` to start a program, or `url = \"https://...\"` to \
+                    connect to one that runs";
+        self.note(at.span.clone(), at, Fault::new(what, hint));
+        if let Some(last) = self.noted.last_mut() {
+            last.missing = true;
+        }
+    }
+
+    fn note(&mut self, span: Range<usize>, at: &At, fault: Fault) {
+        self.noted.push(Noted {
+            byte: span.start,
+            key: at.key.clone(),
+            fault,
+            missing: false,
+        });
+    }
+}
+
+/// Whether an unknown key, which is a mistake of its own, was meant for `command` or `url`.
+fn misspelt(table: &DeTable<'_>) -> bool {
+    let known = keys::names("servers.NAME");
+    let mut unknown = table
+        .keys()
+        .map(|key| key.get_ref().as_ref())
+        .filter(|key| !known.contains(key));
+    unknown.any(|key| keys::nearest(key, ["command", "url"]).is_some())
+}
+
+type Name<'i> = Spanned<std::borrow::Cow<'i, str>>;
+type Entry<'i> = Spanned<DeValue<'i>>;
+
+/// The entries as they stand in the file; the parser sorts them by name.
+fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Name<'i>, &'t Entry<'i>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(name, _)| name.span().start);
+    entries
+}
+
+fn not_a_table(at: &At, found: &DeValue<'_>) -> Fault {
+    let what = format!("expected a table, found {}", values::written(found).noun());
+    let hint = match at.pattern.as_str() {
+        "servers" => "write `[servers.NAME]`, one table a server".to_owned(),
+        "servers.NAME" => format!("write `[{}]` and below it `command` or `url`", at.key),
+        "servers.NAME.overlay" => format!("write `[{}.TOOL]`, one table a tool", at.key),
+        other => {
+            let known = keys::names(other).join("`, `");
+            format!("write `[{}]` and below it `{known}`", at.key)
+        }
+    };
+    Fault::new(what, hint)
+}
+
+fn bad_name(name: &str, error: &NameError) -> Fault {
+    let better = rules::slug(name);
+    let what = match error {
+        NameError::TooLong(_) => {
+            format!("a server name has at most {SERVER_NAME_CHARS_MAX} characters")
+        }
+        NameError::Character { found, .. } => format!("a server name cannot hold {found:?}"),
+        other => other.to_string(),
+    };
+    match better.parse::<ServerName>() {
+        Ok(better) => Fault::new(what, format!("write `[servers.{better}]`")),
+        Err(_) => Fault::new(
+            what,
+            "choose another name of lower-case letters, digits and `-`",
+        ),
+    }
+}

@@ -1,0 +1,136 @@
+//! Which file is read, and why it cannot be.
+
+use std::{
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    ConfigError, Environment, Mistake, Overrides, Place,
+    mistake::Fault,
+    paths::{default_path, from_home},
+};
+
+/// The configuration file, not read yet.
+#[derive(Debug)]
+pub(super) struct File {
+    /// As the person named it.
+    pub(super) shown: PathBuf,
+    pub(super) absolute: PathBuf,
+    named_by: NamedBy,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum NamedBy {
+    Flag,
+    Variable,
+    Nobody,
+}
+
+/// A configuration is written by hand; past this size it is some other file.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+pub(super) fn find(overrides: &Overrides, env: &Environment) -> Result<File, ConfigError> {
+    let (shown, named_by) = named(overrides, env).ok_or_else(nowhere)?;
+    let absolute = from_home(&shown, env).and_then(|path| {
+        let no_folder = |error| Fault::bare(format!("the current folder is unknown: {error}"));
+        std::path::absolute(path).map_err(no_folder)
+    });
+    match absolute {
+        Ok(absolute) => Ok(File {
+            shown,
+            absolute,
+            named_by,
+        }),
+        Err(fault) => Err(ConfigError {
+            file: shown,
+            mistakes: whole(fault),
+        }),
+    }
+}
+
+fn named(overrides: &Overrides, env: &Environment) -> Option<(PathBuf, NamedBy)> {
+    let flag = overrides.config.clone().map(|path| (path, NamedBy::Flag));
+    let variable = || Some((env.path("PROXY_CONFIG")?, NamedBy::Variable));
+    let default = || Some((default_path(env)?, NamedBy::Nobody));
+    flag.or_else(variable).or_else(default)
+}
+
+fn nowhere() -> ConfigError {
+    let what = "no place to look: neither `XDG_CONFIG_HOME` nor `HOME` is set";
+    let fault = Fault::new(what, "name the file: `proxy --config FILE`");
+    ConfigError {
+        file: PathBuf::from("config.toml"),
+        mistakes: whole(fault),
+    }
+}
+
+impl File {
+    pub(super) fn read(&self) -> Result<String, Vec<Mistake>> {
+        let bytes = bytes(&self.absolute).map_err(|error| self.unread(&error))?;
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            let what = format!("larger than {} MiB", FILE_BYTES_MAX >> 20);
+            return Err(whole(Fault::new(what, self.said("name a TOML file"))));
+        }
+        String::from_utf8(bytes).map_err(|error| {
+            let byte = error.utf8_error().valid_up_to();
+            let what = format!("not text: byte {byte} is not UTF-8");
+            whole(Fault::new(
+                what,
+                self.said("save it as UTF-8, or name a TOML file"),
+            ))
+        })
+    }
+
+    fn unread(&self, error: &io::Error) -> Vec<Mistake> {
+        let fault = match error.kind() {
+            io::ErrorKind::NotFound => Fault::new("no such file", self.begin()),
+            io::ErrorKind::IsADirectory => {
+                Fault::new("a folder, not a file", self.said("name the file in it"))
+            }
+            io::ErrorKind::PermissionDenied => Fault::new(
+                "no permission to read it",
+                self.said("make it readable for you"),
+            ),
+            _ => Fault::new(
+                format!("cannot be read: {error}"),
+                self.said("name another file"),
+            ),
+        };
+        whole(fault)
+    }
+
+    fn begin(&self) -> String {
+        match self.named_by {
+            NamedBy::Nobody => format!(
+                "write it, for example with these lines:\n{EXAMPLE}\n\
+                 or see it work without one: `proxy demo`"
+            ),
+            _ => self.said("correct the name, or write the file"),
+        }
+    }
+
+    fn said(&self, hint: &str) -> String {
+        match self.named_by {
+            NamedBy::Flag => format!("`--config` names it; {hint}"),
+            NamedBy::Variable => format!("the variable `PROXY_CONFIG` names it; {hint}"),
+            NamedBy::Nobody => hint.to_owned(),
+        }
+    }
+}
+
+fn whole(fault: Fault) -> Vec<Mistake> {
+    vec![fault.at(Place::File, "")]
+}
+
+/// What the hint shows to someone who has no file yet. A test loads it.
+pub(super) const EXAMPLE: &str = r#"[servers.time]
+command = "uvx"
+args = ["mcp-server-time"]"#;
+
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path)?;
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,366 @@
+//! Every key of the configuration, declared once. The check, the defaults, the variables and
+//! `docs/configuration.md` all read this table.
+
+use tool::near;
+
+/// One key that holds a value.
+#[derive(Debug)]
+pub(super) struct Key {
+    /// Dotted; `NAME` stands for a server and `TOOL` for a tool of it.
+    pub(super) path: &'static str,
+    pub(super) kind: Kind,
+    /// As it would be written in the file.
+    pub(super) default: Option<&'static str>,
+    /// Whether a `PROXY_*` variable may set it.
+    pub(super) variable: bool,
+    pub(super) meaning: &'static str,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    /// Text with `${VAR}` in it.
+    Template,
+    Command,
+    Url,
+    /// A folder whose path is a template.
+    Folder,
+    /// A folder of ours, needed before any server starts.
+    StateDir,
+    Filter,
+    Category,
+    Tag,
+    Glob,
+    Switch,
+    Count(Count),
+    List(&'static Kind),
+    /// Templates by the name of a variable of the environment.
+    Variables,
+    /// Templates by the name of an HTTP header.
+    Headers,
+    /// A JSON object in TOML clothes.
+    Arguments,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) min: u64,
+    pub(super) max: u64,
+    pub(super) unit: &'static str,
+}
+
+const fn count(min: u64, max: u64, unit: &'static str) -> Kind {
+    Kind::Count(Count { min, max, unit })
+}
+
+const fn key(path: &'static str, kind: Kind, meaning: &'static str) -> Key {
+    Key {
+        path,
+        kind,
+        default: None,
+        variable: false,
+        meaning,
+    }
+}
+
+impl Key {
+    const fn or(self, default: &'static str) -> Self {
+        Self {
+            default: Some(default),
+            ..self
+        }
+    }
+
+    const fn variable(self) -> Self {
+        Self {
+            variable: true,
+            ..self
+        }
+    }
+
+    /// The last part of the path.
+    pub(super) fn name(&self) -> &'static str {
+        split(self.path).1
+    }
+
+    /// The path without its last part; empty for the top of the file.
+    pub(super) fn table(&self) -> &'static str {
+        split(self.path).0
+    }
+}
+
+pub(super) static KEYS: &[Key] = &[
+    key(
+        "state_dir",
+        Kind::StateDir,
+        "where snapshots, the index and kept results lie; `~/` is the home folder, a relative \
+         path starts at the folder of the file. Left out: \
+         `$XDG_STATE_HOME/proxy/STEM-HASH`, one folder a configuration file",
+    )
+    .variable(),
+    key(
+        "log",
+        Kind::Filter,
+        "what is logged to stderr, as directives of a tracing filter: `warn`, \
+         `warn,fleet=debug`",
+    )
+    .or("\"warn\"")
+    .variable(),
+    key(
+        "results.max_tokens",
+        count(100, 1_000_000, "tokens"),
+        "how much of a result goes to the model at once; what is cut is kept",
+    )
+    .or("4000")
+    .variable(),
+    key(
+        "results.keep_hours",
+        count(1, 8_760, "hours"),
+        "how long a result that was cut is kept",
+    )
+    .or("24")
+    .variable(),
+    key(
+        "results.keep_mib",
+        count(1, 102_400, "MiB"),
+        "how much room kept results may take; the oldest go first",
+    )
+    .or("256")
+    .variable(),
+    key(
+        "reindex.parallel",
+        count(1, 64, "servers"),
+        "how many servers are started and asked at one time",
+    )
+    .or("4")
+    .variable(),
+    key(
+        "servers.NAME.command",
+        Kind::Command,
+        "the program of a server that speaks over stdin and stdout. A bare word is looked up \
+         on `PATH`, `~/` is the home folder, `./` is the folder of the file",
+    ),
+    key(
+        "servers.NAME.args",
+        Kind::List(&Kind::Template),
+        "its arguments, one text each; no shell reads them",
+    ),
+    key(
+        "servers.NAME.env",
+        Kind::Variables,
+        "variables it gets besides a minimal environment",
+    ),
+    key(
+        "servers.NAME.cwd",
+        Kind::Folder,
+        "the folder it runs in; `~/` is the home folder, a relative path starts at the folder \
+         of the file",
+    ),
+    key(
+        "servers.NAME.url",
+        Kind::Url,
+        "the address of a server that speaks streamable HTTP, in place of `command`",
+    ),
+    key(
+        "servers.NAME.headers",
+        Kind::Headers,
+        "headers sent with every request to the `url`",
+    ),
+    key(
+        "servers.NAME.enabled",
+        Kind::Switch,
+        "`false` leaves the server out and its table in place",
+    )
+    .or("true")
+    .variable(),
+    key(
+        "servers.NAME.category",
+        Kind::Category,
+        "what the server is about; narrows a search. Left out: made from its tools",
+    ),
+    key(
+        "servers.NAME.tags",
+        Kind::List(&Kind::Tag),
+        "words its tools are found by besides their own",
+    ),
+    key(
+        "servers.NAME.timeout_s",
+        count(1, 86_400, "seconds"),
+        "how long one call may take, unless the call says otherwise",
+    )
+    .or("60")
+    .variable(),
+    key(
+        "servers.NAME.start_timeout_s",
+        count(1, 3_600, "seconds"),
+        "how long the server may take to start; a first `npx` or `uvx` downloads",
+    )
+    .or("30")
+    .variable(),
+    key(
+        "servers.NAME.tools.allow",
+        Kind::List(&Kind::Glob),
+        "only tools whose own name fits one of these are let in. Left out: all",
+    ),
+    key(
+        "servers.NAME.tools.deny",
+        Kind::List(&Kind::Glob),
+        "tools whose own name fits one of these stay out, allowed or not",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.description",
+        Kind::Text,
+        "stands in place of the server's description",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.tags",
+        Kind::List(&Kind::Tag),
+        "words the tool is found by besides its own",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.category",
+        Kind::Category,
+        "stands in place of the server's category",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.notes",
+        Kind::Text,
+        "advice for the model, shown by `describe_tool`",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.example",
+        Kind::Arguments,
+        "arguments of a call that works, shown by `describe_tool`",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.hidden",
+        Kind::Switch,
+        "`true` keeps the tool out of every search; it can be called by name",
+    )
+    .or("false"),
+];
+
+/// What stands at a path of the configuration.
+#[derive(Debug)]
+pub(super) enum Found {
+    Value(&'static Key),
+    Table,
+}
+
+/// The pattern of the key `name` in the table `parent`; none if it can be no key of ours.
+pub(super) fn child(parent: &str, name: &str) -> Option<String> {
+    match parent {
+        "" if !name.contains('.') => Some(name.to_owned()),
+        "servers" => Some("servers.NAME".to_owned()),
+        "servers.NAME.overlay" => Some("servers.NAME.overlay.TOOL".to_owned()),
+        _ if parent.is_empty() || name.contains('.') => None,
+        _ => Some(format!("{parent}.{name}")),
+    }
+}
+
+pub(super) fn find(pattern: &str) -> Option<Found> {
+    if let Some(key) = KEYS.iter().find(|key| key.path == pattern) {
+        return Some(Found::Value(key));
+    }
+    let inside = |key: &Key| in_table(key.path, pattern).is_some();
+    KEYS.iter().any(inside).then_some(Found::Table)
+}
+
+/// The names that the table `pattern` knows, in the order they are declared.
+pub(super) fn names(pattern: &str) -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for key in KEYS {
+        let rest = match pattern {
+            "" => Some(key.path),
+            _ => in_table(key.path, pattern),
+        };
+        let name = rest.and_then(|rest| rest.split('.').next());
+        names.extend(name.filter(|name| !names.contains(name)));
+    }
+    names
+}
+
+/// A next step for the unknown key `name` in the table `pattern`.
+pub(super) fn unknown(pattern: &str, name: &str) -> String {
+    let known = names(pattern);
+    if let Some((_, hint)) = FOREIGN
+        .iter()
+        .find(|(foreign, _)| foreign == &(pattern, name))
+    {
+        return (*hint).to_owned();
+    }
+    if pattern.is_empty() && find(name).is_some() {
+        return format!("write it without quotes: `{name}`");
+    }
+    if let Some(near) = nearest(name, known.iter().copied()) {
+        return format!("did you mean `{near}`?");
+    }
+    let named = |key: &&Key| key.name() == name;
+    match KEYS.iter().find(named).map(Key::table) {
+        Some("") => format!("`{name}` belongs at the top, before the first `[table]`"),
+        Some(table) => format!("`{name}` belongs in `[{table}]`"),
+        None => format!("known here: `{}`", known.join("`, `")),
+    }
+}
+
+/// The name that `asked` was most likely meant to be. In a short one a single slip is most of the
+/// word, so `ulr` and `lgo` are told by counting slips.
+pub(super) fn nearest<'a>(
+    asked: &str,
+    names: impl IntoIterator<Item = &'a str> + Clone,
+) -> Option<&'a str> {
+    let best = near(asked, names.clone(), 1).first().copied();
+    best.or_else(|| {
+        names
+            .into_iter()
+            .find(|name| strsim::osa_distance(asked, name) == 1)
+    })
+}
+
+/// What other programs call our keys: the table it stands in and the name, then the hint.
+static FOREIGN: &[((&str, &str), &str)] = &[
+    (
+        ("", "mcpServers"),
+        "write `[servers.NAME]`, one table a server",
+    ),
+    (
+        ("", "mcp_servers"),
+        "write `[servers.NAME]`, one table a server",
+    ),
+    (("", "mcp"), "write `[servers.NAME]`, one table a server"),
+    (
+        ("servers.NAME", "disabled"),
+        "did you mean `enabled`? It says the opposite",
+    ),
+    (
+        ("servers.NAME", "type"),
+        "leave it out: `command` or `url` says it",
+    ),
+    (
+        ("servers.NAME", "transport"),
+        "leave it out: `command` or `url` says it",
+    ),
+    (("servers.NAME", "environment"), "did you mean `env`?"),
+    (("servers.NAME", "allow"), "did you mean `tools.allow`?"),
+    (("servers.NAME", "deny"), "did you mean `tools.deny`?"),
+    (
+        ("servers.NAME", "allowed_tools"),
+        "did you mean `tools.allow`?",
+    ),
+    (
+        ("servers.NAME", "disabled_tools"),
+        "did you mean `tools.deny`?",
+    ),
+    (
+        ("servers.NAME", "bearer_token"),
+        "write `headers = { Authorization = \"Bearer ${TOKEN}\" }`",
+    ),
+];
+
+fn in_table<'a>(path: &'a str, table: &str) -> Option<&'a str> {
+    path.strip_prefix(table)?.strip_prefix('.')
+}
+
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('.').unwrap_or(("", path))
+}

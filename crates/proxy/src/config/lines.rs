@@ -1,0 +1,54 @@
+//! From a byte of the file to its line and column.
+
+use super::Place;
+
+#[derive(Debug)]
+pub(super) struct Lines<'a> {
+    text: &'a str,
+    /// The first byte of each line.
+    starts: Vec<usize>,
+}
+
+/// Further along a line nobody reads, and counting characters for each of its mistakes would take
+/// minutes: there the column counts bytes.
+const COUNTED_BYTES_MAX: usize = 10_000;
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let after = text.match_indices('\n').map(|(at, _)| at + 1);
+        let starts = std::iter::once(0).chain(after).collect();
+        Self { text, starts }
+    }
+
+    /// Counts from zero.
+    pub(super) fn line_of(&self, byte: usize) -> usize {
+        self.starts.partition_point(|&start| start <= byte) - 1
+    }
+
+    pub(super) fn place(&self, byte: usize) -> Place {
+        let line = self.line_of(byte);
+        let start = self.starts[line];
+        let before = self
+            .text
+            .get(start..byte)
+            .filter(|text| text.len() <= COUNTED_BYTES_MAX);
+        Place::Line {
+            line: line + 1,
+            column: before.map_or(byte - start, |text| text.chars().count()) + 1,
+        }
+    }
+
+    pub(super) fn line(&self, line: usize) -> &'a str {
+        let rest = self.starts.get(line).and_then(|&at| self.text.get(at..));
+        rest.and_then(|rest| rest.lines().next()).unwrap_or("")
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Whether the line looks like `[table]`, broken or not.
+    pub(super) fn is_header(&self, line: usize) -> bool {
+        self.line(line).trim_start().starts_with('[')
+    }
+}

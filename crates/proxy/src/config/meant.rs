@@ -1,0 +1,139 @@
+//! From the configuration as written to the configuration as meant.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use fleet::{Launch, ServerSpec, Template, TemplateError};
+
+use super::{
+    Config, Environment, Mistake, Place, Server,
+    file::File,
+    layers::{RawConfig, RawOverlay, RawServer},
+    mistake::Fault,
+    paths::{Folders, default_state_dir, from_home},
+};
+
+/// The text rules were kept when the layers were read. What can still go wrong here is a home
+/// folder that is not known.
+pub(super) fn config(
+    file: &File,
+    mut raw: RawConfig,
+    order: &[String],
+    env: &Environment,
+) -> Result<Config, Vec<Mistake>> {
+    let parent = file.absolute.parent().unwrap_or(&file.absolute);
+    let folders = Folders {
+        env,
+        config: parent,
+    };
+    let mut mistakes = Vec::new();
+    let mut servers = Vec::new();
+    for name in order {
+        let Some(raw) = raw.servers.remove(name) else {
+            continue;
+        };
+        match server(name, raw, &folders) {
+            Ok(server) => servers.push(server),
+            Err(fault) => mistakes.push(fault.at(Place::File, format!("servers.{name}"))),
+        }
+    }
+    let state_dir = state_dir(raw.state_dir.as_deref(), file, &folders)
+        .map_err(|fault| mistakes.push(fault.at(Place::File, "state_dir")));
+    match state_dir {
+        Ok(state_dir) if mistakes.is_empty() => Ok(Config {
+            file: file.absolute.clone(),
+            state_dir,
+            log: raw.log,
+            results: raw.results,
+            reindex: raw.reindex,
+            servers,
+        }),
+        _ => Err(mistakes),
+    }
+}
+
+fn state_dir(written: Option<&str>, file: &File, folders: &Folders<'_>) -> Result<PathBuf, Fault> {
+    if let Some(written) = written {
+        return Ok(folders
+            .config
+            .join(from_home(written.as_ref(), folders.env)?));
+    }
+    default_state_dir(folders.env, &file.absolute).ok_or_else(|| {
+        let what = "no place for it: neither `XDG_STATE_HOME` nor `HOME` is set";
+        Fault::new(
+            what,
+            "write `state_dir`, or set the variable `PROXY_STATE_DIR`",
+        )
+    })
+}
+
+fn server(name: &str, raw: RawServer, folders: &Folders<'_>) -> Result<Server, Fault> {
+    let name = name
+        .parse()
+        .map_err(|error| Fault::bare(format!("{error}")))?;
+    let overlays = raw
+        .overlay
+        .iter()
+        .map(|(tool, raw)| Ok((tool.clone(), overlay(raw)?)));
+    let overlays = overlays.collect::<Result<BTreeMap<_, _>, Fault>>()?;
+    let spec = ServerSpec {
+        name,
+        launch: launch(&raw, folders)?,
+        start_timeout: Duration::from_secs(raw.start_timeout_s),
+        call_timeout: Duration::from_secs(raw.timeout_s),
+        era: None,
+    };
+    Ok(Server {
+        spec,
+        enabled: raw.enabled,
+        category: raw.category,
+        tags: raw.tags,
+        allow: raw.tools.allow,
+        deny: raw.tools.deny,
+        overlays,
+    })
+}
+
+fn launch(raw: &RawServer, folders: &Folders<'_>) -> Result<Launch, Fault> {
+    match (&raw.command, &raw.url) {
+        (Some(command), _) => Ok(Launch::Child {
+            command: template(&folders.command(command)?)?,
+            args: raw
+                .args
+                .iter()
+                .map(|arg| template(arg))
+                .collect::<Result<_, _>>()?,
+            env: pairs(&raw.env)?,
+            cwd: match &raw.cwd {
+                Some(cwd) => Some(template(&folders.folder(cwd)?)?),
+                None => None,
+            },
+        }),
+        (None, Some(url)) => Ok(Launch::Remote {
+            url: template(url)?,
+            headers: pairs(&raw.headers)?,
+        }),
+        (None, None) => Err(Fault::bare("neither `command` nor `url`")),
+    }
+}
+
+fn template(text: &str) -> Result<Template, Fault> {
+    Template::parse(text).map_err(|error: TemplateError| Fault::bare(error.to_string()))
+}
+
+fn pairs(written: &BTreeMap<String, String>) -> Result<Vec<(String, Template)>, Fault> {
+    let pair = |(name, text): (&String, &String)| Ok((name.clone(), template(text)?));
+    written.iter().map(pair).collect()
+}
+
+fn overlay(raw: &RawOverlay) -> Result<registry::Overlay, Fault> {
+    let read = |text: &String| serde_json::from_str(text);
+    let example = raw.example.as_ref().map(read).transpose();
+    Ok(registry::Overlay {
+        description: raw.description.clone(),
+        tags: raw.tags.clone(),
+        category: raw.category.clone(),
+        notes: raw.notes.clone(),
+        example: example.map_err(|error| Fault::bare(error.to_string()))?,
+        hidden: raw.hidden,
+    })
+}

@@ -1,0 +1,144 @@
+//! A mistake in the configuration: where it stands, what it is, how to mend it.
+
+use std::{fmt, path::PathBuf};
+
+/// Every mistake that was found, in the order of the file, then variables, then flags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// As the person named it, so that an editor can open it.
+    pub file: PathBuf,
+    pub mistakes: Vec<Mistake>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    pub place: Place,
+    /// Dotted, as it would be written in the file; empty if it is about no key.
+    pub key: String,
+    pub what: String,
+    pub hint: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The file as a whole.
+    File,
+    /// Both count from one; the column counts characters.
+    Line {
+        line: usize,
+        column: usize,
+    },
+    Variable(String),
+    Flag(&'static str),
+}
+
+/// What is wrong with a value, before anyone knows where the value stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) what: String,
+    pub(super) hint: Option<String>,
+}
+
+impl Fault {
+    pub(super) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            hint: Some(hint.into()),
+        }
+    }
+
+    pub(super) fn bare(what: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            hint: None,
+        }
+    }
+
+    pub(super) fn at(self, place: Place, key: impl Into<String>) -> Mistake {
+        Mistake {
+            place,
+            key: key.into(),
+            what: self.what,
+            hint: self.hint,
+        }
+    }
+}
+
+/// A file of a megabyte can hold a mistake in every line; nobody reads more than this.
+const MISTAKES_SHOWN_MAX: usize = 50;
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, mistake) in self.mistakes.iter().take(MISTAKES_SHOWN_MAX).enumerate() {
+            let end = if index == 0 { "" } else { "\n" };
+            write!(
+                f,
+                "{end}{}",
+                Printed {
+                    error: self,
+                    mistake
+                }
+            )?;
+        }
+        match self.mistakes.len().saturating_sub(MISTAKES_SHOWN_MAX) {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+struct Printed<'a> {
+    error: &'a ConfigError,
+    mistake: &'a Mistake,
+}
+
+impl fmt::Display for Printed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.error.file.display();
+        match &self.mistake.place {
+            Place::File => write!(f, "{file}: ")?,
+            Place::Line { line, column } => write!(f, "{file}:{line}:{column}: ")?,
+            Place::Variable(name) => write!(f, "{name}: ")?,
+            Place::Flag(name) => write!(f, "{name}: ")?,
+        }
+        if !self.mistake.key.is_empty() {
+            write!(f, "{}: ", self.mistake.key)?;
+        }
+        f.write_str(&self.mistake.what)?;
+        match &self.mistake.hint {
+            Some(hint) => write!(f, "\n    hint: {}", hint.replace('\n', "\n          ")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The most characters of a person's own text that a message repeats.
+const SHOWN_CHARS_MAX: usize = 60;
+
+/// A person's own text for use in a message: one line, printable, not too long.
+pub(super) fn shown(text: &str) -> String {
+    let mut chars = text.chars();
+    let head: String = chars.by_ref().take(SHOWN_CHARS_MAX).collect();
+    let more = if chars.next().is_some() { "…" } else { "" };
+    let head = head.chars().flat_map(|c| {
+        let plain = !c.is_control();
+        let escaped = (!plain).then(|| c.escape_default());
+        plain
+            .then_some(c)
+            .into_iter()
+            .chain(escaped.into_iter().flatten())
+    });
+    format!("{}{more}", head.collect::<String>())
+}
+
+/// A key as it is written in TOML: quoted when it must be.
+pub(super) fn shown_key(name: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.chars().all(bare) {
+        shown(name)
+    } else {
+        format!("\"{}\"", shown(name))
+    }
+}

@@ -1,0 +1,93 @@
+//! Where things lie: the file, the state, and what `~/` and a relative path mean.
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::{Environment, mistake::Fault};
+
+/// `$XDG_CONFIG_HOME/proxy/config.toml`; none if there is no home folder either.
+pub fn default_path(env: &Environment) -> Option<PathBuf> {
+    Some(base(env, "XDG_CONFIG_HOME", ".config")?.join("proxy/config.toml"))
+}
+
+/// A folder of its own for each configuration file, so that two never mix their tools.
+pub(super) fn default_state_dir(env: &Environment, file: &Path) -> Option<PathBuf> {
+    let stem = file.file_stem()?.to_string_lossy();
+    let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
+    let head = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
+    let base = base(env, "XDG_STATE_HOME", ".local/state")?;
+    Some(base.join("proxy").join(format!("{stem}-{head:08x}")))
+}
+
+/// The XDG specification has a relative folder ignored.
+fn base(env: &Environment, variable: &str, in_home: &str) -> Option<PathBuf> {
+    let set = env.path(variable).filter(|folder| folder.is_absolute());
+    set.or_else(|| Some(env.path("HOME")?.join(in_home)))
+}
+
+/// `~` and `~/...` in the home folder; anything else is left alone.
+pub(super) fn from_home(path: &Path, env: &Environment) -> Result<PathBuf, Fault> {
+    let Ok(rest) = path.strip_prefix("~") else {
+        return Ok(path.to_owned());
+    };
+    let home = env.path("HOME").ok_or_else(|| {
+        let what = "`~` stands for the home folder, but `HOME` is not set";
+        Fault::new(what, "write the whole path")
+    })?;
+    if rest.as_os_str().is_empty() {
+        Ok(home)
+    } else {
+        Ok(home.join(rest))
+    }
+}
+
+/// A path from a variable or a flag: it starts at the current folder, as everywhere in a shell.
+pub(super) fn here(path: &Path, env: &Environment) -> Result<String, Fault> {
+    let absolute = std::path::absolute(from_home(path, env)?);
+    let text = absolute.map(|path| path.to_string_lossy().into_owned());
+    text.map_err(|error| Fault::bare(format!("the current folder is unknown: {error}")))
+}
+
+/// Turns the paths of a template into absolute ones and leaves its variables alone.
+#[derive(Debug)]
+pub(super) struct Folders<'a> {
+    pub(super) env: &'a Environment,
+    /// The folder of the configuration file.
+    pub(super) config: &'a Path,
+}
+
+impl Folders<'_> {
+    /// A path that starts with a variable is as absolute as the variable is.
+    pub(super) fn folder(&self, template: &str) -> Result<String, Fault> {
+        if template.starts_with(['/', '~', '$']) {
+            self.home(template)
+        } else {
+            Ok(format!("{}/{template}", escaped(self.config)))
+        }
+    }
+
+    /// A bare word is looked up on `PATH`; `./` and `../` start at the configuration file.
+    pub(super) fn command(&self, template: &str) -> Result<String, Fault> {
+        if template.starts_with("./") || template.starts_with("../") {
+            self.folder(template)
+        } else {
+            self.home(template)
+        }
+    }
+
+    fn home(&self, template: &str) -> Result<String, Fault> {
+        match template.strip_prefix("~/") {
+            Some(rest) => Ok(format!(
+                "{}/{rest}",
+                escaped(&from_home("~".as_ref(), self.env)?)
+            )),
+            None => Ok(template.to_owned()),
+        }
+    }
+}
+
+/// A path as a template that expands to it.
+fn escaped(path: &Path) -> String {
+    path.to_string_lossy().replace('$', "$$")
+}

@@ -1,0 +1,314 @@
+//! What each kind of value must be, whether it came from the file, a variable or a flag.
+
+use fleet::Template;
+use serde_json::Value;
+use tool::near;
+use tracing_subscriber::EnvFilter;
+
+use super::{
+    keys::{Count, Kind},
+    mistake::{Fault, shown},
+};
+
+/// A value as written, before anyone asked whether it fits.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Written<'a> {
+    Text(&'a str),
+    /// A whole number; the text when it is too large to be one of ours.
+    Number(Result<i128, &'a str>),
+    Switch(bool),
+    /// Anything else, by what to call it.
+    Other(&'static str),
+}
+
+/// The value if it fits, in the shape that the raw configuration reads.
+pub(super) fn read(kind: &Kind, written: Written<'_>) -> Result<Value, Fault> {
+    match (kind, written) {
+        (Kind::Switch, Written::Switch(on)) => Ok(Value::Bool(on)),
+        (Kind::Count(count), Written::Number(number)) => whole(count, number),
+        (
+            Kind::Switch
+            | Kind::Count(_)
+            | Kind::List(_)
+            | Kind::Variables
+            | Kind::Headers
+            | Kind::Arguments,
+            _,
+        ) => Err(misfit(kind, written)),
+        (_, Written::Text(text)) => match fits(kind, text) {
+            Ok(()) => Ok(Value::String(text.to_owned())),
+            Err(fault) => Err(fault),
+        },
+        _ => Err(misfit(kind, written)),
+    }
+}
+
+/// Whether a text is one of its kind.
+pub(super) fn fits(kind: &Kind, text: &str) -> Result<(), Fault> {
+    if *kind != Kind::Template {
+        filled(kind, text)?;
+    }
+    match kind {
+        Kind::Template => template(text),
+        Kind::Command => command(text),
+        Kind::Url => url(text),
+        Kind::Folder => folder(text),
+        Kind::StateDir => state_dir(text),
+        Kind::Filter => filter(text),
+        Kind::Category => category(text),
+        Kind::Tag => tag(text),
+        Kind::Glob => glob(text),
+        _ => Ok(()),
+    }
+}
+
+fn refuse_if(bad: bool, what: &str, hint: &str) -> Result<(), Fault> {
+    if bad {
+        Err(Fault::new(what, hint))
+    } else {
+        Ok(())
+    }
+}
+
+fn filled(kind: &Kind, text: &str) -> Result<(), Fault> {
+    let hint = match kind {
+        Kind::Command => "name the program, such as `npx`",
+        Kind::Url => URL_HINT,
+        _ => "write something, or leave the key out",
+    };
+    refuse_if(text.trim().is_empty(), "empty text", hint)
+}
+
+fn whole(count: &Count, number: Result<i128, &str>) -> Result<Value, Fault> {
+    let Count { min, max, unit } = count;
+    let fits = |number: &u64| (*min..=*max).contains(number);
+    let small = number.ok().and_then(|number| u64::try_from(number).ok());
+    small.filter(fits).map(Value::from).ok_or_else(|| {
+        let found = number.map_or_else(shown, |number| number.to_string());
+        Fault::bare(format!("expected {min} to {max} {unit}, found {found}"))
+    })
+}
+
+fn template(text: &str) -> Result<(), Fault> {
+    let hint = "write `${VAR}` or `${VAR:-default}`; a plain `${` is written `$${`";
+    match Template::parse(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Fault::new(shown(&error.to_string()), hint)),
+    }
+}
+
+/// A whole command line in `command` is the commonest slip. A path may hold spaces.
+fn command(text: &str) -> Result<(), Fault> {
+    template(text)?;
+    let mut words = text.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    if text == program || program.contains(['/', '$']) {
+        return Ok(());
+    }
+    let args: Vec<String> = words.map(|word| format!("{word:?}")).collect();
+    let hint = format!(
+        "write `command = {program:?}` and `args = [{}]`",
+        args.join(", ")
+    );
+    Err(Fault::new(
+        "holds arguments beside the program",
+        shown_long(&hint),
+    ))
+}
+
+const URL_HINT: &str = "write an address such as `https://mcp.example.com/mcp`; a program is \
+                        started with `command`";
+
+fn url(text: &str) -> Result<(), Fault> {
+    template(text)?;
+    if text.starts_with("${") {
+        return Ok(());
+    }
+    let rest = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    let what = match rest {
+        None => "expected an address with `https://` or `http://`",
+        Some(rest) if rest.is_empty() || rest.starts_with(['/', ':', '?', '#']) => {
+            "the address has no host"
+        }
+        Some(_) if text.contains(char::is_whitespace) => "the address holds white space",
+        Some(_) => return Ok(()),
+    };
+    Err(Fault::new(
+        format!("{what}, found `{}`", shown(text)),
+        URL_HINT,
+    ))
+}
+
+fn folder(text: &str) -> Result<(), Fault> {
+    template(text)?;
+    tilde(text)?;
+    let bare = text
+        .strip_prefix('$')
+        .is_some_and(|rest| !rest.starts_with('{'));
+    let hint = "write `${HOME}/...`, with braces, or `~/...`";
+    refuse_if(bare, "a variable needs braces", hint)
+}
+
+fn state_dir(text: &str) -> Result<(), Fault> {
+    tilde(text)?;
+    let hint = "write `~/...` or a whole path, or set the variable `PROXY_STATE_DIR`";
+    refuse_if(
+        text.contains('$'),
+        "variables are filled in only for servers",
+        hint,
+    )
+}
+
+fn tilde(text: &str) -> Result<(), Fault> {
+    let other = text.starts_with('~') && text != "~" && !text.starts_with("~/");
+    refuse_if(
+        other,
+        "only one's own home folder is known",
+        "write `~/...`",
+    )
+}
+
+const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
+
+/// The filter takes any single word for the name of a module, so a slip would log nothing.
+fn filter(text: &str) -> Result<(), Fault> {
+    let hint = "write a level (`error`, `warn`, `info`, `debug`, `trace`, `off`), or \
+                `warn,fleet=debug`";
+    for word in text.split(',').map(str::trim) {
+        let level = LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
+        if let (false, Some(level)) = (level, near(word, LEVELS, 1).first()) {
+            let what = format!("unknown level `{}`", shown(word));
+            return Err(Fault::new(what, format!("did you mean `{level}`?")));
+        }
+    }
+    match EnvFilter::builder().parse(text) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Fault::new(format!("no filter: `{}`", shown(text)), hint)),
+    }
+}
+
+/// The longest category or tag, in characters.
+pub(super) const WORD_CHARS_MAX: usize = 32;
+
+fn category(text: &str) -> Result<(), Fault> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let what = match text.chars().find(|&c| !allowed(c)) {
+        Some(found) => format!("a category cannot hold {found:?}"),
+        None if text.len() > WORD_CHARS_MAX => too_long("category"),
+        None => return Ok(()),
+    };
+    let hint = match slug(text) {
+        slug if !text.is_ascii() || slug.is_empty() || slug.len() > WORD_CHARS_MAX => {
+            "use lower-case letters, digits and `-`".to_owned()
+        }
+        slug => format!("write `{slug}`"),
+    };
+    Err(Fault::new(what, hint))
+}
+
+fn tag(text: &str) -> Result<(), Fault> {
+    let hint = "write a list of short words: `[\"issues\", \"pull requests\"]`";
+    let what = match text.chars().find(|&c| c == ',' || c.is_control()) {
+        Some(found) => format!("a tag cannot hold {found:?}"),
+        None if text.chars().count() > WORD_CHARS_MAX => too_long("tag"),
+        None if text != text.trim() => "white space round a tag".to_owned(),
+        None => return Ok(()),
+    };
+    Err(Fault::new(what, hint))
+}
+
+fn too_long(thing: &str) -> String {
+    format!("a {thing} has at most {WORD_CHARS_MAX} characters")
+}
+
+/// The text with everything that a category or a server name cannot hold made `-`.
+pub(super) fn slug(text: &str) -> String {
+    let plain = |c: char| match c.to_ascii_lowercase() {
+        c if c.is_ascii_alphanumeric() => c,
+        _ => ' ',
+    };
+    let words: String = text.chars().map(plain).collect();
+    words.split_whitespace().collect::<Vec<_>>().join("-")
+}
+
+fn glob(text: &str) -> Result<(), Fault> {
+    match globset::Glob::new(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Fault::new(
+            format!("no pattern: {}", shown(&error.kind().to_string())),
+            "`*` stands for any text, `?` for one character, `{a,b}` for either",
+        )),
+    }
+}
+
+/// Room for the words of a command line in a hint.
+const HINT_CHARS_MAX: usize = 200;
+
+fn shown_long(hint: &str) -> String {
+    if hint.chars().count() > HINT_CHARS_MAX {
+        "write the program in `command` and the rest in `args`".to_owned()
+    } else {
+        hint.to_owned()
+    }
+}
+
+/// The kind does not fit: say both, and how it would be written.
+pub(super) fn misfit(kind: &Kind, written: Written<'_>) -> Fault {
+    let found = match (kind, written) {
+        // It may be a secret, and messages end up in logs.
+        (Kind::Variables | Kind::Headers, Written::Text(_)) => "text".to_owned(),
+        _ => written.noun(),
+    };
+    let what = format!("expected {}, found {found}", kind.noun());
+    let hint = match (kind, written) {
+        (Kind::Count(_), Written::Text(text)) if text.trim().parse::<u64>().is_ok() => {
+            format!("write it without quotes: `{}`", text.trim())
+        }
+        (Kind::Switch, Written::Text(text)) if ["true", "false"].contains(&text) => {
+            format!("write it without quotes: `{text}`")
+        }
+        (Kind::List(_), Written::Text(text)) => {
+            format!("write a list: `[{:?}]`", shown(text))
+        }
+        (_, Written::Number(Ok(number))) if kind.is_text() => {
+            format!("write it in quotes: `\"{number}\"`")
+        }
+        _ => return Fault::bare(what),
+    };
+    Fault::new(what, hint)
+}
+
+impl Kind {
+    fn is_text(&self) -> bool {
+        self.noun() == "text"
+    }
+
+    /// What to call a value of this kind, with its unit.
+    pub(super) fn noun(&self) -> String {
+        match self {
+            Kind::Switch => "`true` or `false`".to_owned(),
+            Kind::Count(count) => format!("a whole number of {}", count.unit),
+            Kind::List(_) => "a list of texts".to_owned(),
+            Kind::Variables => "a table of variables".to_owned(),
+            Kind::Headers => "a table of headers".to_owned(),
+            Kind::Arguments => "a table of arguments".to_owned(),
+            _ => "text".to_owned(),
+        }
+    }
+}
+
+impl Written<'_> {
+    pub(super) fn noun(self) -> String {
+        match self {
+            Written::Text(text) => format!("text {:?}", shown(text)),
+            Written::Number(number) => {
+                let number = number.map_or_else(shown, |number| number.to_string());
+                format!("the number {number}")
+            }
+            Written::Switch(on) => format!("`{on}`"),
+            Written::Other(noun) => noun.to_owned(),
+        }
+    }
+}

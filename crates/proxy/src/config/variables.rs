@@ -1,0 +1,168 @@
+//! `PROXY_*` variables: a layer of values, each checked as if it stood in the file.
+
+use std::ffi::OsStr;
+
+use serde_json::{Map, Value};
+use tool::fold;
+
+use super::{
+    Environment, Place,
+    keys::{self, Found, KEYS, Key, Kind},
+    layers::Layer,
+    mistake::{Fault, shown},
+    paths::here,
+    rules::{self, Written},
+};
+
+const PREFIX: &str = "PROXY_";
+
+/// `__` stands between the parts of a key.
+const DOT: &str = "__";
+
+pub(super) fn read(env: &Environment, servers: &[String]) -> Layer {
+    let mut layer = Layer::default();
+    for (name, value) in env.starting(PREFIX) {
+        let found = match target(name, servers) {
+            Ok(None) => continue,
+            Ok(Some(target)) => read_one(&target, value, env).map(|value| (target, value)),
+            Err(fault) => Err((String::new(), fault)),
+        };
+        match found {
+            Ok((target, value)) => put(&mut layer.values, &target.path, value),
+            Err((key, fault)) => {
+                let place = Place::Variable(name.to_owned());
+                layer.mistakes.push(fault.at(place, key));
+            }
+        }
+    }
+    layer
+}
+
+/// The variable that sets a key; `NAME` is left for the reader to fill in.
+pub(super) fn name_of(key: &Key) -> String {
+    format!("{PREFIX}{}", key.path.replace('.', DOT).to_uppercase())
+}
+
+/// What a variable sets.
+struct Target {
+    key: &'static Key,
+    path: Vec<String>,
+}
+
+/// None for a variable that is not ours: other programs may use the prefix too.
+fn target(variable: &str, servers: &[String]) -> Result<Option<Target>, Fault> {
+    let name = variable
+        .strip_prefix(PREFIX)
+        .unwrap_or_default()
+        .to_lowercase();
+    let parts: Vec<&str> = name.split(DOT).collect();
+    let ours = parts.len() > 1 && keys::names("").contains(&parts[0]);
+    let (pattern, path) = match resolve(&parts, servers) {
+        Ok(resolved) => resolved,
+        Err(fault) if ours => return Err(fault),
+        Err(_) => return Ok(None),
+    };
+    match keys::find(&pattern) {
+        Some(Found::Value(key)) if key.variable => Ok(Some(Target { key, path })),
+        Some(_) if ours => Err(Fault::new(
+            "no variable can set this",
+            format!("write `{}` in the file", path.join(".")),
+        )),
+        None if ours => Err(unknown(&pattern, &parts)),
+        _ => Ok(None),
+    }
+}
+
+/// The pattern in the table of keys and the path in the file.
+fn resolve(parts: &[&str], servers: &[String]) -> Result<(String, Vec<String>), Fault> {
+    let mut pattern = String::new();
+    let mut path = Vec::new();
+    for &part in parts {
+        let name = match pattern.as_str() {
+            "servers" => server(part, servers)?,
+            _ => part.to_owned(),
+        };
+        pattern = keys::child(&pattern, &name).unwrap_or_else(|| format!("{pattern}.?"));
+        path.push(name);
+    }
+    Ok((pattern, path))
+}
+
+/// A variable cannot hold `-`, so `_` stands for it.
+fn server(part: &str, servers: &[String]) -> Result<String, Fault> {
+    let same = |name: &&String| fold(name) == fold(part);
+    servers.iter().find(same).cloned().ok_or_else(|| {
+        let near = keys::nearest(part, servers.iter().map(String::as_str));
+        let hint = match (near, servers.is_empty()) {
+            (Some(near), _) => {
+                let written = near.replace('-', "_").to_uppercase();
+                format!("did you mean `{PREFIX}SERVERS{DOT}{written}{DOT}...`?")
+            }
+            (None, true) => "the file has no servers; unset the variable".to_owned(),
+            (None, false) => format!("servers of the file: `{}`", servers.join("`, `")),
+        };
+        Fault::new(format!("no server `{}`", shown(part)), hint)
+    })
+}
+
+fn unknown(pattern: &str, parts: &[&str]) -> Fault {
+    let table = pattern.rsplit_once('.').map_or("", |(table, _)| table);
+    let last = parts.last().copied().unwrap_or_default();
+    let known: Vec<&Key> = KEYS
+        .iter()
+        .filter(|key| key.variable && key.table() == table)
+        .collect();
+    let head = parts[..parts.len() - 1].join(DOT).to_uppercase();
+    let written = |name: &str| format!("`{PREFIX}{head}{DOT}{}`", name.to_uppercase());
+    let hint = match keys::nearest(last, known.iter().map(|key| key.name())) {
+        Some(near) => format!("did you mean {}?", written(near)),
+        None if known.is_empty() => "unset it".to_owned(),
+        None => {
+            let known: Vec<String> = known.iter().map(|key| written(key.name())).collect();
+            format!("known: {}", known.join(", "))
+        }
+    };
+    Fault::new("sets no known key", hint)
+}
+
+fn read_one(target: &Target, value: &OsStr, env: &Environment) -> Result<Value, (String, Fault)> {
+    let keyed = |fault| (target.path.join("."), fault);
+    let text = value
+        .to_str()
+        .ok_or_else(|| keyed(Fault::bare("not UTF-8")))?;
+    let read = rules::read(&target.key.kind, written(&target.key.kind, text)).map_err(keyed)?;
+    match target.key.kind {
+        Kind::StateDir => here(text.as_ref(), env).map(Value::String).map_err(keyed),
+        _ => Ok(read),
+    }
+}
+
+/// Everything in a variable is text, so the key says what it is read as.
+fn written<'a>(kind: &Kind, text: &'a str) -> Written<'a> {
+    let trimmed = text.trim();
+    match kind {
+        Kind::Switch => trimmed.parse().map_or(Written::Text(text), Written::Switch),
+        Kind::Count(_) => {
+            let number = trimmed.parse().map(Ok);
+            number.map_or(Written::Text(text), Written::Number)
+        }
+        _ => Written::Text(text),
+    }
+}
+
+fn put(values: &mut Map<String, Value>, path: &[String], value: Value) {
+    match path {
+        [] => {}
+        [last] => {
+            values.insert(last.clone(), value);
+        }
+        [first, rest @ ..] => {
+            let inner = values
+                .entry(first.clone())
+                .or_insert_with(|| Map::new().into());
+            if let Value::Object(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+    }
+}

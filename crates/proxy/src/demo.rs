@@ -1,0 +1,204 @@
+//! `proxy demo`: a session a person can follow, on servers of our own.
+//!
+//! Nothing in it is staged: the servers are child processes like any other, and every answer is
+//! the one that a client would get.
+
+pub mod servers;
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use futures::StreamExt as _;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{
+    cli::Exit,
+    config::{self, Environment, Overrides},
+    front::{CallContext, DESCRIBE, EXECUTE, Front, Reply, SEARCH, grouped, instructions},
+    report, survey, tokens,
+};
+
+/// Lines of an answer that are shown; a demo is read by people.
+const LINES_SHOWN: usize = 9;
+
+/// Plays the session; its configuration and state live in a folder that is gone afterwards.
+pub(crate) async fn play() -> anyhow::Result<Exit> {
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let file = folder.path().join("config.toml");
+    std::fs::write(&file, configuration()?)?;
+    let overrides = Overrides {
+        config: Some(file),
+        state_dir: Some(folder.path().join("state")),
+        log: None,
+    };
+    let env: Environment = std::iter::empty::<(String, String)>().collect();
+    let config = config::load(&overrides, &env)?;
+    let front = Front::new(config)?;
+    let played = Play {
+        front: Arc::clone(&front),
+    }
+    .run()
+    .await;
+    front.stop().await;
+    played
+}
+
+/// The servers of the demo as anybody would write them down.
+fn configuration() -> anyhow::Result<String> {
+    let program = std::env::current_exe().context("cannot find our own program")?;
+    let program = program
+        .to_str()
+        .context("the path of our own program is not UTF-8")?;
+    let table = |name: &&str| {
+        let command = Value::from(program);
+        format!("[servers.{name}]\ncommand = {command}\nargs = [\"demo-server\", \"{name}\"]\n")
+    };
+    Ok(servers::NAMES
+        .iter()
+        .map(table)
+        .collect::<Vec<_>>()
+        .join("\n"))
+}
+
+struct Play {
+    front: Arc<Front>,
+}
+
+impl Play {
+    async fn run(&self) -> anyhow::Result<Exit> {
+        self.reindex().await?;
+        title("A model that needs something asks for it in its own words");
+        self.show(SEARCH, json!({"query": "write down a new note"}))
+            .await?;
+        title("The signature is often enough; when it is not, there is the whole schema");
+        self.show(DESCRIBE, json!({"name": "notes/add_note"}))
+            .await?;
+        title("It calls the tool by its name; the server starts at its first call");
+        let note = json!({"title": "Milk", "body": "Buy two litres of oat milk"});
+        self.show(
+            EXECUTE,
+            json!({"tool_name": "notes/add_note", "tool_input": note}),
+        )
+        .await?;
+        title("Models make mistakes. This one wrote the arguments as a string: repaired");
+        let stringified = json!({"query": "milk"}).to_string();
+        let call = json!({"tool_name": "notes/search_notes", "tool_input": stringified});
+        self.show(EXECUTE, call).await?;
+        title("This one guessed a name: corrected");
+        let call = json!({"tool_name": "notes/find_notes", "tool_input": {"query": "milk"}});
+        self.show(EXECUTE, call).await?;
+        title("This one forgot an argument: told before the server is bothered");
+        let call = json!({"tool_name": "text/replace_text", "tool_input": {"text": "a"}});
+        self.show(EXECUTE, call).await?;
+        self.rest().await
+    }
+
+    async fn rest(&self) -> anyhow::Result<Exit> {
+        title("A long answer is cut, and nothing is lost");
+        let call = json!({"tool_name": "archive/list_records", "tool_input": {"count": 400}});
+        self.show(EXECUTE, call).await?;
+        title("A server that dies says how; the others go on");
+        self.show(
+            EXECUTE,
+            json!({"tool_name": "flaky/crash", "tool_input": {}}),
+        )
+        .await?;
+        let call = json!({"tool_name": "text/slugify", "tool_input": {"text": "Still here!"}});
+        self.show(EXECUTE, call).await?;
+        title("And when no tool fits, it says so");
+        self.show(SEARCH, json!({"query": "book a flight to Tokyo"}))
+            .await?;
+        self.saving().await
+    }
+
+    async fn reindex(&self) -> anyhow::Result<()> {
+        title("Five servers are asked for their tools, once: proxy reindex");
+        let chosen = survey::choose(&self.front, &[]).unwrap_or_default();
+        let parallel = self.front.config.reindex.parallel;
+        let answers: Vec<_> = survey::survey(&self.front, chosen, parallel)
+            .collect()
+            .await;
+        for asked in &answers {
+            if let Err(why) = &asked.news.outcome {
+                anyhow::bail!("demo server {}: {why}", asked.news.server);
+            }
+        }
+        let news = answers.into_iter().map(|asked| asked.news).collect();
+        let mut planned = survey::commit(&self.front, news, false).await?;
+        planned.sort_by(|a, b| a.server.cmp(&b.server));
+        for planned in planned {
+            report::data(&format!(
+                "{:<8} {} tools",
+                planned.server,
+                planned.plan.added.len()
+            ));
+        }
+        Ok(())
+    }
+
+    async fn show(&self, tool: &str, arguments: Value) -> anyhow::Result<Reply> {
+        report::data(&format!("> {tool} {arguments}"));
+        let raw = RawValue::from_string(arguments.to_string())?;
+        let reply = self
+            .front
+            .call_tool(tool, Some(&raw), CallContext::default())
+            .await;
+        let reply = reply.context("one of our own tools is missing")?;
+        report::data(&excerpt(&reply.printable()));
+        Ok(reply)
+    }
+
+    async fn saving(&self) -> anyhow::Result<Exit> {
+        title("What it saves: proxy tokens");
+        let generation = self.front.generation().await?;
+        let theirs: usize = generation
+            .entries()
+            .map(|entry| tokens::of_definition(entry.tool.json()))
+            .sum();
+        let catalog = self.front.registry.catalog();
+        let ours = tokens::of_ours() + tokens::count(&instructions(&catalog));
+        report::data(&format!(
+            "{} tools loaded up front cost {} tokens in every session; the three tools of proxy \
+             cost {}.\nWith real servers the left number is tens of thousands, the right one stays.",
+            generation.entries().len(),
+            grouped(theirs),
+            grouped(ours),
+        ));
+        report::data(
+            "\nNext: list your own servers in a configuration (config/developer.toml is an \
+             example), run `proxy reindex`,\nand give your client one entry, for example: claude \
+             mcp add proxy -- proxy serve",
+        );
+        Ok(Exit::Success)
+    }
+}
+
+fn title(text: &str) {
+    report::data(&format!("\n# {text}"));
+}
+
+/// The first lines of an answer and its last, each of a length that a terminal shows.
+fn excerpt(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(shortened).collect();
+    if lines.len() <= LINES_SHOWN {
+        return lines.join("\n");
+    }
+    let head = lines[..LINES_SHOWN - 2].join("\n");
+    let left_out = lines.len() - (LINES_SHOWN - 1);
+    format!(
+        "{head}\n  ({left_out} more lines in this demo's answer)\n{}",
+        lines[lines.len() - 1]
+    )
+}
+
+const LINE_CHARS_SHOWN: usize = 400;
+
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(LINE_CHARS_SHOWN) {
+        Some((at, _)) => {
+            let left_out = line.chars().count() - LINE_CHARS_SHOWN;
+            format!("{} ({left_out} more characters)", &line[..at])
+        }
+        None => line.to_owned(),
+    }
+}

@@ -1,0 +1,200 @@
+//! Our own MCP face: the three tools, for any number of clients.
+//!
+//! The command line asks the same [`Front`] as a client does, so both say the same.
+
+mod budget;
+mod definitions;
+mod describe_tool;
+mod envelope;
+mod error;
+mod execute_dynamic_tool;
+mod fields;
+mod loose;
+mod reply;
+mod search_tools;
+mod session;
+pub mod stdio;
+mod wire;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+    time::SystemTime,
+};
+
+use fleet::{Fleet, Json, ProgressSink};
+use registry::{Generation, Registry, Usage};
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+use tool::ServerName;
+use tracing::warn;
+
+use crate::{config::Config, results::ResultStore};
+
+pub(crate) use budget::grouped;
+pub use definitions::{TOOLS, instructions};
+pub use error::ToolError;
+pub(crate) use fields::Fields;
+pub use reply::Reply;
+pub use session::serve;
+
+/// The names of the three tools.
+pub const SEARCH: &str = "search_tools";
+pub const DESCRIBE: &str = "describe_tool";
+pub const EXECUTE: &str = "execute_dynamic_tool";
+
+/// What stands behind the three tools. One serves every session.
+#[derive(Debug)]
+pub struct Front {
+    pub config: Config,
+    pub registry: Registry,
+    pub fleet: Fleet,
+    pub results: ResultStore,
+    pub usage: Usage,
+    /// Servers that are being asked for their tools right now.
+    surveying: Mutex<BTreeSet<ServerName>>,
+}
+
+/// What a call brings along from its client.
+#[derive(Default)]
+pub struct CallContext {
+    /// Members of the request's `_meta` that travel on to the server.
+    pub meta: Vec<(String, Json)>,
+    pub progress: Option<ProgressSink>,
+    pub cancel: CancellationToken,
+}
+
+impl std::fmt::Debug for CallContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallContext").finish_non_exhaustive()
+    }
+}
+
+impl Front {
+    /// Opens the state folder and gets the fleet ready; starts no server. Needs a runtime.
+    pub fn new(config: Config) -> anyhow::Result<Arc<Self>> {
+        let registry = Registry::open(&config.state_dir, config.shelf())?;
+        let usage = Usage::open(&config.state_dir);
+        let results = ResultStore::new(&config.state_dir, &config.results);
+        let fleet = Fleet::new(crate::survey::with_known_eras(
+            config.specs(),
+            &registry.catalog(),
+        ));
+        let surveying = Mutex::default();
+        Ok(Arc::new(Self {
+            config,
+            registry,
+            fleet,
+            results,
+            usage,
+            surveying,
+        }))
+    }
+
+    /// Answers a call of one of the three tools; `None` for any other name.
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        arguments: Option<&RawValue>,
+        context: CallContext,
+    ) -> Option<Reply> {
+        let reply = match name {
+            SEARCH => self.search_tools(arguments).await,
+            DESCRIBE => self.describe_tool(arguments).await,
+            EXECUTE => self.execute_dynamic_tool(arguments, context).await,
+            _ => return None,
+        };
+        Some(reply.unwrap_or_else(|error| Reply::error(&error)))
+    }
+
+    /// The tool that a name means, or the error that a client would get.
+    pub fn find<'a>(
+        &self,
+        generation: &'a Generation,
+        asked: &str,
+    ) -> Result<&'a registry::Entry, ToolError> {
+        execute_dynamic_tool::find(generation, asked)
+    }
+
+    /// The registry as it is now. Loading it, at the first question and after each commit, is
+    /// done off the event loop.
+    pub async fn generation(&self) -> Result<Arc<Generation>, ToolError> {
+        if let Some(generation) = self.registry.loaded() {
+            return Ok(generation);
+        }
+        let registry = self.registry.clone();
+        let loading = tokio::task::spawn_blocking(move || registry.generation());
+        match loading.await {
+            Ok(Ok(generation)) => Ok(generation),
+            Ok(Err(error)) => Err(ToolError::Internal(error.to_string())),
+            Err(error) => Err(ToolError::Internal(error.to_string())),
+        }
+    }
+
+    /// Why a server that failed last time did so.
+    pub fn failure(&self, server: &ServerName) -> Option<String> {
+        let failures = self.fleet.failures().into_iter();
+        let failure = failures
+            .filter(|(name, _)| name == server)
+            .map(|(_, why)| why.to_string())
+            .next();
+        failure.or_else(|| {
+            let catalog = self.registry.catalog();
+            catalog
+                .servers
+                .iter()
+                .find(|it| it.name == *server)?
+                .stale
+                .clone()
+        })
+    }
+
+    /// Notes that a server is being asked for its tools, until the guard is dropped.
+    pub(crate) fn note_survey(self: &Arc<Self>, server: &ServerName) -> SurveyNote {
+        self.surveys().insert(server.clone());
+        SurveyNote {
+            front: Arc::clone(self),
+            server: server.clone(),
+        }
+    }
+
+    fn surveying(&self) -> Vec<String> {
+        self.surveys().iter().map(ToString::to_string).collect()
+    }
+
+    fn surveys(&self) -> std::sync::MutexGuard<'_, BTreeSet<ServerName>> {
+        self.surveying
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Writes down what was counted, and ends every server.
+    pub async fn stop(&self) {
+        self.flush();
+        self.fleet.stop().await;
+    }
+
+    pub fn flush(&self) {
+        if let Err(error) = self.usage.flush() {
+            warn!(%error, "usage was not written");
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct SurveyNote {
+    front: Arc<Front>,
+    server: ServerName,
+}
+
+impl Drop for SurveyNote {
+    fn drop(&mut self) {
+        self.front.surveys().remove(&self.server);
+    }
+}
+
+/// Seconds since 1970, for what is written to disk.
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}

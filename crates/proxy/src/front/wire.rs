@@ -1,0 +1,136 @@
+//! The protocol engine (rmcp) on the client's side: handshake of both eras, discovery, the list
+//! of our tools, pings, refusals. The only file of this room that names the engine's message
+//! types; calls of tools do not pass through here (`docs/decisions/0002`).
+
+use std::{future::ready, sync::Arc};
+
+use bytes::Bytes;
+use fleet::line::{Closed, Outbox};
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler, ServiceExt as _,
+    model::{
+        CacheScope, ClientJsonRpcMessage, Implementation, ListToolsResult, PaginatedRequestParams,
+        ProtocolVersion, ServerCapabilities, ServerConfig, ServerJsonRpcMessage, Tool,
+    },
+    service::{RequestContext, RxJsonRpcMessage},
+    transport::Transport,
+};
+use tokio::sync::mpsc;
+
+use super::TOOLS;
+
+/// How long a modern client may keep our list, in milliseconds: a day, for it never changes.
+const LIST_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// Whether a revision named in a request's `_meta` is one that the call lane serves.
+pub(super) fn is_served_modern(revision: &str) -> bool {
+    let known = ProtocolVersion::KNOWN_VERSIONS
+        .iter()
+        .any(|known| known.as_str() == revision);
+    known && revision >= ProtocolVersion::V_2026_07_28.as_str()
+}
+
+/// We, as a client sees us.
+#[derive(Debug, Clone)]
+pub(super) struct Face {
+    instructions: String,
+    tools: Arc<Vec<Tool>>,
+}
+
+impl Face {
+    pub(super) fn new(instructions: String) -> Self {
+        let tools = serde_json::from_str(TOOLS).expect("the three definitions are tools");
+        Self {
+            instructions,
+            tools: Arc::new(tools),
+        }
+    }
+}
+
+impl ServerHandler for Face {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("proxy", env!("CARGO_PKG_VERSION")))
+            .with_instructions(self.instructions.clone())
+    }
+
+    fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<ListToolsResult, ErrorData>> + Send + '_ {
+        let mut list =
+            ListToolsResult::with_all_items(self.tools.to_vec()).with_ttl_ms(LIST_TTL_MS);
+        list.cache_scope = Some(CacheScope::Public);
+        ready(Ok(list))
+    }
+}
+
+/// The engine's end of a session: what the session leaves to it comes in, and what it says goes
+/// to the session's outbox.
+pub(super) struct EngineTransport {
+    outbox: Arc<Outbox>,
+    inbox: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
+}
+
+/// The session's end.
+#[derive(Debug, Clone)]
+pub(super) struct Engine(mpsc::Sender<RxJsonRpcMessage<RoleServer>>);
+
+/// Messages of one client waiting for the engine. A client that sends more waits: it delays
+/// nobody but itself.
+const ENGINE_MESSAGES_MAX: usize = 64;
+
+/// Why a line was not taken.
+pub(super) enum Refused {
+    /// It is no message of the protocol.
+    Malformed,
+    Ended,
+}
+
+impl Engine {
+    /// Starts the engine of one session; it ends when the session drops its end.
+    pub(super) fn start(face: Face, outbox: Arc<Outbox>) -> (Self, tokio::task::JoinHandle<()>) {
+        let (sender, inbox) = mpsc::channel(ENGINE_MESSAGES_MAX);
+        let transport = EngineTransport { outbox, inbox };
+        let task = tokio::spawn(async move {
+            match face.serve(transport).await {
+                Ok(service) => {
+                    let _ = service.waiting().await;
+                }
+                Err(error) => tracing::debug!(%error, "the session ended before it began"),
+            }
+        });
+        (Self(sender), task)
+    }
+
+    pub(super) async fn take(&self, line: &Bytes) -> Result<(), Refused> {
+        let message = serde_json::from_slice(line).map_err(|_| Refused::Malformed)?;
+        self.0.send(message).await.map_err(|_| Refused::Ended)
+    }
+}
+
+impl Transport<RoleServer> for EngineTransport {
+    type Error = Closed;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Closed>> + Send + 'static {
+        let outbox = Arc::clone(&self.outbox);
+        async move {
+            let mut line = serde_json::to_vec(&message).map_err(|_| Closed)?;
+            line.push(b'\n');
+            outbox.send(&[Bytes::from(line)]).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        self.inbox.recv().await
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), Closed>> + Send {
+        ready(Ok(()))
+    }
+}

@@ -1,0 +1,5 @@
+//! The program `proxy`.
+
+fn main() -> std::process::ExitCode {
+    proxy::main()
+}

@@ -1,0 +1,264 @@
+//! Everything a person reads on a terminal. Data goes to stdout, everything else to stderr.
+//!
+//! The only file that prints. `serve` uses `say` alone: there, stdout is the protocol.
+
+#![expect(clippy::print_stderr, reason = "this is the one file that speaks")]
+
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+
+use crate::{cli::Exit, front::grouped, survey::Asked};
+
+/// Prints data. A reader that went away (`| head`) is no error.
+pub(crate) fn data(text: &str) {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| {
+        if text.ends_with('\n') {
+            Ok(())
+        } else {
+            stdout.write_all(b"\n")
+        }
+    });
+    let _ = written.and_then(|()| stdout.flush());
+}
+
+pub(crate) fn json(value: &Value) {
+    data(&format!("{value:#}"));
+}
+
+/// Says something beside the data.
+pub(crate) fn say(text: &str) {
+    eprintln!("{text}");
+}
+
+/// Says what went wrong.
+pub(crate) fn fail(error: &anyhow::Error) {
+    eprintln!("error: {error:#}");
+}
+
+pub(crate) fn clap(error: &clap::Error) {
+    // Help goes to stdout, a complaint to stderr; a closed stream is no error here.
+    let _ = error.print();
+}
+
+/// A bar on a terminal, nothing elsewhere.
+pub(crate) fn progress(length: usize, is_quiet: bool) -> ProgressBar {
+    let is_shown = !is_quiet && io::stderr().is_terminal() && std::env::var_os("CI").is_none();
+    let target = if is_shown {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(u64::try_from(length).ok(), target);
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} servers  {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// What a reindex did for one server.
+#[derive(Debug)]
+pub(crate) struct Reindexed {
+    pub(crate) server: String,
+    pub(crate) tools: usize,
+    pub(crate) tokens: u64,
+    pub(crate) added: usize,
+    pub(crate) changed: usize,
+    pub(crate) removed: usize,
+    pub(crate) failure: Option<String>,
+    pub(crate) dropped: Vec<String>,
+    pub(crate) seconds: f64,
+}
+
+impl Reindexed {
+    pub(crate) fn new(planned: &registry::Planned, asked: Option<&Asked>) -> Self {
+        let plan = &planned.plan;
+        Self {
+            server: planned.server.to_string(),
+            tools: plan.added.len() + plan.changed.len() + plan.same.len(),
+            tokens: planned.tokens,
+            added: plan.added.len(),
+            changed: plan.changed.len(),
+            removed: plan.removed.len(),
+            failure: planned.stale.clone(),
+            dropped: asked.map(|asked| asked.dropped.clone()).unwrap_or_default(),
+            seconds: asked.map_or(0.0, |asked| asked.seconds),
+        }
+    }
+
+    fn difference(&self) -> String {
+        let parts = [
+            (self.added, "added"),
+            (self.changed, "changed"),
+            (self.removed, "removed"),
+        ];
+        let parts: Vec<String> = parts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{} {what}", grouped(*count)))
+            .collect();
+        if parts.is_empty() {
+            "same".to_owned()
+        } else {
+            parts.join(", ")
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "server": self.server,
+            "tools": self.tools,
+            "tokens": self.tokens,
+            "added": self.added,
+            "changed": self.changed,
+            "removed": self.removed,
+            "failure": self.failure,
+            "dropped": self.dropped,
+            "seconds": rounded(self.seconds),
+        })
+    }
+}
+
+/// Prints a line a server and a total; the exit code says all, some or none.
+pub(crate) fn reindexed(servers: &[Reindexed], seconds: f64, as_json: bool) -> Exit {
+    let failed = servers
+        .iter()
+        .filter(|server| server.failure.is_some())
+        .count();
+    if as_json {
+        let list: Vec<Value> = servers.iter().map(Reindexed::json).collect();
+        json(&json!({
+            "servers": list,
+            "tools": servers.iter().map(|server| server.tools).sum::<usize>(),
+            "tokens": servers.iter().map(|server| server.tokens).sum::<u64>(),
+            "failed": failed,
+            "seconds": rounded(seconds),
+        }));
+    } else {
+        data(&reindex_text(servers, failed, seconds));
+    }
+    match failed {
+        0 => Exit::Success,
+        failed if failed == servers.len() => Exit::Nothing,
+        _ => Exit::Partial,
+    }
+}
+
+fn reindex_text(servers: &[Reindexed], failed: usize, seconds: f64) -> String {
+    let widest = servers
+        .iter()
+        .map(|server| server.server.len())
+        .max()
+        .unwrap_or(0)
+        .max(5);
+    let mut lines: Vec<String> = servers
+        .iter()
+        .flat_map(|server| server_lines(server, widest))
+        .collect();
+    let total = Reindexed {
+        server: "total".to_owned(),
+        tools: servers.iter().map(|server| server.tools).sum(),
+        tokens: servers.iter().map(|server| server.tokens).sum(),
+        added: servers.iter().map(|server| server.added).sum(),
+        changed: servers.iter().map(|server| server.changed).sum(),
+        removed: servers.iter().map(|server| server.removed).sum(),
+        failure: None,
+        dropped: Vec::new(),
+        seconds,
+    };
+    lines.push(line(&total, widest));
+    if failed > 0 {
+        lines.push(format!("{failed} of {} servers failed", servers.len()));
+    }
+    lines.join("\n")
+}
+
+fn server_lines(server: &Reindexed, widest: usize) -> Vec<String> {
+    let name = &server.server;
+    let mut lines = match &server.failure {
+        None => vec![line(server, widest)],
+        Some(why) => {
+            let kept = match server.tools {
+                0 => "no snapshot yet".to_owned(),
+                tools => format!("kept its last {} tools, stale", grouped(tools)),
+            };
+            vec![format!("{name:widest$}  failed ({kept}): {why}")]
+        }
+    };
+    let dropped = |why: &String| format!("{:widest$}  left out: {why}", "");
+    lines.extend(server.dropped.iter().map(dropped));
+    lines
+}
+
+fn line(server: &Reindexed, widest: usize) -> String {
+    format!(
+        "{:widest$}  {:>5} tools  {:>9} tokens  {:<24}  {:.1} s",
+        server.server,
+        grouped(server.tools),
+        grouped(usize::try_from(server.tokens).unwrap_or(usize::MAX)),
+        server.difference(),
+        server.seconds,
+    )
+}
+
+fn rounded(seconds: f64) -> f64 {
+    (seconds * 1_000.0).round() / 1_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reindexed, reindex_text};
+
+    fn server(name: &str) -> Reindexed {
+        Reindexed {
+            server: name.to_owned(),
+            tools: 0,
+            tokens: 0,
+            added: 0,
+            changed: 0,
+            removed: 0,
+            failure: None,
+            dropped: Vec::new(),
+            seconds: 0.25,
+        }
+    }
+
+    #[test]
+    fn a_reindex_reads_as_a_table() {
+        let servers = [
+            Reindexed {
+                tools: 35,
+                tokens: 12_345,
+                added: 34,
+                changed: 1,
+                ..server("github")
+            },
+            Reindexed {
+                tools: 9,
+                tokens: 800,
+                dropped: vec!["a tool without a name".to_owned()],
+                ..server("memory")
+            },
+            Reindexed {
+                tools: 3,
+                failure: Some("it exited with code 1".to_owned()),
+                ..server("db")
+            },
+        ];
+        let text = reindex_text(&servers, 1, 2.0);
+        assert_eq!(
+            text,
+            "github     35 tools     12,345 tokens  34 added, 1 changed       0.2 s\n\
+             memory      9 tools        800 tokens  same                      0.2 s\n        \
+             left out: a tool without a name\n\
+             db      failed (kept its last 3 tools, stale): it exited with code 1\n\
+             total      47 tools     13,145 tokens  34 added, 1 changed       2.0 s\n\
+             1 of 3 servers failed"
+        );
+    }
+}

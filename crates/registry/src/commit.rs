@@ -1,0 +1,167 @@
+//! One commit: write snapshots, replace the catalog, sweep what nobody names any more.
+
+use std::collections::BTreeSet;
+use std::{fs, io};
+
+use tool::Tool;
+
+use crate::catalog::{CATALOG, Record, Records};
+use crate::categories::Guess;
+use crate::disk::{Disk, TEMPORARY, snapshot_path};
+use crate::plan::{Plan, Planned, plan};
+use crate::snapshot::{Kept, News, Snapshot};
+
+#[derive(Debug)]
+pub(crate) struct Commit<'a> {
+    disk: &'a Disk,
+    before: Records,
+    keep_others: bool,
+}
+
+/// A commit past its point of no return.
+#[derive(Debug)]
+pub(crate) struct Done {
+    before: Records,
+    pub(crate) records: Records,
+    pub(crate) planned: Vec<Planned>,
+}
+
+impl<'a> Commit<'a> {
+    /// Reads what is there now, which another process may have written; call with the turn held.
+    pub(crate) fn new(disk: &'a Disk, keep_others: bool) -> Self {
+        Self {
+            disk,
+            before: Records::read(disk),
+            keep_others,
+        }
+    }
+
+    pub(crate) fn run(self, news: Vec<News>, now: u64) -> io::Result<Done> {
+        let mut records = if self.keep_others {
+            self.before.clone()
+        } else {
+            Records::default()
+        };
+        let mut planned = Vec::with_capacity(news.len());
+        for News { server, outcome } in news {
+            let known = self
+                .before
+                .servers
+                .get(server.as_str())
+                .cloned()
+                .unwrap_or_default();
+            let (record, plan) = match outcome {
+                Ok(snapshot) => self.fresh(&known, &snapshot.in_order())?,
+                Err(why) => stale(known, why, now),
+            };
+            planned.push(Planned {
+                server: server.clone(),
+                plan,
+                tokens: record.tokens,
+                stale: record.stale.clone(),
+            });
+            records.servers.insert(server.to_string(), record);
+        }
+        self.disk.write(CATALOG, records.to_text().as_bytes())?;
+        Ok(Done {
+            before: self.before,
+            records,
+            planned,
+        })
+    }
+
+    fn fresh(&self, known: &Record, snapshot: &Snapshot) -> io::Result<(Record, Plan)> {
+        let text = snapshot.to_text();
+        let file_name = Snapshot::file_name(&snapshot.server, &text);
+        let before = self.tools_before(known);
+        let plan = plan(&before, &snapshot.tools);
+        if known.snapshot.as_ref() != Some(&file_name) || self.is_damaged(&file_name) {
+            self.disk
+                .write(&snapshot_path(&file_name), text.as_bytes())?;
+        }
+        let guess = Guess::new(
+            snapshot.server.as_str(),
+            &snapshot.server_name,
+            &snapshot.tools,
+        );
+        let record = Record {
+            snapshot: Some(file_name),
+            tools: snapshot
+                .tools
+                .iter()
+                .map(|tool| tool.name().to_owned())
+                .collect(),
+            changed: plan.changed.clone(),
+            tokens: snapshot.tokens,
+            stale: None,
+            surveyed_at: snapshot.surveyed_at,
+            protocol: snapshot.protocol.clone(),
+            category: Some(guess.category),
+            tags: guess.tags,
+        };
+        Ok((record, plan))
+    }
+
+    fn tools_before(&self, known: &Record) -> Vec<Tool> {
+        let kept = known
+            .snapshot
+            .as_deref()
+            .and_then(|file_name| self.kept(file_name));
+        kept.map(|kept| kept.tools).unwrap_or_default()
+    }
+
+    fn is_damaged(&self, file_name: &str) -> bool {
+        self.kept(file_name).is_none()
+    }
+
+    fn kept(&self, file_name: &str) -> Option<Kept> {
+        let bytes = self.disk.read(&snapshot_path(file_name)).ok()?;
+        Kept::read(file_name, &bytes).ok()
+    }
+}
+
+/// A failed survey changes nothing but the mark.
+fn stale(known: Record, why: String, now: u64) -> (Record, Plan) {
+    let same = known.tools.clone();
+    let surveyed_at = if known.snapshot.is_some() {
+        known.surveyed_at
+    } else {
+        now
+    };
+    let record = Record {
+        stale: Some(why),
+        surveyed_at,
+        ..known
+    };
+    (
+        record,
+        Plan {
+            same,
+            ..Plan::default()
+        },
+    )
+}
+
+impl Done {
+    /// Removes snapshots that neither this catalog nor the one before names: readers in flight
+    /// may still be at the one before. What cannot be removed is left to the next commit.
+    pub(crate) fn sweep(&self, disk: &Disk) {
+        let named: BTreeSet<String> = self
+            .records
+            .files()
+            .chain(self.before.files())
+            .map(snapshot_path)
+            .collect();
+        for path in disk
+            .snapshots()
+            .iter()
+            .filter(|path| !named.contains(*path))
+        {
+            let _ = disk.remove(path);
+        }
+        let left = fs::read_dir(disk.path("")).into_iter().flatten().flatten();
+        for file in left.filter(|file| file.file_name().to_string_lossy().starts_with(TEMPORARY)) {
+            let _ = fs::remove_file(file.path());
+        }
+    }
+}

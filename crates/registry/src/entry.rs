@@ -1,0 +1,120 @@
+//! One tool that can be found, with what its server, our rules and a person say about it.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use tool::{Checker, Tool, ToolRef};
+
+use crate::shelf::Overlay;
+use crate::words;
+
+#[derive(Debug)]
+pub struct Entry {
+    pub at: ToolRef,
+    pub tool: Tool,
+    pub category: String,
+    /// The server's tags, then the tool's own.
+    pub tags: Vec<String>,
+    pub overlay: Overlay,
+    /// The server's last survey failed: this is what it offered before.
+    pub stale: bool,
+    /// The last fresh survey found the definition altered.
+    pub changed: bool,
+    signature: OnceLock<String>,
+    purpose: OnceLock<String>,
+    checker: OnceLock<Checker>,
+    is_deprecated: OnceLock<bool>,
+}
+
+/// What stands in an [`Entry`] beside the tool itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Context {
+    pub(crate) category: String,
+    pub(crate) tags: Vec<String>,
+    pub(crate) overlay: Overlay,
+    pub(crate) stale: bool,
+    pub(crate) changed: bool,
+}
+
+impl Entry {
+    pub(crate) fn new(at: ToolRef, tool: Tool, context: Context) -> Self {
+        let Context {
+            category,
+            mut tags,
+            overlay,
+            stale,
+            changed,
+        } = context;
+        tags.extend(overlay.tags.iter().cloned());
+        Self {
+            category: overlay.category.clone().unwrap_or(category),
+            at,
+            tool,
+            tags,
+            overlay,
+            stale,
+            changed,
+            signature: OnceLock::new(),
+            purpose: OnceLock::new(),
+            checker: OnceLock::new(),
+            is_deprecated: OnceLock::new(),
+        }
+    }
+
+    /// `(owner: string, ...)`, made at the first question.
+    pub fn signature(&self) -> &str {
+        self.signature
+            .get_or_init(|| tool::signature(&self.tool.input_schema()))
+    }
+
+    /// The first sentence of the description, made at the first question.
+    pub fn purpose(&self) -> &str {
+        let description = self.overlay.description.as_deref();
+        self.purpose
+            .get_or_init(|| tool::purpose(&self.tool, description))
+    }
+
+    /// The compiled input schema, made at the first question: that may take a millisecond.
+    pub fn checker(&self) -> &Checker {
+        self.checker
+            .get_or_init(|| Checker::new(&self.tool.input_schema()))
+    }
+
+    /// The overlay's description, else the server's.
+    pub fn description(&self) -> Cow<'_, str> {
+        match &self.overlay.description {
+            Some(description) => Cow::Borrowed(description),
+            None => Cow::Owned(self.tool.description()),
+        }
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        self.tool.annotations().read_only == Some(true)
+    }
+
+    /// What the server says; of a server that says nothing, whether the name begins with a verb
+    /// that takes something away.
+    pub fn is_destructive(&self) -> bool {
+        let annotations = self.tool.annotations();
+        match (annotations.read_only, annotations.destructive) {
+            (Some(true), _) => false,
+            (_, Some(destructive)) => destructive,
+            (_, None) => self.begins_with_a_destroying_verb(),
+        }
+    }
+
+    pub fn is_deprecated(&self) -> bool {
+        *self.is_deprecated.get_or_init(|| self.tool.is_deprecated())
+    }
+
+    fn begins_with_a_destroying_verb(&self) -> bool {
+        let first = words::split(self.tool.name())
+            .into_iter()
+            .find(|word| !word.is_joined);
+        first.is_some_and(|word| DESTROYING_VERBS.contains(&word.exact.as_str()))
+    }
+}
+
+const DESTROYING_VERBS: [&str; 8] = [
+    "delete", "destroy", "drop", "erase", "purge", "remove", "truncate", "wipe",
+];

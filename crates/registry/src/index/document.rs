@@ -1,0 +1,77 @@
+//! What of a tool is searched, and how much each part weighs.
+
+use tantivy::tokenizer::{PreTokenizedString, Token};
+use tool::Parameter;
+
+use crate::entry::Entry;
+use crate::limits::{
+    DESCRIPTION_CHARS_INDEXED, ENUM_VALUES_INDEXED, PARAMETER_CHARS_INDEXED, PARAMETERS_INDEXED,
+};
+use crate::words;
+
+/// The words of one tool.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    pub(super) stems: Vec<String>,
+    pub(super) exact: Vec<String>,
+}
+
+/// One combined text, the name in it twice: adding up the scores of several fields lets a word
+/// that is rare in a short one drown all others.
+pub(super) fn text(entry: &Entry) -> Text {
+    let mut text = Text::default();
+    text.add(entry.tool.name(), NAME_WEIGHT);
+    text.add(entry.at.server.as_str(), 1);
+    text.add(&entry.tool.title().unwrap_or_default(), 1);
+    text.add(&head(&entry.description(), DESCRIPTION_CHARS_INDEXED), 1);
+    text.add(&entry.category, 1);
+    for tag in &entry.tags {
+        text.add(tag, 1);
+    }
+    text.add(entry.overlay.notes.as_deref().unwrap_or_default(), 1);
+    for parameter in tool::parameters(&entry.tool.input_schema())
+        .iter()
+        .take(PARAMETERS_INDEXED)
+    {
+        text.add_parameter(parameter);
+    }
+    text
+}
+
+impl Text {
+    fn add(&mut self, part: &str, weight: usize) {
+        for word in words::split(part) {
+            if !word.is_joined {
+                self.stems.extend(std::iter::repeat_n(word.stem, weight));
+            }
+            self.exact.push(word.exact);
+        }
+    }
+
+    fn add_parameter(&mut self, parameter: &Parameter) {
+        self.add(&parameter.name, 1);
+        self.add(&head(&parameter.description, PARAMETER_CHARS_INDEXED), 1);
+        for value in parameter.enum_values.iter().take(ENUM_VALUES_INDEXED) {
+            self.add(value, 1);
+        }
+    }
+}
+
+pub(super) fn tokens(words: Vec<String>) -> PreTokenizedString {
+    let token = |(position, text)| Token {
+        position,
+        text,
+        ..Token::default()
+    };
+    let tokens = words.into_iter().enumerate().map(token).collect();
+    PreTokenizedString {
+        text: String::new(),
+        tokens,
+    }
+}
+
+fn head(text: &str, chars_max: usize) -> String {
+    text.chars().take(chars_max).collect()
+}
+
+const NAME_WEIGHT: usize = 2;

@@ -1,0 +1,38 @@
+//! What tools exist: snapshots on disk, the plan between two of them, the index, search, usage.
+//!
+//! This room owns every file in a registry folder. It starts no process, opens no socket, knows
+//! no MCP types and no clock: surveys and the time are passed in. `catalog.json` is the only
+//! truth; the Tantivy index beside it is derived and thrown away whenever it does not fit.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod catalog;
+mod categories;
+mod commit;
+mod disk;
+mod entry;
+mod generation;
+mod index;
+mod limits;
+mod names;
+mod plan;
+mod registry;
+mod search;
+mod shelf;
+mod snapshot;
+mod usage;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use catalog::{Catalog, CatalogServer};
+pub use entry::Entry;
+pub use generation::{Generation, KnownServer};
+pub use index::IndexError;
+pub use names::FindError;
+pub use plan::{Plan, Planned, plan};
+pub use registry::{Registry, RegistryError};
+pub use search::{Asked, Found, Hit, Kind, Query};
+pub use shelf::{Overlay, Shelf, Shelved};
+pub use snapshot::{News, Snapshot};
+pub use usage::Usage;

@@ -1,0 +1,48 @@
+//! Every limit of this room, with its reason.
+
+/// Raised whenever words are split, weighted or stored differently: an index written by another
+/// version no longer answers for us and is rebuilt.
+pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// The layout of `catalog.json` and of snapshot files.
+pub(crate) const FORMAT: u32 = 1;
+
+/// Tantivy's smallest arena for one writer thread; a catalogue of tools needs no more.
+pub(crate) const INDEX_WRITER_BYTES: usize = 15_000_000;
+
+/// Content words of a query that are looked at; a pasted document has its subject up front.
+pub(crate) const QUERY_WORDS_MAX: usize = 48;
+
+/// Characters of a query that are read at all.
+pub(crate) const QUERY_CHARS_MAX: usize = 4_000;
+
+/// Characters of a description that are indexed; manuals of a million characters exist.
+pub(crate) const DESCRIPTION_CHARS_INDEXED: usize = 3_000;
+
+/// Parameters of a tool that are indexed, and the characters of each one's description.
+pub(crate) const PARAMETERS_INDEXED: usize = 60;
+pub(crate) const PARAMETER_CHARS_INDEXED: usize = 200;
+
+/// Values of one enumeration that are indexed.
+pub(crate) const ENUM_VALUES_INDEXED: usize = 20;
+
+/// Letters of one word; longer runs are data (base64, keys), not language.
+pub(crate) const WORD_CHARS_MAX: usize = 40;
+
+/// Times a generation is loaded again because another process committed meanwhile.
+pub(crate) const LOADS_MAX: usize = 3;
+
+/// Hits a caller may ask for at once.
+pub(crate) const HITS_MAX: usize = 1_000;
+
+/// Best candidates of the first look that are looked at again, name by name.
+pub(crate) const SECOND_LOOK: usize = 60;
+
+/// Spellings tried for one word that matches nothing.
+pub(crate) const SPELLINGS_MAX: usize = 4;
+
+/// Names offered when nothing fits.
+pub(crate) const NEAREST_MAX: usize = 3;
+
+/// Steps of a task that are searched in one query.
+pub(crate) const STEPS_MAX: usize = 10;

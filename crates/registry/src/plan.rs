@@ -1,0 +1,49 @@
+//! The difference between two lists of tools.
+
+use std::collections::BTreeMap;
+
+use tool::{Digest, ServerName, Tool};
+
+/// Names of tools by what became of them. Pure data: nothing is read or written here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    pub added: Vec<String>,
+    pub changed: Vec<String>,
+    pub removed: Vec<String>,
+    pub same: Vec<String>,
+}
+
+/// What a commit did for one server: one line of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    pub server: ServerName,
+    pub plan: Plan,
+    pub tokens: u64,
+    /// Why the last snapshot was kept (or that there is none) instead of a fresh one.
+    pub stale: Option<String>,
+}
+
+/// Compares two lists by name and [`Tool::digest`]; order and white space do not count.
+pub fn plan(old: &[Tool], new: &[Tool]) -> Plan {
+    let before = digests(old);
+    let after = digests(new);
+    let mut plan = Plan::default();
+    for (name, digest) in &after {
+        let list = match before.get(name) {
+            None => &mut plan.added,
+            Some(known) if known == digest => &mut plan.same,
+            Some(_) => &mut plan.changed,
+        };
+        list.push((*name).to_owned());
+    }
+    let gone = before.keys().filter(|name| !after.contains_key(*name));
+    plan.removed = gone.map(|name| (*name).to_owned()).collect();
+    plan
+}
+
+fn digests(tools: &[Tool]) -> BTreeMap<&str, Digest> {
+    tools
+        .iter()
+        .map(|tool| (tool.name(), tool.digest()))
+        .collect()
+}

@@ -1,0 +1,208 @@
+//! The registry folder as its users see it: a catalog, a generation, a commit.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwapOption;
+use tool::{ServerName, Tool};
+
+use crate::catalog::{CATALOG, Catalog, Records};
+use crate::commit::Commit;
+use crate::disk::{Disk, Stamp};
+use crate::generation::Generation;
+use crate::limits::LOADS_MAX;
+use crate::shelf::{Gate, Shelf};
+use crate::snapshot::News;
+use crate::{Planned, index};
+
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    /// The configuration is at fault; nothing was read or written.
+    #[error("server `{server}`: {message}")]
+    Glob { server: ServerName, message: String },
+    /// Nothing was committed: the state on disk is the one before.
+    #[error("registry folder: {0}")]
+    Write(#[from] io::Error),
+    /// Neither an index on disk nor one in memory could be made.
+    #[error("search index: {0}")]
+    Index(#[from] index::IndexError),
+}
+
+/// A registry folder. Handles are cheap to copy, and several processes may have one folder open:
+/// each sees what another committed at its next question.
+#[derive(Debug, Clone)]
+pub struct Registry(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    disk: Disk,
+    shelf: Shelf,
+    gates: Vec<Gate>,
+    built_in: Vec<Tool>,
+    seen: ArcSwapOption<Seen>,
+    /// Held while a generation is loaded, so that it is loaded once.
+    generation: Mutex<Option<(Stamp, Arc<Generation>)>>,
+}
+
+/// The catalog file as of one stamp.
+#[derive(Debug)]
+struct Seen {
+    stamp: Stamp,
+    records: Arc<Records>,
+    catalog: Arc<Catalog>,
+}
+
+impl Registry {
+    /// Opens a folder, or makes it. Only the small catalog file is read; what is missing or
+    /// damaged reads as empty, so the one error is a glob that does not parse.
+    pub fn open(folder: &Path, shelf: Shelf) -> Result<Self, RegistryError> {
+        Self::open_with(folder, shelf, Vec::new())
+    }
+
+    /// Like [`Registry::open`], with the tools of the built-in server `proxy`. They are found
+    /// and searched like any other, but stand in no catalog and no file of ours.
+    pub fn open_with(
+        folder: &Path,
+        shelf: Shelf,
+        built_in: Vec<Tool>,
+    ) -> Result<Self, RegistryError> {
+        let gates = shelf
+            .servers
+            .iter()
+            .map(Gate::new)
+            .collect::<Result<_, _>>()?;
+        let inner = Inner {
+            disk: Disk::new(folder),
+            shelf,
+            gates,
+            built_in,
+            seen: ArcSwapOption::empty(),
+            generation: Mutex::default(),
+        };
+        inner.look();
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// What is there by the catalog file alone, read again when another process replaced it.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.0.look().catalog)
+    }
+
+    /// What a search sees. Blocks while snapshots and index are loaded: at the first call and
+    /// after each commit. An index that does not fit is rebuilt without a word.
+    pub fn generation(&self) -> Result<Arc<Generation>, RegistryError> {
+        let seen = self.0.look();
+        let mut held = self
+            .0
+            .generation
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some((stamp, generation)) = &*held
+            && *stamp == seen.stamp
+        {
+            return Ok(Arc::clone(generation));
+        }
+        let (stamp, generation) = self.0.load_newest()?;
+        *held = Some((stamp, Arc::clone(&generation)));
+        Ok(generation)
+    }
+
+    /// The generation, if it is loaded and still the newest: never blocks longer than one look at
+    /// a file's dates.
+    pub fn loaded(&self) -> Option<Arc<Generation>> {
+        let seen = self.0.look();
+        let held = self.0.generation.try_lock().ok()?;
+        let (stamp, generation) = held.as_ref()?;
+        (*stamp == seen.stamp).then(|| Arc::clone(generation))
+    }
+
+    /// Takes in what is new, durably, and answers what it changed; one entry a piece of news.
+    ///
+    /// Waits for another writer's turn. The state on disk is the old one until the catalog is
+    /// renamed and the new one from then on, whenever the process may die. `keep_others` keeps
+    /// servers that are not in the news; else they are forgotten. `now` is in unix seconds and
+    /// stands for failed surveys only: a snapshot knows its own time.
+    pub fn commit(
+        &self,
+        news: Vec<News>,
+        keep_others: bool,
+        now: u64,
+    ) -> Result<Vec<Planned>, RegistryError> {
+        let inner = &*self.0;
+        let turn = inner.disk.take_turn()?;
+        let commit = Commit::new(&inner.disk, keep_others);
+        let done = commit.run(news, now)?;
+        if let Err(error) = inner.reindex(&done.records) {
+            tracing::warn!(%error, "index not updated, the next search rebuilds it");
+        }
+        done.sweep(&inner.disk);
+        drop(turn);
+        Ok(done.planned)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn disk(&self) -> &Disk {
+        &self.0.disk
+    }
+}
+
+impl Inner {
+    fn look(&self) -> Arc<Seen> {
+        let stamp = self.disk.stamp(CATALOG);
+        if let Some(seen) = self.seen.load_full()
+            && seen.stamp == stamp
+        {
+            return seen;
+        }
+        let records = Arc::new(Records::read(&self.disk));
+        let catalog = Arc::new(Catalog::new(&self.shelf, &self.gates, &records));
+        let seen = Arc::new(Seen {
+            stamp,
+            records,
+            catalog,
+        });
+        self.seen.store(Some(Arc::clone(&seen)));
+        seen
+    }
+
+    /// Loads until no other process committed meanwhile: it may have swept a snapshot that was
+    /// about to be read. A process that commits without end is given up on.
+    fn load_newest(&self) -> Result<(Stamp, Arc<Generation>), RegistryError> {
+        let mut seen = self.look();
+        let mut generation = self.load(&seen.records)?;
+        for _ in 1..LOADS_MAX {
+            let now = self.look();
+            if now.stamp == seen.stamp {
+                break;
+            }
+            generation = self.load(&now.records)?;
+            seen = now;
+        }
+        Ok((seen.stamp, Arc::new(generation)))
+    }
+
+    fn load(&self, records: &Records) -> Result<Generation, RegistryError> {
+        let stock = self.stock(records);
+        let index = index::Index::for_readers(&self.disk, &stock)?;
+        Ok(Generation::new(stock, index))
+    }
+
+    fn reindex(&self, records: &Records) -> Result<(), RegistryError> {
+        let stock = self.stock(records);
+        self.disk.step()?;
+        index::update(&self.disk, &stock)?;
+        self.disk.step()?;
+        Ok(())
+    }
+
+    fn stock(&self, records: &Records) -> crate::generation::Stock {
+        crate::generation::Stock::read(
+            &self.disk,
+            &self.shelf,
+            &self.gates,
+            records,
+            &self.built_in,
+        )
+    }
+}

@@ -1,0 +1,125 @@
+//! A query as written, then as meant.
+
+use crate::limits::{QUERY_CHARS_MAX, QUERY_WORDS_MAX};
+use crate::search::stop;
+use crate::words::{self, Word};
+
+/// What a query in words asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// Everything, by server.
+    Browse,
+    /// These tools and no others.
+    Select(Vec<String>),
+    Words(Wanted),
+}
+
+/// The words that count.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) words: Vec<WantedWord>,
+    /// Joined forms of identifiers and of neighbours (`file system`): they help, they are no
+    /// words that could be missing.
+    pub(crate) joined: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WantedWord {
+    pub(crate) exact: String,
+    pub(crate) stem: String,
+    /// Written `+word`.
+    pub(crate) must: bool,
+    /// A number, an address, a name in the middle of a sentence: what a tool would be called
+    /// *with*, not what it is called.
+    pub(crate) is_value: bool,
+}
+
+impl Meaning {
+    pub(crate) fn of(text: &str) -> Self {
+        let text: String = text.chars().take(QUERY_CHARS_MAX).collect();
+        let text = text.trim();
+        if text.is_empty() || text == "*" {
+            return Self::Browse;
+        }
+        if let Some(names) = text.strip_prefix("select:") {
+            let names = names
+                .split(',')
+                .map(str::trim)
+                .filter(|name| !name.is_empty());
+            return Self::Select(names.map(str::to_owned).collect());
+        }
+        match Wanted::of(text) {
+            // Only request words, as in "what tools are there": a look around. Signs that are
+            // no words at all ask for nothing.
+            wanted if wanted.words.is_empty() && text.chars().any(char::is_alphanumeric) => {
+                Self::Browse
+            }
+            wanted => Self::Words(wanted),
+        }
+    }
+}
+
+impl Wanted {
+    fn of(text: &str) -> Self {
+        let mut wanted = Self::default();
+        for (place, piece) in text.split_whitespace().enumerate() {
+            wanted.add(piece, place);
+        }
+        wanted.join_neighbours();
+        wanted
+    }
+
+    fn add(&mut self, piece: &str, place: usize) {
+        let must = piece.len() > 1 && piece.starts_with('+');
+        let is_value = is_value(piece, place);
+        for Word {
+            exact,
+            stem,
+            is_joined,
+        } in words::split(piece)
+        {
+            if is_joined {
+                self.joined.push(exact);
+            } else if (must || !stop::is_request_word(&exact)) && self.words.len() < QUERY_WORDS_MAX
+            {
+                self.add_word(WantedWord {
+                    exact,
+                    stem,
+                    must,
+                    is_value,
+                });
+            }
+        }
+    }
+
+    fn add_word(&mut self, word: WantedWord) {
+        match self.words.iter_mut().find(|known| known.stem == word.stem) {
+            Some(known) => {
+                known.must |= word.must;
+                known.is_value &= word.is_value;
+            }
+            None => self.words.push(word),
+        }
+    }
+
+    fn join_neighbours(&mut self) {
+        let pairs = self
+            .words
+            .windows(2)
+            .map(|pair| format!("{}{}", pair[0].exact, pair[1].exact));
+        let pairs: Vec<String> = pairs.collect();
+        self.joined.extend(pairs);
+        self.joined.sort_unstable();
+        self.joined.dedup();
+        self.joined.truncate(QUERY_WORDS_MAX);
+    }
+}
+
+/// Whether a piece of a request looks like an argument.
+fn is_value(piece: &str, place: usize) -> bool {
+    let has_digit = piece.chars().any(|c| c.is_ascii_digit());
+    let is_address = piece.contains(['@', '\\']) || piece.contains("://") || piece.starts_with('/');
+    let is_quoted = piece.starts_with(['"', '\'', '`', '\u{201c}']);
+    let is_name = place > 0 && piece.chars().next().is_some_and(char::is_uppercase);
+    has_digit || is_address || is_quoted || is_name
+}

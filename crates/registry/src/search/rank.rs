@@ -1,0 +1,375 @@
+//! The score of every tool against the words of a query.
+//!
+//! Postings come from the index, everything else is decided here: statistics over living
+//! documents only, words the catalogue does not know, how much of the query a tool covers.
+//! A later score by meaning belongs beside [`Ranking::new`]: it is one more number for each
+//! place, mixed in before [`Ranking::best`] picks.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use tool::{ServerName, ToolRef};
+
+use crate::Entry;
+use crate::generation::Generation;
+use crate::index::{Index, Lane};
+use crate::limits::{NEAREST_MAX, SECOND_LOOK};
+use crate::search::asked::{Wanted, WantedWord};
+use crate::search::{spelling, stop};
+use crate::words;
+
+/// One tool's standing; `place` is its position among the generation's visible tools.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scored {
+    pub(crate) place: u32,
+    pub(crate) score: f32,
+    /// Share of the query's weight that the tool's words carry, 0 to 1.
+    coverage: f32,
+}
+
+impl Scored {
+    pub(crate) fn plain(place: u32) -> Self {
+        Self {
+            place,
+            score: 1.0,
+            coverage: 1.0,
+        }
+    }
+
+    pub(crate) fn entry<'a>(&self, generation: &'a Generation) -> &'a Entry {
+        &generation.visible()[self.place as usize]
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Ranking {
+    /// Every tool that holds a word of the query and all words it must hold, in no order.
+    scored: Vec<Scored>,
+    /// Stems of the query, for the look at names.
+    stems: BTreeSet<String>,
+    pub(crate) unknown_words: Vec<String>,
+    coverage_min: f32,
+}
+
+impl Ranking {
+    pub(crate) fn new(generation: &Generation, wanted: &Wanted) -> Self {
+        let index = generation.index();
+        let terms: Vec<Term> = wanted
+            .words
+            .iter()
+            .map(|word| Term::of(index, word))
+            .collect();
+        let mut board = Board::new(index);
+        for (number, term) in terms.iter().enumerate() {
+            board.add(number, term);
+        }
+        let unknown: f32 = terms
+            .iter()
+            .filter(|term| term.tools.is_empty())
+            .map(|term| term.mass)
+            .sum();
+        for joined in &wanted.joined {
+            board.add_joined(&index.postings(Lane::Exact, joined), unknown);
+        }
+        let unknown = wanted
+            .words
+            .iter()
+            .zip(&terms)
+            .filter(|(_, term)| term.tools.is_empty());
+        Self {
+            scored: board.scored(&terms),
+            stems: wanted.words.iter().map(|word| word.stem.clone()).collect(),
+            unknown_words: unknown.map(|(word, _)| word.exact.clone()).collect(),
+            coverage_min: coverage_min(&terms),
+        }
+    }
+
+    /// Tools that fit, best first; only the first `shown` (and a few more) are in exact order.
+    /// Empty when even the best covers too little of the query.
+    pub(crate) fn best(
+        &self,
+        generation: &Generation,
+        shown: usize,
+        admits: impl Fn(&Entry) -> bool,
+    ) -> Vec<Scored> {
+        let mut tools = self.admitted(generation, admits);
+        let most = tools.iter().map(|tool| tool.coverage).fold(0.0, f32::max);
+        if most < self.coverage_min {
+            return Vec::new();
+        }
+        let top = tools.iter().map(|tool| tool.score).fold(0.0, f32::max);
+        tools.retain(|tool| tool.score >= top * SCORE_SHARE_MIN);
+        self.order(generation, &mut tools, shown.max(SECOND_LOOK));
+        tools
+    }
+
+    /// What comes closest although nothing fits.
+    pub(crate) fn nearest(
+        &self,
+        generation: &Generation,
+        admits: impl Fn(&Entry) -> bool,
+    ) -> Vec<ToolRef> {
+        let mut tools = self.admitted(generation, admits);
+        self.order(generation, &mut tools, SECOND_LOOK);
+        let nearest = tools.iter().take(NEAREST_MAX);
+        nearest
+            .map(|tool| tool.entry(generation).at.clone())
+            .collect()
+    }
+
+    fn admitted(&self, generation: &Generation, admits: impl Fn(&Entry) -> bool) -> Vec<Scored> {
+        let tools = self.scored.iter().copied();
+        tools
+            .filter(|tool| admits(tool.entry(generation)))
+            .collect()
+    }
+
+    /// Brings the `first` best to the front by score alone, then looks at them again.
+    fn order(&self, generation: &Generation, tools: &mut [Scored], first: usize) {
+        let by_score = |a: &Scored, b: &Scored| {
+            b.score
+                .total_cmp(&a.score)
+                .then_with(|| a.place.cmp(&b.place))
+        };
+        if tools.len() > first {
+            tools.select_nth_unstable_by(first, by_score);
+        }
+        let first = first.min(tools.len());
+        let front = &mut tools[..first];
+        for tool in front.iter_mut() {
+            tool.score *= self.name_factor(tool.entry(generation));
+        }
+        front.sort_by(|a, b| by_rank(generation, a, b));
+    }
+
+    /// More for a tool whose own name, or whose server's, the query spells out.
+    fn name_factor(&self, entry: &Entry) -> f32 {
+        let name = 1.0 + NAME_SPELT * self.spelt(entry.tool.name());
+        let server = self.spelt(entry.at.server.as_str());
+        if server >= 1.0 {
+            name * (1.0 + SERVER_SPELT)
+        } else {
+            name
+        }
+    }
+
+    /// The share of a name's words that the query holds.
+    fn spelt(&self, name: &str) -> f32 {
+        let stems: BTreeSet<String> = words::stems(name).into_iter().collect();
+        let held = stems
+            .iter()
+            .filter(|stem| self.stems.contains(*stem))
+            .count();
+        share(held, stems.len())
+    }
+}
+
+/// Score, then real tools before ours, read-only before destructive, the shorter name, the
+/// alphabet.
+fn by_rank(generation: &Generation, a: &Scored, b: &Scored) -> Ordering {
+    let key = |tool: &Scored| {
+        let entry = tool.entry(generation);
+        let is_built_in = entry.at.server == ServerName::built_in();
+        let danger = if entry.is_read_only() {
+            0
+        } else {
+            1 + u8::from(entry.is_destructive())
+        };
+        (is_built_in, danger, entry.tool.name().len())
+    };
+    let by_name = || a.entry(generation).at.cmp(&b.entry(generation).at);
+    rounded(b.score)
+        .cmp(&rounded(a.score))
+        .then_with(|| key(a).cmp(&key(b)))
+        .then_with(by_name)
+}
+
+/// Scores closer than a thousandth are equal: rounding errors must not outrank danger.
+#[expect(clippy::cast_possible_truncation, reason = "scores are small")]
+fn rounded(score: f32) -> i64 {
+    (score * 1_000.0).round() as i64
+}
+
+/// One word of the query in the catalogue.
+#[derive(Debug)]
+struct Term {
+    tools: Vec<(u32, u32)>,
+    /// What the word counts in the score.
+    weight: f32,
+    /// What its absence counts against a tool.
+    mass: f32,
+    must: bool,
+}
+
+impl Term {
+    fn of(index: &Index, word: &WantedWord) -> Self {
+        let (tools, trust) = lookup(index, word);
+        let idf = idf(index.lengths.len(), tools.len());
+        // No tool is at fault for not knowing whom to write to, or for another verb.
+        let is_excused = tools.is_empty() && (word.is_value || stop::is_general_verb(&word.exact));
+        let mass = if is_excused { 0.0 } else { idf };
+        Self {
+            weight: idf * trust,
+            mass,
+            must: word.must,
+            tools,
+        }
+    }
+}
+
+/// The word's stem; else a relative, else what it may be a slip of, else what it begins; with how far to trust it.
+fn lookup(index: &Index, word: &WantedWord) -> (Vec<(u32, u32)>, f32) {
+    let tools = index.postings(Lane::Stems, &word.stem);
+    if !tools.is_empty() {
+        return (tools, 1.0);
+    }
+    let tools = index.postings(Lane::Exact, &word.exact);
+    if !tools.is_empty() {
+        return (tools, 1.0);
+    }
+    if word.is_value {
+        return (Vec::new(), 0.0);
+    }
+    let mut relatives =
+        spelling::relatives(&word.stem).map(|stem| index.postings(Lane::Stems, stem));
+    if let Some(tools) = relatives.find(|tools| !tools.is_empty()) {
+        return (tools, RELATIVE_TRUST);
+    }
+    let any = |words: Vec<&str>| any_of(index, &words);
+    let slips = any(spelling::slips(&word.exact, index.vocabulary()));
+    if !slips.is_empty() {
+        return (slips, SLIP_TRUST);
+    }
+    let begun = any(spelling::continuations(&word.exact, index.vocabulary()));
+    (begun, PREFIX_TRUST)
+}
+
+fn any_of(index: &Index, words: &[&str]) -> Vec<(u32, u32)> {
+    let mut tools: Vec<(u32, u32)> = words
+        .iter()
+        .flat_map(|word| index.postings(Lane::Exact, word))
+        .collect();
+    tools.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+    tools.dedup_by_key(|(tool, _)| *tool);
+    tools
+}
+
+/// Sums for every tool, filled word by word.
+struct Board<'a> {
+    index: &'a Index,
+    sums: Vec<f32>,
+    masses: Vec<f32>,
+    /// One bit a word of the query.
+    held: Vec<u64>,
+}
+
+impl<'a> Board<'a> {
+    fn new(index: &'a Index) -> Self {
+        let tools = index.lengths.len();
+        Self {
+            index,
+            sums: vec![0.0; tools],
+            masses: vec![0.0; tools],
+            held: vec![0; tools],
+        }
+    }
+
+    fn add(&mut self, number: usize, term: &Term) {
+        for &(tool, times) in &term.tools {
+            let place = tool as usize;
+            let length = self.index.lengths[place] / self.index.length_mean;
+            self.sums[place] += term.weight * saturation(times, length);
+            self.masses[place] += term.mass;
+            self.held[place] |= 1 << number;
+        }
+    }
+
+    /// A joined form says again what its parts said: it adds to the score of tools that hold
+    /// it. It covers words only where the parts alone are unknown (`e-mail`).
+    fn add_joined(&mut self, tools: &[(u32, u32)], unknown: f32) {
+        let idf = idf(self.index.lengths.len(), tools.len());
+        for &(tool, _) in tools {
+            self.sums[tool as usize] += JOINED_WEIGHT * idf;
+            self.masses[tool as usize] += unknown;
+        }
+    }
+
+    fn scored(self, terms: &[Term]) -> Vec<Scored> {
+        let must = (0..).zip(terms).filter(|(_, term)| term.must);
+        let must: u64 = must.map(|(number, _)| 1_u64 << number).sum();
+        let all: f32 = terms.iter().map(|term| term.mass).sum();
+        let tools = (0..).zip(self.sums).zip(self.masses).zip(self.held);
+        tools
+            .filter(|(((_, sum), _), held)| *sum > 0.0 && held & must == must)
+            .map(|(((place, sum), mass), _)| {
+                let coverage = if all > 0.0 {
+                    (mass / all).min(1.0)
+                } else {
+                    1.0
+                };
+                Scored {
+                    place,
+                    score: sum * (1.0 + COORDINATION * coverage),
+                    coverage,
+                }
+            })
+            .collect()
+    }
+}
+
+/// How well even the best tool must cover a query that holds unknown words. A short query is
+/// nearly all keywords, and begins with what is to be done; of a long one no tool says much.
+fn coverage_min(terms: &[Term]) -> f32 {
+    let asked: Vec<&Term> = terms.iter().filter(|term| term.mass > 0.0).collect();
+    if asked.iter().all(|term| !term.tools.is_empty()) {
+        return 0.0;
+    }
+    let action_is_unknown = asked.first().is_some_and(|term| term.tools.is_empty());
+    match asked.len() {
+        0..=2 if action_is_unknown => 0.5,
+        3 if action_is_unknown => 0.4,
+        0..=3 => 0.3,
+        4..=5 => 0.14,
+        6..=8 => 0.08,
+        _ => 0.05,
+    }
+}
+
+/// BM25's idf, from the tools that hold the word.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "catalogues hold thousands of tools"
+)]
+fn idf(tools: usize, holders: usize) -> f32 {
+    let (tools, holders) = (tools as f32, holders as f32);
+    (1.0 + (tools - holders + 0.5) / (holders + 0.5)).ln()
+}
+
+/// BM25's answer to a word that stands often, in a text of this length (1 is the mean).
+#[expect(clippy::cast_precision_loss, reason = "a word stands a few times")]
+fn saturation(times: u32, length: f32) -> f32 {
+    let times = times as f32;
+    times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * length))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "names have a few words")]
+fn share(part: usize, whole: usize) -> f32 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f32 / whole as f32
+    }
+}
+
+// Weights found on the development sets of `examples/rank.rs`; around these values every set is
+// flat, so none is tuned to the last digit.
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+const COORDINATION: f32 = 0.5;
+const NAME_SPELT: f32 = 0.3;
+const SERVER_SPELT: f32 = 0.3;
+const JOINED_WEIGHT: f32 = 0.5;
+const RELATIVE_TRUST: f32 = 0.8;
+const SLIP_TRUST: f32 = 0.6;
+const PREFIX_TRUST: f32 = 0.4;
+const SCORE_SHARE_MIN: f32 = 0.2;

@@ -1,0 +1,125 @@
+//! What one server's `tools/list` said, as a file.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tool::{Digest, ServerName, Tool};
+
+use crate::limits::FORMAT;
+
+/// The last known answer of one server.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    pub server: ServerName,
+    /// Sorted by name, each name once.
+    pub tools: Vec<Tool>,
+    /// From `serverInfo`.
+    pub server_name: String,
+    pub server_version: String,
+    pub instructions: Option<String>,
+    pub protocol: String,
+    /// What all definitions would cost a model that loads them up front.
+    pub tokens: u64,
+    /// Unix seconds.
+    pub surveyed_at: u64,
+}
+
+/// What is new about one server: a fresh survey, or why there is none.
+#[derive(Debug, Clone)]
+pub struct News {
+    pub server: ServerName,
+    pub outcome: Result<Snapshot, String>,
+}
+
+impl Snapshot {
+    /// Sorted, and one tool a name: of two definitions of one name only the first can be called.
+    pub(crate) fn in_order(mut self) -> Self {
+        self.tools.sort_by(|a, b| a.name().cmp(b.name()));
+        self.tools
+            .dedup_by(|later, first| later.name() == first.name());
+        self
+    }
+
+    /// The file's text: the same tools give the same bytes, one tool a line, each as it was sent.
+    ///
+    /// Costs and times are left to the catalog, so an unchanged server keeps its file.
+    pub(crate) fn to_text(&self) -> String {
+        let head = Head {
+            format: FORMAT,
+            server_name: self.server_name.clone(),
+            server_version: self.server_version.clone(),
+            protocol: self.protocol.clone(),
+            instructions: self.instructions.clone(),
+        };
+        let head = serde_json::to_string(&head).expect("a struct of texts is always JSON");
+        let tools: Vec<&str> = self.tools.iter().map(Tool::json).collect();
+        format!(
+            "{{\"head\":{head},\n\"tools\":[\n{}\n]}}\n",
+            tools.join(",\n")
+        )
+    }
+
+    /// The content-addressed name of the file that holds `text`.
+    pub(crate) fn file_name(server: &ServerName, text: &str) -> String {
+        format!(
+            "{server}-{}.json",
+            Digest::of_bytes(text.as_bytes()).short(DIGEST_DIGITS)
+        )
+    }
+}
+
+/// What a snapshot file holds; the rest of a [`Snapshot`] stands in the catalog.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) head: Head,
+    pub(crate) tools: Vec<Tool>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Head {
+    format: u32,
+    pub(crate) server_name: String,
+    pub(crate) server_version: String,
+    pub(crate) protocol: String,
+    pub(crate) instructions: Option<String>,
+}
+
+impl Kept {
+    /// Reads a snapshot file and proves that it is the one its name promises.
+    pub(crate) fn read(file_name: &str, bytes: &[u8]) -> Result<Self, String> {
+        let promised = digest_in(file_name).ok_or("its name carries no digest")?;
+        if Digest::of_bytes(bytes).short(DIGEST_DIGITS) != promised {
+            return Err("its content is not what its name promises".to_owned());
+        }
+        let file: File<'_> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let parse = |raw: &&RawValue| Tool::parse(raw.get());
+        let tools: Result<Vec<Tool>, _> = file.tools.iter().map(parse).collect();
+        let tools = tools.map_err(|error| error.to_string())?;
+        Ok(Self {
+            head: file.head,
+            tools,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct File<'a> {
+    head: Head,
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+}
+
+/// The server a snapshot file belongs to, read from its name.
+pub(crate) fn server_in(file_name: &str) -> Option<&str> {
+    digest_in(file_name)?;
+    file_name
+        .strip_suffix(".json")?
+        .rsplit_once('-')
+        .map(|(server, _)| server)
+}
+
+fn digest_in(file_name: &str) -> Option<&str> {
+    let (_, digest) = file_name.strip_suffix(".json")?.rsplit_once('-')?;
+    (digest.len() == DIGEST_DIGITS).then_some(digest)
+}
+
+const DIGEST_DIGITS: usize = 12;

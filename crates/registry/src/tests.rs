@@ -1,0 +1,86 @@
+//! The registry as a whole: what is committed is found, whatever happens in between.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tool::{ServerName, Tool};
+
+use crate::{News, Query, Registry, Shelf, Shelved, Snapshot};
+
+mod commit;
+mod crash;
+mod laws;
+mod search;
+
+pub(super) fn server(name: &str) -> ServerName {
+    name.parse().unwrap()
+}
+
+/// `name: description`.
+pub(super) fn tool(line: &str) -> Value {
+    let (name, description) = line.split_once(": ").unwrap_or((line, ""));
+    json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
+}
+
+pub(super) fn news_of(name: &str, tools: &[Value]) -> News {
+    let parse = |json: &Value| Tool::parse(&json.to_string()).unwrap();
+    let snapshot = Snapshot {
+        server: server(name),
+        tools: tools.iter().map(parse).collect(),
+        server_name: format!("{name}-server"),
+        server_version: "1.4.0".to_owned(),
+        instructions: None,
+        protocol: "2025-11-25".to_owned(),
+        tokens: 10 * tools.len() as u64,
+        surveyed_at: 1_000,
+    };
+    News {
+        server: server(name),
+        outcome: Ok(snapshot),
+    }
+}
+
+pub(super) fn news(name: &str, lines: &[&str]) -> News {
+    let tools: Vec<Value> = lines.iter().map(|line| tool(line)).collect();
+    news_of(name, &tools)
+}
+
+pub(super) fn failed(name: &str, why: &str) -> News {
+    News {
+        server: server(name),
+        outcome: Err(why.to_owned()),
+    }
+}
+
+pub(super) fn shelf(names: &[&str]) -> Shelf {
+    Shelf {
+        servers: names
+            .iter()
+            .map(|name| Shelved::plain(server(name)))
+            .collect(),
+    }
+}
+
+/// The names that a generation holds, sorted.
+pub(super) fn held(registry: &Registry) -> Vec<String> {
+    registry
+        .generation()
+        .unwrap()
+        .entries()
+        .map(|entry| entry.at.to_string())
+        .collect()
+}
+
+/// The names a search answers, best first.
+pub(super) fn hits(registry: &Registry, query: &Query) -> Vec<String> {
+    let found = registry.generation().unwrap().search(query);
+    found
+        .hits
+        .iter()
+        .map(|hit| hit.entry.at.to_string())
+        .collect()
+}
+
+pub(super) fn open(folder: &Path, names: &[&str]) -> Registry {
+    Registry::open(folder, shelf(names)).unwrap()
+}

@@ -1,0 +1,201 @@
+use std::fs;
+use std::path::Path;
+
+use tempfile::tempdir;
+
+use super::*;
+use crate::limits::INDEX_WRITER_BYTES;
+
+#[test]
+fn a_commit_killed_anywhere_leaves_the_old_state_or_the_new() {
+    let old = ["a/list_files", "b/send_email"];
+    let new = ["a/list_files", "a/read_file", "b/send_sms"];
+    let mut finished = false;
+    let (mut olds, mut news_seen) = (0, 0);
+    for steps in 0..100 {
+        let folder = tempdir().unwrap();
+        let registry = open(folder.path(), &["a", "b"]);
+        registry.commit(before(), false, 1).unwrap();
+        registry.disk().faults.die_after(steps);
+        let outcome = registry.commit(after(), false, 2);
+        let reopened = open(folder.path(), &["a", "b"]);
+        let held = held(&reopened);
+        let sent = hits(&reopened, &Query::words("send"));
+        if held == old {
+            assert_eq!(sent, ["b/send_email"]);
+            assert!(outcome.is_err());
+            olds += 1;
+        } else {
+            assert_eq!(
+                (held.as_slice(), sent.as_slice()),
+                (
+                    new.map(str::to_owned).as_slice(),
+                    ["b/send_sms".to_owned()].as_slice()
+                )
+            );
+            news_seen += 1;
+        }
+        // Whatever died, the next commit goes through.
+        reopened.commit(after(), false, 3).unwrap();
+        assert_eq!(super::held(&reopened), new);
+        if registry.disk().faults.step().is_ok() {
+            finished = true;
+            break;
+        }
+    }
+    assert!(finished && olds > 3 && news_seen > 3, "{olds} {news_seen}");
+}
+
+fn before() -> Vec<News> {
+    vec![news("a", &["list_files"]), news("b", &["send_email"])]
+}
+
+fn after() -> Vec<News> {
+    vec![
+        news("a", &["list_files", "read_file"]),
+        news("b", &["send_sms"]),
+    ]
+}
+
+#[track_caller]
+fn check_heals(harm: impl Fn(&Path)) {
+    let folder = tempdir().unwrap();
+    open(folder.path(), &["a", "b"])
+        .commit(before(), false, 1)
+        .unwrap();
+    harm(&folder.path().join("index"));
+    let registry = open(folder.path(), &["a", "b"]);
+    assert_eq!(
+        hits(&registry, &Query::words("send email")),
+        ["b/send_email"]
+    );
+    registry.commit(after(), false, 2).unwrap();
+    assert_eq!(hits(&registry, &Query::words("send")), ["b/send_sms"]);
+}
+
+#[test]
+fn an_index_that_is_missing_or_damaged_is_made_again() {
+    check_heals(|index| fs::remove_dir_all(index).unwrap());
+    check_heals(|index| each_file(index, |path| fs::write(path, "garbage").unwrap()));
+    check_heals(|index| each_file(index, |path| fs::write(path, "").unwrap()));
+    check_heals(|index| {
+        each_file(index, |path| {
+            if path
+                .extension()
+                .is_some_and(|kind| kind != "json" && kind != "lock")
+            {
+                let mut bytes = fs::read(path).unwrap();
+                bytes.iter_mut().take(40).for_each(|byte| *byte ^= 0x5a);
+                fs::write(path, bytes).unwrap();
+            }
+        });
+    });
+    check_heals(|index| fs::remove_file(index.join("meta.json")).unwrap());
+    check_heals(|index| {
+        fs::remove_dir_all(index).unwrap();
+        fs::write(index, "a file where a folder was").unwrap();
+    });
+}
+
+#[test]
+fn an_index_of_another_schema_is_made_again() {
+    check_heals(|index| {
+        fs::remove_dir_all(index).unwrap();
+        fs::create_dir(index).unwrap();
+        let mut schema = tantivy::schema::Schema::builder();
+        schema.add_text_field("other", tantivy::schema::TEXT);
+        tantivy::Index::create_in_dir(index, schema.build()).unwrap();
+    });
+}
+
+#[test]
+fn an_index_of_another_version_of_ours_is_made_again() {
+    check_heals(|index| {
+        let index = tantivy::Index::open_in_dir(index).unwrap();
+        let mut writer: tantivy::IndexWriter = index
+            .writer_with_num_threads(1, INDEX_WRITER_BYTES)
+            .unwrap();
+        let mut commit = writer.prepare_commit().unwrap();
+        commit.set_payload(r#"{"a":"0123456789abcdef","b":"another version"}"#);
+        commit.commit().unwrap();
+    });
+}
+
+#[test]
+fn documents_that_do_not_match_the_snapshots_are_never_trusted() {
+    check_heals(|index| {
+        let index = tantivy::Index::open_in_dir(index).unwrap();
+        let payload = index.load_metas().unwrap().payload.unwrap();
+        let mut writer: tantivy::IndexWriter = index
+            .writer_with_num_threads(1, INDEX_WRITER_BYTES)
+            .unwrap();
+        writer.delete_all_documents().unwrap();
+        let mut commit = writer.prepare_commit().unwrap();
+        commit.set_payload(&payload);
+        commit.commit().unwrap();
+    });
+}
+
+#[test]
+fn a_damaged_catalog_is_put_together_from_the_snapshots() {
+    for garbage in ["", "{", "[]", r#"{"format":99,"servers":{}}"#] {
+        let folder = tempdir().unwrap();
+        open(folder.path(), &["a", "b"])
+            .commit(before(), false, 1)
+            .unwrap();
+        fs::write(folder.path().join("catalog.json"), garbage).unwrap();
+        let registry = open(folder.path(), &["a", "b"]);
+        assert_eq!(held(&registry), ["a/list_files", "b/send_email"]);
+        assert!(
+            registry
+                .catalog()
+                .servers
+                .iter()
+                .all(|server| server.stale.is_some())
+        );
+        registry.commit(after(), false, 2).unwrap();
+        assert!(
+            registry
+                .catalog()
+                .servers
+                .iter()
+                .all(|server| server.stale.is_none())
+        );
+    }
+}
+
+#[test]
+fn a_damaged_snapshot_costs_its_own_server_only() {
+    let folder = tempdir().unwrap();
+    open(folder.path(), &["a", "b"])
+        .commit(before(), false, 1)
+        .unwrap();
+    each_file(&folder.path().join("snapshots"), |path| {
+        if path
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .starts_with("a-")
+        {
+            fs::write(path, "{}").unwrap();
+        }
+    });
+    let registry = open(folder.path(), &["a", "b"]);
+    assert_eq!(held(&registry), ["b/send_email"]);
+    let generation = registry.generation().unwrap();
+    let damaged: Vec<bool> = generation
+        .servers()
+        .iter()
+        .map(|s| s.damaged.is_some())
+        .collect();
+    assert_eq!(damaged, [true, false]);
+    registry.commit(before(), false, 2).unwrap();
+    assert_eq!(held(&registry), ["a/list_files", "b/send_email"]);
+}
+
+fn each_file(folder: &Path, harm: impl Fn(&Path)) {
+    for file in fs::read_dir(folder).unwrap() {
+        harm(&file.unwrap().path());
+    }
+}

@@ -1,0 +1,311 @@
+use std::sync::OnceLock;
+
+use tempfile::{TempDir, tempdir};
+
+use super::*;
+use crate::{Asked, FindError, Kind};
+
+fn town() -> &'static Registry {
+    static TOWN: OnceLock<(TempDir, Registry)> = OnceLock::new();
+    let (_, registry) = TOWN.get_or_init(|| {
+        let folder = tempdir().unwrap();
+        let names = [
+            "github",
+            "ripgrep",
+            "twilio",
+            "stripe",
+            "filesystem",
+            "serena",
+            "widgets",
+            "media",
+        ];
+        let registry = open(folder.path(), &names);
+        registry.commit(tools_of_the_town(), false, 1).unwrap();
+        (folder, registry)
+    });
+    registry
+}
+
+fn tools_of_the_town() -> Vec<News> {
+    let mut delete = tool("delete_file: Delete a file");
+    delete["annotations"] = json!({"destructiveHint": true});
+    let mut inspect = tool("inspect_file: Inspect a file");
+    inspect["annotations"] = json!({"readOnlyHint": true});
+    let read = tool("read_file: Read the complete contents of a file");
+    let schema = json!({"type": "object", "properties": {
+        "body": {"type": "string", "description": "Markdown of the ticket"},
+        "state": {"enum": ["triaged", "blocked"]}}});
+    let mut create = tool("create_issue: Create a new issue in a repository");
+    create["inputSchema"] = schema;
+    vec![
+        news_of(
+            "github",
+            &[
+                create,
+                tool("list_issues: List issues"),
+                tool("search_code: Search code in repositories"),
+            ],
+        ),
+        news(
+            "ripgrep",
+            &["rg: Search within the code of a folder with regular expressions"],
+        ),
+        news(
+            "twilio",
+            &[
+                "send_sms: Send an sms and await an acknowledgement",
+                "send_email: Send a message by email",
+            ],
+        ),
+        news(
+            "stripe",
+            &[
+                "find_customer: Find one customer by name",
+                "list_invoices: List invoices",
+            ],
+        ),
+        news_of("filesystem", &[read.clone(), delete, inspect]),
+        news_of("serena", &[read]),
+        news("widgets", &["list: List every widget"]),
+        news(
+            "media",
+            &[
+                "convertImage: Wandelt Bilder um, für Café-Fotos",
+                "搜索图片: 使用必应搜索图片",
+            ],
+        ),
+    ]
+}
+
+/// The first hits, in order.
+#[track_caller]
+fn check(query: &str, expected: &[&str]) {
+    let hits = hits(town(), &Query::words(query));
+    let first = &hits[..hits.len().min(expected.len())];
+    assert_eq!(first, expected, "all: {hits:?}");
+}
+
+fn search(query: &Query) -> crate::Found {
+    town().generation().unwrap().search(query)
+}
+
+#[test]
+fn scene_1_a_tool_that_searches_code_is_found_and_described_by_its_server() {
+    let hits = hits(town(), &Query::words("Which tool can search within code?"));
+    assert!(hits.contains(&"ripgrep/rg".to_owned()), "{hits:?}");
+    check("ripgrep", &["ripgrep/rg"]);
+    let generation = town().generation().unwrap();
+    assert_eq!(generation.find("ripgrep").unwrap().at.tool, "rg");
+}
+
+#[test]
+fn scene_2_words_match_words_and_not_their_beginnings() {
+    check("look up a customer", &["stripe/find_customer"]);
+    check("emails", &["twilio/send_email"]);
+}
+
+#[test]
+fn scene_5_two_servers_may_have_one_name() {
+    let generation = town().generation().unwrap();
+    assert_eq!(
+        generation.find("serena/read_file").unwrap().at.server,
+        server("serena")
+    );
+    assert_eq!(
+        generation.find("filesystem__read_file").unwrap().at.server,
+        server("filesystem")
+    );
+    let Err(FindError::Ambiguous { candidates, .. }) = generation.find("read_file") else {
+        panic!("the bare name is on two servers");
+    };
+    let candidates: Vec<String> = candidates.iter().map(ToString::to_string).collect();
+    assert_eq!(candidates, ["filesystem/read_file", "serena/read_file"]);
+    let mut both = hits(town(), &Query::words("read_file"));
+    both.truncate(2);
+    both.sort();
+    assert_eq!(both, ["filesystem/read_file", "serena/read_file"]);
+}
+
+#[test]
+fn words_are_found_wherever_a_tool_holds_them() {
+    check("create issue", &["github/create_issue"]);
+    check("issue creation", &["github/create_issue"]);
+    check("e-mail", &["twilio/send_email"]);
+    check("createissue", &["github/create_issue"]);
+    check("triaged", &["github/create_issue"]);
+    check("markdown ticket", &["github/create_issue"]);
+    check("convert image", &["media/convertImage"]);
+    check("cafe", &["media/convertImage"]);
+    check("图片", &["media/搜索图片"]);
+    check("github issues", &["github/list_issues"]);
+    check("finances customer", &["stripe/find_customer"]);
+}
+
+#[test]
+fn slips_and_beginnings_help_words_that_match_nothing() {
+    check("custmoer", &["stripe/find_customer"]);
+    check("invoces", &["stripe/list_invoices"]);
+    check("ackno", &["twilio/send_sms"]);
+}
+
+#[test]
+fn equal_fit_is_settled_by_danger_then_name() {
+    let hits = hits(town(), &Query::words("file"));
+    let place = |name: &str| hits.iter().position(|hit| hit == name);
+    assert!(
+        place("filesystem/inspect_file") < place("filesystem/delete_file"),
+        "{hits:?}"
+    );
+    let generation = town().generation().unwrap();
+    let destructive = |name: &str| generation.find(name).unwrap().is_destructive();
+    assert!(destructive("delete_file") && !destructive("inspect_file") && !destructive("rg"));
+}
+
+#[test]
+fn an_exact_name_answers_alone() {
+    for name in [
+        "github/create_issue",
+        "create_issue",
+        "mcp__github__create_issue",
+        "rg",
+    ] {
+        let found = search(&Query::words(name));
+        assert_eq!((found.kind, found.total), (Kind::Exact, 1), "{name}");
+    }
+    assert_eq!(search(&Query::words("create issue")).kind, Kind::Ranked);
+}
+
+#[test]
+fn when_nothing_fits_it_says_what_is_unknown_and_what_is_near() {
+    for query in ["frobnicate the widget", "frobnicate", "zzyzx qwxj", "🎉"] {
+        assert_eq!(search(&Query::words(query)).kind, Kind::Nothing, "{query}");
+    }
+    let found = search(&Query::words("frobnicate the widget"));
+    assert_eq!(found.unknown_words, ["frobnicate"]);
+    assert_eq!(
+        found.nearest.first().map(ToString::to_string).as_deref(),
+        Some("widgets/list")
+    );
+    assert!(
+        found
+            .categories
+            .iter()
+            .map(|(_, tools)| tools)
+            .sum::<usize>()
+            > 10
+    );
+    assert_eq!(
+        search(&Query::words("invoices of frobnicorp Ltd for Ms Smith")).kind,
+        Kind::Ranked
+    );
+}
+
+#[test]
+fn a_filter_narrows_and_is_dropped_when_it_alone_is_in_the_way() {
+    let within = |category: &str, text: &str| {
+        search(&Query {
+            category: Some(category.to_owned()),
+            ..Query::words(text)
+        })
+    };
+    let found = within("Source-Control", "search");
+    assert!(
+        found
+            .hits
+            .iter()
+            .all(|hit| hit.entry.at.server == server("github"))
+    );
+    assert_eq!(
+        within("FileSystem", "read a file").by_server,
+        [(server("filesystem"), 3)]
+    );
+    let found = within("github", "customer");
+    assert!(found.without_filter);
+    assert_eq!(found.hits[0].entry.at.to_string(), "stripe/find_customer");
+    assert_eq!(within("github", "what tools are there").total, 3);
+    let tagged = Query {
+        tags: vec!["SMS".to_owned()],
+        ..Query::words("send")
+    };
+    assert_eq!(search(&tagged).by_server, [(server("twilio"), 2)]);
+}
+
+#[test]
+fn a_browse_is_paged_and_a_selection_is_kept_in_order() {
+    let all = held(town());
+    let page = |offset| {
+        hits(
+            town(),
+            &Query {
+                offset,
+                limit: 4,
+                ..Query::words("*")
+            },
+        )
+    };
+    let pages: Vec<String> = (0..all.len()).step_by(4).flat_map(page).collect();
+    assert_eq!(pages, all);
+    let found = search(&Query::words("select:rg, github.list_issues,nowhere"));
+    let names: Vec<String> = found
+        .hits
+        .iter()
+        .map(|hit| hit.entry.at.to_string())
+        .collect();
+    assert_eq!(
+        (found.kind, names),
+        (
+            Kind::Selected,
+            vec!["ripgrep/rg".to_owned(), "github/list_issues".to_owned()]
+        )
+    );
+    assert_eq!(found.unknown_words, ["nowhere"]);
+}
+
+#[test]
+fn a_plus_word_must_match() {
+    let found = search(&Query::words("list +invoices"));
+    assert_eq!(found.total, 1);
+    assert_eq!(search(&Query::words("list +nonesuch")).kind, Kind::Nothing);
+}
+
+#[test]
+fn steps_share_the_limit() {
+    let steps = ["send an sms", "list invoices", "frobnicate"]
+        .map(str::to_owned)
+        .to_vec();
+    let found = search(&Query {
+        asked: Asked::Steps(steps),
+        limit: 3,
+        ..Query::words("")
+    });
+    let hits: Vec<(usize, String)> = found
+        .hits
+        .iter()
+        .map(|hit| (hit.step, hit.entry.at.to_string()))
+        .collect();
+    assert_eq!(
+        hits,
+        [
+            (0, "twilio/send_sms".to_owned()),
+            (1, "stripe/list_invoices".to_owned())
+        ]
+    );
+    assert_eq!(found.unknown_words, ["frobnicate"]);
+}
+
+#[test]
+fn strange_queries_are_answered() {
+    let long = "customer ".repeat(1_200);
+    for query in [
+        long.as_str(),
+        "customer '; DROP TABLE tools; --",
+        "(customer.*)[a-z]{3,",
+        "customer \u{0}\u{7}\u{1b}[31m 🎉",
+        "CUSTOMER!!!",
+    ] {
+        check(query, &["stripe/find_customer"]);
+    }
+    for query in ["+", "+++", "\"", "--", "select:", "a", "\u{0}", "*:*", "."] {
+        let _ = search(&Query::words(query));
+    }
+}

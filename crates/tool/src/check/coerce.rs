@@ -1,0 +1,180 @@
+//! Values read the only way the schema allows: `"5"` where an integer belongs.
+//!
+//! The validator's own errors say where to look and what would do, so references, drafts and
+//! alternatives need no second reading of the schema. Nothing is guessed: `"a,b"` where a list of
+//! texts belongs could be one text or two, and stays as it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jsonschema::{ValidationError, Validator, error::ValidationErrorKind};
+use serde_json::Value;
+
+use super::finding::{Finding, findings, would_accept};
+
+/// Rounds of reading: a JSON text opened in one is looked into in the next.
+const ROUNDS_MAX: usize = 4;
+
+/// Reads what has one reading; the rest stays as it came.
+pub(super) fn coerce(validator: &Validator, value: &mut Value) {
+    for _ in 0..ROUNDS_MAX {
+        let fixes = fixes(validator, value);
+        if fixes.is_empty() {
+            return;
+        }
+        for fix in fixes {
+            fix.apply(value);
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Fix {
+    pointer: String,
+    /// `None` takes the property out.
+    value: Option<Value>,
+}
+
+impl Fix {
+    fn apply(self, whole: &mut Value) {
+        match self.value {
+            Some(value) => {
+                if let Some(place) = whole.pointer_mut(&self.pointer) {
+                    *place = value;
+                }
+            }
+            None => remove(whole, &self.pointer),
+        }
+    }
+}
+
+fn remove(whole: &mut Value, pointer: &str) {
+    let Some((parent, name)) = pointer.rsplit_once('/') else {
+        return;
+    };
+    if let Some(Value::Object(parent)) = whole.pointer_mut(parent) {
+        // The order of the others is theirs to keep.
+        parent.shift_remove(&unescaped(name));
+    }
+}
+
+fn unescaped(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
+}
+
+fn fixes(validator: &Validator, whole: &Value) -> Vec<Fix> {
+    let errors: Vec<ValidationError<'_>> = validator.iter_errors(whole).collect();
+    let mut fixes: BTreeMap<&str, Fix> = BTreeMap::new();
+    for finding in errors.iter().flat_map(findings) {
+        let Finding::Error(error) = finding else {
+            continue;
+        };
+        let pointer = error.instance_path().as_str();
+        if let Some(fix) = fix(error) {
+            fixes.entry(pointer).or_insert(fix);
+        }
+    }
+    let (nulls, mut read): (Vec<Fix>, Vec<Fix>) =
+        fixes.into_values().partition(|fix| fix.value.is_none());
+    read.extend(droppable(validator, whole, nulls));
+    read
+}
+
+fn fix(error: &ValidationError<'_>) -> Option<Fix> {
+    let value = match error.instance().as_ref() {
+        Value::Null => None,
+        other => Some(read_value(error, other)?),
+    };
+    let pointer = error.instance_path().as_str().to_owned();
+    // The arguments as a whole are an object, whatever the schema would like.
+    let is_inside = !pointer.is_empty();
+    is_inside.then_some(Fix { pointer, value })
+}
+
+fn read_value(error: &ValidationError<'_>, value: &Value) -> Option<Value> {
+    let accepts = |candidate: &Value| would_accept(error, candidate);
+    match value {
+        Value::String(text) => read_text(text, accepts).or_else(|| wrapped_text(text, accepts)),
+        Value::Bool(_) | Value::Number(_) => {
+            as_text(value, accepts).or_else(|| wrapped(value, accepts))
+        }
+        Value::Object(_) => wrapped(value, accepts),
+        Value::Null | Value::Array(_) => None,
+    }
+}
+
+/// Of the properties that came as `null` those that may be left out: `null` then says that they
+/// are. One trial without all of them tells which are missed.
+fn droppable(validator: &Validator, whole: &Value, mut nulls: Vec<Fix>) -> Vec<Fix> {
+    nulls.retain(|null| is_property(whole, &null.pointer));
+    if nulls.is_empty() {
+        return nulls;
+    }
+    let mut without = whole.clone();
+    for null in &nulls {
+        remove(&mut without, &null.pointer);
+    }
+    let errors: Vec<ValidationError<'_>> = validator.iter_errors(&without).collect();
+    let missed: BTreeSet<String> = errors
+        .iter()
+        .flat_map(findings)
+        .filter_map(|finding| missed(&finding))
+        .collect();
+    nulls.retain(|null| !missed.contains(&null.pointer));
+    nulls
+}
+
+fn is_property(whole: &Value, pointer: &str) -> bool {
+    let parent = pointer.rsplit_once('/').map(|(parent, _)| parent);
+    parent
+        .and_then(|parent| whole.pointer(parent))
+        .is_some_and(Value::is_object)
+}
+
+/// Where a property is that is required and not there.
+fn missed(finding: &Finding<'_>) -> Option<String> {
+    let Finding::Error(error) = finding else {
+        return None;
+    };
+    let ValidationErrorKind::Required { property } = error.kind() else {
+        return None;
+    };
+    Some(
+        error
+            .instance_path()
+            .join(property.as_str()?)
+            .as_str()
+            .to_owned(),
+    )
+}
+
+/// The text as the JSON it holds; `True` and `FALSE` count as JSON.
+fn read_text(text: &str, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
+    let text = text.trim();
+    let boolean = ["true", "false"]
+        .into_iter()
+        .find(|word| word.eq_ignore_ascii_case(text));
+    let value: Value = serde_json::from_str(boolean.unwrap_or(text)).ok()?;
+    accepts(&value).then_some(value)
+}
+
+/// An integer or a boolean has one spelling; a fraction has not (`1.10` came as `1.1`).
+fn as_text(value: &Value, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
+    let text = Value::String(value.to_string());
+    (!value.is_f64() && accepts(&text)).then_some(text)
+}
+
+/// A lone value as a list of one.
+fn wrapped(value: &Value, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
+    let list = Value::Array(vec![value.clone()]);
+    accepts(&list).then_some(list)
+}
+
+fn wrapped_text(text: &str, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
+    let may_be_many = text.trim().is_empty()
+        || text.contains([',', ';', '\n'])
+        || text.trim_start().starts_with(['[', '{']);
+    if may_be_many {
+        return None;
+    }
+    wrapped(&Value::from(text), accepts)
+}

@@ -1,0 +1,259 @@
+//! What is wrong with a call's arguments, said so that the next call is right.
+
+use std::fmt;
+
+use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
+use serde_json::Value;
+
+use super::finding::{Finding, findings};
+use crate::{
+    near,
+    schema::{Detail, Node, Reading, Shape, literals_text, name_text},
+};
+
+/// One thing wrong with a call's arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Where: `labels[0].name`; empty for the arguments as a whole.
+    pub path: String,
+    /// What was expected and what came, in bounded length.
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            return f.write_str(&self.message);
+        }
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+/// Violations told at once; a list of a thousand bad items needs no thousand lines.
+const VIOLATIONS_MAX: usize = 20;
+/// The longest value that is shown back, in characters.
+const GOT_CHARS_MAX: usize = 60;
+/// The longest description of what was expected, in characters.
+const EXPECTED_CHARS_MAX: usize = 200;
+/// The longest name of a property in a path, in characters.
+const NAME_CHARS_MAX: usize = 80;
+/// Keys listed when none is near.
+const KEYS_MAX: usize = 8;
+
+/// The violations, one a path, in the order found.
+pub(super) fn of_errors(errors: &[ValidationError<'_>], reading: &Reading<'_>) -> Vec<Violation> {
+    let mut told: Vec<(u8, Violation)> = Vec::new();
+    let mut untold = 0;
+    let findings = errors.iter().flat_map(findings);
+    for (rank, violation) in findings.flat_map(|finding| of_finding(&finding, reading)) {
+        match told
+            .iter()
+            .position(|(_, known)| known.path == violation.path)
+        {
+            Some(known) if told[known].0 > rank => told[known] = (rank, violation),
+            Some(_) => {}
+            None if told.len() == VIOLATIONS_MAX => untold += 1,
+            None => told.push((rank, violation)),
+        }
+    }
+    let mut violations: Vec<Violation> = told.into_iter().map(|(_, violation)| violation).collect();
+    if untold > 0 {
+        violations.push(Violation {
+            path: String::new(),
+            message: format!("and {untold} more"),
+        });
+    }
+    violations
+}
+
+/// With a rank: of two violations at one path the lower tells more.
+fn of_finding(finding: &Finding<'_>, reading: &Reading<'_>) -> Vec<(u8, Violation)> {
+    let error = match finding {
+        Finding::Error(error) => *error,
+        Finding::Choice {
+            pointer,
+            got,
+            options,
+        } => return vec![(0, at(path(pointer), one_of(options, got)))],
+    };
+    let here = path(error.instance_path().as_str());
+    let rank = match error.kind() {
+        Kind::Required { property } => return vec![(0, missing(error, property, reading))],
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            let unknown = unexpected
+                .iter()
+                .map(|name| (0, unknown(error, name, reading)));
+            return unknown.collect();
+        }
+        Kind::Enum { .. } | Kind::Constant { .. } => 0,
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => 1,
+        Kind::Type { .. } => 2,
+        _ => 3,
+    };
+    vec![(rank, at(here, message(error, reading)))]
+}
+
+fn at(path: String, message: String) -> Violation {
+    Violation { path, message }
+}
+
+fn missing(error: &ValidationError<'_>, property: &Value, reading: &Reading<'_>) -> Violation {
+    let name = property.as_str().unwrap_or_default();
+    let fields = schema_of(error, reading)
+        .map(Node::fields)
+        .unwrap_or_default();
+    let field = fields.iter().find(|field| field.name == name);
+    let shape = field.map_or(Shape::Any, |field| field.node.shape());
+    let mut message = format!("missing; expected {}", shape_text(&shape));
+    let known = |key: &str| fields.iter().any(|field| field.name == key);
+    let strangers = keys(error.instance()).filter(|key| !known(key));
+    if let [meant] = near(name, strangers, 1).as_slice() {
+        message = format!(
+            "{message}; did you mean it by `{}`?",
+            short(meant, NAME_CHARS_MAX)
+        );
+    }
+    at(path_to(error, name), message)
+}
+
+fn unknown(error: &ValidationError<'_>, name: &str, reading: &Reading<'_>) -> Violation {
+    let fields = schema_of(error, reading)
+        .map(Node::fields)
+        .unwrap_or_default();
+    let given = error.instance();
+    let free = fields
+        .iter()
+        .map(|field| field.name)
+        .filter(|name| given.get(name).is_none());
+    let free: Vec<&str> = free.collect();
+    let hint = match near(name, free.iter().copied(), 1).as_slice() {
+        [meant] => format!("; did you mean `{}`?", short(meant, NAME_CHARS_MAX)),
+        _ if free.is_empty() => String::new(),
+        _ => format!("; known and not given: {}", key_list(&free)),
+    };
+    at(path_to(error, name), format!("unknown key{hint}"))
+}
+
+fn key_list(keys: &[&str]) -> String {
+    let told = keys.iter().take(KEYS_MAX);
+    let mut told: Vec<String> = told
+        .map(|key| format!("`{}`", short(key, NAME_CHARS_MAX)))
+        .collect();
+    if keys.len() > KEYS_MAX {
+        told.push("…".to_owned());
+    }
+    short(&told.join(", "), EXPECTED_CHARS_MAX)
+}
+
+fn keys(value: &Value) -> impl Iterator<Item = &str> {
+    let object = value.as_object();
+    object
+        .into_iter()
+        .flat_map(|object| object.keys().map(String::as_str))
+}
+
+fn message(error: &ValidationError<'_>, reading: &Reading<'_>) -> String {
+    let got = error.instance();
+    if let Kind::Enum { options } = error.kind() {
+        let options: Vec<&Value> = options.as_array().into_iter().flatten().collect();
+        return one_of(&options, got);
+    }
+    match expectation(error, reading) {
+        Some(expected) => format!("expected {expected}, got {}", got_text(got)),
+        None => short(&error.to_string(), EXPECTED_CHARS_MAX),
+    }
+}
+
+fn one_of(options: &[&Value], got: &Value) -> String {
+    let detail = Detail {
+        literals_told: Detail::FULL.literals_max,
+        literals_chars_max: EXPECTED_CHARS_MAX,
+        ..Detail::FULL
+    };
+    let options_text = literals_text(options, ", ", detail);
+    let one_of = if options.len() == 1 { "" } else { "one of " };
+    format!("expected {one_of}{options_text}, got {}", got_text(got))
+}
+
+/// What would have done, where it can be said in words of ours.
+fn expectation(error: &ValidationError<'_>, reading: &Reading<'_>) -> Option<String> {
+    let expected = match error.kind() {
+        Kind::Type { .. } | Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
+            shape_text(&schema_of(error, reading)?.shape())
+        }
+        Kind::Constant { expected_value } => short(&expected_value.to_string(), EXPECTED_CHARS_MAX),
+        Kind::Minimum { limit } => format!("at least {limit}"),
+        Kind::Maximum { limit } => format!("at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
+        Kind::MinLength { limit } => format!("at least {}", counted(*limit, "character")),
+        Kind::MaxLength { limit } => format!("at most {}", counted(*limit, "character")),
+        Kind::MinItems { limit } => format!("at least {}", counted(*limit, "item")),
+        Kind::MaxItems { limit } => format!("at most {}", counted(*limit, "item")),
+        Kind::MinProperties { limit } => format!("at least {}", counted(*limit, "key")),
+        Kind::MaxProperties { limit } => format!("at most {}", counted(*limit, "key")),
+        Kind::Pattern { pattern } => format!("text matching {}", short(pattern, GOT_CHARS_MAX)),
+        Kind::UniqueItems => "no item twice".to_owned(),
+        Kind::FalseSchema => "nothing here".to_owned(),
+        Kind::OneOfMultipleValid { .. } => "exactly one alternative to fit".to_owned(),
+        _ => return None,
+    };
+    Some(expected)
+}
+
+fn counted(count: u64, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}
+
+fn shape_text(shape: &Shape<'_>) -> String {
+    short(&shape.text(Detail::FULL), EXPECTED_CHARS_MAX)
+}
+
+fn got_text(value: &Value) -> String {
+    short(&value.to_string(), GOT_CHARS_MAX)
+}
+
+/// The schema whose keyword made the error.
+fn schema_of<'r>(error: &ValidationError<'_>, reading: &'r Reading<'_>) -> Option<Node<'r>> {
+    let keyword = error.schema_path().as_str();
+    let (schema, _) = keyword.rsplit_once('/')?;
+    reading.at(schema)
+}
+
+fn path_to(error: &ValidationError<'_>, name: &str) -> String {
+    let mut path = path(error.instance_path().as_str());
+    push_name(&mut path, name);
+    path
+}
+
+/// A JSON pointer as people write paths.
+fn path(pointer: &str) -> String {
+    let mut path = String::new();
+    for token in pointer.split('/').skip(1) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        // A property named `0` reads like an item; the value beside it tells them apart.
+        if token.bytes().all(|byte| byte.is_ascii_digit()) && !token.is_empty() {
+            path.extend(["[", token.as_str(), "]"]);
+        } else {
+            push_name(&mut path, &token);
+        }
+    }
+    path
+}
+
+fn push_name(path: &mut String, name: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(&name_text(&short(name, NAME_CHARS_MAX)));
+}
+
+/// At most `chars_max` characters, `…` for the rest.
+fn short(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

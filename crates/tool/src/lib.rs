@@ -1,0 +1,23 @@
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+//! What a tool is: its names, its schema, its signature, the check of its arguments, its digest.
+//!
+//! This room is pure. It does no I/O, knows no clock and no protocol types; it reads the JSON a
+//! server sent and never rewrites it.
+
+mod check;
+mod digest;
+mod example;
+mod names;
+mod purpose;
+mod schema;
+mod signature;
+mod tool;
+
+pub use check::{Checker, Violation};
+pub use digest::Digest;
+pub use example::example;
+pub use names::{NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};
+pub use purpose::{PURPOSE_CHARS_MAX, purpose};
+pub use schema::{Parameter, minified, parameters};
+pub use signature::signature;
+pub use tool::{Annotations, Tool, ToolError};

@@ -1,0 +1,254 @@
+//! Names of servers and addresses of tools, and the spellings we forgive.
+
+use std::{fmt, str::FromStr};
+
+/// The longest server name, in characters (interface, section 2).
+pub const SERVER_NAME_CHARS_MAX: usize = 32;
+
+/// The key of a `[servers.NAME]` table: lower-case letters, digits and `-`.
+///
+/// We choose this name, so we keep it strict. That is what makes [`ToolRef`] readable without
+/// escaping.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ServerName(String);
+
+impl ServerName {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The built-in server that carries what we offer beyond tools (`proxy/read_result`).
+    pub fn built_in() -> Self {
+        Self(BUILT_IN.to_owned())
+    }
+}
+
+const BUILT_IN: &str = "proxy";
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("a server name cannot be empty")]
+    Empty,
+    #[error("server name `{0}` is longer than {SERVER_NAME_CHARS_MAX} characters")]
+    TooLong(String),
+    #[error("server name `{name}` holds {found:?}; use lower-case letters, digits and `-`")]
+    Character { name: String, found: char },
+    #[error("server name `{0}` starts with `-`")]
+    Start(String),
+    #[error("server name `proxy` is taken by the built-in server")]
+    Taken,
+    #[error("`{0}` has no server part; tools are named `server/tool`")]
+    NoServer(String),
+    #[error("`{0}` has no tool part; tools are named `server/tool`")]
+    NoTool(String),
+}
+
+impl FromStr for ServerName {
+    type Err = NameError;
+
+    fn from_str(name: &str) -> Result<Self, NameError> {
+        if name.is_empty() {
+            return Err(NameError::Empty);
+        }
+        if name.chars().count() > SERVER_NAME_CHARS_MAX {
+            return Err(NameError::TooLong(name.to_owned()));
+        }
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if let Some(found) = name.chars().find(|&c| !allowed(c)) {
+            let name = name.to_owned();
+            return Err(NameError::Character { name, found });
+        }
+        if name.starts_with('-') {
+            return Err(NameError::Start(name.to_owned()));
+        }
+        if name == BUILT_IN {
+            return Err(NameError::Taken);
+        }
+        Ok(Self(name.to_owned()))
+    }
+}
+
+impl fmt::Display for ServerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A tool's address in the registry, written `server/tool`.
+///
+/// The tool's own name comes from its server and may hold anything, a `/` included, so the text
+/// is split at the *first* slash only.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ToolRef {
+    pub server: ServerName,
+    pub tool: String,
+}
+
+impl ToolRef {
+    pub fn new(server: ServerName, tool: impl Into<String>) -> Self {
+        let tool = tool.into();
+        Self { server, tool }
+    }
+}
+
+impl FromStr for ToolRef {
+    type Err = NameError;
+
+    /// Reads the exact spelling, as [`ToolRef`] prints it; `proxy/...` included.
+    fn from_str(name: &str) -> Result<Self, NameError> {
+        let parts = name.split_once('/');
+        let (server, tool) = parts.ok_or_else(|| NameError::NoServer(name.to_owned()))?;
+        if tool.is_empty() {
+            return Err(NameError::NoTool(name.to_owned()));
+        }
+        let server = match server {
+            BUILT_IN => ServerName::built_in(),
+            _ => server.parse()?,
+        };
+        Ok(Self::new(server, tool))
+    }
+}
+
+impl fmt::Display for ToolRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.server, self.tool)
+    }
+}
+
+/// A name with the differences we forgive taken out: surrounding white space, letter case, and
+/// `-` written for `_`.
+pub fn fold(name: &str) -> String {
+    name.trim()
+        .chars()
+        .flat_map(char::to_lowercase)
+        .map(|c| if c == '-' { '_' } else { c })
+        .collect()
+}
+
+/// The `names` that look most like `asked`, best first, at most `max`; nothing that a person
+/// would not recognise as a slip or as the short form of the other.
+pub fn near<'a>(asked: &str, names: impl IntoIterator<Item = &'a str>, max: usize) -> Vec<&'a str> {
+    let asked = fold(asked);
+    let mut scored: Vec<(f64, &str)> = names
+        .into_iter()
+        .map(|name| (likeness(&asked, &fold(name)), name))
+        .filter(|(score, _)| *score >= NEAR_SCORE_MIN)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    scored.into_iter().take(max).map(|(_, name)| name).collect()
+}
+
+/// Likeness under which two names are not taken for a slip of each other.
+const NEAR_SCORE_MIN: f64 = 0.75;
+/// Longer names are no slips, and comparing them costs the product of their lengths.
+const NEAR_BYTES_MAX: usize = 256;
+
+/// From 0 to 1. Jaro-Winkler alone finds cousins (`get_user`, `get_weather`), edit distance alone
+/// punishes short names: the mean of both does neither.
+fn likeness(a: &str, b: &str) -> f64 {
+    if a.len().max(b.len()) > NEAR_BYTES_MAX {
+        return 0.0;
+    }
+    if is_short_form(a, b) || is_short_form(b, a) {
+        return NEAR_SCORE_MIN;
+    }
+    f64::midpoint(
+        strsim::jaro_winkler(a, b),
+        strsim::normalized_damerau_levenshtein(a, b),
+    )
+}
+
+/// `repo` of `repository`, `path` of `file_path`; not `list` of `list_notifications`.
+fn is_short_form(short: &str, long: &str) -> bool {
+    let is_end = long.starts_with(short) || long.ends_with(short);
+    is_end && short.len() >= 4 && short.len() * 5 >= long.len() * 2 && !is_slip(short, long)
+}
+
+/// A letter or two at the end are rated by their number.
+fn is_slip(short: &str, long: &str) -> bool {
+    long.len() - short.len() <= 2
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn server_names_are_strict() {
+        let long = "a".repeat(SERVER_NAME_CHARS_MAX + 1);
+        let check = |name: &str, expected: Option<NameError>| {
+            assert_eq!(name.parse::<ServerName>().err(), expected, "{name}");
+        };
+        let character = |name: &str, found| NameError::Character {
+            name: name.to_owned(),
+            found,
+        };
+        check("github", None);
+        check("2-b", None);
+        check(&long[1..], None);
+        check("", Some(NameError::Empty));
+        check(&long, Some(NameError::TooLong(long.clone())));
+        check("Git", Some(character("Git", 'G')));
+        check("a/b", Some(character("a/b", '/')));
+        check("-a", Some(NameError::Start("-a".to_owned())));
+        check("proxy", Some(NameError::Taken));
+    }
+
+    #[test]
+    fn tools_are_addressed_by_server_and_name() {
+        let check = |name: &str, tool: &str| {
+            assert_eq!(name.parse::<ToolRef>().unwrap().tool, tool);
+        };
+        check("a/b/c", "b/c");
+        check("a/ns.v2__list.items", "ns.v2__list.items");
+        check("proxy/read_result", "read_result");
+        assert_eq!(
+            "a".parse::<ToolRef>(),
+            Err(NameError::NoServer("a".to_owned()))
+        );
+        assert_eq!(
+            "a/".parse::<ToolRef>(),
+            Err(NameError::NoTool("a/".to_owned()))
+        );
+        assert_eq!("/a".parse::<ToolRef>(), Err(NameError::Empty));
+    }
+
+    #[test]
+    fn near_names_are_slips_not_cousins() {
+        let names = [
+            "create_issue",
+            "list_issues",
+            "get_user",
+            "get_weather",
+            "delete-file",
+        ];
+        let check = |asked: &str, expected: &[&str]| {
+            assert_eq!(near(asked, names, 3), expected, "{asked}");
+        };
+        check("creat_issue", &["create_issue"]);
+        check("createIssue", &["create_issue"]);
+        check("Create-Issue", &["create_issue"]);
+        check("get_users", &["get_user"]);
+        check("delete_files", &["delete-file"]);
+        check("issue", &["create_issue", "list_issues"][..1]);
+        check("weather", &["get_weather"]);
+        check("frobnicate", &[]);
+        check("", &[]);
+    }
+
+    proptest! {
+        #[test]
+        fn an_address_is_read_as_it_is_printed(server in "[a-z0-9][a-z0-9-]{0,31}", tool in ".+") {
+            prop_assume!(server != BUILT_IN);
+            let address = ToolRef::new(server.parse().unwrap(), tool);
+            prop_assert_eq!(address.to_string().parse::<ToolRef>(), Ok(address));
+        }
+
+        #[test]
+        fn folding_twice_changes_nothing_more(name in ".*") {
+            prop_assert_eq!(fold(&fold(&name)), fold(&name));
+        }
+    }
+}

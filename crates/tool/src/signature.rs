@@ -1,0 +1,255 @@
+//! What a tool takes, in one line.
+
+use serde_json::Value;
+
+use crate::schema::{Detail, Field, Reading, name_text};
+
+/// Room for a signature's required parameters, in columns: beyond it their types are shortened,
+/// then dropped, then the last names.
+const REQUIRED_COLUMNS_MAX: usize = 130;
+/// Room for the whole signature while optional parameters are added.
+const OPTIONAL_COLUMNS_MAX: usize = 92;
+
+/// A tool's arguments as `(owner: string, page?: integer=1)`, required ones first.
+///
+/// `…` says that something was left out. `()` is a tool without parameters, `(…)` one that takes
+/// what it does not name: any object, or a schema that cannot be read.
+pub fn signature(schema: &str) -> String {
+    let Ok(root) = serde_json::from_str::<Value>(schema) else {
+        return "(…)".to_owned();
+    };
+    let reading = Reading::new(&root);
+    let fields = reading.root().fields();
+    if fields.is_empty() && reading.root().is_open() {
+        return "(…)".to_owned();
+    }
+    let (required, optional): (Vec<_>, Vec<_>) = fields.iter().partition(|field| field.required);
+    let mut line = Line::default();
+    line.add_required(&required);
+    line.add_optional(&optional);
+    line.finished()
+}
+
+/// The parts of a signature as long as there is room.
+#[derive(Default)]
+struct Line {
+    parts: Vec<String>,
+    columns: usize,
+    is_cut: bool,
+}
+
+impl Line {
+    fn add_required(&mut self, fields: &[&Field<'_>]) {
+        let texts = [Detail::FULL, Detail::BRIEF]
+            .iter()
+            .map(|detail| fields.iter().map(|field| field.text(*detail)).collect())
+            .find(|texts: &Vec<String>| total(texts) <= REQUIRED_COLUMNS_MAX);
+        let bare = || fields.iter().map(|field| name_text(field.name)).collect();
+        self.is_cut |= texts.is_none();
+        for text in texts.unwrap_or_else(bare) {
+            self.add(text, REQUIRED_COLUMNS_MAX);
+        }
+    }
+
+    fn add_optional(&mut self, fields: &[&Field<'_>]) {
+        let full: Vec<String> = fields
+            .iter()
+            .map(|field| field.text(Detail::FULL))
+            .collect();
+        let all_fit = self.columns + total(&full) <= OPTIONAL_COLUMNS_MAX;
+        for (field, full) in fields.iter().zip(full) {
+            let text = if all_fit {
+                full
+            } else {
+                field.text(Detail::BRIEF)
+            };
+            self.add(text, OPTIONAL_COLUMNS_MAX);
+        }
+    }
+
+    fn add(&mut self, text: String, columns_max: usize) {
+        let columns = self.columns + part_columns(&text);
+        if columns > columns_max {
+            self.is_cut = true;
+            return;
+        }
+        self.columns = columns;
+        self.parts.push(text);
+    }
+
+    fn finished(mut self) -> String {
+        if self.is_cut {
+            self.parts.push("…".to_owned());
+        }
+        format!("({})", self.parts.join(", "))
+    }
+}
+
+fn total(parts: &[String]) -> usize {
+    parts.iter().map(|part| part_columns(part)).sum()
+}
+
+fn part_columns(part: &str) -> usize {
+    columns(part) + ", ".len()
+}
+
+/// The room a text takes: letters beyond ASCII count twice, as they cost about twice the tokens.
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().map(char_columns).sum()
+}
+
+pub(crate) fn char_columns(c: char) -> usize {
+    if c.is_ascii() { 1 } else { 2 }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema::tests::any_schema;
+
+    #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "cases read better")]
+    fn check(schema: Value, expected: &str) {
+        assert_eq!(signature(&schema.to_string()), expected);
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "cases read better")]
+    fn of(properties: Value) -> Value {
+        json!({"type": "object", "properties": properties})
+    }
+
+    #[test]
+    fn required_come_first_with_types_and_defaults() {
+        let schema = json!({"properties": {
+            "page": {"type": "integer", "default": 1},
+            "repo": {"type": "string"},
+            "labels": {"type": "array", "items": {"type": "string"}},
+            "owner": {"type": "string"},
+        }, "required": ["owner", "repo"]});
+        check(
+            schema,
+            "(repo: string, owner: string, page?: integer=1, labels?: string[])",
+        );
+    }
+
+    #[test]
+    fn types_are_told_in_few_words() {
+        let cases = [
+            (
+                json!({"enum": ["create", "update"]}),
+                r#""create"|"update""#,
+            ),
+            (json!({"enum": [1, 2, 3, 4, 5, 6, 7, 8]}), "1|2|3|4|5|6|7|8"),
+            (json!({"enum": [1, 2, 3, 4, 5, 6, 7, 8, 9]}), "1|2|3|…"),
+            (json!({"const": "a\nb"}), r#""a\nb""#),
+            (json!({"type": ["string", "null"]}), "string"),
+            (
+                json!({"anyOf": [{"type": "null"}, {"type": "integer"}]}),
+                "integer",
+            ),
+            (
+                json!({"anyOf": [{"const": "a"}, {"const": "b"}]}),
+                r#""a"|"b""#,
+            ),
+            (
+                json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+                "string|string[]",
+            ),
+            (
+                json!({"type": "array", "items": {"enum": ["a", "b"]}}),
+                r#"("a"|"b")[]"#,
+            ),
+            (json!({"type": "array"}), "array"),
+            (json!({"type": "object"}), "object"),
+            (json!({}), "any"),
+            (
+                json!({"type": "string", "default": "main"}),
+                r#"string="main""#,
+            ),
+            (json!({"type": "string", "default": ""}), "string"),
+            (
+                json!({"type": "boolean", "default": false}),
+                "boolean=false",
+            ),
+            (json!({"type": "integer", "default": null}), "integer"),
+            (
+                json!({"type": "string", "default": "longer than anybody reads"}),
+                "string",
+            ),
+            (
+                json!({"allOf": [{"$ref": "#/$defs/colour"}], "default": "red"}),
+                r#""red"|"blue"="red""#,
+            ),
+            (
+                json!({"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}),
+                "{a: string, b?: integer}",
+            ),
+            (
+                json!({"properties": {"a": {"properties": {"b": {}}}}}),
+                "{a?: {…}}",
+            ),
+            (json!({"$ref": "#/$defs/tree"}), "{next?: {…}}"),
+        ];
+        for (schema, expected) in cases {
+            let mut whole = of(json!({"x": schema}));
+            whole["$defs"] = json!({"colour": {"enum": ["red", "blue"]},
+                "tree": {"properties": {"next": {"$ref": "#/$defs/tree"}}}});
+            check(whole, &format!("(x?: {expected})"));
+        }
+    }
+
+    #[test]
+    fn no_parameters_and_any_parameters_differ() {
+        check(json!({"type": "object"}), "()");
+        check(json!({}), "()");
+        check(
+            json!({"type": "object", "additionalProperties": false}),
+            "()",
+        );
+        check(
+            json!({"type": "object", "additionalProperties": true}),
+            "(…)",
+        );
+        check(
+            json!({"type": "object", "additionalProperties": {"type": "string"}}),
+            "(…)",
+        );
+        assert_eq!(signature("no json"), "(…)");
+    }
+
+    #[test]
+    fn names_that_are_no_identifiers_are_quoted() {
+        check(
+            of(json!({"If-Match": {}, "名": {}, "a b": {}, "": {}, "$top": {}})),
+            r#"("If-Match"?: any, 名?: any, "a b"?: any, ""?: any, $top?: any)"#,
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out() {
+        let optional: serde_json::Map<_, _> = (0..200)
+            .map(|nth| (format!("parameter_{nth}"), json!({"type": "string"})))
+            .collect();
+        let names: Vec<_> = optional.keys().cloned().collect();
+        check(
+            of(Value::Object(optional.clone())),
+            "(parameter_0?: string, parameter_1?: string, parameter_2?: string, parameter_3?: string, …)",
+        );
+        let mut schema = of(Value::Object(optional));
+        schema["required"] = json!(names);
+        let bare: Vec<_> = (0..10).map(|nth| format!("parameter_{nth}")).collect();
+        check(schema, &format!("({}, …)", bare.join(", ")));
+    }
+
+    proptest! {
+        #[test]
+        fn a_signature_is_one_bounded_line(schema in any_schema()) {
+            let signature = signature(&schema.to_string());
+            prop_assert!(columns(&signature) <= REQUIRED_COLUMNS_MAX + "(…, …)".len(), "{}", signature);
+            prop_assert_eq!(signature.lines().count(), 1);
+        }
+    }
+}

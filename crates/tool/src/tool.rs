@@ -1,0 +1,235 @@
+//! One tool, as its server sent it.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::Digest;
+
+/// One tool of a `tools/list` answer.
+///
+/// The JSON is kept byte for byte; the accessors read it when asked, so fields we do not know
+/// survive and a registry of thousands of tools stays small in memory.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    json: Box<str>,
+    name: Box<str>,
+    annotations: Annotations,
+}
+
+/// What the server claims about a tool's effects (MCP `ToolAnnotations`). Untrusted hints.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Annotations {
+    pub read_only: Option<bool>,
+    pub destructive: Option<bool>,
+    pub idempotent: Option<bool>,
+    pub open_world: Option<bool>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    #[error("a tool that is no JSON object: {0}")]
+    NotAnObject(String),
+    #[error("a tool without a name")]
+    NoName,
+}
+
+impl Tool {
+    /// Reads one element of a `tools` array. Everything but the name is optional, and a field of
+    /// an unexpected type counts as absent: a tool is dropped only when it cannot be called.
+    pub fn parse(json: &str) -> Result<Self, ToolError> {
+        // Serde would read a list as the fields in their order.
+        if !json.trim_start().starts_with('{') {
+            return Err(ToolError::NotAnObject("it starts with no `{`".to_owned()));
+        }
+        let fields: Fields<'_> = serde_json::from_str(json)
+            .map_err(|error| ToolError::NotAnObject(error.to_string()))?;
+        let name = Fields::text(fields.name).filter(|name| !name.is_empty());
+        let name = name.ok_or(ToolError::NoName)?;
+        let annotations = fields.annotations.map(read_annotations).unwrap_or_default();
+        Ok(Self {
+            json: json.into(),
+            name: name.into(),
+            annotations,
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn annotations(&self) -> Annotations {
+        self.annotations
+    }
+
+    /// The whole definition, byte for byte as the server sent it.
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// `title`, else `annotations.title`.
+    pub fn title(&self) -> Option<String> {
+        let fields = self.fields();
+        let of_annotations = || {
+            let annotations: Titled<'_> = serde_json::from_str(fields.annotations?.get()).ok()?;
+            Fields::text(annotations.title)
+        };
+        Fields::text(fields.title).or_else(of_annotations)
+    }
+
+    /// The description, empty when there is none.
+    pub fn description(&self) -> String {
+        let fields = self.fields();
+        Fields::text(fields.description).unwrap_or_default()
+    }
+
+    /// The input schema as sent; `{"type":"object"}` when the server sent none.
+    pub fn input_schema(&self) -> Cow<'_, str> {
+        match self.fields().input_schema {
+            Some(schema) => Cow::Borrowed(schema.get()),
+            None => Cow::Borrowed(r#"{"type":"object"}"#),
+        }
+    }
+
+    pub fn output_schema(&self) -> Option<&str> {
+        self.fields().output_schema.map(RawValue::get)
+    }
+
+    /// Whether the server or its author says that this tool should no longer be used.
+    pub fn is_deprecated(&self) -> bool {
+        let fields = self.fields();
+        let flagged = |raw: Option<&RawValue>| {
+            raw.and_then(|raw| serde_json::from_str::<Flagged>(raw.get()).ok())
+                .is_some_and(|flags| flags.deprecated)
+        };
+        let says_so = || {
+            let description = Fields::text(fields.description).unwrap_or_default();
+            let start = description.trim_start_matches(['[', '(', '*', ' ', '\n']);
+            start
+                .get(..10)
+                .is_some_and(|word| word.eq_ignore_ascii_case("deprecated"))
+        };
+        flagged(fields.annotations) || flagged(fields.meta) || says_so()
+    }
+
+    pub fn digest(&self) -> Digest {
+        Digest::of_json(&self.json)
+    }
+
+    fn fields(&self) -> Fields<'_> {
+        serde_json::from_str(&self.json).expect("the same text was read when the tool was built")
+    }
+}
+
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    title: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    description: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "inputSchema")]
+    input_schema: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "outputSchema")]
+    output_schema: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    annotations: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<&'a RawValue>,
+}
+
+impl Fields<'_> {
+    fn text(raw: Option<&RawValue>) -> Option<String> {
+        serde_json::from_str(raw?.get()).ok()
+    }
+}
+
+#[derive(Deserialize)]
+struct Titled<'a> {
+    #[serde(borrow, default)]
+    title: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Flagged {
+    #[serde(default)]
+    deprecated: bool,
+}
+
+fn read_annotations(raw: &RawValue) -> Annotations {
+    let value: serde_json::Value = serde_json::from_str(raw.get()).unwrap_or_default();
+    let hint = |key: &str| value.get(key).and_then(serde_json::Value::as_bool);
+    Annotations {
+        read_only: hint("readOnlyHint"),
+        destructive: hint("destructiveHint"),
+        idempotent: hint("idempotentHint"),
+        open_world: hint("openWorldHint"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_kept_as_it_came() {
+        let json = r#"{ "name":"a.b__c", "x-new": 1.50, "inputSchema": {"type" : "object"} }"#;
+        let tool = Tool::parse(json).unwrap();
+        assert_eq!(tool.json(), json);
+        assert_eq!(tool.name(), "a.b__c");
+        assert_eq!(tool.input_schema(), r#"{"type" : "object"}"#);
+        assert_eq!(tool.output_schema(), None);
+    }
+
+    #[test]
+    fn only_a_tool_that_cannot_be_called_is_refused() {
+        let check = |json: &str, expected: &str| {
+            let read = Tool::parse(json)
+                .map_or_else(|error| error.to_string(), |tool| tool.name().to_owned());
+            assert!(read.starts_with(expected), "{read}");
+        };
+        check(
+            r#"{"name":"a","description":7,"annotations":"x","inputSchema":null,"title":[]}"#,
+            "a",
+        );
+        check(r#"{"description":"x"}"#, "a tool without a name");
+        check(r#"{"name":""}"#, "a tool without a name");
+        check(r#"{"name":7}"#, "a tool without a name");
+        check(r#"["a"]"#, "a tool that is no JSON object");
+        check("", "a tool that is no JSON object");
+    }
+
+    #[test]
+    fn fields_are_read_where_they_are() {
+        let tool = |json: &str| Tool::parse(json).unwrap();
+        let titled = tool(
+            r#"{"name":"a","annotations":{"title":"T","readOnlyHint":true,"destructiveHint":"no"}}"#,
+        );
+        assert_eq!(titled.title().as_deref(), Some("T"));
+        let hints = Annotations {
+            read_only: Some(true),
+            ..Annotations::default()
+        };
+        assert_eq!(titled.annotations(), hints);
+        assert_eq!(
+            tool(r#"{"name":"a","inputSchema":null}"#).input_schema(),
+            r#"{"type":"object"}"#
+        );
+    }
+
+    #[test]
+    fn deprecation_is_noticed_wherever_it_is_said() {
+        let check = |fields: &str, expected: bool| {
+            let tool = Tool::parse(&format!(r#"{{"name":"a",{fields}}}"#)).unwrap();
+            assert_eq!(tool.is_deprecated(), expected, "{fields}");
+        };
+        check(r#""description":"**DEPRECATED**: use b""#, true);
+        check(r#""description":"[Deprecated] x""#, true);
+        check(r#""annotations":{"deprecated":true}"#, true);
+        check(r#""_meta":{"deprecated":true}"#, true);
+        check(r#""description":"Lists deprecated APIs""#, false);
+        check(r#""annotations":{"deprecated":false}"#, false);
+    }
+}

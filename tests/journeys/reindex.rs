@@ -1,0 +1,152 @@
+//! A reindex looks at every server, says what changed, and leaves old or new, never a mixture.
+
+use journeys::{
+    fake::Step,
+    house::{Fake, House, fake},
+};
+use serde_json::json;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::house;
+
+fn two_tools() -> Fake {
+    fake("first")
+        .tool("alpha", Step::Echo)
+        .tool("beta", Step::Echo)
+}
+
+#[tokio::test]
+async fn a_reindex_says_what_came_changed_and_went() {
+    let house = house([two_tools()]);
+    let first = house.cli(["reindex"]).await;
+    assert!(first.ended(0).contains("first"), "{}", first.stdout);
+
+    house.rewrite(
+        fake("first")
+            .tool("alpha", Step::Echo)
+            .tool("gamma", Step::Echo),
+    );
+    house.cli(["reindex"]).await.ended(0);
+    let listed = house.cli(["list"]).await;
+    let listed = listed.ended(0);
+    assert!(
+        listed.contains("first/gamma") && listed.contains("first/alpha"),
+        "{listed}"
+    );
+    assert!(!listed.contains("first/beta"), "{listed}");
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn one_server_can_be_reindexed_alone() {
+    let house = house([two_tools(), fake("second").tool("delta", Step::Echo)]);
+    house.cli(["reindex"]).await.ended(0);
+    house.cli(["reindex", "second"]).await.ended(0);
+    assert_eq!([house.starts("first"), house.starts("second")], [1, 2]);
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn the_exit_code_tells_all_some_or_none() {
+    let dead = || fake("dead").before([Step::stderr("no\n"), Step::Exit(1)]);
+    let all = house([two_tools()]).cli(["reindex"]).await.code;
+    let some = house([two_tools(), dead()]).cli(["reindex"]).await.code;
+    let none = house([dead()]).cli(["reindex"]).await.code;
+    assert_eq!(all, Some(0));
+    assert!(
+        some != all && none != all && some != none,
+        "{all:?} {some:?} {none:?}"
+    );
+}
+
+#[tokio::test]
+async fn serve_without_snapshots_answers_at_once_and_finds_the_tools_soon() {
+    let gate = |house: &House| house.path("gate");
+    let house = house::<Fake>([]);
+    let slow = two_tools().before(Step::UntilExists(gate(&house)));
+    house.add(slow);
+    let client = house.client().await;
+    assert_eq!(client.tools_list().await.len(), 3);
+    client.search("alpha").await.good();
+    house.write("gate", "");
+    let found = client.within("the new tools", async {
+        loop {
+            let found = client.search("alpha").await.good();
+            if found.contains("first/alpha(") {
+                return found;
+            }
+        }
+    });
+    assert!(found.await.contains("first/alpha("));
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn new_tools_are_found_after_list_changed() {
+    let server = fake("growing")
+        .tool("grow", [Step::Reveal, Step::text("grown")])
+        .hidden_tool("late_flower", Step::Echo);
+    let house = house([server]);
+    house.cli(["reindex"]).await.ended(0);
+    let client = house.client().await;
+    assert_eq!(
+        client.execute("growing/grow", json!({})).await.good(),
+        "grown"
+    );
+    client
+        .within("the late tool", async {
+            while !client
+                .search("late_flower")
+                .await
+                .good()
+                .contains("growing/late_flower(")
+            {}
+        })
+        .await;
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn a_lost_or_damaged_index_is_rebuilt_without_a_word() {
+    let house = house([two_tools()]);
+    house.cli(["reindex"]).await.ended(0);
+    let before = house.cli(["search", "alpha"]).await.ended(0).to_owned();
+    for damage in [remove, scribble] {
+        damage(&index_folder(&house));
+        assert_eq!(house.cli(["search", "alpha"]).await.ended(0), before);
+    }
+    assert_eq!(house.starts("first"), 1);
+    house.stops_clean().await;
+}
+
+/// The folder `index`, wherever it is below the state folder.
+fn index_folder(house: &House) -> PathBuf {
+    let mut folders = vec![house.path("xdg-state")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && path.file_name().is_some_and(|name| name == "index") {
+                return path;
+            }
+            folders.extend(path.is_dir().then_some(path));
+        }
+    }
+    panic!("there is no index");
+}
+
+fn remove(folder: &Path) {
+    fs::remove_dir_all(folder).unwrap();
+}
+
+fn scribble(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::write(path, "scribble").unwrap();
+        }
+    }
+}

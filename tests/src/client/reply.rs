@@ -1,0 +1,79 @@
+//! The answer to one request.
+
+use serde_json::Value;
+
+#[derive(Debug, Clone)]
+pub struct Reply {
+    line: String,
+    message: Value,
+}
+
+impl Reply {
+    pub(super) fn new(line: String, message: Value) -> Self {
+        Self { line, message }
+    }
+
+    /// The line as it came, to look for bytes in it.
+    pub fn raw(&self) -> &str {
+        &self.line
+    }
+
+    #[track_caller]
+    pub fn result(&self) -> &Value {
+        let result = self.message.get("result");
+        result.unwrap_or_else(|| panic!("no result: {}", self.line))
+    }
+
+    #[track_caller]
+    pub fn into_result(mut self) -> Value {
+        assert!(
+            self.message.get("result").is_some(),
+            "no result: {}",
+            self.line
+        );
+        self.message["result"].take()
+    }
+
+    /// The JSON-RPC error.
+    #[track_caller]
+    pub fn error(&self) -> &Value {
+        let error = self.message.get("error");
+        error.unwrap_or_else(|| panic!("no error: {}", self.line))
+    }
+
+    #[track_caller]
+    pub fn is_error(&self) -> bool {
+        self.result()["isError"] == true
+    }
+
+    #[track_caller]
+    pub fn content(&self) -> &[Value] {
+        self.result()["content"]
+            .as_array()
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// The text blocks, one below the other.
+    #[track_caller]
+    pub fn text(&self) -> String {
+        let texts = self
+            .content()
+            .iter()
+            .filter_map(|block| block["text"].as_str());
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The text of a reply that must not be a tool error.
+    #[track_caller]
+    pub fn good(&self) -> String {
+        assert!(!self.is_error(), "a tool error: {}", self.text());
+        self.text()
+    }
+
+    /// The text of a reply that must be a tool error.
+    #[track_caller]
+    pub fn bad(&self) -> String {
+        assert!(self.is_error(), "no tool error: {}", self.text());
+        self.text()
+    }
+}

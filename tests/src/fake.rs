@@ -1,0 +1,25 @@
+//! A programmable MCP server, written on plain lines of JSON-RPC so that it
+//! can also do what no library would let it do.
+//!
+//! A [`Script`] is data: tests build one, write it to a file, and the program
+//! `fake-server --script-file FILE` lives by it.
+
+mod answers;
+pub mod payload;
+mod script;
+mod serve;
+
+pub use script::{Era, FakeTool, Script, Step};
+pub use serve::serve;
+
+/// The revision whose requests carry their own `_meta` instead of a session.
+pub const MODERN_VERSION: &str = "2026-07-28";
+/// The newest revision that begins with `initialize`.
+pub const LEGACY_VERSION: &str = "2025-11-25";
+/// The revisions that begin with `initialize`.
+pub const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY_VERSION];
+
+/// The `_meta` keys of a modern request.
+pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";

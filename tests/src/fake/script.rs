@@ -1,0 +1,200 @@
+//! What a fake server is told to do.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The whole life of a fake server. The default is a well-behaved server of
+/// both eras without tools.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Script {
+    pub era: Era,
+    /// The code with which a legacy server refuses `server/discover`; -32601 when absent.
+    pub discover_refusal: Option<i64>,
+    /// The version `initialize` is answered with, whatever was asked for.
+    pub version: Option<String>,
+    /// `serverInfo` as sent; name and version of the fake when absent.
+    pub server_info: Option<Value>,
+    /// `capabilities` as sent; tools with `listChanged` when absent.
+    pub capabilities: Option<Value>,
+    pub instructions: Option<String>,
+
+    /// A file with `{"tools": [...]}` and perhaps `{"initialize": {...}}`: its
+    /// tools are listed as they are and echo their arguments.
+    pub catalog: Option<PathBuf>,
+    pub tools: Vec<FakeTool>,
+    /// Entries of `tools/list` behind the tools: anything, tool or not.
+    pub listed: Vec<Value>,
+    /// Tools a page; all on one page when absent.
+    pub page_size: Option<usize>,
+    /// Every page names itself as the next one.
+    pub repeats_cursor: bool,
+
+    /// Done before the first line is read.
+    pub before: Vec<Step>,
+    /// In place of the proper answer; an empty list never answers.
+    pub on_initialize: Option<Vec<Step>>,
+    pub on_discover: Option<Vec<Step>>,
+    pub on_list: Option<Vec<Step>>,
+    /// Done when the client says `notifications/initialized`.
+    pub on_initialized: Vec<Step>,
+    /// Done when standard input ends.
+    pub at_end: Vec<Step>,
+    pub ignores_stdin_end: bool,
+    pub ignores_sigterm: bool,
+
+    /// A file to which every line received is appended, byte for byte. The
+    /// fake's own remarks are `{"fake":"started","pid":1}`, `{"fake":"stdin
+    /// ended"}` and `{"fake":"sigterm"}`.
+    pub record: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Era {
+    /// `initialize` only.
+    Legacy,
+    /// `server/discover` only; requests without the `_meta` of their own are refused.
+    Modern,
+    #[default]
+    Both,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FakeTool {
+    /// Listed as it is.
+    pub definition: Value,
+    /// Not listed and not callable before a [`Step::Reveal`].
+    #[serde(default)]
+    pub hidden: bool,
+    pub steps: Vec<Step>,
+}
+
+impl FakeTool {
+    /// A tool that takes any arguments.
+    pub fn new(name: &str, steps: impl Into<Vec<Step>>) -> Self {
+        let definition = json!({
+            "name": name,
+            "description": format!("Do {name} as the script says."),
+            "inputSchema": { "type": "object" }
+        });
+        Self::defined(definition, steps)
+    }
+
+    pub fn defined(definition: Value, steps: impl Into<Vec<Step>>) -> Self {
+        Self {
+            definition,
+            hidden: false,
+            steps: steps.into(),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.definition["name"].as_str().unwrap_or_default()
+    }
+}
+
+/// One thing to do. A call is answered by the steps of its tool in order;
+/// steps that answer may come twice, or not at all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Answers as a good server would.
+    Proper,
+    /// Answers with the arguments as one text block, byte for byte.
+    Echo,
+    Text(String),
+    /// Answers with [`payload::text`](super::payload::text).
+    TextOfBytes(usize),
+    /// Answers with [`payload::lines`](super::payload::lines).
+    Lines(usize),
+    /// Answers with [`payload::items`](super::payload::items), structured and as text.
+    StructuredOfBytes(usize),
+    /// A tool error with this text.
+    ToolError(String),
+    /// Answers with this `result`.
+    Result(Value),
+    /// Answers with this text as the `result`, byte for byte.
+    RawResult(String),
+    /// Answers with this `error`, whatever it is.
+    Error(Value),
+    /// One line to standard output, `$ID` replaced by the request's id.
+    Line(String),
+    /// Bytes to standard output, no newline added.
+    Bytes(Vec<u8>),
+    Stderr(String),
+    /// A notification to the client. `$PROGRESS` as a value becomes the
+    /// request's progress token.
+    Notify {
+        method: String,
+        params: Value,
+    },
+    /// The same notification many times.
+    Flood {
+        times: usize,
+        method: String,
+        params: Value,
+    },
+    /// A request to the client; goes on when it is answered.
+    Ask {
+        method: String,
+        params: Value,
+    },
+    WaitMs(u64),
+    /// Goes on when the client cancels this request.
+    UntilCancelled,
+    /// Goes on when this file is there.
+    UntilExists(PathBuf),
+    /// Shows hidden tools and says `notifications/tools/list_changed`.
+    Reveal,
+    /// Starts a process that does nothing for an hour and heeds nobody.
+    Spawn,
+    /// Ends the process.
+    Exit(i32),
+}
+
+impl Step {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    pub fn stderr(text: impl Into<String>) -> Self {
+        Self::Stderr(text.into())
+    }
+
+    pub fn line(text: impl Into<String>) -> Self {
+        Self::Line(text.into())
+    }
+
+    pub fn progress(progress: u64, total: u64) -> Self {
+        let params = json!({ "progressToken": "$PROGRESS", "progress": progress, "total": total });
+        Self::Notify {
+            method: "notifications/progress".to_owned(),
+            params,
+        }
+    }
+
+    pub fn log(level: &str, data: impl Into<Value>) -> Self {
+        let params = json!({ "level": level, "logger": "fake", "data": data.into() });
+        Self::Notify {
+            method: "notifications/message".to_owned(),
+            params,
+        }
+    }
+
+    pub fn ask_roots() -> Self {
+        Self::Ask {
+            method: "roots/list".to_owned(),
+            params: json!({}),
+        }
+    }
+}
+
+impl From<Step> for Vec<Step> {
+    fn from(step: Step) -> Self {
+        vec![step]
+    }
+}

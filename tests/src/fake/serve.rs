@@ -1,0 +1,458 @@
+//! The fake server's life.
+
+use std::{
+    collections::HashMap,
+    io::{self, BufRead as _, Write as _},
+    process::{Command, Stdio},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::{Notify, mpsc, oneshot},
+    task::JoinSet,
+};
+
+use super::{
+    META_SUBSCRIPTION,
+    answers::{self, Request},
+    payload,
+    script::{Era, Script, Step},
+};
+
+/// Lines read but not yet looked at; reading stops when they are so many.
+const LINES_WAITING_MAX: usize = 1_000;
+/// How often a step that waits for a file looks for it.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Lives by the script until standard input ends or a step says otherwise.
+/// Answers the exit code; the error is for the person who wrote the script.
+pub async fn serve(script: Script) -> Result<i32, String> {
+    let fake = Arc::new(Fake::new(answers::with_catalog(script)?));
+    let mut sigterm = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
+    fake.remark(&json!({ "fake": "started", "pid": std::process::id() }));
+    tokio::select! {
+        () = Arc::clone(&fake).live() => {}
+        () = fake.until_terminated(&mut sigterm) => {}
+    }
+    Ok(0)
+}
+
+/// A thread reads, because a blocked read must not keep the process alive.
+fn read_lines() -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel(LINES_WAITING_MAX);
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().split(b'\n') {
+            let Ok(line) = line else { return };
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+struct Fake {
+    script: Script,
+    initialized: AtomicBool,
+    revealed: AtomicBool,
+    asked: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Requests in flight by the text of their id, to be told when cancelled.
+    calls: HashMap<String, Arc<Notify>>,
+    /// Our own requests that wait for the client's answer.
+    asks: HashMap<String, oneshot::Sender<()>>,
+    /// The id of the modern client's `subscriptions/listen`.
+    subscription: Option<Value>,
+}
+
+/// A message as far as it must be read to know what it is.
+#[derive(Deserialize)]
+struct Heard<'a> {
+    id: Option<Value>,
+    method: Option<String>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct WithArguments<'a> {
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl Request {
+    /// Stands where steps run without having been asked.
+    fn nobody() -> Self {
+        Self {
+            id: Value::Null,
+            method: String::new(),
+            params: Value::Null,
+            arguments: String::new(),
+        }
+    }
+
+    fn read(id: Value, method: String, params: Option<&RawValue>) -> Self {
+        let text = params.map_or("null", RawValue::get);
+        let raw: Option<WithArguments> = serde_json::from_str(text).ok();
+        let arguments = raw
+            .and_then(|raw| raw.arguments)
+            .map_or("{}", RawValue::get)
+            .to_owned();
+        Self {
+            id,
+            method,
+            params: serde_json::from_str(text).unwrap_or_default(),
+            arguments,
+        }
+    }
+}
+
+impl Fake {
+    fn new(script: Script) -> Self {
+        Self {
+            script,
+            initialized: AtomicBool::new(false),
+            revealed: AtomicBool::new(false),
+            asked: AtomicU64::new(0),
+            state: Mutex::default(),
+        }
+    }
+
+    fn with_state<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn live(self: Arc<Self>) {
+        let nobody = Request::nobody();
+        self.run_steps(&self.script.before, &nobody).await;
+        let mut lines = read_lines();
+        let mut tasks = JoinSet::new();
+        loop {
+            tokio::select! {
+                line = lines.recv() => match line {
+                    Some(line) => self.hear(&line, &mut tasks),
+                    None => break,
+                },
+                Some(_) = tasks.join_next() => {}
+            }
+        }
+        self.remark(&json!({ "fake": "stdin ended" }));
+        self.run_steps(&self.script.at_end, &nobody).await;
+        if self.script.ignores_stdin_end {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    async fn until_terminated(&self, sigterm: &mut Signal) {
+        loop {
+            sigterm.recv().await;
+            self.remark(&json!({ "fake": "sigterm" }));
+            if !self.script.ignores_sigterm {
+                return;
+            }
+        }
+    }
+
+    /// One line from the client. What must keep its order is done here,
+    /// requests are answered by tasks of their own.
+    fn hear(self: &Arc<Self>, line: &[u8], tasks: &mut JoinSet<()>) {
+        self.record(line);
+        let Ok(heard) = serde_json::from_slice::<Heard>(line) else {
+            return;
+        };
+        match (heard.id, heard.method) {
+            (Some(id), Some(method)) => {
+                let request = Request::read(id, method, heard.params);
+                let cancelled = Arc::new(Notify::new());
+                self.with_state(|state| state.calls.insert(request.id.to_string(), cancelled));
+                tasks.spawn(Arc::clone(self).answer(request));
+            }
+            (Some(id), None) => {
+                let ask = self.with_state(|state| state.asks.remove(&id.to_string()));
+                ask.map(|ask| ask.send(()));
+            }
+            (None, Some(method)) => {
+                let params = heard
+                    .params
+                    .and_then(|raw| serde_json::from_str(raw.get()).ok());
+                self.hear_notification(&method, &params.unwrap_or_default(), tasks);
+            }
+            (None, None) => {}
+        }
+    }
+
+    fn hear_notification(self: &Arc<Self>, method: &str, params: &Value, tasks: &mut JoinSet<()>) {
+        match method {
+            "notifications/initialized" => {
+                let fake = Arc::clone(self);
+                tasks.spawn(async move {
+                    fake.run_steps(&fake.script.on_initialized, &Request::nobody())
+                        .await;
+                });
+            }
+            "notifications/cancelled" => {
+                let id = params["requestId"].to_string();
+                if let Some(call) = self.with_state(|state| state.calls.get(&id).cloned()) {
+                    call.notify_one();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    async fn answer(self: Arc<Self>, request: Request) {
+        match self.refusal(&request) {
+            Some(refusal) => send_error(&request, &refusal),
+            None if request.method == "tools/call" => self.call(&request).await,
+            None => {
+                let steps = self.steps_for(&request.method);
+                self.run_steps(steps, &request).await;
+            }
+        }
+        self.with_state(|state| state.calls.remove(&request.id.to_string()));
+    }
+
+    fn steps_for(&self, method: &str) -> &[Step] {
+        let steps = match method {
+            "initialize" => self.script.on_initialize.as_deref(),
+            "server/discover" => self.script.on_discover.as_deref(),
+            "tools/list" => self.script.on_list.as_deref(),
+            _ => None,
+        };
+        steps.unwrap_or(&[Step::Proper])
+    }
+
+    /// What the era does not allow.
+    fn refusal(&self, request: &Request) -> Option<Value> {
+        let opens = ["initialize", "server/discover"].contains(&request.method.as_str());
+        match (self.script.era, request.method.as_str()) {
+            (Era::Modern, "initialize") => Some(answers::error(-32601, "no initialize here")),
+            (Era::Legacy, "server/discover") => {
+                let code = self.script.discover_refusal.unwrap_or(-32601);
+                Some(answers::error(code, "what is server/discover?"))
+            }
+            (_, "initialize") => None,
+            (Era::Legacy | Era::Both, _) if self.initialized.load(Ordering::SeqCst) => None,
+            (Era::Legacy, "ping") => None,
+            (Era::Legacy, _) => Some(answers::error(-32600, "initialize comes first")),
+            _ if request.is_modern() => None,
+            _ if opens => Some(answers::error(
+                -32602,
+                "_meta lacks what every request needs",
+            )),
+            _ => Some(answers::error(
+                -32602,
+                "neither initialized nor with a _meta of its own",
+            )),
+        }
+    }
+
+    async fn call(&self, request: &Request) {
+        let revealed = self.revealed.load(Ordering::SeqCst);
+        let shown = |hidden: bool| revealed || !hidden;
+        let name = request.params["name"].as_str().unwrap_or_default();
+        let tool = self
+            .script
+            .tools
+            .iter()
+            .find(|it| it.name() == name && shown(it.hidden));
+        match tool {
+            Some(tool) => self.run_steps(&tool.steps, request).await,
+            None => send_error(request, &answers::error(-32602, "unknown tool")),
+        }
+    }
+
+    async fn run_steps(&self, steps: &[Step], request: &Request) {
+        for step in steps {
+            self.run_step(step, request).await;
+        }
+    }
+
+    async fn run_step(&self, step: &Step, request: &Request) {
+        match step {
+            Step::WaitMs(ms) => tokio::time::sleep(Duration::from_millis(*ms)).await,
+            Step::UntilCancelled => self.until_cancelled(request).await,
+            Step::UntilExists(path) => {
+                while !path.exists() {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+            }
+            Step::Ask { method, params } => self.ask(method, params).await,
+            Step::Proper => self.answer_properly(request),
+            Step::Reveal => {
+                self.revealed.store(true, Ordering::SeqCst);
+                self.notify("notifications/tools/list_changed", json!({}), request);
+            }
+            Step::Notify { method, params } => self.notify(method, params.clone(), request),
+            Step::Flood {
+                times,
+                method,
+                params,
+            } => {
+                for _ in 0..*times {
+                    self.notify(method, params.clone(), request);
+                }
+            }
+            Step::Spawn => spawn_a_sleeper(),
+            Step::Exit(code) => std::process::exit(*code),
+            Step::Stderr(text) => drop(io::stderr().write_all(text.as_bytes())),
+            Step::Bytes(bytes) => write_out(bytes),
+            Step::Line(line) => write_line(&line.replace("$ID", &request.id.to_string())),
+            answer => self.send(answer, request),
+        }
+    }
+
+    /// The steps that are an answer and nothing else.
+    fn send(&self, answer: &Step, request: &Request) {
+        let text_result = |text: &str| self.send_result(request, answers::text_result(text));
+        match answer {
+            Step::Echo => text_result(&request.arguments),
+            Step::Text(text) => text_result(text),
+            Step::TextOfBytes(bytes) => text_result(&payload::text(*bytes)),
+            Step::Lines(count) => text_result(&payload::lines(*count)),
+            Step::StructuredOfBytes(bytes) => {
+                let items = payload::items(*bytes);
+                let mut result = answers::text_result(&items.to_string());
+                result["structuredContent"] = items;
+                self.send_result(request, result);
+            }
+            Step::ToolError(text) => {
+                let mut result = answers::text_result(text);
+                result["isError"] = json!(true);
+                self.send_result(request, result);
+            }
+            Step::Result(result) => self.send_result(request, result.clone()),
+            Step::RawResult(raw) => {
+                write_line(&format!(
+                    r#"{{"jsonrpc":"2.0","id":{},"result":{raw}}}"#,
+                    request.id
+                ));
+            }
+            Step::Error(error) => send_error(request, error),
+            other => unreachable!("run_step does {other:?} itself"),
+        }
+    }
+
+    fn answer_properly(&self, request: &Request) {
+        let script = &self.script;
+        let result = match request.method.as_str() {
+            "initialize" => {
+                self.initialized.store(true, Ordering::SeqCst);
+                Ok(answers::initialize(script, request))
+            }
+            "server/discover" => Ok(answers::discover(script)),
+            "tools/list" => answers::page(script, request, self.revealed.load(Ordering::SeqCst)),
+            "ping" | "logging/setLevel" => Ok(json!({})),
+            "subscriptions/listen" => return self.subscribe(request),
+            method => Err(answers::error(-32601, &format!("no method {method}"))),
+        };
+        match result {
+            Ok(result) => self.send_result(request, result),
+            Err(error) => send_error(request, &error),
+        }
+    }
+
+    /// The acknowledgement comes first and the answer only at the end of all.
+    fn subscribe(&self, request: &Request) {
+        self.with_state(|state| state.subscription = Some(request.id.clone()));
+        let accepted = json!({ "notifications": request.params["notifications"] });
+        self.notify(
+            "notifications/subscriptions/acknowledged",
+            accepted,
+            request,
+        );
+    }
+
+    fn notify(&self, method: &str, mut params: Value, request: &Request) {
+        if params["progressToken"] == "$PROGRESS" {
+            params["progressToken"] = request.params["_meta"]["progressToken"].clone();
+        }
+        if let Some(id) = self.with_state(|state| state.subscription.clone()) {
+            params["_meta"][META_SUBSCRIPTION] = id;
+        }
+        write_line(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
+    }
+
+    async fn ask(&self, method: &str, params: &Value) {
+        let id = json!(format!(
+            "fake-{}",
+            self.asked.fetch_add(1, Ordering::SeqCst)
+        ));
+        let (sender, answered) = oneshot::channel();
+        self.with_state(|state| state.asks.insert(id.to_string(), sender));
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        write_line(&request.to_string());
+        drop(answered.await);
+    }
+
+    async fn until_cancelled(&self, request: &Request) {
+        let id = request.id.to_string();
+        if let Some(cancelled) = self.with_state(|state| state.calls.get(&id).cloned()) {
+            cancelled.notified().await;
+        }
+    }
+
+    fn send_result(&self, request: &Request, mut result: Value) {
+        if request.is_modern() {
+            result = answers::modernize(result, &self.script, &request.method);
+        }
+        write_line(&json!({ "jsonrpc": "2.0", "id": request.id, "result": result }).to_string());
+    }
+
+    fn remark(&self, remark: &Value) {
+        self.record(remark.to_string().as_bytes());
+    }
+
+    /// A line is one write, so that several fakes may share a file.
+    fn record(&self, line: &[u8]) {
+        if let Some(path) = &self.script.record {
+            let file = std::fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path);
+            let mut bytes = line.to_vec();
+            bytes.push(b'\n');
+            file.and_then(|mut file| file.write_all(&bytes))
+                .expect("a record that cannot be written makes the test worthless");
+        }
+    }
+}
+
+fn send_error(request: &Request, error: &Value) {
+    write_line(&json!({ "jsonrpc": "2.0", "id": request.id, "error": error }).to_string());
+}
+
+#[expect(
+    clippy::zombie_processes,
+    reason = "a server that leaves its children is the point"
+)]
+fn spawn_a_sleeper() {
+    Command::new("sleep")
+        .arg("3600")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("every system has `sleep`");
+}
+
+fn write_line(line: &str) {
+    write_out(&[line.as_bytes(), b"\n"].concat());
+}
+
+/// A client that is gone reads nothing; the end of its pipe tells us next.
+fn write_out(bytes: &[u8]) {
+    let mut stdout = io::stdout().lock();
+    drop(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+}

@@ -1,0 +1,285 @@
+//! A house for one journey: a folder with configuration and state, the
+//! servers in it, the proxy that stands before them, and the proof at the end
+//! that nobody is left inside.
+
+mod server;
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::{process::Command, time::timeout};
+
+pub use server::{Fake, Program, Server, fake, program};
+
+use crate::{
+    client::{Client, DEADLINE},
+    fake::LEGACY_VERSION,
+    processes::{self, HOUSE_VARIABLE},
+};
+
+/// Where Cargo put our programs; only a test of this package can say.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    pub proxy: PathBuf,
+    pub fake_server: PathBuf,
+}
+
+#[derive(Debug)]
+pub struct House {
+    folder: TempDir,
+    programs: Programs,
+    clients: Mutex<Vec<Client>>,
+}
+
+/// What a command line verb did.
+#[derive(Debug, Clone)]
+pub struct Output {
+    pub stdout: String,
+    pub stderr: String,
+    /// Absent when a signal ended it.
+    pub code: Option<i32>,
+}
+
+impl Output {
+    /// The standard output of a verb that must have ended with this code.
+    #[track_caller]
+    pub fn ended(&self, code: i32) -> &str {
+        assert_eq!(
+            self.code,
+            Some(code),
+            "stdout:\n{}\nstderr:\n{}",
+            self.stdout,
+            self.stderr
+        );
+        &self.stdout
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("no JSON on stdout ({error}):\n{}", self.stdout))
+    }
+}
+
+impl House {
+    /// A house whose configuration names these servers.
+    pub fn new<S: Into<Server>>(programs: &Programs, servers: impl IntoIterator<Item = S>) -> Self {
+        let house = Self::without_config(programs);
+        let tables = servers.into_iter().map(|server| house.table(server.into()));
+        let config = tables.collect::<Vec<_>>().join("\n");
+        house.configure(&config);
+        house
+    }
+
+    /// A house without even a configuration file.
+    pub fn without_config(programs: &Programs) -> Self {
+        let folder = tempfile::Builder::new().prefix("proxy-house-").tempdir();
+        Self {
+            folder: folder.expect("there is room for a temporary folder"),
+            programs: programs.clone(),
+            clients: Mutex::default(),
+        }
+    }
+
+    /// Replaces the whole configuration.
+    pub fn configure(&self, toml: &str) {
+        self.write("config.toml", toml);
+    }
+
+    /// Adds to the configuration.
+    pub fn configure_more(&self, toml: &str) {
+        let before = fs::read_to_string(self.config()).unwrap_or_default();
+        self.configure(&format!("{before}\n{toml}"));
+    }
+
+    /// Adds a server to the configuration.
+    pub fn add(&self, server: impl Into<Server>) {
+        let table = self.table(server.into());
+        self.configure_more(&table);
+    }
+
+    /// Gives a fake server that is in the configuration another script.
+    pub fn rewrite(&self, fake: Fake) {
+        self.table(fake.into());
+    }
+
+    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.path("config.toml")
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).expect("the house is ours to write in");
+        path
+    }
+
+    /// A git repository with one commit and nothing to do.
+    pub fn repository(&self) -> PathBuf {
+        let folder = self.path("repository");
+        let git = |args: &[&str]| {
+            let mut git = std::process::Command::new("git");
+            git.args(["-c", "user.name=Ada", "-c", "user.email=ada@example.com"])
+                .args(args);
+            git.env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .env("GIT_CONFIG_NOSYSTEM", "1");
+            let output = git.output().expect("`git` is on PATH");
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        };
+        let at = folder.display().to_string();
+        git(&["init", "--quiet", "--initial-branch=master", &at]);
+        git(&[
+            "-C",
+            &at,
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "--message",
+            "Begin",
+        ]);
+        folder
+    }
+
+    /// Starts `serve` and greets it as most clients do today.
+    pub async fn client(&self) -> Client {
+        let client = self.serve();
+        client.initialize(LEGACY_VERSION).await;
+        client
+    }
+
+    /// Starts `serve` for a client of the modern era.
+    pub async fn modern_client(&self) -> Client {
+        let client = self.serve();
+        client.discover().await;
+        client
+    }
+
+    /// Starts `serve`; the test says the first word.
+    pub fn serve(&self) -> Client {
+        let client = Client::start(self.command(["serve"]));
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.push(client.clone());
+        client
+    }
+
+    /// Runs a verb of the command line to its end.
+    pub async fn cli<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
+        let output = self.command(args).kill_on_drop(true).output();
+        let output = timeout(DEADLINE, output).await.expect("the verb ends");
+        let output = output.expect("the proxy can be started");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("what we print is UTF-8");
+        Output {
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+            code: output.status.code(),
+        }
+    }
+
+    /// The proxy with these arguments, this configuration and an environment of its own.
+    pub fn command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
+        let mut command = Command::new(&self.programs.proxy);
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.folder.path())
+            .env("XDG_CONFIG_HOME", self.path("xdg-config"))
+            .env("XDG_STATE_HOME", self.path("xdg-state"))
+            .env("PROXY_CONFIG", self.config())
+            .env(HOUSE_VARIABLE, self.folder.path())
+            .stdin(std::process::Stdio::null())
+            .current_dir(self.folder.path());
+        command
+    }
+
+    /// The lines a fake server has received up to now, its remarks among them.
+    pub fn received(&self, server: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.path(record_name(server))).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// The messages with this method that a fake server has received.
+    pub fn received_method(&self, server: &str, method: &str) -> Vec<Value> {
+        let lines = self.received(server);
+        let messages = lines
+            .iter()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        messages
+            .filter(|message| message["method"] == method)
+            .collect()
+    }
+
+    /// How often a fake server was started.
+    pub fn starts(&self, server: &str) -> usize {
+        let lines = self.received(server);
+        lines
+            .iter()
+            .filter(|line| line.starts_with(r#"{"fake":"started""#))
+            .count()
+    }
+
+    /// Waits until a fake server has received what the test looks for.
+    pub async fn until_received(&self, server: &str, found: impl Fn(&str) -> bool) {
+        let mut looks = tokio::time::interval(std::time::Duration::from_millis(5));
+        let waited = timeout(DEADLINE, async {
+            while !self.received(server).iter().any(|line| found(line)) {
+                looks.tick().await;
+            }
+        });
+        let found = waited.await.is_ok();
+        assert!(
+            found,
+            "{server} has received only:\n{}",
+            self.received(server).join("\n")
+        );
+    }
+
+    /// Ends every session and proves that nothing of this house still runs.
+    pub async fn stops_clean(self) {
+        let clients =
+            std::mem::take(&mut *self.clients.lock().unwrap_or_else(PoisonError::into_inner));
+        for client in clients {
+            client.close().await;
+        }
+        if let Err(left) = self.all_gone().await {
+            panic!("still running: {left:#?}");
+        }
+    }
+
+    /// Waits until no process of this house is left; the error is those that stayed.
+    pub async fn all_gone(&self) -> Result<(), Vec<processes::Process>> {
+        processes::all_gone(&self.marker()).await
+    }
+
+    /// The processes of this house, the proxies among them.
+    pub fn processes(&self) -> Vec<processes::Process> {
+        processes::marked(&self.marker())
+    }
+
+    fn marker(&self) -> String {
+        self.folder.path().display().to_string()
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        processes::kill_marked(&self.marker());
+    }
+}
+
+fn record_name(server: &str) -> String {
+    format!("{server}.received")
+}

@@ -1,0 +1,239 @@
+//! A server of a house, before it is a table in the configuration.
+
+use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf};
+
+use serde_json::Value;
+use tokio::process::Command;
+
+use super::{House, record_name};
+use crate::{
+    fake::{Era, FakeTool, Script, Step},
+    processes::HOUSE_VARIABLE,
+};
+
+#[derive(Debug, Clone)]
+pub struct Server {
+    name: String,
+    launch: Launch,
+    env: BTreeMap<String, String>,
+    /// Lines of TOML in the server's table.
+    settings: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Launch {
+    Fake(Box<Script>),
+    Program { command: String, args: Vec<String> },
+}
+
+/// A fake server, to be told what to do.
+pub fn fake(name: &str) -> Fake {
+    Fake {
+        name: name.to_owned(),
+        script: Script::default(),
+        settings: Vec::new(),
+    }
+}
+
+/// Any program as a server.
+pub fn program<A: Into<String>>(
+    name: &str,
+    command: impl Into<String>,
+    args: impl IntoIterator<Item = A>,
+) -> Program {
+    let args = args.into_iter().map(Into::into).collect();
+    Program(Server {
+        name: name.to_owned(),
+        launch: Launch::Program {
+            command: command.into(),
+            args,
+        },
+        env: BTreeMap::new(),
+        settings: Vec::new(),
+    })
+}
+
+#[derive(Debug, Clone)]
+pub struct Fake {
+    name: String,
+    script: Script,
+    settings: Vec<String>,
+}
+
+impl Fake {
+    /// Adds a tool that takes any arguments.
+    #[must_use]
+    pub fn tool(mut self, name: &str, steps: impl Into<Vec<Step>>) -> Self {
+        self.script.tools.push(FakeTool::new(name, steps));
+        self
+    }
+
+    /// Adds a tool with a definition of the test's own.
+    #[must_use]
+    pub fn tool_as(mut self, definition: Value, steps: impl Into<Vec<Step>>) -> Self {
+        self.script.tools.push(FakeTool::defined(definition, steps));
+        self
+    }
+
+    /// Adds a tool that is there only after a [`Step::Reveal`].
+    #[must_use]
+    pub fn hidden_tool(mut self, name: &str, steps: impl Into<Vec<Step>>) -> Self {
+        self.script.tools.push(FakeTool {
+            hidden: true,
+            ..FakeTool::new(name, steps)
+        });
+        self
+    }
+
+    /// Adds an entry to `tools/list`, whatever it is.
+    #[must_use]
+    pub fn listed(mut self, entry: Value) -> Self {
+        self.script.listed.push(entry);
+        self
+    }
+
+    #[must_use]
+    pub fn catalog(mut self, file: impl Into<PathBuf>) -> Self {
+        self.script.catalog = Some(file.into());
+        self
+    }
+
+    #[must_use]
+    pub fn era(mut self, era: Era) -> Self {
+        self.script.era = era;
+        self
+    }
+
+    /// Done before anything is read.
+    #[must_use]
+    pub fn before(mut self, steps: impl Into<Vec<Step>>) -> Self {
+        self.script.before = steps.into();
+        self
+    }
+
+    /// Any other part of the script.
+    #[must_use]
+    pub fn script(mut self, change: impl FnOnce(&mut Script)) -> Self {
+        change(&mut self.script);
+        self
+    }
+
+    /// A line of TOML in the server's table, such as `timeout_s = 1`.
+    #[must_use]
+    pub fn setting(mut self, line: &str) -> Self {
+        self.settings.push(line.to_owned());
+        self
+    }
+
+    /// The script alone, for a fake that is started without a house.
+    pub fn into_script(self) -> Script {
+        self.script
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Program(Server);
+
+impl Program {
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.0.env.insert(name.to_owned(), value.into());
+        self
+    }
+
+    #[must_use]
+    pub fn setting(mut self, line: &str) -> Self {
+        self.0.settings.push(line.to_owned());
+        self
+    }
+}
+
+impl Program {
+    /// The command that starts it, for a client without a house.
+    pub fn to_command(&self) -> Command {
+        let Launch::Program { command, args } = &self.0.launch else {
+            unreachable!("a program is never a fake");
+        };
+        let mut started = Command::new(command);
+        started.args(args).envs(&self.0.env);
+        started
+    }
+}
+
+impl From<Fake> for Server {
+    fn from(
+        Fake {
+            name,
+            script,
+            settings,
+        }: Fake,
+    ) -> Self {
+        Self {
+            name,
+            launch: Launch::Fake(Box::new(script)),
+            env: BTreeMap::new(),
+            settings,
+        }
+    }
+}
+
+impl From<Program> for Server {
+    fn from(program: Program) -> Self {
+        program.0
+    }
+}
+
+impl House {
+    /// A server's table in the configuration. A fake's script is written to a
+    /// file, and what it receives is kept.
+    pub(super) fn table(&self, server: Server) -> String {
+        let Server {
+            name,
+            launch,
+            mut env,
+            settings,
+        } = server;
+        let (command, args) = match launch {
+            Launch::Program { command, args } => (command, args),
+            Launch::Fake(script) => self.fake_command(&name, *script),
+        };
+        // The proxy hands its children little of its own environment.
+        env.insert(HOUSE_VARIABLE.to_owned(), self.marker());
+        let mut table = format!("[servers.{}]\n", quoted(&name));
+        let args = args
+            .iter()
+            .map(|arg| quoted(arg))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let env = env
+            .iter()
+            .map(|(name, value)| format!("{} = {}", quoted(name), quoted(value)));
+        let env = env.collect::<Vec<_>>().join(", ");
+        let command = quoted(&command);
+        writeln!(
+            table,
+            "command = {command}\nargs = [{args}]\nenv = {{ {env} }}"
+        )
+        .expect("a string takes anything");
+        for line in settings {
+            table.push_str(&line);
+            table.push('\n');
+        }
+        table
+    }
+
+    fn fake_command(&self, name: &str, mut script: Script) -> (String, Vec<String>) {
+        script
+            .record
+            .get_or_insert_with(|| self.path(record_name(name)));
+        let script = serde_json::to_string(&script).expect("a script is plain data");
+        let script = self.write(&format!("{name}.script.json"), &script);
+        let args = vec!["--script-file".to_owned(), script.display().to_string()];
+        (self.programs.fake_server.display().to_string(), args)
+    }
+}
+
+/// A JSON string is also a TOML string.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}

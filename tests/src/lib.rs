@@ -1,0 +1,9 @@
+//! What the journeys are made of: a server that does as a script says
+//! ([`fake`]), a client that keeps every byte ([`client`]), a house to live in
+//! ([`house`]), and servers nobody here wrote ([`real`]).
+
+pub mod client;
+pub mod fake;
+pub mod house;
+pub mod processes;
+pub mod real;

@@ -1,0 +1,75 @@
+//! Which processes live, by what they were started with.
+
+use std::{fs, time::Duration};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::{interval, timeout};
+
+/// The environment variable by which a house knows its processes. Every
+/// program a house starts has it, and so have that program's children unless
+/// somebody took it from them.
+pub const HOUSE_VARIABLE: &str = "PROXY_TEST_HOUSE";
+
+/// No good process takes this long to go.
+const GONE_WITHIN: Duration = Duration::from_secs(15);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Process {
+    pub pid: u32,
+    pub command_line: String,
+}
+
+/// The living processes whose environment or command line holds the marker,
+/// this one excepted.
+pub fn marked(marker: &str) -> Vec<Process> {
+    let entries = fs::read_dir("/proc").expect("the journeys run on Linux");
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| *pid != std::process::id())
+        .filter_map(|pid| find(pid, marker))
+        .collect()
+}
+
+fn find(pid: u32, marker: &str) -> Option<Process> {
+    let read = |file: &str| {
+        let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).replace('\0', " ")
+    };
+    // The dead but not yet buried have neither.
+    let command_line = read("cmdline");
+    let ours = command_line.contains(marker) || read("environ").contains(marker);
+    ours.then_some(Process { pid, command_line })
+}
+
+/// Waits until no marked process is left; the error is those that stayed.
+pub async fn all_gone(marker: &str) -> Result<(), Vec<Process>> {
+    let mut looks = interval(LOOK_EVERY);
+    let gone = async {
+        while !marked(marker).is_empty() {
+            looks.tick().await;
+        }
+    };
+    timeout(GONE_WITHIN, gone).await.map_err(|_| marked(marker))
+}
+
+/// Kills what a failed test left behind.
+pub fn kill_marked(marker: &str) {
+    for process in marked(marker) {
+        kill(process.pid);
+    }
+}
+
+/// `kill -9`; a process that is gone already is no error.
+pub fn kill(pid: u32) {
+    send(pid, Signal::KILL);
+}
+
+/// `kill`, the polite one.
+pub fn terminate(pid: u32) {
+    send(pid, Signal::TERM);
+}
+
+fn send(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let _ = kill_process(pid.expect("a process id fits"), signal);
+}

@@ -1,0 +1,171 @@
+//! MCP servers nobody here wrote, at pinned versions, installed once by the
+//! first test that needs them.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::house::{Program, program};
+
+const NPM_PACKAGES: [&str; 4] = [
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
+    "@modelcontextprotocol/server-sequential-thinking@2026.8.31",
+];
+const PYTHON_PACKAGES: [&str; 2] = ["mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19"];
+
+/// Written last: a folder without it, or with another content, is made anew.
+const MARKER: &str = "complete";
+
+/// The folder with the installed servers.
+#[derive(Debug, Clone)]
+pub struct RealServers(PathBuf);
+
+impl RealServers {
+    /// Installs what is missing into `real-servers` below Cargo's target
+    /// folder; tests and processes that come meanwhile wait.
+    ///
+    /// Answers none on a machine without npm or Python, so that the other
+    /// tests are of use there; where `CI` is set that is an error.
+    pub fn ready(target: &Path) -> Option<Self> {
+        let folder = target.join("real-servers");
+        fs::create_dir_all(&folder).expect("the target folder is ours");
+        let lock = File::create(folder.join("lock")).expect("the target folder is ours");
+        lock.lock().expect("the lock is granted in the end");
+        let installed = install(&folder);
+        drop(lock);
+        match installed {
+            Ok(()) => Some(Self(folder)),
+            Err(Missing::Program(why)) if std::env::var_os("CI").is_none() => {
+                say(&format!("REAL SERVERS ARE NOT TESTED HERE: {why}"));
+                None
+            }
+            Err(Missing::Program(why) | Missing::Package(why)) => panic!("{why}"),
+        }
+    }
+
+    pub fn everything(&self) -> Program {
+        self.node("everything", "mcp-server-everything", &["stdio"])
+    }
+
+    /// May read and write in this folder.
+    pub fn filesystem(&self, folder: &Path) -> Program {
+        self.node(
+            "filesystem",
+            "mcp-server-filesystem",
+            &[&folder.display().to_string()],
+        )
+    }
+
+    /// Remembers in this file.
+    pub fn memory(&self, file: &Path) -> Program {
+        self.node("memory", "mcp-server-memory", &[])
+            .env("MEMORY_FILE_PATH", file.display().to_string())
+    }
+
+    pub fn sequential_thinking(&self) -> Program {
+        self.node("sequential-thinking", "mcp-server-sequential-thinking", &[])
+    }
+
+    pub fn time(&self) -> Program {
+        self.python("time", "mcp-server-time", &["--local-timezone", "UTC"])
+    }
+
+    /// Works on the repository in this folder.
+    pub fn git(&self, folder: &Path) -> Program {
+        self.python(
+            "git",
+            "mcp-server-git",
+            &["--repository", &folder.display().to_string()],
+        )
+    }
+
+    fn node(&self, name: &str, script: &str, args: &[&str]) -> Program {
+        let script = self.0.join("npm/node_modules/.bin").join(script);
+        program(name, script.display().to_string(), args.iter().copied())
+    }
+
+    fn python(&self, name: &str, script: &str, args: &[&str]) -> Program {
+        let script = self.0.join("python/bin").join(script);
+        program(name, script.display().to_string(), args.iter().copied())
+    }
+}
+
+enum Missing {
+    /// Something a person must install.
+    Program(String),
+    /// The installation itself failed.
+    Package(String),
+}
+
+fn install(folder: &Path) -> Result<(), Missing> {
+    let wanted = [&NPM_PACKAGES[..], &PYTHON_PACKAGES[..]]
+        .concat()
+        .join("\n");
+    let marker = folder.join(MARKER);
+    if fs::read_to_string(&marker).is_ok_and(|found| found == wanted) {
+        return Ok(());
+    }
+    need("npm", "Node.js 20 or newer with npm")?;
+    need("python3", "Python 3.10 or newer with venv")?;
+    say("installing real servers into the target folder, once");
+    for part in ["npm", "python"] {
+        drop(fs::remove_dir_all(folder.join(part)));
+    }
+    install_node(&folder.join("npm"))?;
+    install_python(&folder.join("python"))?;
+    fs::write(marker, wanted).map_err(|error| Missing::Package(error.to_string()))
+}
+
+fn need(command: &str, package: &str) -> Result<(), Missing> {
+    match Command::new(command).arg("--version").output() {
+        Ok(output) if output.status.success() => Ok(()),
+        _ => Err(Missing::Program(format!(
+            "`{command}` is missing: install {package}"
+        ))),
+    }
+}
+
+fn install_node(folder: &Path) -> Result<(), Missing> {
+    fs::create_dir_all(folder).map_err(|error| Missing::Package(error.to_string()))?;
+    let mut npm = Command::new("npm");
+    npm.args([
+        "install",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--prefix",
+    ]);
+    run(npm.arg(folder).args(NPM_PACKAGES))
+}
+
+fn install_python(folder: &Path) -> Result<(), Missing> {
+    let mut venv = Command::new("python3");
+    if let Err(Missing::Package(why)) = run(venv.args(["-m", "venv"]).arg(folder)) {
+        let why = format!("no virtual environment: install Python's venv module\n{why}");
+        return Err(Missing::Program(why));
+    }
+    let mut pip = Command::new(folder.join("bin/pip"));
+    run(pip
+        .args(["install", "--quiet", "--disable-pip-version-check"])
+        .args(PYTHON_PACKAGES))
+}
+
+fn run(command: &mut Command) -> Result<(), Missing> {
+    let output = command
+        .output()
+        .map_err(|error| Missing::Package(error.to_string()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(Missing::Package(format!("{command:?} failed:\n{stderr}")))
+}
+
+#[expect(clippy::print_stderr, reason = "whoever runs the tests must see it")]
+fn say(text: &str) {
+    eprintln!("\n*** {text} ***\n");
+}
