@@ -84,7 +84,7 @@ pub enum CallError {
 
 /// Why a survey brought no list of tools.
 #[derive(Debug, thiserror::Error)]
-#[error("{failure}")]
+#[error("{failure}{}", failure.hint.as_ref().map(|hint| format!(" (hint: {hint})")).unwrap_or_default())]
 pub struct SurveyError {
     pub failure: Failure,
 }

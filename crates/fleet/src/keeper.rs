@@ -15,7 +15,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use crate::{
     Era, ServerSpec,
@@ -161,10 +161,8 @@ impl Keeper {
                 warn!(server = %self.spec.name, %failure, "ended by itself");
                 if began.elapsed() >= HEALTHY_AFTER {
                     self.tries = 0;
-                    self.stage.send_replace(Stage::Stopped { last: Some(failure) });
-                } else {
-                    self.fail(failure);
                 }
+                self.fail(failure);
             }
         }
         link.close().await;
@@ -192,10 +190,19 @@ impl Keeper {
             () = self.stop.cancelled() => {}
             () = sleep_until(until) => {}
         }
-        debug!(server = %self.spec.name, "rested");
+        self.forget_wishes();
         self.stage.send_replace(Stage::Stopped {
             last: Some(failure),
         });
+    }
+}
+
+impl Keeper {
+    /// A wish that came while the server was starting was granted or refused by that start; left
+    /// standing, it would start the server again for nobody.
+    fn forget_wishes(&self) {
+        let mut wish = std::pin::pin!(self.wanted.notified());
+        let _ = wish.as_mut().enable();
     }
 }
 
@@ -216,26 +223,29 @@ impl Server {
     /// its end; a start that fails while we wait is the answer.
     pub(crate) async fn ready(&self) -> Result<Arc<Link>, NotReady> {
         let mut stage = self.stage.clone();
-        let mut saw_start = false;
+        let mut asked = false;
         loop {
             let now = stage.borrow_and_update().clone();
             match now {
                 Stage::Ready(link) if !link.has_ended() => return Ok(link),
                 Stage::Ready(_) => {}
-                Stage::Starting => saw_start = true,
+                Stage::Starting => asked = true,
                 Stage::Stopped {
                     last: Some(failure),
-                } if saw_start => {
+                } if asked => {
                     return Err(NotReady { failure, tries: 1 });
                 }
-                Stage::Stopped { .. } => self.wanted.notify_one(),
+                Stage::Stopped { .. } => {
+                    asked = true;
+                    self.wanted.notify_one();
+                }
                 Stage::Resting {
                     failure,
                     tries,
                     until,
                 } => {
                     let rest = until.saturating_duration_since(Instant::now());
-                    if saw_start || rest > REST_WAIT_MAX {
+                    if asked || rest > REST_WAIT_MAX {
                         return Err(NotReady { failure, tries });
                     }
                 }

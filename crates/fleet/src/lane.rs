@@ -274,3 +274,194 @@ fn progress_token(params: &RawValue) -> Option<&RawValue> {
         .ok()
         .map(|progress| progress.token)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::{
+        io::{
+            AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines, ReadHalf, WriteHalf, split,
+        },
+        net::UnixStream,
+    };
+
+    use super::*;
+    use crate::line::Sink;
+
+    /// Notes what the lane leaves to the engine.
+    #[derive(Clone, Default)]
+    struct Left(Arc<Mutex<Vec<String>>>);
+
+    impl Engine for Left {
+        fn take(&mut self, line: &Bytes, _: &Message<'_>) {
+            let text = String::from_utf8_lossy(line).into_owned();
+            self.0.lock().unwrap().push(text);
+        }
+    }
+
+    /// The server's side of a lane, played by the test.
+    struct Peer {
+        lane: Arc<Lane>,
+        left: Left,
+        requests: Lines<BufReader<ReadHalf<UnixStream>>>,
+        answers: WriteHalf<UnixStream>,
+    }
+
+    impl Peer {
+        fn new() -> Self {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let (input, output) = ours.into_split();
+            let outbox = Outbox::new(Sink::stream(output));
+            let left = Left::default();
+            let lane = Lane::start(LineReader::new(input), outbox, left.clone());
+            let (requests, answers) = split(theirs);
+            let requests = BufReader::new(requests).lines();
+            Self {
+                lane: Arc::new(lane),
+                left,
+                requests,
+                answers,
+            }
+        }
+
+        fn call(&self) -> tokio::task::JoinHandle<Result<Json, LaneError>> {
+            let lane = Arc::clone(&self.lane);
+            let params = |_| vec![Bytes::from_static(b"{}")];
+            tokio::spawn(async move { lane.request("tools/call", params, None).await })
+        }
+
+        async fn read(&mut self) -> serde_json::Value {
+            let line = self.requests.next_line().await.unwrap().unwrap();
+            serde_json::from_str(&line).unwrap()
+        }
+
+        async fn read_id(&mut self) -> u64 {
+            self.read().await["id"].as_u64().unwrap()
+        }
+
+        async fn write(&mut self, bytes: &[u8]) {
+            self.answers.write_all(bytes).await.unwrap();
+        }
+    }
+
+    /// What the call answers after the server wrote these bytes; `ID` stands for its id.
+    async fn answered(written: &[u8]) -> Result<Json, LaneError> {
+        let mut peer = Peer::new();
+        let call = peer.call();
+        let id = peer.read_id().await.to_string();
+        let text: Vec<u8> = match String::from_utf8(written.to_vec()) {
+            Ok(text) => text.replace("ID", &id).into_bytes(),
+            Err(_) => [
+                written,
+                format!("{{\"id\":{id},\"result\":1}}\n").as_bytes(),
+            ]
+            .concat(),
+        };
+        peer.write(&text).await;
+        call.await.unwrap()
+    }
+
+    #[track_caller]
+    fn check(answer: &Result<Json, LaneError>, expected: &str) {
+        assert_eq!(answer.as_ref().expect("an answer").as_str(), expected);
+    }
+
+    #[tokio::test]
+    async fn a_result_comes_back_byte_for_byte() {
+        let answer =
+            answered(b"{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"n\": 1.0, \"x\":1e400}}\n")
+                .await;
+        check(&answer, r#"{"n": 1.0, "x":1e400}"#);
+        check(&answered(b"{\"result\":[2],\"id\":\"ID\"}\n").await, "[2]");
+        check(&answered(b"{\"id\":ID}\n").await, "null");
+    }
+
+    #[tokio::test]
+    async fn garbage_before_an_answer_is_passed_over() {
+        let noise = "\u{1b}[32mstarting\u{1b}[0m\n\n{\"half\":\n[1]\n{\"id\":999,\"result\":0}\n";
+        let written = format!("{noise}{{\"id\":ID,\"result\":1}}\n");
+        check(&answered(written.as_bytes()).await, "1");
+        check(&answered(b"\xff\xfe not UTF-8\n").await, "1");
+    }
+
+    #[tokio::test]
+    async fn an_error_of_any_shape_ends_the_call() {
+        let cases = [
+            (
+                r#"{"code":-32000,"message":"no","data":{"a":1}}"#,
+                "-32000",
+                "no",
+            ),
+            (r#"{"code":"E_NO","message":"no"}"#, "E_NO", "no"),
+            (
+                r#"{"code":99999999999999999999,"message":5}"#,
+                "99999999999999999999",
+                "5",
+            ),
+            (r#""just text""#, "none", r#""just text""#),
+        ];
+        for (error, code, message) in cases {
+            let written = format!("{{\"id\":ID,\"error\":{error}}}\n");
+            let Err(LaneError::Protocol(read)) = answered(written.as_bytes()).await else {
+                panic!("{error} is an error");
+            };
+            assert_eq!((read.code.as_str(), read.message.as_str()), (code, message));
+        }
+    }
+
+    #[tokio::test]
+    async fn calls_in_flight_fail_at_once_when_the_server_ends() {
+        let mut peer = Peer::new();
+        let calls = [peer.call(), peer.call()];
+        peer.read_id().await;
+        peer.read_id().await;
+        peer.write(b"{\"id\":1000000000,\"resu").await;
+        peer.answers.shutdown().await.unwrap();
+        for call in calls {
+            assert!(matches!(call.await.unwrap(), Err(LaneError::Lost)));
+        }
+        assert!(matches!(peer.call().await.unwrap(), Err(LaneError::Lost)));
+    }
+
+    #[tokio::test]
+    async fn a_dropped_call_is_cancelled_and_its_late_answer_harms_nobody() {
+        let mut peer = Peer::new();
+        let dropped = peer.call();
+        let id = peer.read_id().await;
+        dropped.abort();
+        let notice = peer.read().await;
+        assert_eq!(notice["method"], "notifications/cancelled");
+        assert_eq!(notice["params"]["requestId"], id);
+
+        let call = peer.call();
+        let next = peer.read_id().await;
+        let both = format!("{{\"id\":{id},\"result\":\"late\"}}\n{{\"id\":{next},\"result\":1}}\n");
+        peer.write(both.as_bytes()).await;
+        check(&call.await.unwrap(), "1");
+        assert_eq!(peer.lane.calls.pending.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn progress_goes_to_its_call_and_the_rest_to_the_engine() {
+        let mut peer = Peer::new();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let sink: ProgressSink = {
+            let seen = Arc::clone(&seen);
+            Arc::new(move |params: &RawValue| seen.lock().unwrap().push(params.get().to_owned()))
+        };
+        let lane = Arc::clone(&peer.lane);
+        let params = |_| vec![Bytes::from_static(b"{}")];
+        let call = tokio::spawn(async move { lane.request("x", params, Some(sink)).await });
+        let id = peer.read_id().await;
+        let ours = format!(r#"{{"progressToken":{id},"progress":1}}"#);
+        let ping = r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
+        let lines = format!(
+            "{{\"method\":\"notifications/progress\",\"params\":{ours}}}\n{ping}\n{{\"id\":{id},\"result\":1}}\n"
+        );
+        peer.write(lines.as_bytes()).await;
+        check(&call.await.unwrap(), "1");
+        assert_eq!(*seen.lock().unwrap(), [ours]);
+        assert_eq!(*peer.left.0.lock().unwrap(), [ping]);
+    }
+}

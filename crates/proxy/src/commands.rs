@@ -64,7 +64,12 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    log(&config.log);
+    log(&match &command {
+        Command::Serve => config.log.clone(),
+        // These say themselves what a server failed of.
+        _ if global.says_nothing_of_logs() => format!("{},fleet=error", config.log),
+        _ => config.log.clone(),
+    });
     runtime()?.block_on(async {
         match command {
             Command::Serve => serve(config).await,
@@ -404,12 +409,13 @@ async fn count_tokens(front: &Arc<Front>, global: &Global, by_tool: bool) -> any
         .map(|entry| tokens::of_definition(entry.tool.json()))
         .collect();
     let theirs: usize = counts.iter().sum();
+    let servers = catalog.servers.iter().filter(|it| it.tools > 0).count();
     let ours = tokens::of_ours() + tokens::count(&instructions(&catalog));
     let saved = theirs.saturating_sub(ours);
     let percent = (saved * 100).checked_div(theirs).unwrap_or(0);
     if global.json {
         report::json(&json!({
-            "servers": catalog.servers.len(),
+            "servers": servers,
             "tools": counts.len(),
             "loaded_up_front": theirs,
             "through_proxy": ours,
@@ -419,11 +425,10 @@ async fn count_tokens(front: &Arc<Front>, global: &Global, by_tool: bool) -> any
         }));
     } else {
         report::data(&format!(
-            "{} tools of {} servers, loaded up front  {:>9} tokens\n\
+            "{} tools of {servers} servers, loaded up front  {:>9} tokens\n\
              three tools and instructions of proxy{}  {:>9} tokens\n\
              saved in every session{}  {:>9} tokens ({percent} %)",
             grouped(counts.len()),
-            catalog.servers.len(),
             grouped(theirs),
             " ".repeat(4),
             grouped(ours),

@@ -97,11 +97,28 @@ fn says(block: &str, structured: &RawValue) -> bool {
     let Some(text) = Fields::of(block).and_then(|block| block_text(&block)) else {
         return false;
     };
-    if tool::minified(text.trim()) == tool::minified(structured.get()) {
+    is_same(&text, structured) || sole_member(structured).is_some_and(|it| is_same(&text, it))
+}
+
+/// Whether a text is this JSON, or is the very text that it holds.
+fn is_same(text: &str, json: &RawValue) -> bool {
+    if text_of(json).is_some_and(|held| held == text) {
+        return true;
+    }
+    if tool::minified(text.trim()) == tool::minified(json.get()) {
         return true;
     }
     let parse = |text: &str| serde_json::from_str::<Value>(text).ok();
-    parse(&text).is_some_and(|said| Some(said) == parse(structured.get()))
+    parse(text).is_some_and(|said| Some(said) == parse(json.get()))
+}
+
+/// What stands in a wrapper: servers give `{"result": ...}` or `{"content": ...}` beside a text
+/// that says the same.
+fn sole_member(structured: &RawValue) -> Option<&RawValue> {
+    match Fields::of(structured.get())?.0.as_slice() {
+        [(_, value)] => Some(value),
+        _ => None,
+    }
 }
 
 fn block_text<'a>(block: &Fields<'a>) -> Option<Cow<'a, str>> {
@@ -353,6 +370,10 @@ mod tests {
         check_settled(
             r#"{"content":[{"type":"text","text":"one"}],"structuredContent":{"a":1}}"#,
             r#"{"content":[{"type":"text","text":"one"},{"type":"text","text":"{\"a\":1}"}]}"#,
+        );
+        check_settled(
+            r#"{"content":[{"type":"text","text":"a\nb"}],"structuredContent":{"result":"a\nb"}}"#,
+            r#"{"content":[{"type":"text","text":"a\nb"}]}"#,
         );
         check_settled(
             r#"{"odd":1}"#,
