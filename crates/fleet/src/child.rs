@@ -112,7 +112,7 @@ impl Running {
         Failure {
             why: self.mask.apply(&failure.why),
             stderr,
-            hint: failure.hint,
+            ..failure
         }
     }
 

@@ -20,16 +20,24 @@ pub struct Failure {
     /// The end of what the server wrote to stderr, if anything.
     pub stderr: Option<String>,
     pub hint: Option<String>,
+    /// It will not go away by itself, so there is no use in trying soon.
+    pub is_lasting: bool,
 }
 
 impl Failure {
-    pub(crate) fn new(why: impl Into<String>) -> Self {
+    pub fn new(why: impl Into<String>) -> Self {
         let why = why.into();
         Self {
             why,
             stderr: None,
             hint: None,
+            is_lasting: false,
         }
+    }
+
+    pub(crate) fn lasting(mut self) -> Self {
+        self.is_lasting = true;
+        self
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -173,7 +173,12 @@ impl Keeper {
 
     fn fail(&mut self, failure: Failure) {
         self.tries += 1;
-        let until = Instant::now() + rest(self.tries);
+        let rest = if failure.is_lasting {
+            REST_MAX
+        } else {
+            rest(self.tries)
+        };
+        let until = Instant::now() + rest;
         let tries = self.tries;
         self.stage.send_replace(Stage::Resting {
             failure,

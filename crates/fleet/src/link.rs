@@ -115,7 +115,7 @@ impl Link {
                     .map_err(|error| match error {
                         ShakeError::WrongEra(why) => OpenError::WrongEra(why),
                         ShakeError::Closed => Failure::new("it closed the connection").into(),
-                        ShakeError::Other(why) => Failure::new(why).into(),
+                        ShakeError::Other(why) => remote_failure(why).into(),
                     })?;
                 let kind = Kind::Remote(remote);
                 Ok((Self { about, kind }, None))
@@ -181,6 +181,20 @@ impl From<Failure> for OpenError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
+}
+
+/// A server that wants to know who asks will not change its mind by itself.
+fn remote_failure(why: String) -> Failure {
+    let refused = ["Auth required", "401", "403"]
+        .iter()
+        .any(|sign| why.contains(sign));
+    let failure = Failure::new(why);
+    if refused {
+        return failure
+            .lasting()
+            .hint("set `headers.Authorization` of this server");
+    }
+    failure
 }
 
 async fn open_child(spec: &ServerSpec, era: Era) -> Result<(Link, Running), OpenError> {

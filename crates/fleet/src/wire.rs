@@ -111,7 +111,9 @@ fn classify(error: ClientInitializeError) -> ShakeError {
             server_supported, ..
         } => ShakeError::WrongEra(format!("it speaks {server_supported:?}")),
         ClientInitializeError::ConnectionClosed(_) => ShakeError::Closed,
-        ClientInitializeError::TransportError { error, .. } => ShakeError::Other(causes(&error)),
+        ClientInitializeError::TransportError { error, .. } => {
+            ShakeError::Other(causes(error.error.as_ref()))
+        }
         other => ShakeError::Other(other.to_string()),
     }
 }

@@ -90,7 +90,14 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 /// Logs go to stderr, always: stdout is data, or the protocol.
 fn log(filter: &str) {
-    let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("warn"));
+    // The protocol engine logs whole messages, and so secrets; it speaks only when asked to.
+    let quiet = if filter.contains("rmcp") {
+        ""
+    } else {
+        ",rmcp=off"
+    };
+    let filter = EnvFilter::try_new(format!("{filter}{quiet}"));
+    let filter = filter.unwrap_or_else(|_| EnvFilter::new("warn,rmcp=off"));
     let has_colour = std::env::var_os("NO_COLOR").is_none()
         && std::io::IsTerminal::is_terminal(&std::io::stderr());
     let _ = tracing_subscriber::fmt()
@@ -209,7 +216,7 @@ async fn reindex(front: &Arc<Front>, global: &Global, servers: &[String]) -> any
     let bar = report::progress(chosen.len(), global.quiet || global.json);
     let mut news = Vec::new();
     let mut asked = BTreeMap::new();
-    let mut answers = std::pin::pin!(survey::survey(front, chosen, front.config.reindex.parallel));
+    let mut answers = std::pin::pin!(survey::survey(front, chosen, tokens::of_definition));
     while let Some(answer) = answers.next().await {
         bar.inc(1);
         bar.set_message(answer.news.server.to_string());

@@ -114,8 +114,7 @@ impl Play {
     async fn reindex(&self) -> anyhow::Result<()> {
         title("Five servers are asked for their tools, once: proxy reindex");
         let chosen = survey::choose(&self.front, &[]).unwrap_or_default();
-        let parallel = self.front.config.reindex.parallel;
-        let answers: Vec<_> = survey::survey(&self.front, chosen, parallel)
+        let answers: Vec<_> = survey::survey(&self.front, chosen, tokens::of_definition)
             .collect()
             .await;
         for asked in &answers {

@@ -23,26 +23,29 @@ pub(crate) struct Asked {
     pub seconds: f64,
 }
 
-/// Surveys the named servers, `parallel` at one time, in the order in which they answer.
+/// How tokens of a definition are counted.
+pub(crate) type Count = fn(&str) -> usize;
+
+/// Surveys the named servers, as many at one time as configured, in the order in which they
+/// answer.
 pub(crate) fn survey(
     front: &Arc<Front>,
     servers: Vec<ServerName>,
-    parallel: usize,
-) -> impl Stream<Item = Asked> {
+    count: Count,
+) -> impl Stream<Item = Asked> + use<> {
+    let parallel = front.config.reindex.parallel.max(1);
     let front = Arc::clone(front);
-    let ask = move |server| ask(Arc::clone(&front), server);
-    stream::iter(servers)
-        .map(ask)
-        .buffer_unordered(parallel.max(1))
+    let ask = move |server| ask(Arc::clone(&front), server, count);
+    stream::iter(servers).map(ask).buffer_unordered(parallel)
 }
 
-async fn ask(front: Arc<Front>, server: ServerName) -> Asked {
+async fn ask(front: Arc<Front>, server: ServerName, count: Count) -> Asked {
     let _note = front.note_survey(&server);
     let began = Instant::now();
     let (outcome, dropped) = match front.fleet.survey(&server).await {
         Ok(mut survey) => {
             let dropped = std::mem::take(&mut survey.dropped);
-            (Ok(snapshot(&server, survey).await), dropped)
+            (Ok(snapshot(&server, survey, count).await), dropped)
         }
         Err(error) => (Err(error.to_string()), Vec::new()),
     };
@@ -54,14 +57,11 @@ async fn ask(front: Arc<Front>, server: ServerName) -> Asked {
     }
 }
 
-/// Counting tokens loads the tokenizer and takes a while: it is done on a thread of its own.
-async fn snapshot(server: &ServerName, survey: Survey) -> Snapshot {
+/// Counting tokens may load the tokenizer and take a while: it is done on a thread of its own.
+async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot {
     let tools = survey.tools;
     let counting = tokio::task::spawn_blocking(move || {
-        let tokens = tools
-            .iter()
-            .map(|tool| tokens::of_definition(tool.json()))
-            .sum::<usize>();
+        let tokens = tools.iter().map(|tool| count(tool.json())).sum::<usize>();
         (tools, u64::try_from(tokens).unwrap_or(u64::MAX))
     });
     let (tools, tokens) = counting.await.expect("counting tokens does not panic");
@@ -100,13 +100,13 @@ pub(crate) async fn survey_unknown(front: Arc<Front>) {
     if unknown.is_empty() {
         return;
     }
-    let parallel = front.config.reindex.parallel;
-    let mut answers = std::pin::pin!(survey(&front, unknown, parallel));
+    // `serve` lives long: the tokenizer's tables would stay in its memory for ever.
+    let mut answers = std::pin::pin!(survey(&front, unknown, tokens::estimate_of_definition));
     while let Some(asked) = answers.next().await {
         let server = asked.news.server.clone();
         match &asked.news.outcome {
             Ok(snapshot) => info!(%server, tools = snapshot.tools.len(), "surveyed"),
-            Err(why) => warn!(%server, why, "not surveyed"),
+            Err(why) => info!(%server, why, "not surveyed"),
         }
         if let Err(error) = commit(&front, vec![asked.news], true).await {
             warn!(%server, %error, "its tools were not taken in");

@@ -18,16 +18,24 @@ pub fn count(text: &str) -> usize {
 /// What one tool's definition costs a model: its name, description and input schema. Clients do
 /// not show a model the rest (annotations, `_meta`, output schema).
 pub fn of_definition(json: &str) -> usize {
+    count(&shown(json))
+}
+
+/// The same without loading the tokenizer.
+pub fn estimate_of_definition(json: &str) -> usize {
+    estimate(&shown(json))
+}
+
+fn shown(json: &str) -> String {
     let Some(fields) = Fields::of(json) else {
-        return count(json);
+        return json.to_owned();
     };
-    let shown = ["name", "description", "inputSchema"]
-        .into_iter()
-        .filter_map(|key| {
-            let value = tool::minified(fields.get(key)?.get());
-            Some(format!("\"{key}\":{value}"))
-        });
-    count(&format!("{{{}}}", shown.collect::<Vec<_>>().join(",")))
+    let members = ["name", "description", "inputSchema"].into_iter();
+    let members = members.filter_map(|key| {
+        let value = tool::minified(fields.get(key)?.get());
+        Some(format!("\"{key}\":{value}"))
+    });
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
 /// What our own three definitions cost.

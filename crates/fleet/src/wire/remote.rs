@@ -37,6 +37,7 @@ use crate::{
     child::expand,
     limits::LINE_BYTES_MAX,
     link::{LinkError, Request},
+    mask::Mask,
     message::{Json, Message, ProtocolError},
 };
 
@@ -69,20 +70,25 @@ impl Remote {
         era: Era,
     ) -> Result<(Self, About), ShakeError> {
         let other = |why: String| ShakeError::Other(why);
+        let mask = Arc::new(mask(url, headers));
         let url = expand(url).map_err(|failure| other(failure.why))?;
         let headers = read_headers(headers).map_err(other)?;
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .build()
             .map_err(|error| other(causes(&error)))?;
-        let aside = Arc::new(Aside::default());
+        let aside = Arc::new(Aside {
+            mask: Arc::clone(&mask),
+            ..Aside::default()
+        });
         let tap = Tap {
             http,
             aside: Arc::clone(&aside),
         };
         let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
         let transport = StreamableHttpClientTransport::with_client(tap, config);
-        let (service, about) = shake(transport, era).await?;
+        let shaken = shake(transport, era).await;
+        let (service, about) = shaken.map_err(|error| aside.explain_shake(error))?;
         let ended = CancellationToken::new();
         let remote = Self {
             peer: service.peer().clone(),
@@ -117,7 +123,7 @@ impl Remote {
         let options = PeerRequestOptions::no_options();
         let sent = self.peer.send_cancellable_request(request, options).await;
         let mut waiting = Waiting {
-            handle: Some(sent.map_err(link_error)?),
+            handle: Some(sent.map_err(|error| self.link_error(error))?),
             aside: &self.aside,
         };
         let handle = waiting.handle.as_mut().ok_or(LinkError::Lost)?;
@@ -127,8 +133,23 @@ impl Remote {
         let result = self.aside.take(&id);
         match answer {
             Ok(Ok(_)) => result.ok_or(LinkError::Lost),
-            Ok(Err(error)) => Err(link_error(error)),
+            Ok(Err(error)) => Err(self.link_error(error)),
             Err(_) => Err(LinkError::Lost),
+        }
+    }
+
+    fn link_error(&self, error: ServiceError) -> LinkError {
+        match error {
+            ServiceError::McpError(error) => LinkError::Protocol(ProtocolError {
+                code: error.code.0.to_string(),
+                message: error.message.into_owned(),
+                data: error.data.map(|data| data.to_string()),
+            }),
+            ServiceError::TransportClosed => LinkError::Lost,
+            ServiceError::TransportSend(error) => {
+                LinkError::Failed(self.aside.explain(&causes(error.error.as_ref())))
+            }
+            other => LinkError::Failed(other.to_string()),
         }
     }
 
@@ -178,17 +199,16 @@ fn meta(members: &[(String, Json)]) -> RequestMetaObject {
     meta
 }
 
-fn link_error(error: ServiceError) -> LinkError {
-    match error {
-        ServiceError::McpError(error) => LinkError::Protocol(ProtocolError {
-            code: error.code.0.to_string(),
-            message: error.message.into_owned(),
-            data: error.data.map(|data| data.to_string()),
-        }),
-        ServiceError::TransportClosed => LinkError::Lost,
-        ServiceError::TransportSend(error) => LinkError::Failed(causes(&error)),
-        other => LinkError::Failed(other.to_string()),
-    }
+/// What must not show in a message: values of variables, and of every header.
+fn mask(url: &Template, headers: &[(String, Template)]) -> Mask {
+    let variables = url.variables().filter_map(|name| std::env::var(name).ok());
+    let values = headers.iter().filter_map(|(_, value)| expand(value).ok());
+    // `Bearer TOKEN`: the token alone is the secret.
+    let values = values.flat_map(|value| {
+        let words: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
+        words.into_iter().chain([value])
+    });
+    Mask::new(variables.chain(values))
 }
 
 fn read_headers(
@@ -210,15 +230,46 @@ fn read_headers(
 
 /// Results put aside, by the id of their request. Only requests announced here are tapped.
 #[derive(Debug, Default)]
-struct Aside(DashMap<String, Option<Json>>);
+struct Aside {
+    results: DashMap<String, Option<Json>>,
+    /// Why HTTP itself failed last: the engine's errors leave out the cause.
+    trouble: std::sync::Mutex<Option<String>>,
+    mask: Arc<Mask>,
+}
 
 impl Aside {
+    fn note(&self, error: &HttpError) {
+        if let StreamableHttpError::Client(error) = error {
+            *self.trouble() = Some(causes(error));
+        }
+    }
+
+    /// The text of a failure, with its cause, without secrets.
+    fn explain(&self, text: &str) -> String {
+        let cause = self.trouble().take();
+        let text = cause.as_deref().unwrap_or(text);
+        self.mask.apply(text)
+    }
+
+    fn explain_shake(&self, error: ShakeError) -> ShakeError {
+        match error {
+            ShakeError::Other(text) => ShakeError::Other(self.explain(&text)),
+            other => other,
+        }
+    }
+
+    fn trouble(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.trouble
+            .lock()
+            .expect("nothing panics while it holds the text")
+    }
+
     fn expect(&self, id: &RequestId) {
-        self.0.insert(id.to_string(), None);
+        self.results.insert(id.to_string(), None);
     }
 
     fn take(&self, id: &RequestId) -> Option<Json> {
-        self.0.remove(&id.to_string())?.1
+        self.results.remove(&id.to_string())?.1
     }
 
     /// Puts the result in `text` aside and gives what the engine reads in its place; `None` when
@@ -226,7 +277,7 @@ impl Aside {
     fn tap(&self, text: &Bytes) -> Option<String> {
         let message = Message::parse(text)?;
         let (id, result) = (message.id?, message.result?);
-        let mut place = self.0.get_mut(id.get().trim_matches('"'))?;
+        let mut place = self.results.get_mut(id.get().trim_matches('"'))?;
         *place = Some(Json::part_of(text, result));
         Some(format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"tools":[]}}}}"#
@@ -304,23 +355,12 @@ impl StreamableHttpClient for Tap {
         auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let JsonRpcMessage::Request(request) = &message else {
-            return self
-                .http
-                .post_message(uri, message, session_id, auth_header, custom_headers)
-                .await;
+        let Some(id) = tapped_id(&message) else {
+            let posting =
+                self.http
+                    .post_message(uri, message, session_id, auth_header, custom_headers);
+            return posting.await.inspect_err(|error| self.aside.note(error));
         };
-        let ours = matches!(
-            request.request,
-            ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_)
-        );
-        if !ours {
-            return self
-                .http
-                .post_message(uri, message, session_id, auth_header, custom_headers)
-                .await;
-        }
-        let id = request.id.clone();
         let mut post = self
             .http
             .post(uri.as_ref())
@@ -332,7 +372,8 @@ impl StreamableHttpClient for Tap {
         if let Some(session_id) = session_id {
             post = post.header("mcp-session-id", session_id.as_ref());
         }
-        self.post_tapped(message, &id, post, has_session).await
+        let posting = self.post_tapped(message, &id, post, has_session);
+        posting.await.inspect_err(|error| self.aside.note(error))
     }
 
     async fn delete_session(
@@ -360,6 +401,19 @@ impl StreamableHttpClient for Tap {
             .get_stream(uri, session_id, last_event_id, auth_header, custom_headers)
             .await?;
         Ok(self.tap_events(events))
+    }
+}
+
+/// The id of a request whose result is taken out below the engine.
+fn tapped_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+    match message {
+        JsonRpcMessage::Request(request) => match request.request {
+            ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_) => {
+                Some(request.id.clone())
+            }
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -119,11 +119,9 @@ impl ToolError {
                 available: available(),
             },
             CallError::UnknownServer(server) => Self::ServerUnavailable {
-                failure: Box::new(Failure {
-                    why: "it is not in the configuration, or not enabled".to_owned(),
-                    stderr: None,
-                    hint: None,
-                }),
+                failure: Box::new(Failure::new(
+                    "it is not in the configuration, or not enabled",
+                )),
                 server,
                 tries: 0,
                 ran: Ran::No,
@@ -342,9 +340,8 @@ mod tests {
             &ToolError::ServerUnavailable {
                 server: "github".parse().expect("a good name"),
                 failure: Box::new(Failure {
-                    why: "it exited with code 1".to_owned(),
                     stderr: Some("no token".to_owned()),
-                    hint: None,
+                    ..Failure::new("it exited with code 1")
                 }),
                 tries: 2,
                 ran: Ran::No,

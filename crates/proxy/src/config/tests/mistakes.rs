@@ -437,79 +437,83 @@ nonsense = 1"#,
     );
 }
 
+#[track_caller]
+fn check_variable(name: &str, value: &str, expected: &str) {
+    let loaded = load_text("[servers.my-a]\ncommand = \"x\"", &[(name, value)]);
+    let error = loaded.expect_err("the case holds a mistake");
+    assert_eq!(error.to_string(), expected);
+}
+
 #[test]
 fn variables_are_checked_as_the_file_is() {
-    let check = |name: &str, value: &str, expected: &str| {
-        let loaded = load_text("[servers.my-a]\ncommand = \"x\"", &[(name, value)]);
-        assert_eq!(
-            loaded.expect_err("the case holds a mistake").to_string(),
-            expected
-        );
-    };
-    check(
+    check_variable(
         "PROXY_RESULTS__MAX_TOKENS",
         "lots",
         r#"PROXY_RESULTS__MAX_TOKENS: results.max_tokens: expected a whole number of tokens, found text "lots""#,
     );
-    check(
+    check_variable(
         "PROXY_RESULTS__MAX_TOKENS",
         "-5",
         r"PROXY_RESULTS__MAX_TOKENS: results.max_tokens: expected 100 to 1000000 tokens, found -5",
     );
-    check(
+    check_variable(
         "PROXY_RESULTS__MAX_TOKEN",
         "500",
         r"PROXY_RESULTS__MAX_TOKEN: sets no known key
     hint: did you mean `PROXY_RESULTS__MAX_TOKENS`?",
     );
-    check(
+    check_variable(
         "PROXY_RESULTS__FOO",
         "5",
         r"PROXY_RESULTS__FOO: sets no known key
     hint: known: `PROXY_RESULTS__MAX_TOKENS`, `PROXY_RESULTS__KEEP_HOURS`, `PROXY_RESULTS__KEEP_MIB`",
     );
-    check(
+    check_variable(
         "PROXY_REINDEX__PARALLEL__X",
         "1",
         r"PROXY_REINDEX__PARALLEL__X: sets no known key
     hint: unset it",
     );
-    check(
+}
+
+#[test]
+fn variables_of_a_server_are_checked_likewise() {
+    check_variable(
         "PROXY_SERVERS__MYA__TIMEOUT_S",
         "5",
         r"PROXY_SERVERS__MYA__TIMEOUT_S: no server `mya`
     hint: did you mean `PROXY_SERVERS__MY_A__...`?",
     );
-    check(
+    check_variable(
         "PROXY_SERVERS__OTHER__TIMEOUT_S",
         "5",
         r"PROXY_SERVERS__OTHER__TIMEOUT_S: no server `other`
     hint: servers of the file: `my-a`",
     );
-    check(
+    check_variable(
         "PROXY_SERVERS__MY_A__COMMAND",
         "x",
         r"PROXY_SERVERS__MY_A__COMMAND: no variable can set this
     hint: write `servers.my-a.command` in the file",
     );
-    check(
+    check_variable(
         "PROXY_SERVERS__MY_A__ENABLED",
         "no",
         r#"PROXY_SERVERS__MY_A__ENABLED: servers.my-a.enabled: expected `true` or `false`, found text "no""#,
     );
-    check(
+    check_variable(
         "PROXY_SERVERS__MY_A__TIMEOUT",
         "9",
         r"PROXY_SERVERS__MY_A__TIMEOUT: sets no known key
     hint: did you mean `PROXY_SERVERS__MY_A__TIMEOUT_S`?",
     );
-    check(
+    check_variable(
         "PROXY_LOG",
         "wran",
         r"PROXY_LOG: log: unknown level `wran`
     hint: did you mean `warn`?",
     );
-    check(
+    check_variable(
         "PROXY_STATE_DIR",
         "~bob",
         r"PROXY_STATE_DIR: state_dir: only one's own home folder is known
