@@ -1,44 +1,64 @@
 //! One child process: its start, the end of its stderr, and its certain death.
 
 use std::{
-    collections::VecDeque,
+    collections::BTreeMap,
     io,
     path::PathBuf,
     process::{ExitStatus, Stdio},
-    sync::{Arc, Mutex},
+    sync::Arc,
+    time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::Signal;
 use tokio::{
-    io::{AsyncBufReadExt, BufReader},
     net::unix::pipe,
-    process::{Child, ChildStderr, Command},
+    process::{Child, Command},
     task::JoinHandle,
-    time::timeout,
+    time::{sleep, timeout},
 };
-use tracing::debug;
 
+mod stderr;
+#[cfg(test)]
+mod tests;
+
+use self::stderr::{Kept, Tail, drain};
 use crate::{
-    Launch, Template,
-    environment::{find_program, inherited},
+    Guard, Launch, ServerSpec, Template,
+    environment::{find_program, inherited, is_harmless, is_named},
     error::Failure,
+    group::Group,
     limits::{
-        EXIT_STATUS_WAIT, GRACE_AFTER_EOF, GRACE_AFTER_TERM, PIPE_BYTES, STDERR_END_WAIT,
-        STDERR_LINE_BYTES_MAX, STDERR_LINES_MAX,
+        EXIT_STATUS_WAIT, GRACE_AFTER_EOF, GRACE_AFTER_KILL, GRACE_AFTER_TERM, GROUP_POLL,
+        GROUP_POLL_MAX, PIPE_BYTES, STDERR_END_WAIT,
     },
     line::{LineReader, Outbox, Sink},
+    log::{Log, log_path},
     mask::Mask,
+    sweep::{self, mark_of},
 };
+
+/// What children need of the house around the fleet. Each part may be missing.
+#[derive(Debug, Default)]
+pub struct Surroundings {
+    /// Ends the children when we are killed.
+    pub guard: Option<Guard>,
+    /// Where the stderr of each server is kept.
+    pub log_folder: Option<PathBuf>,
+    /// By which [`sweep`](crate::sweep) knows the children of a proxy that is gone. All proxies
+    /// that may clean up after each other share it.
+    pub marker: Option<String>,
+}
 
 /// A running child. It leads a process group of its own, so that wrappers (`npx`, `sh -c`) and
 /// what they started are ended together.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
-    group: Option<Pid>,
+    group: Option<Group>,
     stderr: Arc<Tail>,
     drain: Option<JoinHandle<()>>,
-    mask: Mask,
+    mask: Arc<Mask>,
+    surroundings: Arc<Surroundings>,
 }
 
 /// The two ends we talk through.
@@ -52,37 +72,62 @@ pub(crate) struct Pipes {
 struct Filled {
     command: String,
     args: Vec<String>,
-    env: Vec<(String, String)>,
+    env: BTreeMap<String, String>,
     folder: Option<PathBuf>,
     mask: Mask,
 }
 
 impl Running {
     /// Starts the child of a [`Launch::Child`].
-    pub(crate) fn spawn(launch: &Launch) -> Result<(Self, Pipes), Failure> {
-        let filled = fill(launch)?;
-        let mut child = command(&filled)?
+    pub(crate) fn spawn(
+        spec: &ServerSpec,
+        surroundings: &Arc<Surroundings>,
+    ) -> Result<(Self, Pipes), Failure> {
+        let filled = fill(spec)?;
+        let mut command = command(&filled)?;
+        if let Some(mark) = surroundings.marker.as_deref().and_then(mark_of) {
+            command.env(sweep::VARIABLE, mark);
+        }
+        if let Some(guard) = &surroundings.guard {
+            guard.prepare();
+        }
+        let child = command
             .spawn()
             .map_err(|error| Failure::new(format!("cannot start `{}`: {error}", filled.command)))?;
-        let pipes = take_pipes(&mut child)
+        let mut running = Self::watched(child, filled.mask, surroundings);
+        let pipes = take_pipes(&mut running.child)
             .map_err(|error| Failure::new(format!("cannot use the child's pipes: {error}")))?;
-        let stderr = Arc::new(Tail::default());
-        let output = child.stderr.take();
-        let drain = output.map(|output| tokio::spawn(drain(output, Arc::clone(&stderr))));
+        let log_folder = surroundings.log_folder.as_deref();
+        running.drain_stderr(log_folder.map(|folder| Log::new(log_path(folder, &spec.name))));
+        Ok((running, pipes))
+    }
+
+    /// Nothing comes between a spawn and this: the guard is told.
+    fn watched(child: Child, mask: Mask, surroundings: &Arc<Surroundings>) -> Self {
         let group = child
             .id()
-            .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        let mask = filled.mask;
-        Ok((
-            Self {
-                child,
-                group,
-                stderr,
-                drain,
-                mask,
-            },
-            pipes,
-        ))
+            .and_then(|id| Group::new(i32::try_from(id).ok()?));
+        if let (Some(guard), Some(group)) = (&surroundings.guard, group) {
+            guard.watch(group);
+        }
+        Self {
+            child,
+            group,
+            stderr: Arc::default(),
+            drain: None,
+            mask: Arc::new(mask),
+            surroundings: Arc::clone(surroundings),
+        }
+    }
+
+    fn drain_stderr(&mut self, log: Option<Log>) {
+        let kept = Kept {
+            tail: Arc::clone(&self.stderr),
+            mask: Arc::clone(&self.mask),
+            log,
+        };
+        let output = self.child.stderr.take();
+        self.drain = output.map(|output| tokio::spawn(drain(output, kept)));
     }
 
     pub(crate) fn id(&self) -> Option<u32> {
@@ -96,50 +141,60 @@ impl Running {
             Ok(Err(error)) => format!("its exit status is unknown: {error}"),
             Err(_) => "it closed its stdout while it still runs".to_owned(),
         };
-        if let Some(drain) = &mut self.drain {
-            let _ = timeout(STDERR_END_WAIT, drain).await;
-            self.drain = None;
-        }
+        let _ = timeout(STDERR_END_WAIT, self.end_of_stderr()).await;
         self.blame(Failure::new(why))
     }
 
     /// Adds the end of stderr, and takes secrets out.
     pub(crate) fn blame(&self, failure: Failure) -> Failure {
-        let stderr = self
-            .stderr
-            .telling_line()
-            .map(|line| self.mask.apply(&line));
         Failure {
             why: self.mask.apply(&failure.why),
-            stderr,
+            stderr: self.stderr.telling_line(),
             ..failure
         }
     }
 
     /// Ends the child and its whole group: end of input, then TERM, then KILL. The caller has
-    /// closed the outbox.
+    /// closed the outbox. Each step waits for the group, since a leader often leaves before those
+    /// it started; together they take 1.5 s at most.
     pub(crate) async fn stop(mut self) {
-        if timeout(GRACE_AFTER_EOF, self.child.wait()).await.is_err() || self.group_lives() {
+        if !self.is_gone_within(GRACE_AFTER_EOF).await {
             self.signal(Signal::TERM);
-            let _ = timeout(GRACE_AFTER_TERM, self.child.wait()).await;
+            if !self.is_gone_within(GRACE_AFTER_TERM).await {
+                self.signal(Signal::KILL);
+            }
         }
-        if self.group_lives() {
-            self.signal(Signal::KILL);
-        }
-        let _ = self.child.wait().await;
+        let _ = timeout(GRACE_AFTER_KILL, async {
+            self.gone().await;
+            self.end_of_stderr().await;
+        })
+        .await;
     }
 
-    /// Whether anybody is left in the group, also when its leader is gone.
-    fn group_lives(&self) -> bool {
-        self.group
-            .is_some_and(|group| test_kill_process_group(group).is_ok())
+    async fn is_gone_within(&mut self, grace: Duration) -> bool {
+        timeout(grace, self.gone()).await.is_ok()
+    }
+
+    /// Until the child is waited for and nobody is left in its group.
+    async fn gone(&mut self) {
+        let _ = self.child.wait().await;
+        let mut rest = GROUP_POLL;
+        while self.group.is_some_and(Group::lives) {
+            sleep(rest).await;
+            rest = (rest * 2).min(GROUP_POLL_MAX);
+        }
+    }
+
+    async fn end_of_stderr(&mut self) {
+        if let Some(drain) = &mut self.drain {
+            let _ = drain.await;
+            self.drain = None;
+        }
     }
 
     fn signal(&self, signal: Signal) {
-        if let Some(group) = self.group
-            && let Err(error) = kill_process_group(group, signal)
-        {
-            debug!(%error, "the process group was gone");
+        if let Some(group) = self.group {
+            group.signal(signal);
         }
     }
 }
@@ -147,52 +202,82 @@ impl Running {
 /// A start that is given up half-way, or a runtime that ends, leaves no process either.
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.group_lives() {
+        if self.group.is_some_and(Group::exists) {
             self.signal(Signal::KILL);
+        }
+        if let (Some(guard), Some(group)) = (&self.surroundings.guard, self.group) {
+            guard.forget(group);
+        }
+        // Somebody who left the group may hold the other end for ever.
+        if let Some(drain) = &self.drain {
+            drain.abort();
         }
     }
 }
 
-fn fill(launch: &Launch) -> Result<Filled, Failure> {
+fn fill(spec: &ServerSpec) -> Result<Filled, Failure> {
     let Launch::Child {
         command,
         args,
         env: templates,
         cwd,
-    } = launch
+    } = &spec.launch
     else {
         return Err(Failure::new("a remote server has no process"));
     };
-    let expand = |template: &Template| expand(template);
-    let env: Vec<(String, String)> = templates
+    let configured: Vec<(String, String)> = templates
         .iter()
         .map(|(name, value)| Ok((name.clone(), expand(value)?)))
         .collect::<Result<_, Failure>>()?;
-    let variables = [command]
-        .into_iter()
-        .chain(args)
-        .flat_map(Template::variables);
-    let secrets = variables.filter_map(|name| std::env::var(name).ok());
-    let of_env = templates
-        .iter()
-        .zip(&env)
-        .filter(|((name, template), _)| is_secret(name, template));
-    let secrets = secrets.chain(of_env.map(|(_, (_, value))| value.clone()));
+    let mut env = inherited(&spec.inherit_env);
+    let texts = [command].into_iter().chain(args).chain(cwd);
+    let of_texts = texts.chain(templates.iter().map(|(_, value)| value));
+    let secrets = of_texts
+        .flat_map(secrets_of)
+        .chain(secrets_inherited(&env, &spec.inherit_env))
+        .chain(secrets_configured(templates, &configured));
+    let mask = Mask::new(secrets);
+    env.extend(configured);
     Ok(Filled {
         command: expand(command)?,
         args: args.iter().map(expand).collect::<Result<_, _>>()?,
         folder: cwd.as_ref().map(expand).transpose()?.map(PathBuf::from),
-        mask: Mask::new(secrets),
+        mask,
         env,
     })
 }
 
-/// Whether the value of a configured variable must not be shown: it comes from our environment,
-/// or its name says so.
-fn is_secret(name: &str, template: &Template) -> bool {
+/// What a text of the configuration takes from our environment, unless everybody may see it.
+fn secrets_of(template: &Template) -> impl Iterator<Item = String> {
+    let hidden = template.variables().filter(|name| !is_harmless(name));
+    hidden.filter_map(|name| std::env::var(name).ok())
+}
+
+fn secrets_inherited<'a>(
+    env: &'a BTreeMap<String, String>,
+    inherit_env: &'a [String],
+) -> impl Iterator<Item = String> + 'a {
+    let told = |name: &str| is_named(name, inherit_env) && is_telling(name);
+    let secrets = env.iter().filter(move |(name, _)| told(name));
+    secrets.map(|(_, value)| value.clone())
+}
+
+/// The whole of a variable that takes a secret from our environment, or whose name tells.
+fn secrets_configured<'a>(
+    templates: &'a [(String, Template)],
+    configured: &'a [(String, String)],
+) -> impl Iterator<Item = String> + 'a {
+    let pairs = templates.iter().zip(configured);
+    let secrets = pairs
+        .filter(|((name, template), _)| is_telling(name) || secrets_of(template).next().is_some());
+    secrets.map(|(_, (_, value))| value.clone())
+}
+
+/// Whether the name of a variable says that its value must not be shown.
+fn is_telling(name: &str) -> bool {
     let telling = ["TOKEN", "KEY", "SECRET", "PASS", "AUTH", "CRED"];
     let name = name.to_ascii_uppercase();
-    template.variables().next().is_some() || telling.iter().any(|word| name.contains(word))
+    telling.iter().any(|word| name.contains(word))
 }
 
 /// Fills a template from our own environment.
@@ -208,8 +293,6 @@ pub(crate) fn expand(template: &Template) -> Result<String, Failure> {
 }
 
 fn command(filled: &Filled) -> Result<Command, Failure> {
-    let mut env = inherited();
-    env.extend(filled.env.iter().cloned());
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     let folder = filled.folder.clone().unwrap_or(here);
     if !folder.is_dir() {
@@ -218,14 +301,14 @@ fn command(filled: &Filled) -> Result<Command, Failure> {
             folder.display()
         )));
     }
-    let path = env.get("PATH").map(String::as_str);
+    let path = filled.env.get("PATH").map(String::as_str);
     let program = find_program(&filled.command, path, &folder)
         .map_err(|searched| not_found(&filled.command, &searched))?;
     let mut command = Command::new(program);
     command
         .args(&filled.args)
         .env_clear()
-        .envs(env)
+        .envs(&filled.env)
         .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -253,9 +336,7 @@ fn take_pipes(child: &mut Child) -> io::Result<Pipes> {
     let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
     let stdin = child.stdin.take().ok_or_else(missing)?.into_owned_fd()?;
     let stdout = child.stdout.take().ok_or_else(missing)?.into_owned_fd()?;
-    for pipe in [&stdin, &stdout] {
-        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
-    }
+    let _ = rustix::pipe::fcntl_setpipe_size(&stdout, PIPE_BYTES);
     Ok(Pipes {
         lines: LineReader::new(pipe::Receiver::from_owned_fd(stdout)?),
         outbox: Outbox::new(Sink::Pipe(pipe::Sender::from_owned_fd(stdin)?)),
@@ -269,76 +350,4 @@ fn exit_text(status: ExitStatus) -> String {
         (None, Some(signal)) => format!("it was killed by signal {signal}"),
         (None, None) => "it ended".to_owned(),
     }
-}
-
-/// The last lines a child wrote to stderr.
-#[derive(Debug, Default)]
-struct Tail(Mutex<VecDeque<String>>);
-
-impl Tail {
-    fn push(&self, line: String) {
-        let mut lines = self.lock();
-        if lines.len() == STDERR_LINES_MAX {
-            lines.pop_front();
-        }
-        lines.push_back(line);
-    }
-
-    /// The line that tells most: the last one that speaks of an error, else the last one. (A
-    /// stack trace ends with the version of its interpreter.)
-    fn telling_line(&self) -> Option<String> {
-        let lines = self.lock();
-        let speaks = |line: &&String| line.to_ascii_lowercase().contains("error");
-        let filled = |line: &&String| !line.trim().is_empty();
-        let line = lines.iter().rev().find(speaks);
-        line.or_else(|| lines.iter().rev().find(filled))
-            .map(|line| line.trim().to_owned())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<String>> {
-        self.0
-            .lock()
-            .expect("no code panics while it holds the lines")
-    }
-}
-
-/// Reads stderr to its end, whatever comes: a child whose stderr is full stands still.
-async fn drain(output: ChildStderr, tail: Arc<Tail>) {
-    let mut reader = BufReader::new(output);
-    let mut line = Vec::new();
-    while let Ok(chunk) = reader.fill_buf().await {
-        if chunk.is_empty() {
-            break;
-        }
-        let end = memchr::memchr(b'\n', chunk);
-        let taken = end.map_or(chunk.len(), |at| at + 1);
-        let room = STDERR_LINE_BYTES_MAX.saturating_sub(line.len());
-        line.extend_from_slice(&chunk[..end.unwrap_or(chunk.len()).min(room)]);
-        reader.consume(taken);
-        if end.is_some() {
-            tail.push(plain(&line));
-            line.clear();
-        }
-    }
-    if !line.is_empty() {
-        tail.push(plain(&line));
-    }
-}
-
-/// A line as text without colours and other control sequences.
-fn plain(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(line);
-    let mut plain = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        if c == '\u{1b}' {
-            // CSI sequences end with a letter; other escapes are two characters long.
-            if chars.next() == Some('[') {
-                chars.by_ref().find(char::is_ascii_alphabetic);
-            }
-        } else if !c.is_control() || c == '\t' {
-            plain.push(c);
-        }
-    }
-    plain
 }

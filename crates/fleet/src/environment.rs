@@ -11,17 +11,11 @@ use rustix::fs::{Access, access};
 /// Variables that every child gets. Anything else, and so every secret, is passed only where
 /// the configuration says so.
 const INHERITED: &[&str] = &[
-    "HOME",
-    "LANG",
-    "LANGUAGE",
-    "LOGNAME",
-    "PATH",
-    "SHELL",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    // Without these a child behind a company's proxy or certificate authority cannot connect.
+    "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
+];
+
+/// Without these a child behind a company's proxy or certificate authority cannot connect.
+const INHERITED_OF_NETWORK: &[&str] = &[
     "ALL_PROXY",
     "HTTPS_PROXY",
     "HTTP_PROXY",
@@ -38,18 +32,115 @@ const INHERITED: &[&str] = &[
 /// Families of variables that every child gets.
 const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
-/// Our environment as a child sees it before its own `env` is added.
-pub(crate) fn inherited() -> BTreeMap<String, String> {
-    let passes = |name: &str| {
-        INHERITED.contains(&name)
-            || INHERITED_PREFIXES
-                .iter()
-                .any(|start| name.starts_with(start))
+/// Where a login shell would find programs although the `PATH` of a desktop's client does not
+/// say so: folders of the home, then of the machine.
+const PLACES_AT_HOME: &[&str] = &[
+    ".local/bin",
+    ".cargo/bin",
+    ".bun/bin",
+    ".deno/bin",
+    ".volta/bin",
+    ".asdf/shims",
+    ".pyenv/shims",
+];
+const PLACES: &[&str] = &[
+    "/usr/local/bin",
+    "/opt/homebrew/bin",
+    "/home/linuxbrew/.linuxbrew/bin",
+];
+
+/// Where programs are when no `PATH` says so.
+const PATH_DEFAULT: &str = "/usr/bin:/bin";
+
+/// Our environment as a child sees it before its own `env` is added: the usual few variables,
+/// and those that `inherit_env` names. The usual places are added to its `PATH`.
+pub(crate) fn inherited(inherit_env: &[String]) -> BTreeMap<String, String> {
+    let ours = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut passed: BTreeMap<String, String> = passed(ours, inherit_env).collect();
+    let home = passed.get("HOME").map(PathBuf::from);
+    let path = passed.get("PATH").map_or(PATH_DEFAULT, String::as_str);
+    passed.insert(
+        "PATH".to_owned(),
+        with_places(path, &places(home.as_deref())),
+    );
+    passed
+}
+
+fn passed(
+    ours: impl Iterator<Item = (String, String)>,
+    inherit_env: &[String],
+) -> impl Iterator<Item = (String, String)> {
+    ours.filter(|(name, _)| is_usual(name) || is_named(name, inherit_env))
+}
+
+fn is_usual(name: &str) -> bool {
+    let begins = |start: &&str| name.starts_with(start);
+    INHERITED.contains(&name)
+        || INHERITED_OF_NETWORK.contains(&name)
+        || INHERITED_PREFIXES.iter().any(begins)
+}
+
+/// Whether a variable is one of those `inherit_env` names; a `*` at the end stands for any rest.
+pub(crate) fn is_named(name: &str, inherit_env: &[String]) -> bool {
+    inherit_env
+        .iter()
+        .any(|pattern| match pattern.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == pattern,
+        })
+}
+
+/// Whether what a variable holds may be shown: a folder, a language, a name.
+pub(crate) fn is_harmless(name: &str) -> bool {
+    INHERITED.contains(&name)
+        || INHERITED_PREFIXES
+            .iter()
+            .any(|start| name.starts_with(start))
+}
+
+fn places(home: Option<&Path>) -> Vec<PathBuf> {
+    let of_machine = PLACES.iter().map(PathBuf::from);
+    let of_home = home.into_iter().flat_map(|home| {
+        let newest = newest_node(&home.join(".nvm/versions/node"));
+        PLACES_AT_HOME
+            .iter()
+            .map(|place| home.join(place))
+            .chain(newest)
+    });
+    of_home.chain(of_machine).collect()
+}
+
+/// nvm keeps each version in a folder `v20.11.1`, and puts one of them on the `PATH` of shells.
+fn newest_node(versions: &Path) -> Option<PathBuf> {
+    let version = |folder: &PathBuf| -> Option<Vec<u32>> {
+        let name = folder.file_name()?.to_str()?.strip_prefix('v')?;
+        name.split('.').map(|part| part.parse().ok()).collect()
     };
-    env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| passes(name))
-        .collect()
+    let folders = versions
+        .read_dir()
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path());
+    let whole = folders.filter(|folder| folder.join("bin").is_dir());
+    let numbered = whole.filter_map(|folder| Some((version(&folder)?, folder)));
+    let (_, newest) = numbered.max()?;
+    Some(newest.join("bin"))
+}
+
+/// The places that exist, after what the path has already.
+fn with_places(path: &str, places: &[PathBuf]) -> String {
+    let mut folders: Vec<PathBuf> = env::split_paths(path).collect();
+    for place in places {
+        if place.is_dir() && !folders.contains(place) {
+            folders.push(place.clone());
+        }
+    }
+    // A place with a `:` in its name cannot be on a path.
+    env::join_paths(folders)
+        .ok()
+        .and_then(|path| path.into_string().ok())
+        .unwrap_or_else(|| path.to_owned())
 }
 
 /// The program that `command` names, or every place where it was looked for.
@@ -82,9 +173,9 @@ fn is_program(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::{fs, path::Path};
 
-    use super::find_program;
+    use super::{find_program, inherited, is_named, passed, places, with_places};
 
     #[test]
     fn a_program_is_found_on_the_path_or_the_places_are_named() {
@@ -94,5 +185,77 @@ mod tests {
         let searched = find_program("no-such-program", Some("/nowhere:/bin"), here);
         assert_eq!(searched, Err(vec!["/nowhere".into(), "/bin".into()]));
         assert_eq!(find_program("bin/sh", None, here), Ok("/bin/sh".into()));
+    }
+
+    #[test]
+    fn variables_are_inherited_by_name_or_by_the_start_of_it() {
+        let named = ["SSH_AUTH_SOCK", "AWS_*"].map(str::to_owned);
+        let check = |name, passes| assert_eq!(is_named(name, &named), passes, "{name}");
+        check("SSH_AUTH_SOCK", true);
+        check("SSH_AUTH_SOCK_2", false);
+        check("AWS_REGION", true);
+        check("AWS_", true);
+        check("AWS", false);
+        check("XAWS_REGION", false);
+        assert!(is_named("ANYTHING", &["*".to_owned()]));
+        assert!(!is_named("ANYTHING", &[]));
+    }
+
+    #[test]
+    fn a_child_sees_what_is_usual_and_what_was_asked_for() {
+        let ours = [
+            "HOME",
+            "LC_ALL",
+            "no_proxy",
+            "GITHUB_TOKEN",
+            "GITHUB_API",
+            "PROXY_CHILD",
+        ];
+        let check = |inherit_env: &[&str], seen: &[&str]| {
+            let inherit_env: Vec<String> = inherit_env.iter().map(ToString::to_string).collect();
+            let ours = ours.map(|name| (name.to_owned(), String::new()));
+            let passed: Vec<_> = passed(ours.into_iter(), &inherit_env).collect();
+            let names: Vec<&str> = passed.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names, seen);
+        };
+        check(&[], &["HOME", "LC_ALL", "no_proxy"]);
+        check(
+            &["GITHUB_T*"],
+            &["HOME", "LC_ALL", "no_proxy", "GITHUB_TOKEN"],
+        );
+        check(&["*"], &ours);
+        assert!(inherited(&[]).contains_key("PATH"));
+    }
+
+    #[test]
+    fn the_places_of_a_login_shell_come_after_the_path_where_they_exist() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path();
+        let made = [
+            ".cargo/bin",
+            ".local/bin",
+            ".nvm/versions/node/v9.11.2/bin",
+            ".nvm/versions/node/v22.4.0/bin",
+            ".nvm/versions/node/v22.10.1/bin",
+            ".nvm/versions/node/v23.0.0/lib",
+            ".nvm/versions/node/vNext/bin",
+        ];
+        for place in made {
+            fs::create_dir_all(home.join(place)).unwrap();
+        }
+        let cargo = home.join(".cargo/bin");
+        let path = format!("/usr/bin:{}", cargo.display());
+        let of_home = |place: &std::path::PathBuf| place.starts_with(home);
+        let places: Vec<_> = places(Some(home)).into_iter().filter(of_home).collect();
+        let expected = format!(
+            "{path}:{home}/.local/bin:{home}/.nvm/versions/node/v22.10.1/bin",
+            home = home.display()
+        );
+        assert_eq!(with_places(&path, &places), expected);
+    }
+
+    #[test]
+    fn a_path_is_kept_as_it_is_where_nothing_can_be_added() {
+        assert_eq!(with_places("/a:/b", &["/nowhere".into()]), "/a:/b");
     }
 }

@@ -1,6 +1,10 @@
 //! All servers: one call, one survey, one stop.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,9 +13,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tool::{ServerName, Tool};
 
 use crate::{
-    About, CallError, Failure, Json, Ran, Request, ServerSpec, SurveyError,
-    keeper::{Keeper, Server},
-    limits::{PAGES_MAX, SURVEY_TIMEOUT, TOOLS_MAX},
+    About, CallError, Failure, Json, Ran, Request, ServerSpec, Start, Surroundings, SurveyError,
+    changes::Changes,
+    keeper::{Held, Keeper, NotReady, Server},
+    limits::{LOOK_AGAIN_MIN, PAGES_MAX, SURVEY_TIMEOUT, TOOLS_MAX},
     link::{Link, LinkError},
 };
 
@@ -20,6 +25,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Fleet {
     servers: HashMap<ServerName, Server>,
+    changes: Arc<Changes>,
     stop: CancellationToken,
     keepers: TaskTracker,
 }
@@ -31,46 +37,71 @@ pub struct Survey {
     /// Why each element that is not in `tools` was left out.
     pub dropped: Vec<String>,
     pub about: About,
+    /// How long the server says that its list stays as it is (revision 2026-07-28).
+    pub time_to_live: Option<Duration>,
 }
 
 impl Fleet {
     /// Needs a runtime; starts no server.
-    pub fn new(specs: Vec<ServerSpec>) -> Self {
+    pub fn new(specs: Vec<ServerSpec>, surroundings: Surroundings) -> Self {
+        let surroundings = Arc::new(surroundings);
         let stop = CancellationToken::new();
         let keepers = TaskTracker::new();
+        let changes = Arc::new(Changes::default());
         let mut servers = HashMap::new();
         for spec in specs {
-            let (keeper, server) = Keeper::new(spec, stop.clone());
+            let (keeper, server) = Keeper::new(
+                spec,
+                Arc::clone(&surroundings),
+                Arc::clone(&changes),
+                stop.clone(),
+            );
             keepers.spawn(keeper.run());
             servers.insert(server.spec.name.clone(), server);
         }
         Self {
             servers,
+            changes,
             stop,
             keepers,
         }
     }
 
+    /// Starts the servers that are to start with the program.
+    pub fn start_eager(&self) {
+        let eager = self.servers.values();
+        let eager = eager.filter(|server| server.spec.start == Start::Eager);
+        eager.for_each(Server::want);
+    }
+
+    /// The next server whose tools may be others than they were: it said so, it was started
+    /// anew, or its list is past its time. For one listener.
+    pub async fn changed(&self) -> ServerName {
+        self.changes.next().await
+    }
+
     /// Calls a tool and waits for its result: the `result` of the answer as the server wrote it.
     ///
-    /// The limit runs from here, a start included. A call that is given up, cancelled, or whose
-    /// future is dropped is cancelled at the server, and its late answer is dropped.
+    /// The limit runs from here, a start included; where the server's specification says so,
+    /// progress extends it. A call that is given up, cancelled, or whose future is dropped is
+    /// cancelled at the server, and its late answer is dropped.
     pub async fn call(
         &self,
         server: &ServerName,
         request: &Request,
-        limit: Option<Duration>,
         cancel: &CancellationToken,
     ) -> Result<Json, CallError> {
         let server = self.find(server)?;
-        let limit = limit.unwrap_or(server.spec.call_timeout);
+        let patience = Patience::new(&server.spec, request);
+        let request = patience.watching(request);
         let mut ran = Ran::No;
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(CallError::Cancelled),
-            answer = call_ready(server, request, &mut ran) => answer,
-            () = sleep_until(Instant::now() + limit) => {
-                Err(CallError::TimedOut { server: server.spec.name.clone(), limit, ran: Ran::Maybe })
+            answer = call_in_turn(server, &request, &mut ran) => answer,
+            limit = patience.ends() => {
+                let server = server.spec.name.clone();
+                Err(CallError::TimedOut { server, limit, ran: Ran::Maybe })
             }
         }
         .map_err(|error| mark_ran(error, ran))
@@ -82,24 +113,29 @@ impl Fleet {
             failure: Failure::new(error.to_string()),
         };
         let server = self.find(server).map_err(missing)?;
-        let link = server.ready().await.map_err(|not_ready| SurveyError {
+        let held = server.ready().await.map_err(|not_ready| SurveyError {
             failure: not_ready.failure,
         })?;
-        let read = timeout(SURVEY_TIMEOUT, survey_link(&link)).await;
-        let failure = match read {
-            Ok(Ok(survey)) => return Ok(survey),
-            Ok(Err(LinkError::Lost)) => server.obituary().await,
-            Ok(Err(LinkError::Failed(why))) => Failure::new(why),
-            Ok(Err(LinkError::Protocol(error))) => Failure::new(format!(
-                "`tools/list` failed: {} (error {})",
-                error.message, error.code
-            )),
-            Err(_) => Failure::new(format!(
-                "`tools/list` took longer than {} s",
-                SURVEY_TIMEOUT.as_secs()
-            )),
-        };
-        Err(SurveyError { failure })
+        survey_held(server, held).await
+    }
+
+    /// The same of a server that is running; `None` of one that is not, which is left alone.
+    pub async fn survey_running(&self, server: &ServerName) -> Option<Result<Survey, SurveyError>> {
+        let server = self.servers.get(server)?;
+        let held = server.open_now()?;
+        Some(survey_held(server, held).await)
+    }
+
+    /// Has a server looked at again after its list's time to live, if it still runs then.
+    pub fn look_again(&self, server: &ServerName, after: Duration) {
+        let (changes, stop) = (Arc::clone(&self.changes), self.stop.clone());
+        let server = server.clone();
+        self.keepers.spawn(async move {
+            let waiting = tokio::time::sleep(after.max(LOOK_AGAIN_MIN));
+            if stop.run_until_cancelled(waiting).await.is_some() {
+                changes.note(&server);
+            }
+        });
     }
 
     /// Why each server that is not available now is so, by name.
@@ -136,30 +172,122 @@ impl Fleet {
     }
 }
 
+async fn survey_held(server: &Server, held: Held) -> Result<Survey, SurveyError> {
+    let read = timeout(SURVEY_TIMEOUT, survey_link(&held.link)).await;
+    let failure = match read {
+        Ok(Ok(survey)) => return Ok(survey),
+        Ok(Err(LinkError::Lost)) => {
+            drop(held);
+            server.obituary().await
+        }
+        Ok(Err(LinkError::Failed(why))) => Failure::new(why),
+        Ok(Err(LinkError::Protocol(error))) => Failure::new(format!(
+            "`tools/list` failed: {} (error {})",
+            error.message, error.code
+        )),
+        Err(_) => Failure::new(format!(
+            "`tools/list` took longer than {} s",
+            SURVEY_TIMEOUT.as_secs()
+        )),
+    };
+    Err(SurveyError { failure })
+}
+
+/// Waits for a place, calls, and calls once more where that is safe and the server died.
+async fn call_in_turn(
+    server: &Server,
+    request: &Request,
+    ran: &mut Ran,
+) -> Result<Json, CallError> {
+    let _place = server.places.acquire().await;
+    let may_retry = server.spec.retries_safe_calls && request.is_safe;
+    match call_ready(server, request, ran).await {
+        Err(CallError::Unavailable {
+            ran: Ran::Maybe, ..
+        }) if may_retry => call_ready(server, request, ran).await,
+        answer => answer,
+    }
+}
+
 async fn call_ready(server: &Server, request: &Request, ran: &mut Ran) -> Result<Json, CallError> {
     let name = || server.spec.name.clone();
-    let link = server
-        .ready()
-        .await
-        .map_err(|not_ready| CallError::Unavailable {
-            server: name(),
-            failure: not_ready.failure,
-            tries: not_ready.tries,
-            ran: Ran::No,
-        })?;
+    let not_ready = |not_ready: NotReady| CallError::Unavailable {
+        server: name(),
+        failure: not_ready.failure,
+        tries: not_ready.tries,
+        ran: Ran::No,
+    };
+    let held = server.ready().await.map_err(not_ready)?;
     *ran = Ran::Maybe;
-    match link.call(request).await {
+    match held.link.call(request).await {
         Ok(result) => Ok(result),
         Err(LinkError::Protocol(error)) => Err(CallError::Protocol {
             server: name(),
             error,
         }),
         Err(LinkError::Lost) => {
-            let failure = server.obituary().await;
-            Err(unavailable(name(), failure))
+            drop(held);
+            Err(unavailable(name(), server.obituary().await))
         }
         Err(LinkError::Failed(why)) => Err(unavailable(name(), Failure::new(why))),
     }
+}
+
+/// How long a call is waited for.
+struct Patience {
+    began: Instant,
+    limit: Duration,
+    /// The hard limit, where progress extends the other.
+    limit_max: Option<Duration>,
+    heard: Arc<Mutex<Instant>>,
+}
+
+impl Patience {
+    /// A limit that the caller names is final.
+    fn new(spec: &ServerSpec, request: &Request) -> Self {
+        let began = Instant::now();
+        Self {
+            began,
+            limit: request.limit.unwrap_or(spec.call_timeout),
+            limit_max: spec.call_timeout_max.filter(|_| request.limit.is_none()),
+            heard: Arc::new(Mutex::new(began)),
+        }
+    }
+
+    /// The request, its progress heard by us too where that counts.
+    fn watching(&self, request: &Request) -> Request {
+        let mut request = request.clone();
+        if self.limit_max.is_some() {
+            let heard = Arc::clone(&self.heard);
+            let client = request.progress.take();
+            request.progress = Some(Arc::new(move |params| {
+                *lock(&heard) = Instant::now();
+                if let Some(client) = &client {
+                    client(params);
+                }
+            }));
+        }
+        request
+    }
+
+    /// Returns the limit that was reached.
+    async fn ends(&self) -> Duration {
+        loop {
+            let quiet_until = *lock(&self.heard) + self.limit;
+            let last = self.began + self.limit_max.unwrap_or(self.limit);
+            let until = quiet_until.min(last);
+            if until <= Instant::now() {
+                return self.began.elapsed();
+            }
+            sleep_until(until).await;
+        }
+    }
+}
+
+fn lock(heard: &Mutex<Instant>) -> MutexGuard<'_, Instant> {
+    heard
+        .lock()
+        .expect("no code panics while it holds the moment")
 }
 
 fn unavailable(server: ServerName, failure: Failure) -> CallError {
@@ -189,6 +317,8 @@ struct Page<'a> {
     tools: Vec<&'a RawValue>,
     #[serde(rename = "nextCursor", default)]
     next_cursor: Option<String>,
+    #[serde(borrow, rename = "ttlMs", default)]
+    ttl_ms: Option<&'a RawValue>,
 }
 
 async fn survey_link(link: &Arc<Link>) -> Result<Survey, LinkError> {
@@ -196,6 +326,7 @@ async fn survey_link(link: &Arc<Link>) -> Result<Survey, LinkError> {
         tools: Vec::new(),
         dropped: Vec::new(),
         about: link.about().clone(),
+        time_to_live: None,
     };
     let mut cursors: Vec<String> = Vec::new();
     for _ in 0..PAGES_MAX {
@@ -206,6 +337,8 @@ async fn survey_link(link: &Arc<Link>) -> Result<Survey, LinkError> {
         let page: Page<'_> = serde_json::from_str(answer.as_str())
             .map_err(|error| LinkError::Failed(format!("`tools/list` is malformed: {error}")))?;
         take_page(&page.tools, &mut survey);
+        let ttl_ms = page.ttl_ms.and_then(|raw| raw.get().parse::<u64>().ok());
+        survey.time_to_live = ttl_ms.filter(|ms| *ms > 0).map(Duration::from_millis);
         match page.next_cursor {
             None => return Ok(survey),
             Some(_) if survey.tools.len() >= TOOLS_MAX => {

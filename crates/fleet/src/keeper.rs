@@ -2,6 +2,7 @@
 //! it.
 
 use std::{
+    num::NonZeroUsize,
     ops::ControlFlow,
     sync::{
         Arc,
@@ -11,7 +12,7 @@ use std::{
 };
 
 use tokio::{
-    sync::{Notify, watch},
+    sync::{Notify, Semaphore, watch},
     time::{Instant, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -19,10 +20,13 @@ use tracing::{info, warn};
 
 use crate::{
     Era, ServerSpec,
-    child::Running,
+    activity::Use,
+    changes::Changes,
+    child::{Running, Surroundings},
     error::Failure,
     limits::{HEALTHY_AFTER, OBITUARY_WAIT, REST_MAX, REST_MIN, REST_WAIT_MAX},
     link::Link,
+    wire::OnListChanged,
 };
 
 /// What a server is doing now.
@@ -48,6 +52,8 @@ pub(crate) enum Stage {
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) spec: Arc<ServerSpec>,
+    /// One permit a call that may be under way.
+    pub(crate) places: Arc<Semaphore>,
     stage: watch::Receiver<Stage>,
     wanted: Arc<Notify>,
 }
@@ -59,8 +65,17 @@ pub(crate) struct NotReady {
     pub(crate) tries: u32,
 }
 
+/// An open connection, kept open while this is held.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) link: Arc<Link>,
+    _in_use: Use,
+}
+
 pub(crate) struct Keeper {
     spec: Arc<ServerSpec>,
+    surroundings: Arc<Surroundings>,
+    changes: Arc<Changes>,
     stage: watch::Sender<Stage>,
     wanted: Arc<Notify>,
     stop: CancellationToken,
@@ -71,18 +86,29 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn new(spec: ServerSpec, stop: CancellationToken) -> (Self, Server) {
+    pub(crate) fn new(
+        spec: ServerSpec,
+        surroundings: Arc<Surroundings>,
+        changes: Arc<Changes>,
+        stop: CancellationToken,
+    ) -> (Self, Server) {
         let spec = Arc::new(spec);
         let (sender, stage) = watch::channel(Stage::Stopped { last: None });
         let wanted = Arc::new(Notify::new());
+        let places = spec
+            .calls_max
+            .map_or(Semaphore::MAX_PERMITS, NonZeroUsize::get);
         let server = Server {
             spec: Arc::clone(&spec),
+            places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             stage,
             wanted: Arc::clone(&wanted),
         };
         let is_modern = AtomicBool::new(spec.era == Some(Era::Modern));
         let keeper = Self {
             spec,
+            surroundings,
+            changes,
             stage: sender,
             wanted,
             stop,
@@ -114,8 +140,12 @@ impl Keeper {
     async fn starting(&mut self) -> Option<(Arc<Link>, Option<Running>)> {
         self.stage.send_replace(Stage::Starting);
         let began = Instant::now();
+        let on_list_changed: OnListChanged = {
+            let (changes, name) = (Arc::clone(&self.changes), self.spec.name.clone());
+            Arc::new(move || changes.note(&name))
+        };
         let opened = {
-            let opening = Link::open(&self.spec, self.era());
+            let opening = Link::open(&self.spec, &self.surroundings, &on_list_changed, self.era());
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return None,
@@ -129,6 +159,8 @@ impl Keeper {
                 info!(server, pid, ms = began.elapsed().as_millis(), "ready");
                 self.is_modern
                     .store(link.about().era() == Era::Modern, Ordering::Relaxed);
+                // Its tools may be others than when it was last here.
+                self.changes.note(&self.spec.name);
                 Some((Arc::new(link), running))
             }
             Err(failure) => {
@@ -150,24 +182,32 @@ impl Keeper {
     async fn ready(&mut self, link: Arc<Link>, mut running: Option<Running>) {
         let began = Instant::now();
         self.stage.send_replace(Stage::Ready(Arc::clone(&link)));
-        tokio::select! {
+        let end = tokio::select! {
             biased;
-            () = self.stop.cancelled() => {}
-            () = link.ended() => {
-                let failure = match &mut running {
-                    Some(running) => running.autopsy().await,
-                    None => Failure::new("the connection ended"),
-                };
-                warn!(server = %self.spec.name, %failure, "ended by itself");
-                if began.elapsed() >= HEALTHY_AFTER {
-                    self.tries = 0;
-                }
-                self.fail(failure);
+            () = self.stop.cancelled() => End::Stop,
+            () = link.ended() => End::ByItself,
+            () = idle(&link, self.spec.idle_timeout) => End::Idle,
+        };
+        if matches!(end, End::ByItself) {
+            let failure = match &mut running {
+                Some(running) => running.autopsy().await,
+                None => link.epitaph(),
+            };
+            warn!(server = %self.spec.name, %failure, "ended by itself");
+            if began.elapsed() >= HEALTHY_AFTER {
+                self.tries = 0;
             }
+            self.fail(failure);
         }
         link.close().await;
         if let Some(running) = running {
             running.stop().await;
+        }
+        if matches!(end, End::Idle) {
+            info!(server = %self.spec.name, "stopped, nobody called for long");
+            self.tries = 0;
+            self.forget_wishes();
+            self.stage.send_replace(Stage::Stopped { last: None });
         }
     }
 
@@ -211,6 +251,23 @@ impl Keeper {
     }
 }
 
+/// How a connection came to its end.
+enum End {
+    Stop,
+    ByItself,
+    Idle,
+}
+
+/// Returns when nobody has used the connection for so long, and closes it to further uses.
+async fn idle(link: &Link, timeout: Option<Duration>) {
+    let Some(timeout) = timeout else {
+        return std::future::pending().await;
+    };
+    while !link.activity().close_if_idle(timeout) {
+        sleep_until(link.activity().idle_at(timeout)).await;
+    }
+}
+
 /// Doubles with each failure, and varies by a quarter so that servers that failed together do
 /// not start together.
 fn rest(tries: u32) -> Duration {
@@ -226,14 +283,23 @@ fn rest(tries: u32) -> Duration {
 impl Server {
     /// The open connection, started if need be. A caller that comes in a short rest waits for
     /// its end; a start that fails while we wait is the answer.
-    pub(crate) async fn ready(&self) -> Result<Arc<Link>, NotReady> {
+    pub(crate) async fn ready(&self) -> Result<Held, NotReady> {
         let mut stage = self.stage.clone();
         let mut asked = false;
         loop {
             let now = stage.borrow_and_update().clone();
             match now {
-                Stage::Ready(link) if !link.has_ended() => return Ok(link),
-                Stage::Ready(_) => {}
+                Stage::Ready(link) => {
+                    // One that has ended or is being stopped is replaced in a moment.
+                    if let Some(in_use) = link.activity().begin()
+                        && !link.has_ended()
+                    {
+                        return Ok(Held {
+                            link,
+                            _in_use: in_use,
+                        });
+                    }
+                }
                 Stage::Starting => asked = true,
                 Stage::Stopped {
                     last: Some(failure),
@@ -260,6 +326,23 @@ impl Server {
                 return Err(ended());
             }
         }
+    }
+
+    /// The connection, if it is open now; nothing is started.
+    pub(crate) fn open_now(&self) -> Option<Held> {
+        let Stage::Ready(link) = self.stage.borrow().clone() else {
+            return None;
+        };
+        let in_use = link.activity().begin()?;
+        Some(Held {
+            link,
+            _in_use: in_use,
+        })
+    }
+
+    /// Has it started, whether or not anybody calls.
+    pub(crate) fn want(&self) {
+        self.wanted.notify_one();
     }
 
     /// Why the server that was ready a moment ago is gone.

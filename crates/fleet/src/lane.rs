@@ -6,6 +6,7 @@
 //! own requests, and progress of our own calls, off the line; the rest is the engine's.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     sync::{
         Arc,
@@ -23,11 +24,45 @@ use tracing::debug;
 
 use crate::{
     line::{Line, LineReader, Outbox},
+    link::Request,
     message::{Json, Message, ProtocolError},
 };
 
 /// Receives the `params` of each progress notification of one call.
 pub type ProgressSink = Arc<dyn Fn(&RawValue) + Send + Sync>;
+
+/// Receives the `params` of log messages that a server writes while a call is under way. MCP does
+/// not tie a message to a call, so each session with a call there hears it, once.
+#[derive(Clone)]
+pub struct LogSink {
+    /// Tells sessions apart.
+    pub session: u64,
+    pub send: Arc<dyn Fn(&RawValue) + Send + Sync>,
+}
+
+impl fmt::Debug for LogSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogSink")
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who hears what besides the answer.
+#[derive(Clone, Default)]
+pub(crate) struct Listeners {
+    pub(crate) progress: Option<ProgressSink>,
+    pub(crate) log: Option<LogSink>,
+}
+
+impl Listeners {
+    pub(crate) fn of(request: &Request) -> Self {
+        Self {
+            progress: request.progress.clone(),
+            log: request.log.clone(),
+        }
+    }
+}
 
 /// Our request ids start here; the engine counts its own from zero. They stay within what a
 /// signed 32-bit integer holds, because some servers read ids so.
@@ -56,7 +91,7 @@ struct Calls {
 
 struct Pending {
     answer: oneshot::Sender<Answer>,
-    progress: Option<ProgressSink>,
+    listeners: Listeners,
 }
 
 impl fmt::Debug for Pending {
@@ -100,11 +135,11 @@ impl Lane {
         &self,
         method: &str,
         params: impl FnOnce(u64) -> Vec<Bytes>,
-        progress: Option<ProgressSink>,
+        listeners: Listeners,
     ) -> Result<Json, LaneError> {
         let id = FIRST_ID + self.next.fetch_add(1, Ordering::Relaxed) % IDS;
         let (answer, answered) = oneshot::channel();
-        self.calls.pending.insert(id, Pending { answer, progress });
+        self.calls.pending.insert(id, Pending { answer, listeners });
         let mut abandoned = Abandoned {
             lane: self,
             id,
@@ -193,6 +228,7 @@ fn route(line: &Bytes, calls: &Calls, engine: &mut impl Engine) {
     let handled = match message.method.as_deref() {
         None => calls.answer(line, &message),
         Some("notifications/progress") => calls.progress(&message),
+        Some("notifications/message") => calls.log(&message),
         Some(_) => false,
     };
     if !handled {
@@ -228,9 +264,22 @@ impl Calls {
         let sink = self
             .pending
             .get(&id)
-            .and_then(|pending| pending.progress.clone());
+            .and_then(|pending| pending.listeners.progress.clone());
         if let Some(sink) = sink {
             sink(params);
+        }
+        true
+    }
+
+    fn log(&self, message: &Message<'_>) -> bool {
+        let Some(params) = message.params else {
+            return false;
+        };
+        let sinks = self.pending.iter();
+        let sinks = sinks.filter_map(|pending| pending.listeners.log.clone());
+        let sinks: BTreeMap<u64, LogSink> = sinks.map(|sink| (sink.session, sink)).collect();
+        for sink in sinks.values() {
+            (sink.send)(params);
         }
         true
     }
@@ -264,7 +313,7 @@ fn own_id(id: &RawValue) -> Option<u64> {
     (FIRST_ID..FIRST_ID + IDS).contains(&id).then_some(id)
 }
 
-fn progress_token(params: &RawValue) -> Option<&RawValue> {
+pub(crate) fn progress_token(params: &RawValue) -> Option<&RawValue> {
     #[derive(Deserialize)]
     struct Progress<'a> {
         #[serde(borrow, rename = "progressToken")]
@@ -288,6 +337,13 @@ mod tests {
 
     use super::*;
     use crate::line::Sink;
+
+    fn hears(progress: ProgressSink) -> Listeners {
+        Listeners {
+            progress: Some(progress),
+            log: None,
+        }
+    }
 
     /// Notes what the lane leaves to the engine.
     #[derive(Clone, Default)]
@@ -328,7 +384,10 @@ mod tests {
         fn call(&self) -> tokio::task::JoinHandle<Result<Json, LaneError>> {
             let lane = Arc::clone(&self.lane);
             let params = |_| vec![Bytes::from_static(b"{}")];
-            tokio::spawn(async move { lane.request("tools/call", params, None).await })
+            tokio::spawn(async move {
+                lane.request("tools/call", params, Listeners::default())
+                    .await
+            })
         }
 
         async fn read(&mut self) -> serde_json::Value {
@@ -452,7 +511,7 @@ mod tests {
         };
         let lane = Arc::clone(&peer.lane);
         let params = |_| vec![Bytes::from_static(b"{}")];
-        let call = tokio::spawn(async move { lane.request("x", params, Some(sink)).await });
+        let call = tokio::spawn(async move { lane.request("x", params, hears(sink)).await });
         let id = peer.read_id().await;
         let ours = format!(r#"{{"progressToken":{id},"progress":1}}"#);
         let ping = r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;

@@ -5,26 +5,39 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod activity;
+mod changes;
 mod child;
 mod environment;
 mod error;
 mod fleet;
+mod group;
+mod guard;
 mod keeper;
 mod lane;
 mod limits;
 pub mod line;
 mod link;
+mod log;
 mod mask;
 mod message;
+mod processes;
 mod spec;
+mod sweep;
 mod template;
 mod wire;
 
+pub use child::Surroundings;
 pub use error::{CallError, Failure, Ran, SurveyError};
 pub use fleet::{Fleet, Survey};
-pub use lane::ProgressSink;
+pub use guard::{Guard, guard};
+pub use lane::{LogSink, ProgressSink};
 pub use link::{Request, json};
+pub use log::log_path;
 pub use message::{Json, Message, ProtocolError};
-pub use spec::{Launch, ServerSpec};
+pub use spec::{
+    CALL_TIMEOUT_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, START_TIMEOUT_DEFAULT, ServerSpec, Start,
+};
+pub use sweep::sweep;
 pub use template::{Template, TemplateError, Unset};
 pub use wire::{About, Era};

@@ -7,8 +7,9 @@ use std::time::Duration;
 pub(crate) const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// What we ask the system to buffer in a pipe (64 KiB by default): a large answer then crosses
-/// with a sixteenth of the wake-ups. Best effort; an unprivileged user may be refused.
-pub(crate) const PIPE_BYTES: usize = 1024 * 1024;
+/// with a quarter of the wake-ups. Best effort: one user may hold 64 MiB of pipes by default, and past
+/// that every new one shrinks, so fifty servers stay well below it.
+pub(crate) const PIPE_BYTES: usize = 256 * 1024;
 
 /// Free room kept ready for the next read of a pipe.
 pub(crate) const READ_BYTES: usize = 64 * 1024;
@@ -26,6 +27,15 @@ pub(crate) const STDERR_LINES_MAX: usize = 40;
 /// Bytes kept of one line of stderr.
 pub(crate) const STDERR_LINE_BYTES_MAX: usize = 2 * 1024;
 
+/// Lines of stderr waiting for the disk, of one server. Past this they are left out of its log.
+pub(crate) const LOG_WAITING_LINES_MAX: usize = 1024;
+
+/// Lines written to a log at once: at most a sixteenth of a log.
+pub(crate) const LOG_BATCH_LINES: usize = 32;
+
+/// A log this long is put aside, and the one before it is thrown away.
+pub(crate) const LOG_BYTES_MAX: u64 = 1024 * 1024;
+
 /// Pages of `tools/list` read from one server: none of 85 real ones pages at all.
 pub(crate) const PAGES_MAX: usize = 200;
 
@@ -41,6 +51,19 @@ pub(crate) const GRACE_AFTER_EOF: Duration = Duration::from_millis(600);
 /// A process group that was sent SIGTERM may take this long; measured servers needed up to
 /// 0.8 s on a loaded machine, and the whole program must be gone within 2 s.
 pub(crate) const GRACE_AFTER_TERM: Duration = Duration::from_millis(700);
+
+/// A process group that was sent SIGKILL is gone at once, unless the system is busy with it.
+/// Within the same time the end of its stderr is read.
+pub(crate) const GRACE_AFTER_KILL: Duration = Duration::from_millis(200);
+
+/// How often we look whether a group is gone, since nothing wakes us when its last member leaves:
+/// at once, and then ever less often.
+pub(crate) const GROUP_POLL: Duration = Duration::from_millis(5);
+pub(crate) const GROUP_POLL_MAX: Duration = Duration::from_millis(100);
+
+/// What the guard, and the sweep of a start, leave a group between TERM and KILL: it has lost
+/// its client, and nobody waits for its answers.
+pub(crate) const GUARD_GRACE: Duration = Duration::from_millis(300);
 
 /// After its stdout closed, how long we wait to learn a child's exit status.
 pub(crate) const EXIT_STATUS_WAIT: Duration = Duration::from_millis(500);
@@ -60,3 +83,10 @@ pub(crate) const REST_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// A caller whose server died under it waits this long to learn why.
 pub(crate) const OBITUARY_WAIT: Duration = Duration::from_secs(2);
+
+/// A list whose time to live is shorter than this is not looked at more often.
+pub(crate) const LOOK_AGAIN_MIN: Duration = Duration::from_mins(1);
+
+/// A test waits this long for a process that was told to end, before it fails.
+#[cfg(test)]
+pub(crate) const TEST_WAIT: Duration = Duration::from_secs(20);

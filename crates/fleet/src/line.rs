@@ -3,7 +3,8 @@
 
 use std::{
     collections::VecDeque,
-    fmt, io,
+    fmt,
+    io::{self, IoSlice},
     sync::{Arc, Mutex, MutexGuard},
 };
 
@@ -20,7 +21,7 @@ use crate::limits::{LINE_BYTES_MAX, OUTBOX_BYTES_MAX, READ_BYTES};
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     Whole(Bytes),
-    /// Longer than [`LINE_BYTES_MAX`]: its first bytes, and how long it was.
+    /// Longer than 256 MiB, and so not kept: its first bytes, and how long it was.
     TooLong {
         head: Bytes,
         bytes: usize,
@@ -181,10 +182,10 @@ impl Sink {
         Self::Stream(tokio::sync::Mutex::new(Box::new(output)))
     }
 
-    fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+    fn try_write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            Self::Pipe(pipe) => pipe.try_write(bytes),
-            Self::Socket(socket) => socket.try_write(bytes),
+            Self::Pipe(pipe) => pipe.try_write_vectored(slices),
+            Self::Socket(socket) => socket.try_write_vectored(slices),
             Self::Stream(_) => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
@@ -200,7 +201,7 @@ impl Sink {
                 return Ok(bytes.len());
             }
         }
-        match self.try_write(bytes) {
+        match self.try_write(&[IoSlice::new(bytes)]) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
             other => other,
         }
@@ -271,25 +272,19 @@ impl Outbox {
             .clone()
             .filter(|_| !queue.closing)
             .ok_or(Closed)?;
-        let direct = queue.parts.is_empty();
-        let mut rest = parts.iter().filter(|part| !part.is_empty());
-        if direct {
-            for part in rest.by_ref() {
-                match write_now(&sink, part) {
-                    Ok(written) if written == part.len() => {}
-                    Ok(written) => {
-                        queue.add(part.slice(written..));
-                        break;
-                    }
-                    Err(_) => {
-                        drop(queue);
-                        self.lose();
-                        return Err(Closed);
-                    }
-                }
+        let written = if queue.parts.is_empty() {
+            write_now(&sink, parts)
+        } else {
+            Ok(0)
+        };
+        match written {
+            Ok(written) => queue.add_rest(parts, written),
+            Err(_) => {
+                drop(queue);
+                self.lose();
+                return Err(Closed);
             }
         }
-        rest.for_each(|part| queue.add(part.clone()));
         let waits = !queue.parts.is_empty();
         drop(queue);
         if waits {
@@ -347,9 +342,16 @@ impl Outbox {
 }
 
 impl Queue {
-    fn add(&mut self, part: Bytes) {
-        self.bytes += part.len();
-        self.parts.push_back(part);
+    /// Queues what lies behind the first `written` bytes of a line.
+    fn add_rest(&mut self, parts: &[Bytes], mut written: usize) {
+        for part in parts {
+            let passed = written.min(part.len());
+            written -= passed;
+            if passed < part.len() {
+                self.bytes += part.len() - passed;
+                self.parts.push_back(part.slice(passed..));
+            }
+        }
     }
 
     fn take(&mut self, bytes: usize) {
@@ -369,10 +371,23 @@ impl Queue {
     }
 }
 
-fn write_now(sink: &Sink, bytes: &[u8]) -> io::Result<usize> {
+/// A line shorter than this is put together before it is written: the reader is woken once, by
+/// the whole of it.
+const JOINED_BYTES_MAX: usize = 16 * 1024;
+
+/// Writes as much of a line as the other side takes now; how much that was.
+fn write_now(sink: &Sink, parts: &[Bytes]) -> io::Result<usize> {
+    let whole: usize = parts.iter().map(Bytes::len).sum();
+    if whole <= JOINED_BYTES_MAX {
+        return write_all_now(sink, &[Bytes::from(parts.concat())], whole);
+    }
+    write_all_now(sink, parts, whole)
+}
+
+fn write_all_now(sink: &Sink, parts: &[Bytes], whole: usize) -> io::Result<usize> {
     let mut written = 0;
-    while written < bytes.len() {
-        match sink.try_write(&bytes[written..]) {
+    while written < whole {
+        match sink.try_write(&slices_after(parts, written)) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(count) => written += count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -381,6 +396,18 @@ fn write_now(sink: &Sink, bytes: &[u8]) -> io::Result<usize> {
         }
     }
     Ok(written)
+}
+
+fn slices_after(parts: &[Bytes], mut passed: usize) -> Vec<IoSlice<'_>> {
+    let mut slices = Vec::with_capacity(parts.len());
+    for part in parts {
+        let skipped = passed.min(part.len());
+        passed -= skipped;
+        if skipped < part.len() {
+            slices.push(IoSlice::new(&part[skipped..]));
+        }
+    }
+    slices
 }
 
 #[cfg(test)]

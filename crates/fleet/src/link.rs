@@ -1,16 +1,22 @@
 //! An open connection to one server, of either kind.
 
+use std::{sync::Arc, time::Duration};
+
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use crate::{
     Launch, ServerSpec,
-    child::{Pipes, Running},
+    activity::Activity,
+    child::{Pipes, Running, Surroundings},
     error::Failure,
-    lane::{Lane, LaneError, ProgressSink},
+    lane::{Lane, LaneError, Listeners, LogSink, ProgressSink},
     message::{Json, ProtocolError},
-    wire::{About, EngineTransport, Era, Remote, Service, ShakeError, modern_meta, shake},
+    wire::{
+        About, EngineTransport, Era, OnListChanged, Remote, Service, ShakeError, denial,
+        modern_meta, shake,
+    },
 };
 
 /// What one `tools/call` carries.
@@ -25,6 +31,12 @@ pub struct Request {
     pub meta: Vec<(String, Json)>,
     /// Asked for when the client asked for progress.
     pub progress: Option<ProgressSink>,
+    /// Who hears the server's log meanwhile.
+    pub log: Option<LogSink>,
+    /// How long the caller waits; the server's own limit when it does not say.
+    pub limit: Option<Duration>,
+    /// Whether a second call does what one does: the tool is read-only or idempotent.
+    pub is_safe: bool,
 }
 
 impl std::fmt::Debug for Request {
@@ -60,6 +72,7 @@ impl From<LaneError> for LinkError {
 #[derive(Debug)]
 pub(crate) struct Link {
     about: About,
+    activity: Arc<Activity>,
     kind: Kind,
 }
 
@@ -74,20 +87,31 @@ enum Kind {
 }
 
 impl Link {
+    fn new(about: About, kind: Kind) -> Self {
+        let activity = Activity::new();
+        Self {
+            about,
+            activity,
+            kind,
+        }
+    }
+
     /// Starts or connects a server; with it comes its process, if it has one. The era is a
     /// guess: where the server refuses it, the other one is tried on a fresh connection.
     pub(crate) async fn open(
         spec: &ServerSpec,
+        surroundings: &Arc<Surroundings>,
+        on_list_changed: &OnListChanged,
         era: Era,
     ) -> Result<(Self, Option<Running>), Failure> {
-        match Self::open_in(spec, era).await {
+        match Self::open_in(spec, surroundings, on_list_changed, era).await {
             Err(OpenError::WrongEra(first)) => {
                 let other = if era == Era::Legacy {
                     Era::Modern
                 } else {
                     Era::Legacy
                 };
-                Self::open_in(spec, other)
+                Self::open_in(spec, surroundings, on_list_changed, other)
                     .await
                     .map_err(|error| match error {
                         OpenError::WrongEra(_) => Failure::new(format!(
@@ -101,26 +125,36 @@ impl Link {
         }
     }
 
-    async fn open_in(spec: &ServerSpec, era: Era) -> Result<(Self, Option<Running>), OpenError> {
+    async fn open_in(
+        spec: &ServerSpec,
+        surroundings: &Arc<Surroundings>,
+        on_list_changed: &OnListChanged,
+        era: Era,
+    ) -> Result<(Self, Option<Running>), OpenError> {
         match &spec.launch {
             Launch::Child { .. } => {
-                let (link, running) = open_child(spec, era).await?;
+                let (link, running) = open_child(spec, surroundings, on_list_changed, era).await?;
                 Ok((link, Some(running)))
             }
             Launch::Remote { url, headers } => {
-                let opening = Remote::open(url, headers, era);
+                let opening = Remote::open(url, headers, era, Arc::clone(on_list_changed));
                 let (remote, about) = timeout(spec.start_timeout, opening)
                     .await
                     .map_err(|_| silent(spec))?
                     .map_err(|error| match error {
                         ShakeError::WrongEra(why) => OpenError::WrongEra(why),
                         ShakeError::Closed => Failure::new("it closed the connection").into(),
-                        ShakeError::Other(why) => remote_failure(why).into(),
+                        ShakeError::Denied(why) => denial(why).into(),
+                        ShakeError::Other(why) => Failure::new(why).into(),
                     })?;
                 let kind = Kind::Remote(remote);
-                Ok((Self { about, kind }, None))
+                Ok((Self::new(about, kind), None))
             }
         }
+    }
+
+    pub(crate) fn activity(&self) -> &Arc<Activity> {
+        &self.activity
     }
 
     pub(crate) fn about(&self) -> &About {
@@ -131,8 +165,11 @@ impl Link {
         match &self.kind {
             Kind::Child { lane, modern, .. } => {
                 let params = |id| call_params(request, modern, id);
-                let progress = request.progress.clone();
-                Ok(lane.request("tools/call", params, progress).await?)
+                let listeners = Listeners {
+                    progress: request.progress.clone(),
+                    log: request.log.clone(),
+                };
+                Ok(lane.request("tools/call", params, listeners).await?)
             }
             Kind::Remote(remote) => remote.call(request).await,
         }
@@ -143,7 +180,9 @@ impl Link {
         match &self.kind {
             Kind::Child { lane, modern, .. } => {
                 let params = |_| vec![Bytes::from(list_params(cursor, modern))];
-                Ok(lane.request("tools/list", params, None).await?)
+                Ok(lane
+                    .request("tools/list", params, Listeners::default())
+                    .await?)
             }
             Kind::Remote(remote) => remote.list_tools(cursor).await,
         }
@@ -160,6 +199,14 @@ impl Link {
         match &self.kind {
             Kind::Child { lane, .. } => lane.ended().await,
             Kind::Remote(remote) => remote.ended().await,
+        }
+    }
+
+    /// Why a connection without a process ended by itself.
+    pub(crate) fn epitaph(&self) -> Failure {
+        match &self.kind {
+            Kind::Child { .. } => Failure::new("the connection ended"),
+            Kind::Remote(remote) => remote.epitaph(),
         }
     }
 
@@ -183,26 +230,18 @@ impl From<Failure> for OpenError {
     }
 }
 
-/// A server that wants to know who asks will not change its mind by itself.
-fn remote_failure(why: String) -> Failure {
-    let refused = ["Auth required", "401", "403"]
-        .iter()
-        .any(|sign| why.contains(sign));
-    let failure = Failure::new(why);
-    if refused {
-        return failure
-            .lasting()
-            .hint("set `headers.Authorization` of this server");
-    }
-    failure
-}
-
-async fn open_child(spec: &ServerSpec, era: Era) -> Result<(Link, Running), OpenError> {
-    let (mut running, pipes) = Running::spawn(&spec.launch)?;
+async fn open_child(
+    spec: &ServerSpec,
+    surroundings: &Arc<Surroundings>,
+    on_list_changed: &OnListChanged,
+    era: Era,
+) -> Result<(Link, Running), OpenError> {
+    let (mut running, pipes) = Running::spawn(spec, surroundings)?;
     let Pipes { lines, outbox } = pipes;
-    let (transport, feed) = EngineTransport::new(outbox.clone());
+    let (transport, feed) = EngineTransport::new(outbox.clone(), Arc::clone(on_list_changed));
     let lane = Lane::start(lines, outbox, feed);
-    match timeout(spec.start_timeout, shake(transport, era)).await {
+    let shaking = shake(transport, era, Arc::clone(on_list_changed));
+    match timeout(spec.start_timeout, shaking).await {
         Ok(Ok((engine, about))) => {
             let modern = match about.era() {
                 Era::Modern => modern_meta(&about.protocol),
@@ -213,13 +252,15 @@ async fn open_child(spec: &ServerSpec, era: Era) -> Result<(Link, Running), Open
                 modern,
                 _engine: engine,
             };
-            Ok((Link { about, kind }, running))
+            Ok((Link::new(about, kind), running))
         }
         failed => {
             let error = match failed {
                 Ok(Err(ShakeError::WrongEra(why))) => OpenError::WrongEra(why),
                 Ok(Err(ShakeError::Closed)) => running.autopsy().await.into(),
-                Ok(Err(ShakeError::Other(why))) => running.blame(Failure::new(why)).into(),
+                Ok(Err(ShakeError::Denied(why) | ShakeError::Other(why))) => {
+                    running.blame(Failure::new(why)).into()
+                }
                 Ok(Ok(_)) | Err(_) => running.blame(silent(spec)).into(),
             };
             lane.close();
@@ -236,7 +277,7 @@ fn silent(spec: &ServerSpec) -> Failure {
 }
 
 /// The `params` of a `tools/call`, the arguments byte for byte as they came.
-fn call_params(request: &Request, modern: &[(String, String)], id: u64) -> Vec<Bytes> {
+pub(crate) fn call_params(request: &Request, modern: &[(String, String)], id: u64) -> Vec<Bytes> {
     let name = serde_json::Value::from(request.tool.as_str());
     let head = format!(r#"{{"name":{name},"arguments":"#);
     let passed = request
@@ -261,7 +302,7 @@ fn call_params(request: &Request, modern: &[(String, String)], id: u64) -> Vec<B
     ]
 }
 
-fn list_params(cursor: Option<&str>, modern: &[(String, String)]) -> String {
+pub(crate) fn list_params(cursor: Option<&str>, modern: &[(String, String)]) -> String {
     let meta = members(
         modern
             .iter()

@@ -1,6 +1,6 @@
 //! What it takes to start a server. Holding a [`ServerSpec`] means that it was checked.
 
-use std::time::Duration;
+use std::{num::NonZeroUsize, time::Duration};
 
 use tool::ServerName;
 
@@ -11,12 +11,60 @@ use crate::{Era, Template};
 pub struct ServerSpec {
     pub name: ServerName,
     pub launch: Launch,
+    pub start: Start,
     /// From spawn or connect to the end of the handshake.
     pub start_timeout: Duration,
-    /// For one call, unless the call says otherwise.
+    /// For one call, unless the call or its tool says otherwise.
     pub call_timeout: Duration,
+    /// The hard limit of a call that reports progress: each report starts `call_timeout` anew up
+    /// to here. `None`: progress extends nothing.
+    pub call_timeout_max: Option<Duration>,
+    /// A server nobody called for so long is stopped. `None`: never.
+    pub idle_timeout: Option<Duration>,
+    /// Calls under way at one time; further ones wait within their own limit. `None`: no limit.
+    pub calls_max: Option<NonZeroUsize>,
+    /// A call of a tool annotated read-only or idempotent is made once more when the server dies
+    /// under it.
+    pub retries_safe_calls: bool,
+    /// Variables of our own environment that the child gets beside the usual few: names, where a
+    /// `*` at the end stands for any rest.
+    pub inherit_env: Vec<String>,
     /// The protocol era this server spoke last time, if we know: the guess to begin with.
     pub era: Option<Era>,
+}
+
+/// When a server is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Start {
+    /// By the first call that wants it.
+    #[default]
+    OnCall,
+    /// With the program, where that serves a client.
+    Eager,
+}
+
+/// Defaults of a [`ServerSpec`].
+pub const START_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+pub const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_mins(1);
+pub const IDLE_TIMEOUT_DEFAULT: Duration = Duration::from_mins(5);
+
+impl ServerSpec {
+    /// A server with every default.
+    pub fn new(name: ServerName, launch: Launch) -> Self {
+        Self {
+            name,
+            launch,
+            start: Start::default(),
+            start_timeout: START_TIMEOUT_DEFAULT,
+            call_timeout: CALL_TIMEOUT_DEFAULT,
+            call_timeout_max: None,
+            idle_timeout: Some(IDLE_TIMEOUT_DEFAULT),
+            calls_max: None,
+            retries_safe_calls: false,
+            inherit_env: Vec::new(),
+            era: None,
+        }
+    }
 }
 
 /// The two ways to reach a server. The texts are templates: they are expanded each time the

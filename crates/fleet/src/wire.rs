@@ -1,9 +1,13 @@
 //! The protocol engine (rmcp) on a server's side: handshake, pings, whatever the server asks of
 //! us. The only file of this room that names the engine's message types.
 
+mod http;
+mod listen;
 mod remote;
+mod sse;
+mod streamable;
 
-use std::{future::ready, sync::Arc};
+use std::{fmt, future::ready, sync::Arc};
 
 use bytes::Bytes;
 use rmcp::{
@@ -13,13 +17,14 @@ use rmcp::{
         ProtocolVersion, ServerJsonRpcMessage,
     },
     service::{
-        ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService,
-        RxJsonRpcMessage,
+        ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext,
+        RunningService, RxJsonRpcMessage,
     },
     transport::Transport,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::debug;
 
 use crate::{
@@ -29,7 +34,7 @@ use crate::{
     message::Message,
 };
 
-pub(crate) use remote::Remote;
+pub(crate) use remote::{Remote, denial};
 
 /// The two ways to open a connection: `initialize` (revisions up to 2025-11-25) or
 /// `server/discover` (2026-07-28 and later).
@@ -74,14 +79,28 @@ pub(crate) enum ShakeError {
     WrongEra(String),
     /// The stream ended.
     Closed,
+    /// The server wants to know who asks, or does not want to serve us.
+    Denied(String),
     Other(String),
 }
 
-/// An open connection's engine. Dropping it ends the engine's task.
-pub(crate) type Service = RunningService<RoleClient, Ourselves>;
+/// Called when a server says that its list of tools is another now.
+pub(crate) type OnListChanged = Arc<dyn Fn() + Send + Sync>;
+
+/// An open connection's engine. Dropping it ends the engine's tasks.
+#[derive(Debug)]
+pub(crate) struct Service {
+    running: RunningService<RoleClient, Ourselves>,
+    /// Waits for changes of the list where they have to be asked for.
+    listener: Option<AbortOnDropHandle<()>>,
+}
 
 /// Opens a connection in the given era.
-pub(crate) async fn shake<T>(transport: T, era: Era) -> Result<(Service, About), ShakeError>
+pub(crate) async fn shake<T>(
+    transport: T,
+    era: Era,
+    on_list_changed: OnListChanged,
+) -> Result<(Service, About), ShakeError>
 where
     T: Transport<RoleClient> + 'static,
 {
@@ -91,12 +110,14 @@ where
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         },
     };
-    let service = Ourselves
-        .serve_with_lifecycle(transport, mode)
-        .await
-        .map_err(classify)?;
-    let about = about(service.peer());
-    Ok((service, about))
+    let ourselves = Ourselves {
+        on_list_changed: OnListChanged::clone(&on_list_changed),
+    };
+    let serving = ourselves.serve_with_lifecycle(transport, mode);
+    let running = serving.await.map_err(classify)?;
+    let about = about(running.peer());
+    let listener = listen::start(running.peer(), &about, on_list_changed);
+    Ok((Service { running, listener }, about))
 }
 
 fn classify(error: ClientInitializeError) -> ShakeError {
@@ -111,6 +132,10 @@ fn classify(error: ClientInitializeError) -> ShakeError {
             server_supported, ..
         } => ShakeError::WrongEra(format!("it speaks {server_supported:?}")),
         ClientInitializeError::ConnectionClosed(_) => ShakeError::Closed,
+        // A child that was gone before we could speak: its end tells why.
+        ClientInitializeError::TransportError { error, .. } if error.error.is::<Closed>() => {
+            ShakeError::Closed
+        }
         ClientInitializeError::TransportError { error, .. } => {
             ShakeError::Other(causes(error.error.as_ref()))
         }
@@ -158,12 +183,28 @@ fn about(peer: &Peer<RoleClient>) -> About {
 }
 
 /// We, as a server sees us.
-#[derive(Debug, Clone)]
-pub(crate) struct Ourselves;
+#[derive(Clone)]
+pub(crate) struct Ourselves {
+    on_list_changed: OnListChanged,
+}
+
+impl fmt::Debug for Ourselves {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ourselves")
+    }
+}
 
 impl ClientHandler for Ourselves {
     fn get_info(&self) -> ClientConfig {
         ClientConfig::new(ClientCapabilities::default(), implementation())
+    }
+
+    fn on_tool_list_changed(
+        &self,
+        _: NotificationContext<RoleClient>,
+    ) -> impl Future<Output = ()> + Send + '_ {
+        (self.on_list_changed)();
+        ready(())
     }
 }
 
@@ -199,10 +240,11 @@ pub(crate) struct EngineTransport {
 
 impl EngineTransport {
     /// The transport, and what feeds it.
-    pub(crate) fn new(outbox: Arc<Outbox>) -> (Self, Feed) {
+    pub(crate) fn new(outbox: Arc<Outbox>, on_list_changed: OnListChanged) -> (Self, Feed) {
         let (sender, inbox) = mpsc::channel(ENGINE_MESSAGES_MAX);
         let feed = Feed {
             outbox: Arc::clone(&outbox),
+            on_list_changed,
             sender,
         };
         (Self { outbox, inbox }, feed)
@@ -238,6 +280,7 @@ impl Transport<RoleClient> for EngineTransport {
 /// notification is dropped and a request is refused.
 pub(crate) struct Feed {
     outbox: Arc<Outbox>,
+    on_list_changed: OnListChanged,
     sender: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
 }
 
@@ -250,6 +293,10 @@ impl Engine for Feed {
                 false
             }
         };
+        // Under a flood the engine hears nothing of a change; we must.
+        if !taken && message.method.as_deref() == Some("notifications/tools/list_changed") {
+            (self.on_list_changed)();
+        }
         if !taken && let (Some(id), Some(_)) = (message.id, &message.method) {
             let refusal = format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"not supported"}}}}"#

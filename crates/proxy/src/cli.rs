@@ -141,6 +141,14 @@ pub(crate) enum Command {
         #[arg(value_name = "HANDLE")]
         handle: String,
     },
+    /// Print what a server wrote to its stderr, the oldest first
+    Log {
+        #[arg(value_name = "SERVER")]
+        server: String,
+        /// Only the last lines
+        #[arg(long, short = 'n', value_name = "COUNT")]
+        lines: Option<usize>,
+    },
     /// Show what all definitions would cost loaded up front, and what ours cost
     Tokens {
         /// Every tool, the heaviest first
@@ -152,6 +160,9 @@ pub(crate) enum Command {
     Config(Config),
     /// See it work: real servers from inside this program, a session to follow
     Demo,
+    /// Ends the servers of a proxy that died (started by every proxy that has servers)
+    #[command(hide = true)]
+    Guard,
     /// One of the demo's servers (started by `demo`)
     #[command(hide = true)]
     DemoServer { name: String },

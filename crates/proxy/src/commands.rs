@@ -47,6 +47,10 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
             return Ok(Exit::Success);
         }
         Command::Config(ConfigCommand::Path) => return Ok(config_path(&global)),
+        Command::Guard => {
+            fleet::guard(std::io::stdin().lock());
+            return Ok(Exit::Success);
+        }
         Command::DemoServer { name } => {
             runtime()?.block_on(demo::servers::run(&name))?;
             return Ok(Exit::Success);
@@ -74,6 +78,7 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
         match command {
             Command::Serve => serve(config).await,
             Command::Config(_) => Ok(config_check(&config, global.json)),
+            Command::Log { server, lines } => Ok(server_log(&config, &server, lines)),
             other => with_front(config, &global, other).await,
         }
     })
@@ -110,16 +115,61 @@ fn log(filter: &str) {
 async fn serve(config: Config) -> anyhow::Result<Exit> {
     let stop = CancellationToken::new();
     watch_signals(&stop)?;
+    sweep(&config);
     let front = Front::new(config)?;
-    let background = tokio::spawn(survey::survey_unknown(Arc::clone(&front)));
+    front.fleet.start_eager();
+    let unknown = survey::unknown(&front.registry.catalog());
+    let background = tokio::spawn(survey::get_to_know(Arc::clone(&front), unknown));
+    let refreshing = tokio::spawn(survey::keep_fresh(Arc::clone(&front)));
     let flushing = tokio::spawn(flush(Arc::clone(&front)));
     front::serve(Arc::clone(&front), stdio::input(), stdio::output(), stop).await;
     background.abort();
+    refreshing.abort();
     flushing.abort();
     if timeout(STOP_WAIT, front.stop()).await.is_err() {
         tracing::warn!("some servers did not end in time and were killed");
     }
     Ok(Exit::Success)
+}
+
+/// Ends what a predecessor that crashed left behind. Nobody waits for it.
+fn sweep(config: &Config) {
+    let marker = front::marker(config);
+    tokio::task::spawn_blocking(move || {
+        let ended = fleet::sweep(&marker);
+        if ended > 0 {
+            tracing::warn!(ended, "ended servers that a crashed proxy had left");
+        }
+    });
+}
+
+/// What a server wrote to stderr, as far as it is kept.
+fn server_log(config: &Config, server: &str, lines: Option<usize>) -> Exit {
+    let Some(known) = config
+        .servers
+        .iter()
+        .find(|it| it.spec.name.as_str() == server)
+    else {
+        let names = config.servers.iter();
+        let names: Vec<&str> = names.map(|server| server.spec.name.as_str()).collect();
+        report::say(&format!(
+            "error: no server `{server}`\nhint: there are {}",
+            names.join(", ")
+        ));
+        return Exit::Usage;
+    };
+    let newest = fleet::log_path(&front::logs(config), &known.spec.name);
+    let older = newest.with_extension("log.1");
+    let texts = [older, newest].map(|path| std::fs::read_to_string(path).unwrap_or_default());
+    let text = texts.concat();
+    let all: Vec<&str> = text.lines().collect();
+    let shown = &all[all.len().saturating_sub(lines.unwrap_or(usize::MAX))..];
+    if shown.is_empty() {
+        report::say(&format!("`{server}` has written nothing to stderr"));
+        return Exit::Nothing;
+    }
+    report::data(&shown.join("\n"));
+    Exit::Success
 }
 
 fn watch_signals(stop: &CancellationToken) -> anyhow::Result<()> {
@@ -175,20 +225,20 @@ async fn ask(front: &Arc<Front>, global: &Global, command: Command) -> anyhow::R
     }
 }
 
-/// Servers that were never asked for their tools are asked now.
+/// Servers that were never asked for their tools are asked now. One that failed before is left
+/// to `reindex`: a search does not wait for it again.
 async fn get_to_know(front: &Arc<Front>) {
     let catalog = front.registry.catalog();
-    let unknown = catalog
-        .servers
-        .iter()
-        .filter(|it| it.surveyed_at.is_none() && it.stale.is_none());
-    let names: Vec<&str> = unknown.map(|server| server.name.as_str()).collect();
-    if !names.is_empty() {
+    let servers = catalog.servers.iter();
+    let new = servers.filter(|it| it.surveyed_at.is_none() && it.stale.is_none());
+    let new: Vec<_> = new.map(|server| server.name.clone()).collect();
+    if !new.is_empty() {
+        let names: Vec<&str> = new.iter().map(tool::ServerName::as_str).collect();
+        let names = names.join(", ");
         report::say(&format!(
-            "asking for their tools for the first time: {}",
-            names.join(", ")
+            "asking for their tools for the first time: {names}"
         ));
-        survey::survey_unknown(Arc::clone(front)).await;
+        survey::get_to_know(Arc::clone(front), new).await;
     }
 }
 

@@ -3,7 +3,9 @@
 //! [`load`] either gives a [`Config`] that nobody has to check again, or every mistake at once.
 //! Layers, later wins: defaults, the file, `PROXY_*` variables, flags.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use tool::{ServerName, ToolRef};
 
 mod check;
 mod docs;
@@ -61,12 +63,24 @@ pub struct Server {
     pub enabled: bool,
     pub category: Option<String>,
     pub tags: Vec<String>,
+    /// For one result; none leaves it to [`Results`].
+    pub max_tokens: Option<u64>,
     /// Globs over the server's own tool names; empty lets every tool in.
     pub allow: Vec<String>,
     /// Globs over the server's own tool names; a denied tool stays out though it is allowed.
     pub deny: Vec<String>,
     /// By the tool's own name.
     pub overlays: BTreeMap<String, registry::Overlay>,
+    /// By the tool's own name; only tools for which there is something else to say than for
+    /// their server.
+    pub tools: BTreeMap<String, ToolLimits>,
+}
+
+/// What holds for one tool in place of its server's limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ToolLimits {
+    pub timeout: Option<Duration>,
+    pub max_tokens: Option<u64>,
 }
 
 /// The flags that go before everything else. Relative paths start at the current folder.
@@ -104,7 +118,7 @@ struct Sources<'a> {
 
 fn understand(file: &file::File, from: &Sources<'_>) -> Result<Config, Vec<Mistake>> {
     let checked = check::check(from.text);
-    let variables = variables::read(from.env, &checked.servers);
+    let variables = variables::read(from.env, &checked);
     let flags = layers::flags(from.overrides, from.env);
     let mut mistakes = checked.mistakes;
     mistakes.extend(variables.mistakes);
@@ -122,6 +136,16 @@ fn understand(file: &file::File, from: &Sources<'_>) -> Result<Config, Vec<Mista
 impl Config {
     pub fn enabled(&self) -> impl Iterator<Item = &Server> {
         self.servers.iter().filter(|server| server.enabled)
+    }
+
+    /// Any of them, one that is switched off included.
+    pub fn server(&self, name: &ServerName) -> Option<&Server> {
+        self.servers.iter().find(|it| it.spec.name == *name)
+    }
+
+    /// None where the limits of its server hold.
+    pub fn tool_limits(&self, tool: &ToolRef) -> Option<&ToolLimits> {
+        self.server(&tool.server)?.tools.get(&tool.tool)
     }
 
     /// What the fleet needs to know of the enabled servers.

@@ -96,7 +96,8 @@ impl Play {
     async fn rest(&self) -> anyhow::Result<Exit> {
         title("A long answer is cut, and nothing is lost");
         let call = json!({"tool_name": "archive/list_records", "tool_input": {"count": 400}});
-        self.show(EXECUTE, call).await?;
+        let reply = self.show(EXECUTE, call).await?;
+        self.read_on(&reply.printable());
         title("A server that dies says how; the others go on");
         self.show(
             EXECUTE,
@@ -145,6 +146,20 @@ impl Play {
         let reply = reply.context("one of our own tools is missing")?;
         report::data(&excerpt(&reply.printable()));
         Ok(reply)
+    }
+
+    /// What `proxy read` would print of a result that was cut.
+    fn read_on(&self, answer: &str) {
+        let handle = answer.split("proxy read ").nth(1);
+        let handle = handle.and_then(|rest| rest.split('`').next());
+        let Some((handle, kept)) = handle.and_then(|it| Some((it, self.front.results.read(it)?)))
+        else {
+            return;
+        };
+        let bytes = grouped(kept.len());
+        report::data(&format!(
+            "> proxy read {handle} --json | wc --bytes\n{bytes}"
+        ));
     }
 
     async fn saving(&self) -> anyhow::Result<Exit> {

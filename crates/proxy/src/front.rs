@@ -9,6 +9,7 @@ mod envelope;
 mod error;
 mod execute_dynamic_tool;
 mod fields;
+mod log_level;
 mod loose;
 mod reply;
 mod search_tools;
@@ -18,15 +19,19 @@ mod wire;
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex},
+    path::PathBuf,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
     time::SystemTime,
 };
 
-use fleet::{Fleet, Json, ProgressSink};
+use fleet::{Fleet, Guard, Json, LogSink, ProgressSink, Surroundings};
 use registry::{Generation, Registry, Usage};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
-use tool::ServerName;
+use tool::{Digest, ServerName};
 use tracing::warn;
 
 use crate::{config::Config, results::ResultStore};
@@ -53,6 +58,7 @@ pub struct Front {
     pub usage: Usage,
     /// Servers that are being asked for their tools right now.
     surveying: Mutex<BTreeSet<ServerName>>,
+    sessions: AtomicU64,
 }
 
 /// What a call brings along from its client.
@@ -61,6 +67,7 @@ pub struct CallContext {
     /// Members of the request's `_meta` that travel on to the server.
     pub meta: Vec<(String, Json)>,
     pub progress: Option<ProgressSink>,
+    pub log: Option<LogSink>,
     pub cancel: CancellationToken,
 }
 
@@ -76,10 +83,8 @@ impl Front {
         let registry = Registry::open(&config.state_dir, config.shelf())?;
         let usage = Usage::open(&config.state_dir);
         let results = ResultStore::new(&config.state_dir, &config.results);
-        let fleet = Fleet::new(crate::survey::with_known_eras(
-            config.specs(),
-            &registry.catalog(),
-        ));
+        let specs = crate::survey::with_known_eras(config.specs(), &registry.catalog());
+        let fleet = Fleet::new(specs, surroundings(&config));
         let surveying = Mutex::default();
         Ok(Arc::new(Self {
             config,
@@ -88,6 +93,7 @@ impl Front {
             results,
             usage,
             surveying,
+            sessions: AtomicU64::new(0),
         }))
     }
 
@@ -149,6 +155,11 @@ impl Front {
         })
     }
 
+    /// A number for a new session.
+    fn next_session(&self) -> u64 {
+        self.sessions.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// Notes that a server is being asked for its tools, until the guard is dropped.
     pub(crate) fn note_survey(self: &Arc<Self>, server: &ServerName) -> SurveyNote {
         self.surveys().insert(server.clone());
@@ -191,6 +202,38 @@ impl Drop for SurveyNote {
     fn drop(&mut self) {
         self.front.surveys().remove(&self.server);
     }
+}
+
+/// What every child of ours gets: a guard that outlives us, a log, and our mark.
+fn surroundings(config: &Config) -> Surroundings {
+    let guard = own_program().map(|program| Guard::new(program, vec!["guard".into()]));
+    if guard.is_none() {
+        warn!("no guard: were we killed, servers could stay");
+    }
+    Surroundings {
+        guard,
+        log_folder: Some(logs(config)),
+        marker: Some(marker(config)),
+    }
+}
+
+/// Our own program. On Linux the link still names it after an upgrade has replaced the file.
+fn own_program() -> Option<PathBuf> {
+    let link = PathBuf::from("/proc/self/exe");
+    if link.exists() {
+        return Some(link);
+    }
+    std::env::current_exe().ok()
+}
+
+/// Where the servers' stderr is kept.
+pub(crate) fn logs(config: &Config) -> PathBuf {
+    config.state_dir.join("logs")
+}
+
+/// Tells the children of this configuration from those of others.
+pub(crate) fn marker(config: &Config) -> String {
+    Digest::of_bytes(config.state_dir.as_os_str().as_encoded_bytes()).short(16)
 }
 
 /// Seconds since 1970, for what is written to disk.

@@ -1,11 +1,16 @@
 //! Asks servers for their tools and takes the answers into the registry: what `reindex` does for
 //! many servers, and `serve` in the background for those it knows nothing of.
 
-use std::{collections::BTreeSet, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use fleet::{Era, ServerSpec, Survey};
 use futures::{Stream, StreamExt as _, stream};
 use registry::{Catalog, News, Planned, Snapshot};
+use tokio::{sync::Mutex, task::JoinSet};
 use tool::ServerName;
 use tracing::{info, warn};
 
@@ -88,20 +93,17 @@ pub(crate) async fn commit(
     Ok(committing.await??)
 }
 
-/// Surveys every server that was never surveyed, and commits each as it answers: the next search
-/// finds its tools.
-pub(crate) async fn survey_unknown(front: Arc<Front>) {
-    let catalog = front.registry.catalog();
-    let unknown = catalog
-        .servers
-        .iter()
-        .filter(|server| server.surveyed_at.is_none());
-    let unknown: Vec<ServerName> = unknown.map(|server| server.name.clone()).collect();
-    if unknown.is_empty() {
-        return;
-    }
+/// Servers that were never surveyed with success.
+pub(crate) fn unknown(catalog: &Catalog) -> Vec<ServerName> {
+    let unknown = catalog.servers.iter();
+    let unknown = unknown.filter(|server| server.surveyed_at.is_none());
+    unknown.map(|server| server.name.clone()).collect()
+}
+
+/// Surveys servers and commits each as it answers: the next search finds its tools.
+pub(crate) async fn get_to_know(front: Arc<Front>, servers: Vec<ServerName>) {
     // `serve` lives long: the tokenizer's tables would stay in its memory for ever.
-    let mut answers = std::pin::pin!(survey(&front, unknown, tokens::estimate_of_definition));
+    let mut answers = std::pin::pin!(survey(&front, servers, tokens::estimate_of_definition));
     while let Some(asked) = answers.next().await {
         let server = asked.news.server.clone();
         match &asked.news.outcome {
@@ -112,6 +114,64 @@ pub(crate) async fn survey_unknown(front: Arc<Front>) {
             warn!(%server, %error, "its tools were not taken in");
         }
     }
+}
+
+/// Keeps the registry up with servers that change while they run: each that says so, was started
+/// anew, or whose list is past its time is asked again, and what is new is taken in. Runs until
+/// it is dropped.
+///
+/// Each server is looked at in a task of its own, one look at a time: a slow one delays no other,
+/// and no older list is taken in after a newer one.
+pub(crate) async fn keep_fresh(front: Arc<Front>) {
+    let mut looks = JoinSet::new();
+    let mut turns: BTreeMap<ServerName, Arc<Mutex<()>>> = BTreeMap::new();
+    loop {
+        let server = front.fleet.changed().await;
+        let turn = Arc::clone(turns.entry(server.clone()).or_default());
+        let front = Arc::clone(&front);
+        looks.spawn(async move {
+            let _turn = turn.lock().await;
+            // What follows at once is looked at once.
+            tokio::time::sleep(GATHER).await;
+            if let Err(error) = refresh(&front, &server).await {
+                warn!(%server, %error, "its changed tools were not taken in");
+            }
+        });
+        while looks.try_join_next().is_some() {}
+    }
+}
+
+/// Servers were seen to tell of every single tool they add.
+const GATHER: Duration = Duration::from_millis(100);
+
+async fn refresh(front: &Arc<Front>, server: &ServerName) -> anyhow::Result<()> {
+    let Some(surveyed) = front.fleet.survey_running(server).await else {
+        return Ok(());
+    };
+    let survey = surveyed?;
+    if let Some(after) = survey.time_to_live {
+        front.fleet.look_again(server, after);
+    }
+    for why in &survey.dropped {
+        warn!(%server, why, "a tool was left out");
+    }
+    let snapshot = snapshot(server, survey, tokens::estimate_of_definition).await;
+    if front.registry.holds(&snapshot) {
+        return Ok(());
+    }
+    let news = News {
+        server: server.clone(),
+        outcome: Ok(snapshot),
+    };
+    for planned in commit(front, vec![news], true).await? {
+        let plan = planned.plan;
+        let (added, changed, removed) = (plan.added.len(), plan.changed.len(), plan.removed.len());
+        info!(%server, added, changed, removed, "its tools changed");
+    }
+    // The next search finds it loaded.
+    let registry = front.registry.clone();
+    tokio::task::spawn_blocking(move || registry.generation()).await??;
+    Ok(())
 }
 
 /// The specifications with the protocol era that each server spoke last time, so that no start

@@ -8,7 +8,7 @@ use crate::catalog::{Record, Records};
 use crate::disk::{Disk, snapshot_path};
 use crate::entry::{Context, Entry};
 use crate::index::Index;
-use crate::limits::SCHEMA_VERSION;
+use crate::limits::{NEAREST_MAX, SCHEMA_VERSION};
 use crate::names::{FindError, Meant, Names};
 use crate::search::{Found, Query, search};
 use crate::shelf::{Gate, Overlay, Shelf, Shelved};
@@ -107,11 +107,29 @@ impl Generation {
             let (at, rule) = self.stock.denied[place].clone();
             return Err(FindError::Denied { at, rule });
         }
-        let near = || self.names.near(asked);
         self.only_tool_of(asked).ok_or_else(|| FindError::Unknown {
             asked: asked.to_owned(),
-            near: near(),
+            near: self.near_or_alike(asked),
         })
+    }
+
+    /// Names that look like the asked one, and the tool that its words would find.
+    fn near_or_alike(&self, asked: &str) -> Vec<ToolRef> {
+        let mut near = self.names.near(asked);
+        let query = Query {
+            limit: 1,
+            ..Query::words(asked)
+        };
+        let found = self.search(&query);
+        if let Some(hit) = found
+            .hits
+            .first()
+            .filter(|hit| !near.contains(&hit.entry.at))
+        {
+            near.truncate(NEAREST_MAX - 1);
+            near.push(hit.entry.at.clone());
+        }
+        near
     }
 
     fn only_tool_of(&self, server: &str) -> Option<&Entry> {

@@ -13,7 +13,7 @@ use crate::disk::{Disk, Stamp};
 use crate::generation::Generation;
 use crate::limits::LOADS_MAX;
 use crate::shelf::{Gate, Shelf};
-use crate::snapshot::News;
+use crate::snapshot::{News, Snapshot};
 use crate::{Planned, index};
 
 #[derive(Debug, thiserror::Error)]
@@ -115,6 +115,14 @@ impl Registry {
         let held = self.0.generation.try_lock().ok()?;
         let (stamp, generation) = held.as_ref()?;
         (*stamp == seen.stamp).then(|| Arc::clone(generation))
+    }
+
+    /// Whether this very list is what we have, fresh: then there is nothing to commit.
+    pub fn holds(&self, snapshot: &Snapshot) -> bool {
+        let seen = self.0.look();
+        let record = seen.records.servers.get(snapshot.server.as_str());
+        let file_name = snapshot.clone().in_order().own_file_name();
+        record.is_some_and(|it| it.stale.is_none() && it.snapshot.as_ref() == Some(&file_name))
     }
 
     /// Takes in what is new, durably, and answers what it changed; one entry a piece of news.

@@ -58,6 +58,11 @@ impl Snapshot {
         )
     }
 
+    /// The name of the file that holds this snapshot, once it is in order.
+    pub(crate) fn own_file_name(&self) -> String {
+        Self::file_name(&self.server, &self.to_text())
+    }
+
     /// The content-addressed name of the file that holds `text`.
     pub(crate) fn file_name(server: &ServerName, text: &str) -> String {
         format!(

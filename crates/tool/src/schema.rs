@@ -55,17 +55,39 @@ pub fn minified(schema: &str) -> String {
     if serde_json::from_str::<IgnoredAny>(schema).is_err() {
         return schema.to_owned();
     }
-    let mut in_string = false;
-    let mut escaped = false;
-    let keep = |c: &char| {
-        let kept = in_string || !c.is_ascii_whitespace();
-        if *c == '"' && !escaped {
-            in_string = !in_string;
+    let mut small = String::with_capacity(schema.len());
+    let mut rest = schema;
+    while let Some(start) = rest.find('"') {
+        let (outside, string) = rest.split_at(start);
+        push_dense(&mut small, outside);
+        let (string, after) = string.split_at(string_end(string));
+        small.push_str(string);
+        rest = after;
+    }
+    push_dense(&mut small, rest);
+    small
+}
+
+fn push_dense(small: &mut String, text: &str) {
+    text.split_ascii_whitespace()
+        .for_each(|part| small.push_str(part));
+}
+
+/// Where the string that `text` begins with ends, its closing quote included.
+fn string_end(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    while let Some(found) = bytes
+        .get(at..)
+        .and_then(|rest| rest.iter().position(|byte| matches!(byte, b'"' | b'\\')))
+    {
+        at += found;
+        if bytes[at] == b'"' {
+            return at + 1;
         }
-        escaped = in_string && *c == '\\' && !escaped;
-        kept
-    };
-    schema.chars().filter(keep).collect()
+        at += 2;
+    }
+    bytes.len()
 }
 
 /// Steps one reading may take. References can make a small schema describe an endless tree.

@@ -8,7 +8,7 @@ use crate::schema::{Detail, Field, Reading, name_text};
 /// then dropped, then the last names.
 const REQUIRED_COLUMNS_MAX: usize = 130;
 /// Room for the whole signature while optional parameters are added.
-const OPTIONAL_COLUMNS_MAX: usize = 100;
+const OPTIONAL_COLUMNS_MAX: usize = 99;
 
 /// A tool's arguments as `(owner: string, page?: integer=1)`, required ones first.
 ///

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use fleet::CALL_TIMEOUT_DEFAULT;
 use serde_json::{Map, Value};
 use toml::{
     Spanned,
@@ -93,6 +94,7 @@ impl Walk {
         }
         if at.pattern == "servers.NAME" {
             self.launch(at, table);
+            self.limits(at, table, &values);
         }
         values
     }
@@ -163,7 +165,7 @@ impl Walk {
             (false, false) if misspelt(table) => return,
             (false, false) => return self.neither(at),
             (true, false) => (&["headers"], "command"),
-            (false, true) => (&["args", "env", "cwd"], "url"),
+            (false, true) => (&["args", "env", "cwd", "inherit_env"], "url"),
         };
         for (name, _) in in_order(table) {
             if foreign.contains(&name.get_ref().as_ref()) {
@@ -181,6 +183,24 @@ impl Walk {
         self.note(at.span.clone(), at, Fault::new(what, hint));
         if let Some(last) = self.noted.last_mut() {
             last.missing = true;
+        }
+    }
+
+    /// A limit that is a mistake by itself is no side of a comparison.
+    fn limits(&mut self, at: &At, table: &DeTable<'_>, values: &Map<String, Value>) {
+        let number = |name: &str| values.get(name).and_then(Value::as_u64);
+        let timeout = match number("timeout_s") {
+            None if table.contains_key("timeout_s") => return,
+            timeout => timeout.unwrap_or(CALL_TIMEOUT_DEFAULT.as_secs()),
+        };
+        let Some((max, (_, written))) =
+            number("timeout_max_s").zip(table.get_key_value("timeout_max_s"))
+        else {
+            return;
+        };
+        if let Err(fault) = rules::limits(timeout, max) {
+            let (at, _) = at.child("timeout_max_s", written.span());
+            self.note(written.span(), &at, fault);
         }
     }
 

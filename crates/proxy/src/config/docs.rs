@@ -2,7 +2,7 @@
 
 use super::{
     keys::{KEYS, Key, Kind},
-    variables,
+    rules, variables,
 };
 
 /// The text around the tables. `{{TABLE}}` stands for the keys of that table.
@@ -66,6 +66,7 @@ fn holds(kind: &Kind) -> String {
     match kind {
         Kind::Count(count) => format!("number, {} to {} {}", count.min, count.max, count.unit),
         Kind::List(item) => format!("list of: {}", holds(item)),
+        Kind::Choice(words) => rules::choices(words),
         other => String::from(match other {
             Kind::Template => "text with `${VAR}`",
             Kind::Command => "program, with `${VAR}`",
@@ -75,6 +76,7 @@ fn holds(kind: &Kind) -> String {
             Kind::Filter => "filter",
             Kind::Category => "word of `a-z`, `0-9`, `-`, at most 32",
             Kind::Tag => "text without comma, at most 32 characters",
+            Kind::Inherited => "name of a variable, with `*` at its end for any rest",
             Kind::Glob => "pattern with `*`, `?`, `{a,b}`",
             Kind::Switch => "`true` or `false`",
             Kind::Variables => "table: variable = text with `${VAR}`",

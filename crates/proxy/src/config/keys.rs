@@ -1,7 +1,9 @@
 //! Every key of the configuration, declared once. The check, the defaults, the variables and
 //! `docs/configuration.md` all read this table.
 
-use tool::near;
+mod unknown;
+
+pub(super) use unknown::{nearest, unknown};
 
 /// One key that holds a value.
 #[derive(Debug)]
@@ -31,7 +33,11 @@ pub(super) enum Kind {
     Category,
     Tag,
     Glob,
+    /// The name of a variable of our own environment, or the beginning of several.
+    Inherited,
     Switch,
+    /// One of a few words.
+    Choice(&'static [&'static str]),
     Count(Count),
     List(&'static Kind),
     /// Templates by the name of a variable of the environment.
@@ -48,6 +54,9 @@ pub(super) struct Count {
     pub(super) max: u64,
     pub(super) unit: &'static str,
 }
+
+const SECONDS_OF_A_CALL: Kind = count(1, 86_400, "seconds");
+const TOKENS: Kind = count(100, 1_000_000, "tokens");
 
 const fn count(min: u64, max: u64, unit: &'static str) -> Kind {
     Kind::Count(Count { min, max, unit })
@@ -108,7 +117,7 @@ pub(super) static KEYS: &[Key] = &[
     .variable(),
     key(
         "results.max_tokens",
-        count(100, 1_000_000, "tokens"),
+        TOKENS,
         "how much of a result goes to the model at once; what is cut is kept",
     )
     .or("4000")
@@ -151,6 +160,12 @@ pub(super) static KEYS: &[Key] = &[
         "variables it gets besides a minimal environment",
     ),
     key(
+        "servers.NAME.inherit_env",
+        Kind::List(&Kind::Inherited),
+        "variables of our own environment that it gets as they are; `AWS_*` stands for all that \
+         begin with `AWS_`, `*` for the whole environment",
+    ),
+    key(
         "servers.NAME.cwd",
         Kind::Folder,
         "the folder it runs in; `~/` is the home folder, a relative path starts at the folder \
@@ -185,10 +200,17 @@ pub(super) static KEYS: &[Key] = &[
     ),
     key(
         "servers.NAME.timeout_s",
-        count(1, 86_400, "seconds"),
-        "how long one call may take, unless the call says otherwise",
+        SECONDS_OF_A_CALL,
+        "how long one call may take, unless its tool or the call says otherwise",
     )
     .or("60")
+    .variable(),
+    key(
+        "servers.NAME.timeout_max_s",
+        SECONDS_OF_A_CALL,
+        "how long a call may take that reports progress: each report starts `timeout_s` anew, \
+         up to here; at least `timeout_s`. Left out: progress extends nothing",
+    )
     .variable(),
     key(
         "servers.NAME.start_timeout_s",
@@ -196,6 +218,43 @@ pub(super) static KEYS: &[Key] = &[
         "how long the server may take to start; a first `npx` or `uvx` downloads",
     )
     .or("30")
+    .variable(),
+    key(
+        "servers.NAME.start",
+        Kind::Choice(&["on-call", "eager"]),
+        "when it is started: by the first call that wants it, or with the program",
+    )
+    .or("\"on-call\"")
+    .variable(),
+    key(
+        "servers.NAME.idle_timeout_s",
+        count(0, 604_800, "seconds"),
+        "a server that nobody called for so long is stopped until the next call; 0: never",
+    )
+    .or("300")
+    .variable(),
+    key(
+        "servers.NAME.max_concurrent_calls",
+        count(0, 10_000, "calls"),
+        "how many calls it gets at one time; further ones wait, within their own limit. 0: any \
+         number",
+    )
+    .or("0")
+    .variable(),
+    key(
+        "servers.NAME.retry_safe_calls",
+        Kind::Switch,
+        "`true`: a call of a tool annotated read-only or idempotent is made once more when the \
+         server dies under it",
+    )
+    .or("false")
+    .variable(),
+    key(
+        "servers.NAME.max_tokens",
+        TOKENS,
+        "how much of a result of this server goes to the model at once. Left out: \
+         `results.max_tokens`",
+    )
     .variable(),
     key(
         "servers.NAME.tools.allow",
@@ -238,6 +297,17 @@ pub(super) static KEYS: &[Key] = &[
         "`true` keeps the tool out of every search; it can be called by name",
     )
     .or("false"),
+    key(
+        "servers.NAME.overlay.TOOL.timeout_s",
+        SECONDS_OF_A_CALL,
+        "how long one call of the tool may take, unless the call says otherwise. Left out: as \
+         its server says",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.max_tokens",
+        TOKENS,
+        "how much of a result of the tool goes to the model at once. Left out: as its server says",
+    ),
 ];
 
 /// What stands at a path of the configuration.
@@ -279,83 +349,6 @@ pub(super) fn names(pattern: &str) -> Vec<&'static str> {
     }
     names
 }
-
-/// A next step for the unknown key `name` in the table `pattern`.
-pub(super) fn unknown(pattern: &str, name: &str) -> String {
-    let known = names(pattern);
-    if let Some((_, hint)) = FOREIGN
-        .iter()
-        .find(|(foreign, _)| foreign == &(pattern, name))
-    {
-        return (*hint).to_owned();
-    }
-    if pattern.is_empty() && find(name).is_some() {
-        return format!("write it without quotes: `{name}`");
-    }
-    if let Some(near) = nearest(name, known.iter().copied()) {
-        return format!("did you mean `{near}`?");
-    }
-    let named = |key: &&Key| key.name() == name;
-    match KEYS.iter().find(named).map(Key::table) {
-        Some("") => format!("`{name}` belongs at the top, before the first `[table]`"),
-        Some(table) => format!("`{name}` belongs in `[{table}]`"),
-        None => format!("known here: `{}`", known.join("`, `")),
-    }
-}
-
-/// The name that `asked` was most likely meant to be. In a short one a single slip is most of the
-/// word, so `ulr` and `lgo` are told by counting slips.
-pub(super) fn nearest<'a>(
-    asked: &str,
-    names: impl IntoIterator<Item = &'a str> + Clone,
-) -> Option<&'a str> {
-    let best = near(asked, names.clone(), 1).first().copied();
-    best.or_else(|| {
-        names
-            .into_iter()
-            .find(|name| strsim::osa_distance(asked, name) == 1)
-    })
-}
-
-/// What other programs call our keys: the table it stands in and the name, then the hint.
-static FOREIGN: &[((&str, &str), &str)] = &[
-    (
-        ("", "mcpServers"),
-        "write `[servers.NAME]`, one table a server",
-    ),
-    (
-        ("", "mcp_servers"),
-        "write `[servers.NAME]`, one table a server",
-    ),
-    (("", "mcp"), "write `[servers.NAME]`, one table a server"),
-    (
-        ("servers.NAME", "disabled"),
-        "did you mean `enabled`? It says the opposite",
-    ),
-    (
-        ("servers.NAME", "type"),
-        "leave it out: `command` or `url` says it",
-    ),
-    (
-        ("servers.NAME", "transport"),
-        "leave it out: `command` or `url` says it",
-    ),
-    (("servers.NAME", "environment"), "did you mean `env`?"),
-    (("servers.NAME", "allow"), "did you mean `tools.allow`?"),
-    (("servers.NAME", "deny"), "did you mean `tools.deny`?"),
-    (
-        ("servers.NAME", "allowed_tools"),
-        "did you mean `tools.allow`?",
-    ),
-    (
-        ("servers.NAME", "disabled_tools"),
-        "did you mean `tools.deny`?",
-    ),
-    (
-        ("servers.NAME", "bearer_token"),
-        "write `headers = { Authorization = \"Bearer ${TOKEN}\" }`",
-    ),
-];
 
 fn in_table<'a>(path: &'a str, table: &str) -> Option<&'a str> {
     path.strip_prefix(table)?.strip_prefix('.')

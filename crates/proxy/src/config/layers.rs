@@ -41,6 +41,8 @@ pub(super) struct RawServer {
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
     pub(super) cwd: Option<String>,
+    #[serde(default)]
+    pub(super) inherit_env: Vec<String>,
     pub(super) url: Option<String>,
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
@@ -49,7 +51,15 @@ pub(super) struct RawServer {
     #[serde(default)]
     pub(super) tags: Vec<String>,
     pub(super) timeout_s: u64,
+    pub(super) timeout_max_s: Option<u64>,
     pub(super) start_timeout_s: u64,
+    pub(super) start: String,
+    /// 0: never.
+    pub(super) idle_timeout_s: u64,
+    /// 0: any number.
+    pub(super) max_concurrent_calls: usize,
+    pub(super) retry_safe_calls: bool,
+    pub(super) max_tokens: Option<u64>,
     #[serde(default)]
     pub(super) tools: RawTools,
     #[serde(default)]
@@ -73,6 +83,8 @@ pub(super) struct RawOverlay {
     /// JSON text, because a layer would sort the keys of a table.
     pub(super) example: Option<String>,
     pub(super) hidden: bool,
+    pub(super) timeout_s: Option<u64>,
+    pub(super) max_tokens: Option<u64>,
 }
 
 /// The values are checked already, so what fails here is a gap between the table of keys and the

@@ -1,11 +1,11 @@
 //! From the configuration as written to the configuration as meant.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use fleet::{Launch, ServerSpec, Template, TemplateError};
+use fleet::{Launch, ServerSpec, Start, Template, TemplateError};
 
 use super::{
-    Config, Environment, Mistake, Place, Server,
+    Config, Environment, Mistake, Place, Server, ToolLimits,
     file::File,
     layers::{RawConfig, RawOverlay, RawServer},
     mistake::Fault,
@@ -70,27 +70,36 @@ fn server(name: &str, raw: RawServer, folders: &Folders<'_>) -> Result<Server, F
     let name = name
         .parse()
         .map_err(|error| Fault::bare(format!("{error}")))?;
-    let overlays = raw
-        .overlay
-        .iter()
-        .map(|(tool, raw)| Ok((tool.clone(), overlay(raw)?)));
-    let overlays = overlays.collect::<Result<BTreeMap<_, _>, Fault>>()?;
     let spec = ServerSpec {
-        name,
-        launch: launch(&raw, folders)?,
+        start: start(&raw.start)?,
         start_timeout: Duration::from_secs(raw.start_timeout_s),
         call_timeout: Duration::from_secs(raw.timeout_s),
-        era: None,
+        call_timeout_max: raw.timeout_max_s.map(Duration::from_secs),
+        idle_timeout: (raw.idle_timeout_s > 0).then(|| Duration::from_secs(raw.idle_timeout_s)),
+        calls_max: NonZeroUsize::new(raw.max_concurrent_calls),
+        retries_safe_calls: raw.retry_safe_calls,
+        inherit_env: raw.inherit_env.clone(),
+        ..ServerSpec::new(name, launch(&raw, folders)?)
     };
     Ok(Server {
         spec,
         enabled: raw.enabled,
         category: raw.category,
         tags: raw.tags,
+        max_tokens: raw.max_tokens,
         allow: raw.tools.allow,
         deny: raw.tools.deny,
-        overlays,
+        tools: limits(&raw.overlay),
+        overlays: overlays(&raw.overlay)?,
     })
+}
+
+fn start(written: &str) -> Result<Start, Fault> {
+    match written {
+        "on-call" => Ok(Start::OnCall),
+        "eager" => Ok(Start::Eager),
+        other => Err(Fault::bare(format!("no such start: `{other}`"))),
+    }
 }
 
 fn launch(raw: &RawServer, folders: &Folders<'_>) -> Result<Launch, Fault> {
@@ -123,6 +132,28 @@ fn template(text: &str) -> Result<Template, Fault> {
 fn pairs(written: &BTreeMap<String, String>) -> Result<Vec<(String, Template)>, Fault> {
     let pair = |(name, text): (&String, &String)| Ok((name.clone(), template(text)?));
     written.iter().map(pair).collect()
+}
+
+fn limits(raw: &BTreeMap<String, RawOverlay>) -> BTreeMap<String, ToolLimits> {
+    let limits = |raw: &RawOverlay| ToolLimits {
+        timeout: raw.timeout_s.map(Duration::from_secs),
+        max_tokens: raw.max_tokens,
+    };
+    let each = raw.iter().map(|(tool, raw)| (tool.clone(), limits(raw)));
+    each.filter(|(_, limits)| *limits != ToolLimits::default())
+        .collect()
+}
+
+/// An overlay of limits alone says nothing to the registry, and must not change its index.
+fn overlays(
+    raw: &BTreeMap<String, RawOverlay>,
+) -> Result<BTreeMap<String, registry::Overlay>, Fault> {
+    let each = raw
+        .iter()
+        .map(|(tool, raw)| Ok((tool.clone(), overlay(raw)?)));
+    let mut overlays = each.collect::<Result<BTreeMap<_, _>, Fault>>()?;
+    overlays.retain(|_, overlay| *overlay != registry::Overlay::default());
+    Ok(overlays)
 }
 
 fn overlay(raw: &RawOverlay) -> Result<registry::Overlay, Fault> {

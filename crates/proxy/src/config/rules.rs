@@ -6,7 +6,7 @@ use tool::near;
 use tracing_subscriber::EnvFilter;
 
 use super::{
-    keys::{Count, Kind},
+    keys::{Count, Kind, nearest},
     mistake::{Fault, shown},
 };
 
@@ -58,6 +58,8 @@ pub(super) fn fits(kind: &Kind, text: &str) -> Result<(), Fault> {
         Kind::Category => category(text),
         Kind::Tag => tag(text),
         Kind::Glob => glob(text),
+        Kind::Inherited => inherited(text),
+        Kind::Choice(words) => choice(words, kind, text),
         _ => Ok(()),
     }
 }
@@ -176,7 +178,13 @@ const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 fn filter(text: &str) -> Result<(), Fault> {
     let hint = "write a level (`error`, `warn`, `info`, `debug`, `trace`, `off`), or \
                 `warn,fleet=debug`";
-    for word in text.split(',').map(str::trim) {
+    let levels = text
+        .split(',')
+        .map(|directive| match directive.rsplit_once('=') {
+            Some((_, level)) => level.trim(),
+            None => directive.trim(),
+        });
+    for word in levels {
         let level = LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
         if let (false, Some(level)) = (level, near(word, LEVELS, 1).first()) {
             let what = format!("unknown level `{}`", shown(word));
@@ -243,6 +251,45 @@ fn glob(text: &str) -> Result<(), Fault> {
     }
 }
 
+fn inherited(text: &str) -> Result<(), Fault> {
+    let name = text.strip_suffix('*').unwrap_or(text);
+    let foreign = |&c: &char| "*$=,\0".contains(c) || c.is_whitespace();
+    let Some(found) = name.chars().find(foreign) else {
+        return Ok(());
+    };
+    let hint = match found {
+        '*' => "a `*` stands at the end only, for any rest: `AWS_*`",
+        '$' => "write the name alone, such as `SSH_AUTH_SOCK`",
+        '=' => "write the name alone; a variable with a value of its own belongs in `env`",
+        _ => "write one text a name: `[\"SSH_AUTH_SOCK\", \"AWS_*\"]`",
+    };
+    // The text is not repeated: behind a `=` may be a secret, and messages end up in logs.
+    let what = format!("the name of a variable cannot hold {found:?}");
+    Err(Fault::new(what, hint))
+}
+
+fn choice(words: &[&'static str], kind: &Kind, text: &str) -> Result<(), Fault> {
+    if words.contains(&text) {
+        return Ok(());
+    }
+    let fault = misfit(kind, Written::Text(text));
+    Err(match nearest(text, words.iter().copied()) {
+        Some(near) => Fault::new(fault.what, format!("did you mean `{near}`?")),
+        None => fault,
+    })
+}
+
+/// Progress can only lengthen a call. The one rule between two keys, and a variable may set either.
+pub(super) fn limits(timeout_s: u64, timeout_max_s: u64) -> Result<(), Fault> {
+    if timeout_max_s >= timeout_s {
+        return Ok(());
+    }
+    Err(Fault::new(
+        format!("`timeout_max_s` is {timeout_max_s}, less than `timeout_s`, which is {timeout_s}"),
+        format!("make `timeout_max_s` at least {timeout_s}, or leave it out"),
+    ))
+}
+
 /// Room for the words of a command line in a hint.
 const HINT_CHARS_MAX: usize = 200;
 
@@ -290,6 +337,7 @@ impl Kind {
         match self {
             Kind::Switch => "`true` or `false`".to_owned(),
             Kind::Count(count) => format!("a whole number of {}", count.unit),
+            Kind::Choice(words) => choices(words),
             Kind::List(_) => "a list of texts".to_owned(),
             Kind::Variables => "a table of variables".to_owned(),
             Kind::Headers => "a table of headers".to_owned(),
@@ -297,6 +345,12 @@ impl Kind {
             _ => "text".to_owned(),
         }
     }
+}
+
+/// As they are written in the file.
+pub(super) fn choices(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
+    quoted.join(" or ")
 }
 
 impl Written<'_> {

@@ -2,11 +2,13 @@
 
 use std::ffi::OsStr;
 
+use fleet::CALL_TIMEOUT_DEFAULT;
 use serde_json::{Map, Value};
 use tool::fold;
 
 use super::{
-    Environment, Place,
+    Environment, Mistake, Place,
+    check::Checked,
     keys::{self, Found, KEYS, Key, Kind},
     layers::Layer,
     mistake::{Fault, shown},
@@ -19,10 +21,10 @@ const PREFIX: &str = "PROXY_";
 /// `__` stands between the parts of a key.
 const DOT: &str = "__";
 
-pub(super) fn read(env: &Environment, servers: &[String]) -> Layer {
+pub(super) fn read(env: &Environment, file: &Checked) -> Layer {
     let mut layer = Layer::default();
     for (name, value) in env.starting(PREFIX) {
-        let found = match target(name, servers) {
+        let found = match target(name, &file.servers) {
             Ok(None) => continue,
             Ok(Some(target)) => read_one(&target, value, env).map(|value| (target, value)),
             Err(fault) => Err((String::new(), fault)),
@@ -35,12 +37,37 @@ pub(super) fn read(env: &Environment, servers: &[String]) -> Layer {
             }
         }
     }
+    let limits = limits(&layer.values, &file.values);
+    layer.mistakes.extend(limits);
     layer
+}
+
+/// The limits in the file keep to their rule; a variable may break it for those it meets there.
+fn limits(variables: &Map<String, Value>, file: &Map<String, Value>) -> Vec<Mistake> {
+    let Some(Value::Object(servers)) = variables.get("servers") else {
+        return Vec::new();
+    };
+    let mistake = |(server, set): (&String, &Value)| {
+        let filed = file.get("servers").and_then(|all| all.get(server));
+        let of = |name: &str| set.get(name).or_else(|| filed?.get(name))?.as_u64();
+        let set_here = |name: &&str| set.get(name).is_some();
+        let name = ["timeout_max_s", "timeout_s"].into_iter().find(set_here)?;
+        let timeout = of("timeout_s").unwrap_or(CALL_TIMEOUT_DEFAULT.as_secs());
+        let fault = rules::limits(timeout, of("timeout_max_s")?).err()?;
+        let path = format!("servers.{server}.{name}");
+        Some(fault.at(Place::Variable(spelt(&path)), path))
+    };
+    servers.iter().filter_map(mistake).collect()
 }
 
 /// The variable that sets a key; `NAME` is left for the reader to fill in.
 pub(super) fn name_of(key: &Key) -> String {
-    format!("{PREFIX}{}", key.path.replace('.', DOT).to_uppercase())
+    spelt(key.path)
+}
+
+fn spelt(path: &str) -> String {
+    let name = path.replace('.', DOT).replace('-', "_");
+    format!("{PREFIX}{}", name.to_uppercase())
 }
 
 /// What a variable sets.

@@ -1,7 +1,7 @@
 //! Real MCP servers inside the program, for `proxy demo` and for journeys.
 //!
 //! A server is a list of tools: each has its definition, written as the JSON
-//! a client sees, and a small function from arguments to a [`Reply`]. What
+//! a client sees, and a small function from arguments to an answer. What
 //! they answer depends on their arguments alone (and, in `notes`, on what was
 //! added before), except for the tool whose purpose is the time of day.
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use fleet::Json;
+use memchr::memmem;
 use serde_json::{Value, value::RawValue};
 
 use super::{
@@ -26,86 +27,188 @@ impl Budget {
     /// The result as the client gets it. Below the budget not one byte changes, except that
     /// `structuredContent` becomes text where the text does not say the same already.
     pub(crate) async fn fit(self, result: Json, store: &ResultStore) -> Reply {
-        let result = settle(result);
-        let is_error = is_error(&result);
-        if self.is_off || self.holds(&result) {
-            return Reply::of_server(result, is_error);
+        if self.passes(result.as_str()) {
+            return Reply::of_server(result, false);
         }
-        let kept = store.keep(&result).await;
-        let cut = Cutting::new(self.max_tokens).cut(result.as_str());
-        let footer = footer(&cut, &kept, store);
-        let json = cut.assemble(&footer, result.as_str());
-        Reply::of_server(json, is_error)
-    }
-
-    fn holds(self, result: &Json) -> bool {
-        let max = usize::try_from(self.max_tokens).unwrap_or(usize::MAX);
-        // A token is a byte at the least.
-        result.len() <= max || text_tokens(result.as_str()) <= max
-    }
-}
-
-fn is_error(result: &Json) -> bool {
-    let fields = Fields::of(result.as_str());
-    fields
-        .and_then(|fields| Some(fields.get("isError")?.get() == "true"))
-        .unwrap_or(false)
-}
-
-/// Turns `structuredContent` into text where the text blocks do not hold it already: some clients
-/// show it in place of the text, some beside it, some not at all.
-fn settle(result: Json) -> Json {
-    let Some(fields) = Fields::of(result.as_str()) else {
-        return with_content(&Fields(Vec::new()), &[text_block(result.as_str())]);
-    };
-    let content = fields.content();
-    let Some(structured) = fields.filled("structuredContent") else {
-        return match content {
-            Some(_) => result,
-            None => with_content(&fields, &[text_block(result.as_str())]),
+        let answer = Answer::read(result.as_str());
+        let is_error = answer.is_error();
+        let whole = if answer.changed {
+            answer.assemble()
+        } else {
+            result.clone()
         };
-    };
-    let mut blocks: Vec<String> = content
-        .unwrap_or_default()
-        .iter()
-        .map(|raw| raw.get().to_owned())
-        .collect();
-    let is_told = blocks.iter().any(|block| says(block, structured));
-    if !is_told {
-        blocks.push(text_block(&tool::minified(structured.get())));
+        if self.is_off || answer.tokens() <= self.max() {
+            return Reply::of_server(whole, is_error);
+        }
+        let kept = store.keep(&whole).await;
+        Reply::of_server(answer.cut(self.max(), &kept, store.keep_hours()), is_error)
     }
-    with_content(&fields, &blocks)
+
+    /// Whether a result of the usual form can go on as it is, without being read. What counts as
+    /// tokens in the whole text is never less than what counts in its blocks.
+    fn passes(self, result: &str) -> bool {
+        let mentions = |key: &str| memmem::find(result.as_bytes(), key.as_bytes()).is_some();
+        result.starts_with(r#"{"content":["#)
+            && (self.is_off || tokens::estimate(result) <= self.max())
+            && !mentions(r#""structuredContent""#)
+            && !mentions(r#""isError""#)
+    }
+
+    fn max(self) -> usize {
+        usize::try_from(self.max_tokens).unwrap_or(usize::MAX)
+    }
 }
 
-/// The result with other content, and without `structuredContent`.
-fn with_content(fields: &Fields<'_>, blocks: &[String]) -> Json {
-    let mut members = vec![format!(r#""content":[{}]"#, blocks.join(","))];
-    let others = fields
-        .0
-        .iter()
-        .filter(|(key, _)| key != "content" && key != "structuredContent");
-    members.extend(others.map(|(key, value)| format!("{}:{value}", Value::from(key.as_ref()))));
-    fleet::json(format!("{{{}}}", members.join(","))).expect("put together from JSON texts")
+/// A result, read once.
+struct Answer<'a> {
+    members: Fields<'a>,
+    blocks: Vec<Block<'a>>,
+    /// What the server sent as its content is no longer all that there is.
+    changed: bool,
+}
+
+/// One block of a result's content.
+struct Block<'a> {
+    raw: Cow<'a, str>,
+    /// Of a text block.
+    text: Option<Cow<'a, str>>,
+    /// What it costs a model. Images and audio do not count.
+    tokens: usize,
+}
+
+impl<'a> Answer<'a> {
+    /// Reads a result and turns `structuredContent` into text where the text blocks do not hold
+    /// it already: some clients show it in place of the text, some beside it, some not at all.
+    fn read(result: &'a str) -> Self {
+        let members = Fields::of(result).unwrap_or(Fields(Vec::new()));
+        let content = members.content();
+        let structured = members.filled("structuredContent");
+        let has_content = content.is_some();
+        let blocks = content.unwrap_or_default().into_iter();
+        let mut blocks: Vec<Block<'_>> = blocks.map(|raw| Block::read(raw.get())).collect();
+        match structured {
+            Some(structured) if !blocks.iter().any(|block| block.says(structured)) => {
+                blocks.push(Block::of_text(tool::minified(structured.get())));
+            }
+            None if !has_content => blocks.push(Block::of_text(result.to_owned())),
+            _ => {}
+        }
+        Self {
+            members,
+            blocks,
+            changed: structured.is_some() || !has_content,
+        }
+    }
+
+    fn is_error(&self) -> bool {
+        let flag = self.members.get("isError");
+        flag.is_some_and(|flag| flag.get() == "true")
+    }
+
+    fn tokens(&self) -> usize {
+        self.blocks.iter().map(|block| block.tokens).sum()
+    }
+
+    fn assemble(&self) -> Json {
+        self.with_content(self.blocks.iter().map(|block| block.raw.as_ref()))
+    }
+
+    /// The result with other content, and without `structuredContent`.
+    fn with_content<'b>(&self, blocks: impl Iterator<Item = &'b str>) -> Json {
+        let mut text = String::from(r#"{"content":["#);
+        for (at, block) in blocks.enumerate() {
+            if at > 0 {
+                text.push(',');
+            }
+            text.push_str(block);
+        }
+        text.push(']');
+        let others = self.members.0.iter();
+        for (key, value) in others.filter(|(key, _)| key != "content" && key != "structuredContent")
+        {
+            text.push_str(&format!(",{}:", Value::from(key.as_ref())));
+            text.push_str(value.get());
+        }
+        text.push('}');
+        Json::of_built(text)
+    }
+
+    /// Takes blocks in order while they fit; the first text that does not is cut, and text after
+    /// it is left out. Images and audio pass.
+    fn cut(&self, max_tokens: usize, kept: &Result<String, String>, keep_hours: u64) -> Json {
+        let mut cutting = Cutting::new(max_tokens);
+        for block in &self.blocks {
+            if block.tokens <= cutting.room {
+                cutting.take(block.raw.clone(), block.tokens);
+            } else if let Some(text) = &block.text {
+                cutting.cut_text(text);
+            } else {
+                cutting.room = 0;
+            }
+        }
+        let footer = cutting.footer(self.tokens(), kept, keep_hours);
+        let blocks = cutting.blocks.iter().map(AsRef::as_ref);
+        self.with_content(blocks.chain([text_block(&footer).as_str()]))
+    }
+}
+
+impl<'a> Block<'a> {
+    fn read(raw: &'a str) -> Self {
+        let members = Fields::of(raw);
+        let kind = members.as_ref().and_then(|it| it.get("type"));
+        let kind = kind.map(RawValue::get);
+        let text = match kind {
+            Some(r#""text""#) => members.and_then(|it| text_of(it.get("text")?)),
+            _ => None,
+        };
+        let tokens = match (&text, kind) {
+            (Some(text), _) => tokens::estimate(text),
+            (None, Some(r#""image""# | r#""audio""#)) => 0,
+            (None, _) => tokens::estimate(raw),
+        };
+        Self {
+            raw: Cow::Borrowed(raw),
+            text,
+            tokens,
+        }
+    }
+
+    fn of_text(text: String) -> Self {
+        Self {
+            raw: Cow::Owned(text_block(&text)),
+            tokens: tokens::estimate(&text),
+            text: Some(Cow::Owned(text)),
+        }
+    }
+
+    /// Whether a text block is this JSON, or is what stands in its wrapper.
+    fn says(&self, structured: &RawValue) -> bool {
+        let Some(text) = &self.text else {
+            return false;
+        };
+        is_same(text, structured) || sole_member(structured).is_some_and(|it| is_same(text, it))
+    }
 }
 
 fn text_block(text: &str) -> String {
-    format!(r#"{{"type":"text","text":{}}}"#, Value::from(text))
-}
-
-/// Whether a text block is the same JSON.
-fn says(block: &str, structured: &RawValue) -> bool {
-    let Some(text) = Fields::of(block).and_then(|block| block_text(&block)) else {
-        return false;
-    };
-    is_same(&text, structured) || sole_member(structured).is_some_and(|it| is_same(&text, it))
+    let mut block = br#"{"type":"text","text":"#.to_vec();
+    block.reserve(text.len() + text.len() / 8);
+    serde_json::to_writer(&mut block, text).expect("a string is JSON");
+    block.push(b'}');
+    String::from_utf8(block).expect("JSON is UTF-8")
 }
 
 /// Whether a text is this JSON, or is the very text that it holds.
 fn is_same(text: &str, json: &RawValue) -> bool {
-    if text_of(json).is_some_and(|held| held == text) {
+    let text = text.trim();
+    if text == json.get() || text_of(json).is_some_and(|held| held.trim() == text) {
         return true;
     }
-    if tool::minified(text.trim()) == tool::minified(json.get()) {
+    // Only a text that begins as the JSON does can be the same in another layout.
+    if text.as_bytes().first() != json.get().as_bytes().first() {
+        return false;
+    }
+    if tool::minified(text) == tool::minified(json.get()) {
         return true;
     }
     let parse = |text: &str| serde_json::from_str::<Value>(text).ok();
@@ -121,39 +224,11 @@ fn sole_member(structured: &RawValue) -> Option<&RawValue> {
     }
 }
 
-fn block_text<'a>(block: &Fields<'a>) -> Option<Cow<'a, str>> {
-    let is_text = block
-        .get("type")
-        .is_some_and(|kind| kind.get() == r#""text""#);
-    block.get("text").filter(|_| is_text).and_then(text_of)
-}
-
-/// Tokens of everything in the content that a model reads as text. Images and audio do not
-/// count.
-fn text_tokens(result: &str) -> usize {
-    let blocks = Fields::of(result)
-        .and_then(|fields| fields.content())
-        .unwrap_or_default();
-    blocks.iter().map(|raw| block_tokens(raw.get())).sum()
-}
-
-fn block_tokens(raw: &str) -> usize {
-    let Some(block) = Fields::of(raw) else {
-        return tokens::estimate(raw);
-    };
-    match (block_text(&block), block.get("type").map(RawValue::get)) {
-        (Some(text), _) => tokens::estimate(&text),
-        (None, Some(r#""image""# | r#""audio""#)) => 0,
-        (None, _) => tokens::estimate(raw),
-    }
-}
-
 /// A cut under way: blocks taken so far, and what room is left.
-struct Cutting {
+struct Cutting<'a> {
     room: usize,
-    whole_tokens: usize,
     kept_tokens: usize,
-    blocks: Vec<String>,
+    blocks: Vec<Cow<'a, str>>,
     /// Of the block that was cut: how many of how many of what.
     counted: Option<Counted>,
 }
@@ -165,39 +240,17 @@ struct Counted {
     unit: &'static str,
 }
 
-impl Cutting {
-    fn new(max_tokens: u64) -> Self {
-        let max = usize::try_from(max_tokens).unwrap_or(usize::MAX);
+impl<'a> Cutting<'a> {
+    fn new(max_tokens: usize) -> Self {
         Self {
-            room: max.saturating_sub(FOOTER_TOKENS),
-            whole_tokens: 0,
+            room: max_tokens.saturating_sub(FOOTER_TOKENS),
             kept_tokens: 0,
             blocks: Vec::new(),
             counted: None,
         }
     }
 
-    /// Takes blocks in order while they fit; the first text that does not is cut, and text after
-    /// it is left out. Images and audio pass.
-    fn cut(mut self, result: &str) -> Self {
-        let blocks = Fields::of(result)
-            .and_then(|fields| fields.content())
-            .unwrap_or_default();
-        for raw in blocks {
-            let tokens = block_tokens(raw.get());
-            self.whole_tokens += tokens;
-            if tokens <= self.room {
-                self.take(raw.get().to_owned(), tokens);
-            } else if let Some(text) = Fields::of(raw.get()).and_then(|block| block_text(&block)) {
-                self.cut_text(&text);
-            } else {
-                self.room = 0;
-            }
-        }
-        self
-    }
-
-    fn take(&mut self, block: String, tokens: usize) {
+    fn take(&mut self, block: Cow<'a, str>, tokens: usize) {
         self.room -= tokens;
         self.kept_tokens += tokens;
         self.blocks.push(block);
@@ -210,16 +263,28 @@ impl Cutting {
         }
         if !part.is_empty() {
             let tokens = tokens::estimate(&part).min(self.room);
-            self.take(text_block(&part), tokens);
+            self.take(Cow::Owned(text_block(&part)), tokens);
         }
         self.room = 0;
     }
 
-    fn assemble(self, footer: &str, result: &str) -> Json {
-        let mut blocks = self.blocks;
-        blocks.push(text_block(footer));
-        let fields = Fields::of(result).unwrap_or(Fields(Vec::new()));
-        with_content(&fields, &blocks)
+    fn footer(&self, whole: usize, kept: &Result<String, String>, keep_hours: u64) -> String {
+        let tokens = format!("{} of {} tokens", grouped(self.kept_tokens), grouped(whole));
+        let counted = self.counted.map(|it| {
+            let (kept, whole) = (grouped(it.kept), grouped(it.whole));
+            format!(", {kept} of {whole} {}", it.unit)
+        });
+        let counted = counted.unwrap_or_default();
+        let rest = match kept {
+            Ok(handle) => format!(
+                "The whole is kept {keep_hours} hours: `proxy read {handle}` in a shell prints it"
+            ),
+            Err(why) => format!("The whole could not be kept: {why}"),
+        };
+        format!(
+            "[cut: {tokens}{counted}. {rest}. To see more here, narrow the arguments, or put \
+             \"max_tokens\" beside tool_input.]"
+        )
     }
 }
 
@@ -301,34 +366,6 @@ fn head_of_line(text: &str, room: usize) -> &str {
     }
 }
 
-fn footer(cut: &Cutting, kept: &Result<String, String>, store: &ResultStore) -> String {
-    let tokens = format!(
-        "{} of {} tokens",
-        grouped(cut.kept_tokens),
-        grouped(cut.whole_tokens)
-    );
-    let counted = cut.counted.map(|it| {
-        format!(
-            ", {} of {} {}",
-            grouped(it.kept),
-            grouped(it.whole),
-            it.unit
-        )
-    });
-    let counted = counted.unwrap_or_default();
-    let rest = match kept {
-        Ok(handle) => format!(
-            "The whole is kept {} hours: `proxy read {handle}` in a shell prints it",
-            store.keep_hours()
-        ),
-        Err(why) => format!("The whole could not be kept: {why}"),
-    };
-    format!(
-        "[cut: {tokens}{counted}. {rest}. To see more here, narrow the arguments, or put \
-         \"max_tokens\" beside tool_input.]"
-    )
-}
-
 /// `61200` as `61,200`.
 pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
@@ -346,13 +383,19 @@ pub(crate) fn grouped(number: usize) -> String {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Budget, Counted, grouped, head, settle};
+    use super::{Answer, Budget, Counted, grouped, head};
     use crate::{config, front::Reply, results::ResultStore, tokens};
 
     #[track_caller]
     fn check_settled(result: &str, expected: &str) {
-        let json = fleet::json(result.to_owned()).expect("the case is JSON");
-        assert_eq!(settle(json).as_str(), expected);
+        let answer = Answer::read(result);
+        let settled = answer.assemble();
+        let settled = if answer.changed {
+            settled.as_str()
+        } else {
+            result
+        };
+        assert_eq!(settled, expected);
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Input {
 
 pub(crate) fn json_of(map: &Map<String, Value>) -> Json {
     let text = serde_json::to_string(map).expect("a map of values is JSON");
-    fleet::json(text).expect("it was just written as JSON")
+    Json::of_built(text)
 }
 
 /// What may stand beside `tool_input`.

@@ -11,7 +11,7 @@ use tracing::debug;
 use super::{
     CallContext, Front, Reply, ToolError,
     budget::Budget,
-    envelope::{ExecuteRequest, Input, json_of, sole_object},
+    envelope::{ExecuteRequest, Input, Options, json_of, sole_object},
     error::Signed,
 };
 
@@ -48,24 +48,42 @@ impl Front {
             arguments,
             meta: context.meta,
             progress: context.progress,
+            log: context.log,
+            limit: self.limit(entry, &options),
+            is_safe: is_safe(entry),
         };
-        let limit = options
-            .timeout_ms
-            .map(|ms| Duration::from_millis(ms.min(TIMEOUT_MS_MAX)));
-        let answer = self
-            .fleet
-            .call(&entry.at.server, &request, limit, &context.cancel)
-            .await;
+        let call = self.fleet.call(&entry.at.server, &request, &context.cancel);
+        let answer = call.await;
         self.usage.record(&entry.at, answer.is_ok());
         let result = answer.map_err(|error| {
             let available = || self.available(&generation);
             ToolError::of_call(error, &entry.at, entry.signature(), available)
         })?;
-        let budget = Budget {
-            max_tokens: options.max_tokens.unwrap_or(self.config.results.max_tokens),
-            is_off: options.raw,
-        };
+        let budget = self.budget(entry, &options);
         Ok(budget.fit(result, &self.results).await)
+    }
+
+    /// How long the caller waits: what the call says, else its tool; else the server's own limit.
+    fn limit(&self, entry: &Entry, options: &Options) -> Option<Duration> {
+        let asked = options
+            .timeout_ms
+            .map(|ms| Duration::from_millis(ms.min(TIMEOUT_MS_MAX)));
+        let limits = self.config.tool_limits(&entry.at);
+        asked.or_else(|| limits.and_then(|limits| limits.timeout))
+    }
+
+    fn budget(&self, entry: &Entry, options: &Options) -> Budget {
+        let of_tool = self.config.tool_limits(&entry.at);
+        let of_tool = of_tool.and_then(|limits| limits.max_tokens);
+        let of_server = self.config.server(&entry.at.server);
+        let of_server = of_server.and_then(|server| server.max_tokens);
+        let configured = of_tool
+            .or(of_server)
+            .unwrap_or(self.config.results.max_tokens);
+        Budget {
+            max_tokens: options.max_tokens.unwrap_or(configured),
+            is_off: options.raw,
+        }
     }
 
     /// Servers that have tools and did not fail last time.
@@ -74,6 +92,12 @@ impl Front {
         let up = servers.filter(|server| server.tools > 0 && !self.fleet.is_down(&server.name));
         up.map(|server| server.name.clone()).collect()
     }
+}
+
+/// Whether a second call does what one does, as the server says of its tool.
+fn is_safe(entry: &Entry) -> bool {
+    let says = entry.tool.annotations();
+    says.read_only == Some(true) || says.idempotent == Some(true)
 }
 
 /// Resolves a name once; everything after uses the one result.

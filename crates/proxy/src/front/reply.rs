@@ -30,8 +30,7 @@ impl Reply {
     }
 
     fn of_value(value: &Value, is_error: bool) -> Self {
-        let text = value.to_string();
-        let result = fleet::json(text).expect("a value is JSON");
+        let result = Json::of_built(value.to_string());
         Self { result, is_error }
     }
 

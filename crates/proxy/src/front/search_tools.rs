@@ -126,7 +126,10 @@ impl Front {
         }
         text.push_str(". Try different keywords or search without a category filter.");
         if !found.categories.is_empty() {
-            text.push_str(&format!(" Categories: {}.", counts(&found.categories)));
+            text.push_str(&format!(
+                " Categories: {}.",
+                counts(&found.categories, CATEGORIES_COUNTED_MAX)
+            ));
         }
         let down = self.down();
         if !down.is_empty() {
@@ -198,7 +201,7 @@ fn heading(query: &Query, found: &Found) -> String {
         .map(|(server, count)| (server.to_string(), *count))
         .collect();
     let by_server = if is_cut {
-        format!(" ({})", counts(&by_server))
+        format!(" ({})", counts(&by_server, SERVERS_COUNTED_MAX))
     } else {
         String::new()
     };
@@ -217,17 +220,20 @@ fn heading(query: &Query, found: &Found) -> String {
     )
 }
 
-/// The most servers or categories that are counted in one line.
-const COUNTS_MAX: usize = 8;
+/// Servers counted in the heading: it is paid for with every answer.
+const SERVERS_COUNTED_MAX: usize = 3;
 
-fn counts(counts: &[(String, usize)]) -> String {
+/// Categories counted where nothing fits and the model has to look elsewhere.
+const CATEGORIES_COUNTED_MAX: usize = 8;
+
+fn counts(counts: &[(String, usize)], max: usize) -> String {
     let mut parts: Vec<String> = counts
         .iter()
-        .take(COUNTS_MAX)
+        .take(max)
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
-    if counts.len() > COUNTS_MAX {
-        parts.push(format!("{} more", counts.len() - COUNTS_MAX));
+    if counts.len() > max {
+        parts.push(format!("{} more", counts.len() - max));
     }
     parts.join(", ")
 }

@@ -14,7 +14,7 @@ use std::{
 use bytes::Bytes;
 use dashmap::DashMap;
 use fleet::{
-    Json, Message, ProgressSink,
+    Json, LogSink, Message, ProgressSink,
     line::{Line, LineReader, Outbox, Sink},
 };
 use serde_json::{Value, value::RawValue};
@@ -26,6 +26,7 @@ use super::{
     CallContext, Front, Reply,
     definitions::instructions,
     fields::{Fields, text_of},
+    log_level::LogLevel,
     wire::{Engine, Face, Refused, is_served_modern},
 };
 
@@ -46,11 +47,14 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let outbox = Outbox::new(output);
-    let face = Face::new(instructions(&front.registry.catalog()));
+    let level = LogLevel::unsaid();
+    let face = Face::new(instructions(&front.registry.catalog()), level.clone());
     let (engine, engine_task) = Engine::start(face, Arc::clone(&outbox));
     let session = Arc::new(Session {
+        number: front.next_session(),
         front,
         outbox,
+        level,
         calls: TaskTracker::new(),
         running: DashMap::new(),
         is_open: AtomicBool::new(false),
@@ -64,8 +68,11 @@ pub async fn serve(
 }
 
 struct Session {
+    number: u64,
     front: Arc<Front>,
     outbox: Arc<Outbox>,
+    /// Of a legacy session; a modern request says its own.
+    level: LogLevel,
     calls: TaskTracker,
     /// Calls under way by the text of their request id.
     running: DashMap<String, CancellationToken>,
@@ -80,6 +87,7 @@ struct Meta {
     /// The revision that a modern request names.
     revision: Option<String>,
     has_capabilities: bool,
+    log_level: Option<LogLevel>,
     progress_token: Option<Json>,
     /// What travels on to the server.
     passed: Vec<(String, Json)>,
@@ -199,6 +207,7 @@ impl Session {
                 .meta
                 .progress_token
                 .map(|token| self.progress(token, cancel.clone())),
+            log: self.log(call.meta.log_level, call.is_modern, cancel.clone()),
             cancel: cancel.clone(),
         };
         let answering = self
@@ -250,6 +259,31 @@ impl Session {
                 members.join(",")
             );
             outbox.offer(&[Bytes::from(line)]);
+        })
+    }
+
+    /// Forwards log messages of the server that is called. A modern client hears them only where
+    /// its request says from which level on.
+    fn log(
+        &self,
+        asked: Option<LogLevel>,
+        is_modern: bool,
+        cancel: CancellationToken,
+    ) -> Option<LogSink> {
+        let level = asked.or_else(|| (!is_modern).then(|| self.level.clone()))?;
+        let outbox = Arc::clone(&self.outbox);
+        let send = move |params: &RawValue| {
+            if !cancel.is_cancelled() && level.wants(params) {
+                let line = format!(
+                    "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{params}}}\n"
+                );
+                outbox.offer(&[Bytes::from(line)]);
+            }
+        };
+        let session = self.number;
+        Some(LogSink {
+            session,
+            send: Arc::new(send),
         })
     }
 
@@ -310,6 +344,9 @@ impl Meta {
             match key.strip_prefix(PROTOCOL_PREFIX) {
                 Some("protocolVersion") => meta.revision = text_of(value).map(Into::into),
                 Some("clientCapabilities") => meta.has_capabilities = value.get().starts_with('{'),
+                Some("logLevel") => {
+                    meta.log_level = text_of(value).and_then(|level| LogLevel::named(&level));
+                }
                 Some(_) => {}
                 None if key == "progressToken" => {
                     meta.progress_token = Some(Json::part_of(line, value));

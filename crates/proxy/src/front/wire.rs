@@ -2,6 +2,9 @@
 //! of our tools, pings, refusals. The only file of this room that names the engine's message
 //! types; calls of tools do not pass through here (`docs/decisions/0002`).
 
+// Logging is deprecated in the newest revision, and asked for by clients of all others.
+#![expect(deprecated)]
+
 use std::{future::ready, sync::Arc};
 
 use bytes::Bytes;
@@ -10,14 +13,15 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
     model::{
         CacheScope, ClientJsonRpcMessage, Implementation, ListToolsResult, PaginatedRequestParams,
-        ProtocolVersion, ServerCapabilities, ServerConfig, ServerJsonRpcMessage, Tool,
+        ProtocolVersion, ServerCapabilities, ServerConfig, ServerJsonRpcMessage,
+        SetLevelRequestParams, Tool,
     },
     service::{RequestContext, RxJsonRpcMessage},
     transport::Transport,
 };
 use tokio::sync::mpsc;
 
-use super::TOOLS;
+use super::{TOOLS, log_level::LogLevel};
 
 /// How long a modern client may keep our list, in milliseconds: a day, for it never changes.
 const LIST_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -34,14 +38,16 @@ pub(super) fn is_served_modern(revision: &str) -> bool {
 #[derive(Debug, Clone)]
 pub(super) struct Face {
     instructions: String,
+    level: LogLevel,
     tools: Arc<Vec<Tool>>,
 }
 
 impl Face {
-    pub(super) fn new(instructions: String) -> Self {
+    pub(super) fn new(instructions: String, level: LogLevel) -> Self {
         let tools = serde_json::from_str(TOOLS).expect("the three definitions are tools");
         Self {
             instructions,
+            level,
             tools: Arc::new(tools),
         }
     }
@@ -49,10 +55,24 @@ impl Face {
 
 impl ServerHandler for Face {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_logging()
+            .build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("proxy", env!("CARGO_PKG_VERSION")))
             .with_instructions(self.instructions.clone())
+    }
+
+    fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<(), ErrorData>> + Send + '_ {
+        if let Ok(serde_json::Value::String(level)) = serde_json::to_value(request.level) {
+            self.level.set(&level);
+        }
+        ready(Ok(()))
     }
 
     fn list_tools(

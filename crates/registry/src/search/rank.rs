@@ -25,6 +25,8 @@ pub(crate) struct Scored {
     pub(crate) score: f32,
     /// Share of the query's weight that the tool's words carry, 0 to 1.
     coverage: f32,
+    /// How many words of the query the tool holds.
+    words: u32,
 }
 
 impl Scored {
@@ -33,6 +35,7 @@ impl Scored {
             place,
             score: 1.0,
             coverage: 1.0,
+            words: 0,
         }
     }
 
@@ -94,7 +97,8 @@ impl Ranking {
     ) -> Vec<Scored> {
         let mut tools = self.admitted(generation, admits);
         let most = tools.iter().map(|tool| tool.coverage).fold(0.0, f32::max);
-        if most < self.coverage_min {
+        let words = tools.iter().map(|tool| tool.words).max().unwrap_or(0);
+        if most < self.coverage_min && words < WORDS_THAT_FIT {
             return Vec::new();
         }
         let top = tools.iter().map(|tool| tool.score).fold(0.0, f32::max);
@@ -301,7 +305,7 @@ impl<'a> Board<'a> {
         let tools = (0..).zip(self.sums).zip(self.masses).zip(self.held);
         tools
             .filter(|(((_, sum), _), held)| *sum > 0.0 && held & must == must)
-            .map(|(((place, sum), mass), _)| {
+            .map(|(((place, sum), mass), held)| {
                 let coverage = if all > 0.0 {
                     (mass / all).min(1.0)
                 } else {
@@ -311,6 +315,7 @@ impl<'a> Board<'a> {
                     place,
                     score: sum * (1.0 + COORDINATION * coverage),
                     coverage,
+                    words: held.count_ones(),
                 }
             })
             .collect()
@@ -334,6 +339,10 @@ fn coverage_min(terms: &[Term]) -> f32 {
         _ => 0.05,
     }
 }
+
+/// A tool that holds two words of a request is offered, whatever else the request says: to be
+/// refused what is there hurts more than to be offered what is not.
+const WORDS_THAT_FIT: u32 = 2;
 
 /// BM25's idf, from the tools that hold the word.
 #[expect(

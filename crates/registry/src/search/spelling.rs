@@ -2,7 +2,7 @@
 
 use crate::limits::SPELLINGS_MAX;
 
-/// Words within a slip of `asked`: one letter from four letters on, two from eight.
+/// Words within a slip of `asked`: one letter from five letters on, two from eight.
 pub(crate) fn slips<'a>(asked: &str, vocabulary: &'a [String]) -> Vec<&'a str> {
     let asked: Vec<char> = asked.chars().collect();
     let Some(slips_max) = slips_max(&asked) else {

@@ -17,7 +17,13 @@ fn required(name: &str, schema: Value) -> Value {
 
 #[test]
 fn values_come_from_the_schema_before_they_are_made() {
-    let cases = [
+    for (name, schema, expected) in schema_cases() {
+        check(required(name, schema), json!({name: expected}));
+    }
+}
+
+fn schema_cases() -> Vec<(&'static str, Value, Value)> {
+    vec![
         (
             "a",
             json!({"type": "string", "default": "d", "examples": ["e"]}),
@@ -86,10 +92,7 @@ fn values_come_from_the_schema_before_they_are_made() {
             required("b", json!({"type": "integer"})),
             json!({"b": 1}),
         ),
-    ];
-    for (name, schema, expected) in cases {
-        check(required(name, schema), json!({name: expected}));
-    }
+    ]
 }
 
 #[test]

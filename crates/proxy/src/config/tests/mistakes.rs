@@ -4,7 +4,7 @@ use super::load_text;
 
 /// `expected` is the printed text without the name of the file at the start of each mistake.
 #[track_caller]
-fn check(toml: &str, expected: &str) {
+pub(super) fn check(toml: &str, expected: &str) {
     let error = load_text(toml, &[]).expect_err("the case holds a mistake");
     assert_eq!(error.to_string().replace("config.toml:", ""), expected);
 }
@@ -76,7 +76,7 @@ frobnicate = 1"#,
 6:7: servers.a.tools.dney: unknown key
     hint: did you mean `deny`?
 7:1: servers.a.frobnicate: unknown key
-    hint: known here: `command`, `args`, `env`, `cwd`, `url`, `headers`, `enabled`, `category`, `tags`, `timeout_s`, `start_timeout_s`, `tools`, `overlay`",
+    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `url`, `headers`, `enabled`, `category`, `tags`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `tools`, `overlay`",
     );
 }
 
@@ -109,7 +109,7 @@ c.overlay = 3"#,
 4:11: servers.b.tools: expected a table, found a list
     hint: write `[servers.b.tools]` and below it `allow`, `deny`
 5:15: servers.b.overlay.t: expected a table, found the number 1
-    hint: write `[servers.b.overlay.t]` and below it `description`, `tags`, `category`, `notes`, `example`, `hidden`
+    hint: write `[servers.b.overlay.t]` and below it `description`, `tags`, `category`, `notes`, `example`, `hidden`, `timeout_s`, `max_tokens`
 7:13: servers.c.overlay: expected a table, found the number 3
     hint: write `[servers.c.overlay.TOOL]`, one table a tool"#,
     );
@@ -410,7 +410,7 @@ foo = 1"#,
     hint: write it in quotes: `"npx"`
 3:13: no TOML: missing comma between array elements, expected `,`
 4:1: servers.a.foo: unknown key
-    hint: known here: `command`, `args`, `env`, `cwd`, `url`, `headers`, `enabled`, `category`, `tags`, `timeout_s`, `start_timeout_s`, `tools`, `overlay`"#,
+    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `url`, `headers`, `enabled`, `category`, `tags`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `tools`, `overlay`"#,
     );
     check(
         r#"[servers.a
@@ -421,7 +421,7 @@ nonsense = 1"#,
         r"1:11: no TOML: unclosed table, expected `]`
     hint: close the name of the table with `]`
 5:1: servers.b.nonsense: unknown key
-    hint: known here: `command`, `args`, `env`, `cwd`, `url`, `headers`, `enabled`, `category`, `tags`, `timeout_s`, `start_timeout_s`, `tools`, `overlay`",
+    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `url`, `headers`, `enabled`, `category`, `tags`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `tools`, `overlay`",
     );
     check(
         r#"foo = 1
@@ -438,7 +438,7 @@ nonsense = 1"#,
 }
 
 #[track_caller]
-fn check_variable(name: &str, value: &str, expected: &str) {
+pub(super) fn check_variable(name: &str, value: &str, expected: &str) {
     let loaded = load_text("[servers.my-a]\ncommand = \"x\"", &[(name, value)]);
     let error = loaded.expect_err("the case holds a mistake");
     assert_eq!(error.to_string(), expected);

@@ -1,0 +1,102 @@
+//! Who uses a connection, and since when nobody does.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// Counts the users of one connection. The keeper closes it only between two uses, so no call is
+/// ever sent into a connection that is being stopped for idleness.
+#[derive(Debug)]
+pub(crate) struct Activity(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    users: usize,
+    idle_since: Instant,
+    is_closed: bool,
+}
+
+/// One use, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Use(Arc<Activity>);
+
+impl Activity {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(State {
+            users: 0,
+            idle_since: Instant::now(),
+            is_closed: false,
+        })))
+    }
+
+    /// `None` once the connection was closed.
+    pub(crate) fn begin(self: &Arc<Self>) -> Option<Use> {
+        let mut state = self.lock();
+        if state.is_closed {
+            return None;
+        }
+        state.users += 1;
+        Some(Use(Arc::clone(self)))
+    }
+
+    /// The earliest moment at which it can have been idle for so long.
+    pub(crate) fn idle_at(&self, idle: Duration) -> Instant {
+        let state = self.lock();
+        let since = if state.users > 0 {
+            Instant::now()
+        } else {
+            state.idle_since
+        };
+        since + idle
+    }
+
+    /// Closes it if nobody has used it for so long.
+    pub(crate) fn close_if_idle(&self, idle: Duration) -> bool {
+        let mut state = self.lock();
+        state.is_closed = state.users == 0 && state.idle_since.elapsed() >= idle;
+        state.is_closed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0
+            .lock()
+            .expect("no code panics while it holds the count")
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.users -= 1;
+        state.idle_since = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::{Instant, advance};
+
+    use super::Activity;
+
+    const IDLE: Duration = Duration::from_mins(5);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_in_use_is_never_idle() {
+        let activity = Activity::new();
+        let in_use = activity.begin().expect("open");
+        advance(IDLE * 2).await;
+        assert!(!activity.close_if_idle(IDLE));
+        drop(in_use);
+        assert_eq!(activity.idle_at(IDLE), Instant::now() + IDLE);
+        advance(IDLE.saturating_sub(Duration::from_secs(1))).await;
+        assert!(!activity.close_if_idle(IDLE));
+        advance(Duration::from_secs(1)).await;
+        assert!(activity.close_if_idle(IDLE));
+        assert!(activity.begin().is_none());
+    }
+}

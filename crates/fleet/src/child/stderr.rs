@@ -1,0 +1,120 @@
+//! What a child writes to stderr: its last lines for messages, all of them for its log.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    process::ChildStderr,
+};
+
+use crate::{
+    limits::{STDERR_LINE_BYTES_MAX, STDERR_LINES_MAX},
+    log::Log,
+    mask::Mask,
+};
+
+/// The last lines a child wrote to stderr.
+#[derive(Debug, Default)]
+pub(super) struct Tail(Mutex<VecDeque<String>>);
+
+impl Tail {
+    fn push(&self, line: String) {
+        let mut lines = self.lock();
+        if lines.len() == STDERR_LINES_MAX {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+
+    /// The line that tells most: the last one that speaks of an error, else the last one. (A
+    /// stack trace ends with the version of its interpreter.)
+    pub(super) fn telling_line(&self) -> Option<String> {
+        let lines = self.lock();
+        let speaks = |line: &&String| line.to_ascii_lowercase().contains("error");
+        let filled = |line: &&String| !line.trim().is_empty();
+        let line = lines.iter().rev().find(speaks);
+        line.or_else(|| lines.iter().rev().find(filled))
+            .map(|line| line.trim().to_owned())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.0
+            .lock()
+            .expect("no code panics while it holds the lines")
+    }
+}
+
+/// Where lines of stderr go, without colours and secrets.
+pub(super) struct Kept {
+    pub(super) tail: Arc<Tail>,
+    pub(super) mask: Arc<Mask>,
+    pub(super) log: Option<Log>,
+}
+
+impl Kept {
+    fn push(&mut self, line: &[u8], is_cut: bool) {
+        let text = plain(line);
+        let text = if is_cut {
+            // A character may be cut as well.
+            let whole = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
+            self.mask.apply_to_cut(whole)
+        } else {
+            self.mask.apply(&text)
+        };
+        if let Some(log) = &mut self.log {
+            log.push(text.clone());
+        }
+        self.tail.push(text);
+    }
+}
+
+/// Reads stderr to its end, whatever comes: a child whose stderr is full stands still.
+pub(super) async fn drain(output: ChildStderr, mut kept: Kept) {
+    let mut reader = BufReader::new(output);
+    let mut line = Vec::new();
+    let mut is_cut = false;
+    while let Ok(chunk) = reader.fill_buf().await {
+        if chunk.is_empty() {
+            break;
+        }
+        let end = memchr::memchr(b'\n', chunk);
+        let text = &chunk[..end.unwrap_or(chunk.len())];
+        let room = STDERR_LINE_BYTES_MAX - line.len();
+        line.extend_from_slice(&text[..text.len().min(room)]);
+        is_cut |= text.len() > room;
+        let taken = end.map_or(chunk.len(), |at| at + 1);
+        reader.consume(taken);
+        if end.is_some() {
+            kept.push(&line, is_cut);
+            line.clear();
+            is_cut = false;
+        }
+    }
+    if !line.is_empty() {
+        kept.push(&line, is_cut);
+    }
+    if let Some(log) = kept.log {
+        log.end().await;
+    }
+}
+
+/// A line as text without colours and other control sequences.
+fn plain(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c == '\u{1b}' {
+            // CSI sequences end with a letter; other escapes are two characters long.
+            if chars.next() == Some('[') {
+                chars.by_ref().find(char::is_ascii_alphabetic);
+            }
+        } else if !c.is_control() || c == '\t' {
+            plain.push(c);
+        }
+    }
+    plain
+}

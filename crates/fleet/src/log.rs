@@ -1,0 +1,311 @@
+//! What a server writes to stderr, kept in a file.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write as _},
+    mem,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use tokio::{
+    sync::mpsc::{self, Receiver, Sender, error::TrySendError},
+    task::{JoinHandle, spawn_blocking},
+};
+use tool::ServerName;
+use tracing::debug;
+
+use crate::limits::{LOG_BATCH_LINES, LOG_BYTES_MAX, LOG_WAITING_LINES_MAX};
+
+/// Where the stderr of a server is kept. What was written before stands beside it, in a file
+/// with `.1` after the name.
+pub fn log_path(folder: &Path, server: &ServerName) -> PathBuf {
+    folder.join(format!("{server}.log"))
+}
+
+/// The way to a log. Lines wait here for the disk; when it is too slow for the server, lines are
+/// left out and counted, since a server whose stderr is not read stands still.
+#[derive(Debug)]
+pub(crate) struct Log {
+    lines: Sender<Line>,
+    writer: JoinHandle<()>,
+    left_out: usize,
+}
+
+#[derive(Debug)]
+struct Line {
+    at: SystemTime,
+    text: String,
+    left_out_before: usize,
+}
+
+impl Log {
+    /// Opens nothing yet: a server that writes nothing has no log.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let (lines, waiting) = mpsc::channel(LOG_WAITING_LINES_MAX);
+        Self {
+            lines,
+            writer: tokio::spawn(write(waiting, LogFile { path, file: None })),
+            left_out: 0,
+        }
+    }
+
+    /// Takes a line, or counts it as left out. Never waits.
+    pub(crate) fn push(&mut self, text: String) {
+        let line = Line {
+            at: SystemTime::now(),
+            text,
+            left_out_before: self.left_out,
+        };
+        self.left_out = match self.lines.try_send(line) {
+            Ok(()) => 0,
+            Err(TrySendError::Full(_) | TrySendError::Closed(_)) => self.left_out + 1,
+        };
+    }
+
+    /// Waits until everything is written.
+    pub(crate) async fn end(self) {
+        if self.left_out > 0 {
+            let last = Line {
+                at: SystemTime::now(),
+                text: String::new(),
+                left_out_before: self.left_out,
+            };
+            let _ = self.lines.send(last).await;
+        }
+        drop(self.lines);
+        let _ = self.writer.await;
+    }
+}
+
+/// The disk may be slow, so it is never waited for on the event loop.
+async fn write(mut waiting: Receiver<Line>, mut file: LogFile) {
+    let mut batch = Vec::new();
+    while waiting.recv_many(&mut batch, LOG_BATCH_LINES).await > 0 {
+        let lines = mem::take(&mut batch);
+        let written = spawn_blocking(move || {
+            file.write(&lines);
+            file
+        });
+        match written.await {
+            Ok(back) => file = back,
+            // The runtime is ending.
+            Err(_) => return,
+        }
+    }
+}
+
+/// A file of bounded size that several processes write to.
+#[derive(Debug)]
+struct LogFile {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl LogFile {
+    fn write(&mut self, lines: &[Line]) {
+        let text: String = lines.iter().map(Line::text).collect();
+        if let Err(error) = self.append(text.as_bytes()) {
+            debug!(path = %self.path.display(), %error, "lines of stderr were not kept");
+            self.file = None;
+        }
+    }
+
+    fn append(&mut self, text: &[u8]) -> io::Result<()> {
+        let mut file = self.current()?;
+        if file.metadata()?.len() + text.len() as u64 > LOG_BYTES_MAX {
+            self.rotate(&file)?;
+            file = self.current()?;
+        }
+        file.write_all(text)?;
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// The file under our name now. Another process may have moved ours away.
+    fn current(&mut self) -> io::Result<File> {
+        match self.file.take() {
+            Some(file) if self.is_current(&file) => Ok(file),
+            _ => open(&self.path),
+        }
+    }
+
+    fn is_current(&self, file: &File) -> bool {
+        let id = |about: fs::Metadata| (about.dev(), about.ino());
+        match (fs::metadata(&self.path), file.metadata()) {
+            (Ok(named), Ok(held)) => id(named) == id(held),
+            _ => false,
+        }
+    }
+
+    /// One of several processes does it: the others find it done, or go on in the old file.
+    fn rotate(&self, file: &File) -> io::Result<()> {
+        if file.try_lock().is_ok() && self.is_current(file) {
+            fs::rename(&self.path, older(&self.path))?;
+        }
+        Ok(())
+    }
+}
+
+fn older(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".1");
+    name.into()
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).open(path)
+}
+
+impl Line {
+    fn text(&self) -> String {
+        let at = rfc3339(self.at);
+        let text = &self.text;
+        match self.left_out_before {
+            0 => format!("{at} {text}\n"),
+            count if text.is_empty() => format!("{at} ({count} lines left out)\n"),
+            count => format!("{at} ({count} lines left out)\n{at} {text}\n"),
+        }
+    }
+}
+
+/// In UTC, to the millisecond.
+fn rfc3339(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = since.as_secs();
+    let (year, month, day) = date(seconds / 86_400);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let millis = since.subsec_millis();
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+/// The date so many days after 1970-01-01. Years are counted from March, so that the leap day is
+/// the last of its year.
+fn date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468; // since 0000-03-01
+    let era = days / 146_097; // of 400 years
+    let day_of_era = days % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = 400 * era + year_of_era + u64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        os::unix::fs::PermissionsExt as _,
+        path::Path,
+        time::{Duration, UNIX_EPOCH},
+    };
+
+    use super::{Line, Log, LogFile, log_path, older, rfc3339};
+    use crate::limits::{LOG_BYTES_MAX, LOG_WAITING_LINES_MAX};
+
+    #[test]
+    fn times_are_told_in_utc() {
+        let check = |millis, told| {
+            let time = UNIX_EPOCH + Duration::from_millis(millis);
+            assert_eq!(rfc3339(time), told);
+        };
+        check(0, "1970-01-01T00:00:00.000Z");
+        check(951_782_399_999, "2000-02-28T23:59:59.999Z");
+        check(951_782_400_000, "2000-02-29T00:00:00.000Z");
+        check(1_709_251_199_001, "2024-02-29T23:59:59.001Z");
+        check(4_107_542_400_000, "2100-03-01T00:00:00.000Z");
+        check(1_798_761_599_000, "2026-12-31T23:59:59.000Z");
+    }
+
+    fn line(text: String) -> Line {
+        Line {
+            at: UNIX_EPOCH,
+            text,
+            left_out_before: 0,
+        }
+    }
+
+    fn file(path: &Path) -> LogFile {
+        LogFile {
+            path: path.to_owned(),
+            file: None,
+        }
+    }
+
+    fn bytes(path: &Path) -> u64 {
+        fs::metadata(path).unwrap().len()
+    }
+
+    #[test]
+    fn a_full_log_is_put_aside_once_by_whoever_finds_it_full() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = log_path(&folder.path().join("logs"), &"notes".parse().unwrap());
+        let (mut ours, mut theirs) = (file(&path), file(&path));
+        let block = |name: &str| [line(format!("{name}{}", "x".repeat(300 * 1024)))];
+
+        ours.write(&block("1"));
+        theirs.write(&block("2"));
+        ours.write(&block("3"));
+        assert!(!older(&path).exists());
+        theirs.write(&block("4"));
+        ours.write(&block("5"));
+
+        let firsts = |path: &Path| -> String {
+            let text = fs::read_to_string(path).unwrap();
+            text.lines().map(|line| &line[25..26]).collect()
+        };
+        assert_eq!(firsts(&older(&path)), "123");
+        assert_eq!(firsts(&path), "45");
+        for (path, mode) in [(path.as_path(), 0o600), (path.parent().unwrap(), 0o700)] {
+            let found = fs::metadata(path).unwrap().permissions().mode();
+            assert_eq!(found & 0o777, mode, "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn two_files_of_bounded_size_are_all_there_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = log_path(folder.path(), &"notes".parse().unwrap());
+        let mut file = file(&path);
+        for number in 0..50 {
+            file.write(&[line(format!("{number} {}", "x".repeat(100 * 1024)))]);
+        }
+        assert!(bytes(&path) <= LOG_BYTES_MAX);
+        assert!(bytes(&older(&path)) <= LOG_BYTES_MAX);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        assert!(fs::read_to_string(&path).unwrap().contains("Z 49 x"));
+    }
+
+    #[tokio::test]
+    async fn lines_that_the_disk_is_too_slow_for_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = log_path(folder.path(), &"notes".parse().unwrap());
+        let mut log = Log::new(path.clone());
+        // On one thread the writer cannot run before we wait.
+        for number in 0..LOG_WAITING_LINES_MAX + 7 {
+            log.push(number.to_string());
+        }
+        while log.lines.capacity() == 0 {
+            tokio::task::yield_now().await;
+        }
+        log.push("after".to_owned());
+        log.left_out = 3;
+        log.end().await;
+        let text = fs::read_to_string(&path).unwrap();
+        let told: Vec<&str> = text.lines().map(|line| &line[25..]).collect();
+        let last = ["(7 lines left out)", "after", "(3 lines left out)"];
+        assert_eq!(told[LOG_WAITING_LINES_MAX..], last);
+    }
+}

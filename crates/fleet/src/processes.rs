@@ -1,0 +1,70 @@
+//! What the system tells of processes, where it has a `/proc`.
+
+use std::{
+    collections::HashSet,
+    fs,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+};
+
+/// The folder of each process.
+pub(crate) fn processes() -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_name().as_bytes()[0].is_ascii_digit())
+        .map(|entry| entry.path())
+}
+
+/// The numbers of the process groups that somebody lives in; `None` where nobody can tell.
+pub(crate) fn living_groups() -> Option<HashSet<i32>> {
+    Stat::read(Path::new("/proc/self"))?;
+    let stats = processes().filter_map(|process| Stat::read(&process));
+    let living = stats.filter(|stat| !stat.is_dead);
+    Some(living.map(|stat| stat.group).collect())
+}
+
+/// What `/proc/PID/stat` says of a process.
+pub(crate) struct Stat {
+    pub(crate) pid: i32,
+    /// It ended, and waits to be waited for.
+    pub(crate) is_dead: bool,
+    pub(crate) group: i32,
+    pub(crate) session: i32,
+    /// Since the system started.
+    pub(crate) start_ticks: u64,
+}
+
+impl Stat {
+    pub(crate) fn read(process: &Path) -> Option<Self> {
+        let bytes = fs::read(process.join("stat")).ok()?;
+        Self::parse(&String::from_utf8_lossy(&bytes))
+    }
+
+    /// The second field is the program's name in parentheses, which may hold anything.
+    fn parse(text: &str) -> Option<Self> {
+        let (pid, rest) = text.split_once(" (")?;
+        let rest: Vec<&str> = rest.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        Some(Self {
+            pid: pid.parse().ok()?,
+            is_dead: matches!(*rest.first()?, "Z" | "X"),
+            group: rest.get(2)?.parse().ok()?,
+            session: rest.get(3)?.parse().ok()?,
+            start_ticks: rest.get(19)?.parse().ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stat;
+
+    #[test]
+    fn a_name_with_spaces_and_parentheses_hides_nothing() {
+        let text = "7 (a) Z (b) S 1 70 700 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
+        let stat = Stat::parse(text).unwrap();
+        let told = (stat.pid, stat.group, stat.session, stat.start_ticks);
+        assert_eq!(told, (7, 70, 700, 12345));
+        assert!(!stat.is_dead);
+        assert!(Stat::parse("7 (a").is_none());
+    }
+}

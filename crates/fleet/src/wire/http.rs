@@ -1,0 +1,241 @@
+//! What both kinds of HTTP server share: where one is, what each request carries, and how a
+//! refusal reads.
+
+use std::{collections::HashMap, fmt, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use reqwest::{
+    Client, RequestBuilder, Response, Url,
+    redirect::{Action, Attempt, Policy},
+};
+
+use super::causes;
+use crate::{Template, child::expand, mask::Mask};
+
+/// Connecting a socket, TLS included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+const REDIRECTS_MAX: usize = 5;
+
+/// What is read of a refusal's body, and what is shown of it.
+const REFUSAL_BYTES_MAX: usize = 64 * 1024;
+const REFUSAL_SHOWN_CHARS_MAX: usize = 200;
+
+pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
+
+/// A remote server's address with its variables filled in, and the way to it.
+#[derive(Clone)]
+pub(super) struct Site {
+    pub(super) client: Client,
+    pub(super) url: Url,
+    /// Those of the configuration; every request carries them.
+    pub(super) headers: Headers,
+    pub(super) mask: Mask,
+}
+
+impl fmt::Debug for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Site")
+    }
+}
+
+impl Site {
+    pub(super) fn read(url: &Template, headers: &[(String, Template)]) -> Result<Self, String> {
+        let mask = mask(url, headers);
+        let url = expand(url).map_err(|failure| failure.why)?;
+        let url = Url::parse(&url).map_err(|error| format!("`url` is no address: {error}"))?;
+        let headers = read_headers(headers)?;
+        let client = client(&url).map_err(|error| causes(&error))?;
+        Ok(Self {
+            client,
+            url,
+            headers,
+            mask,
+        })
+    }
+
+    pub(super) fn get(&self, url: Url) -> RequestBuilder {
+        self.with_headers(self.client.get(url))
+    }
+
+    pub(super) fn post(&self, url: Url) -> RequestBuilder {
+        self.with_headers(self.client.post(url))
+    }
+
+    fn with_headers(&self, mut request: RequestBuilder) -> RequestBuilder {
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        request
+    }
+}
+
+/// A client that reaches `url` as the environment says (`HTTPS_PROXY`, `NO_PROXY` and the like).
+fn client(url: &Url) -> Result<Client, reqwest::Error> {
+    let mut builder = Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(Policy::custom(redirect));
+    if is_loopback(url) {
+        // A proxy's loopback is another machine's.
+        builder = builder.no_proxy();
+    }
+    builder.build()
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Only where the request stays what it is, and our headers, which are secrets, stay with those
+/// they are meant for: reqwest would carry all but `Authorization` and cookies to anybody.
+fn redirect(attempt: Attempt<'_>) -> Action {
+    let keeps_method = [
+        StatusCode::TEMPORARY_REDIRECT,
+        StatusCode::PERMANENT_REDIRECT,
+    ]
+    .contains(&attempt.status());
+    let stays = attempt
+        .previous()
+        .last()
+        .is_some_and(|from| from.origin() == attempt.url().origin());
+    if keeps_method && stays && attempt.previous().len() <= REDIRECTS_MAX {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}
+
+/// What must not show in a message: values of variables, and of every header.
+fn mask(url: &Template, headers: &[(String, Template)]) -> Mask {
+    let variables = url.variables().filter_map(|name| std::env::var(name).ok());
+    let values = headers.iter().filter_map(|(_, value)| expand(value).ok());
+    // `Bearer TOKEN`: the token alone is the secret.
+    let values = values.flat_map(|value| {
+        let words: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
+        words.into_iter().chain([value])
+    });
+    Mask::new(variables.chain(values))
+}
+
+/// Headers that the protocol gives a meaning.
+const OURS: [&str; 6] = [
+    "accept",
+    "content-type",
+    "content-length",
+    "mcp-session-id",
+    "mcp-protocol-version",
+    "last-event-id",
+];
+
+fn read_headers(headers: &[(String, Template)]) -> Result<Headers, String> {
+    headers
+        .iter()
+        .map(|(name, value)| {
+            let text = expand(value).map_err(|failure| failure.why)?;
+            let header = HeaderName::try_from(name.as_str())
+                .map_err(|_| format!("`{name}` is no name of a header"))?;
+            if OURS.contains(&header.as_str()) {
+                return Err(format!("header `{name}` is set by the protocol"));
+            }
+            let mut value = HeaderValue::try_from(text)
+                .map_err(|_| format!("the value of header `{name}` cannot be sent"))?;
+            value.set_sensitive(true);
+            Ok((header, value))
+        })
+        .collect()
+}
+
+/// An answer that is no success.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) body: Bytes,
+    retry_after: Option<String>,
+    location: Option<String>,
+}
+
+impl Refusal {
+    pub(super) async fn read(response: Response) -> Self {
+        let status = response.status();
+        let location = header_text(&response, header::LOCATION.as_str());
+        let location = location.and_then(|to| response.url().join(&to).ok());
+        Self {
+            status,
+            retry_after: header_text(&response, header::RETRY_AFTER.as_str()),
+            location: location.map(|to| to.origin().ascii_serialization() + to.path()),
+            body: read_body(response, REFUSAL_BYTES_MAX)
+                .await
+                .unwrap_or_default(),
+        }
+    }
+
+    /// The server wants to know who asks, or knows and does not want to serve.
+    pub(super) fn is_denial(&self) -> bool {
+        [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&self.status)
+    }
+
+    /// How a server of the older transport answers a `POST` of `initialize`.
+    pub(super) fn is_of_older_transport(&self) -> bool {
+        [
+            StatusCode::BAD_REQUEST,
+            StatusCode::NOT_FOUND,
+            StatusCode::METHOD_NOT_ALLOWED,
+        ]
+        .contains(&self.status)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HTTP {}", self.status)?;
+        if let Some(after) = &self.retry_after {
+            write!(f, ", Retry-After: {after}")?;
+        }
+        if let Some(to) = self
+            .location
+            .as_ref()
+            .filter(|_| self.status.is_redirection())
+        {
+            write!(f, ", it redirects to {to}")?;
+        }
+        let text = String::from_utf8_lossy(&self.body);
+        let shown: String = text.trim().chars().take(REFUSAL_SHOWN_CHARS_MAX).collect();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        write!(f, ": {shown}")
+    }
+}
+
+pub(super) fn header_text(response: &Response, name: &str) -> Option<String> {
+    Some(response.headers().get(name)?.to_str().ok()?.to_owned())
+}
+
+pub(super) fn is_event_stream(response: &Response) -> bool {
+    header_text(response, header::CONTENT_TYPE.as_str())
+        .is_some_and(|kind| kind.starts_with("text/event-stream"))
+}
+
+/// Why a body was not read to its end.
+#[derive(Debug)]
+pub(super) enum BodyError {
+    TooLong,
+    Http(reqwest::Error),
+}
+
+pub(super) async fn read_body(response: Response, bytes_max: usize) -> Result<Bytes, BodyError> {
+    let mut body = BytesMut::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(BodyError::Http)?;
+        if body.len() + chunk.len() > bytes_max {
+            return Err(BodyError::TooLong);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
+}

@@ -1,0 +1,160 @@
+//! From revision 2026-07-28 on, a server tells of a changed list only those who listen.
+
+use std::time::Duration;
+
+use rmcp::{
+    Peer, RoleClient,
+    model::SubscriptionFilter,
+    service::{ServiceError, Subscription},
+};
+use tokio::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::debug;
+
+use super::{About, Era, OnListChanged};
+
+/// After a broken stream we listen again; each attempt that fails doubles the rest.
+const REST_MIN: Duration = Duration::from_secs(1);
+const REST_MAX: Duration = Duration::from_mins(1);
+
+/// Listens for as long as the connection lives, where the server says that its list may change.
+pub(super) fn start(
+    peer: &Peer<RoleClient>,
+    about: &About,
+    on_list_changed: OnListChanged,
+) -> Option<AbortOnDropHandle<()>> {
+    let tells = peer.peer_info()?.capabilities.tools.as_ref()?.list_changed == Some(true);
+    let listens = tells && about.era() == Era::Modern;
+    listens.then(|| {
+        let listening = listen(peer.clone(), on_list_changed);
+        AbortOnDropHandle::new(tokio::spawn(listening))
+    })
+}
+
+async fn listen(peer: Peer<RoleClient>, on_list_changed: OnListChanged) {
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    let mut rest = REST_MIN;
+    let mut missed_some = false;
+    loop {
+        match peer.listen(filter.clone()).await {
+            Ok(subscription) => {
+                rest = REST_MIN;
+                if missed_some {
+                    on_list_changed();
+                }
+                follow(subscription, &on_list_changed).await;
+            }
+            Err(error @ (ServiceError::McpError(_) | ServiceError::UnexpectedResponse)) => {
+                debug!(%error, "the server does not let us listen");
+                return;
+            }
+            Err(error) => debug!(%error, "listening failed"),
+        }
+        if peer.is_transport_closed() {
+            return;
+        }
+        missed_some = true;
+        sleep(rest).await;
+        rest = (rest * 2).min(REST_MAX);
+    }
+}
+
+/// Returns when the stream has ended, in whatever way.
+async fn follow(mut subscription: Subscription, on_list_changed: &OnListChanged) {
+    while let Ok(Some(_)) = subscription.next().await {
+        on_list_changed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use serde_json::{Value, json};
+    use tokio::{
+        io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex, split},
+        sync::Notify,
+    };
+
+    use crate::{
+        Era,
+        lane::Lane,
+        line::{LineReader, Outbox, Sink},
+        wire::{EngineTransport, shake},
+    };
+
+    /// What a modern child says to a request.
+    fn says(asked: &Value, listens: usize) -> Vec<Value> {
+        let id = &asked["id"];
+        let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
+        let notice = |method: &str, mut params: Value| {
+            params["_meta"] = meta.clone();
+            json!({"jsonrpc": "2.0", "method": method, "params": params})
+        };
+        let result = |result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
+        match asked["method"].as_str() {
+            Some("server/discover") => vec![result(json!({
+                "resultType": "complete",
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {"listChanged": true}},
+                "ttlMs": 0,
+                "cacheScope": "private",
+            }))],
+            Some("subscriptions/listen") => {
+                let filter = json!({"notifications": {"toolsListChanged": true}});
+                let acknowledged = notice("notifications/subscriptions/acknowledged", filter);
+                let changed = notice("notifications/tools/list_changed", json!({}));
+                let end = result(json!({"resultType": "complete", "_meta": meta}));
+                match listens {
+                    1 => vec![acknowledged, changed.clone(), changed, end],
+                    _ => vec![acknowledged],
+                }
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_child_is_listened_to_and_again_when_its_stream_ended() {
+        let (ours, theirs) = duplex(64 * 1024);
+        let (input, output) = split(ours);
+        let outbox = Outbox::new(Sink::stream(output));
+        let (transport, feed) = EngineTransport::new(Arc::clone(&outbox), Arc::new(|| {}));
+        let _lane = Lane::start(LineReader::new(input), outbox, feed);
+        let (requests, mut answers) = split(theirs);
+        let server = async move {
+            let mut requests = BufReader::new(requests).lines();
+            let mut listens = 0;
+            while let Ok(Some(line)) = requests.next_line().await {
+                let asked: Value = serde_json::from_str(&line).unwrap();
+                listens += usize::from(asked["method"] == "subscriptions/listen");
+                for said in says(&asked, listens) {
+                    let line = format!("{said}\n");
+                    answers.write_all(line.as_bytes()).await.unwrap();
+                }
+            }
+        };
+        let changes = Arc::new((AtomicUsize::new(0), Notify::new()));
+        let counter = Arc::clone(&changes);
+        let on_list_changed = Arc::new(move || {
+            counter.0.fetch_add(1, Ordering::SeqCst);
+            counter.1.notify_one();
+        });
+        let test = async {
+            let _open = shake(transport, Era::Modern, on_list_changed)
+                .await
+                .unwrap();
+            // Two were told; the third stands for what happened between the two streams.
+            while changes.0.load(Ordering::SeqCst) < 3 {
+                changes.1.notified().await;
+            }
+        };
+        tokio::select! {
+            () = server => panic!("the server has no end"),
+            () = test => {}
+        }
+    }
+}

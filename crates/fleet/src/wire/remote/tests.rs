@@ -1,0 +1,381 @@
+mod failures;
+mod older;
+mod web;
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use serde_json::{Value, json, value::RawValue};
+use tokio::sync::{Notify, mpsc};
+
+use self::web::{Asked, Reply, Web, answer, event};
+use super::Remote;
+use crate::{
+    Era, Fleet, Json, Launch, ServerSpec, Surroundings, Template,
+    lane::{LogSink, ProgressSink},
+    link::{LinkError, Request, json as text},
+    wire::{About, ShakeError},
+};
+
+const SECRET: &str = "s3cr3t-t0k3n";
+
+/// A result with members that no type of the engine knows, numbers as nobody else writes them,
+/// and white space.
+const ODD: &str = r#"{ "content":[{"type":"hologram","n":1.0,"big":1e400}], "zeta": 1, "alpha":{"x" : []},"resultType":"complete" }"#;
+
+async fn open(url: &str, era: Era) -> Result<(Remote, About), ShakeError> {
+    open_with(url, era, || {}).await
+}
+
+async fn open_with(
+    url: &str,
+    era: Era,
+    on_list_changed: impl Fn() + Send + Sync + 'static,
+) -> Result<(Remote, About), ShakeError> {
+    let headers = [
+        ("Authorization", format!("Bearer {SECRET}")),
+        ("X-Team", "blue".to_owned()),
+    ];
+    let headers: Vec<_> = headers
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), Template::parse(value).unwrap()))
+        .collect();
+    let url = Template::parse(url).unwrap();
+    Remote::open(&url, &headers, era, Arc::new(on_list_changed)).await
+}
+
+fn request(tool: &str) -> Request {
+    Request {
+        tool: tool.to_owned(),
+        arguments: text(r#"{"n":1.0}"#.to_owned()).unwrap(),
+        meta: vec![(
+            "traceparent".to_owned(),
+            text(r#""00-ab-01""#.to_owned()).unwrap(),
+        )],
+        progress: None,
+        log: None,
+        limit: None,
+        is_safe: false,
+    }
+}
+
+/// A fleet of one remote server.
+fn fleet(url: &str) -> (Fleet, tool::ServerName) {
+    let name: tool::ServerName = "web".parse().unwrap();
+    let launch = Launch::Remote {
+        url: Template::parse(url).unwrap(),
+        headers: Vec::new(),
+    };
+    let spec = ServerSpec::new(name.clone(), launch);
+    (Fleet::new(vec![spec], Surroundings::default()), name)
+}
+
+/// Plays whatever is not about tools.
+fn play(asked: &Asked) -> Reply {
+    match asked.what() {
+        "initialize" => {
+            let result = json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {"listChanged": true}},
+                "serverInfo": {"name": "web", "version": "1"},
+            });
+            Reply::result(asked, &result.to_string()).with("mcp-session-id", "one")
+        }
+        "server/discover" => {
+            let result = json!({
+                "resultType": "complete",
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {"listChanged": true}},
+                "ttlMs": 0,
+                "cacheScope": "private",
+            });
+            Reply::result(asked, &result.to_string())
+        }
+        "GET" | "subscriptions/listen" => Reply::status(405),
+        "DELETE" => Reply::status(200),
+        _ => Reply::status(202),
+    }
+}
+
+fn check(answer: &Result<Json, LinkError>, expected: &str) {
+    assert_eq!(answer.as_ref().expect("an answer").as_str(), expected);
+}
+
+fn failed(answer: Result<Json, LinkError>) -> String {
+    match answer {
+        Err(LinkError::Failed(why)) => why,
+        other => panic!("{other:?} is no failure of HTTP"),
+    }
+}
+
+#[tokio::test]
+async fn answers_come_back_byte_for_byte_in_both_eras_and_both_forms() {
+    for era in [Era::Legacy, Era::Modern] {
+        for is_stream in [false, true] {
+            let web = Web::start(move |asked| match asked.what() {
+                "tools/call" | "tools/list" if is_stream => {
+                    Reply::events([": ping\n\n".to_owned(), event(&answer(asked, ODD))])
+                }
+                "tools/call" | "tools/list" => Reply::result(asked, ODD),
+                _ => play(asked),
+            })
+            .await;
+            let (remote, about) = open(&web.url("/mcp"), era).await.unwrap();
+            assert_eq!(about.era(), era);
+            check(&remote.call(&request("t")).await, ODD);
+            check(&remote.list_tools(Some("c")).await, ODD);
+
+            let call = web.until("tools/call").await;
+            assert_eq!(call.body["params"]["arguments"]["n"], json!(1.0));
+            assert_eq!(call.body["params"]["_meta"]["traceparent"], "00-ab-01");
+            assert_eq!(web.until("tools/list").await.body["params"]["cursor"], "c");
+            remote.close().await;
+            for asked in web.seen() {
+                let authorization = format!("Bearer {SECRET}");
+                assert_eq!(asked.header("authorization"), Some(authorization.as_str()));
+                assert_eq!(asked.header("x-team"), Some("blue"), "{}", asked.what());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_argument_marked_so_travels_as_a_header_as_well() {
+    let list = r#"{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"n":{"type":"string","x-mcp-header":"Region"}}}},{"name":"plain","inputSchema":{"type":"object"}}]}"#;
+    let mismatch = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32020,"message":"no Region"}}"#;
+    let web = Web::start(move |asked| match asked.what() {
+        "tools/list" => Reply::result(asked, list),
+        "tools/call" if asked.header("mcp-param-region").is_none() => Reply::text(400, mismatch),
+        "tools/call" => Reply::result(asked, "{}"),
+        _ => play(asked),
+    })
+    .await;
+    let (remote, _) = open(&web.url("/mcp"), Era::Modern).await.unwrap();
+    let call = Request {
+        arguments: text(r#"{"n":"eu"}"#.to_owned()).unwrap(),
+        ..request("t")
+    };
+    check(&remote.call(&call).await, "{}");
+    check(&remote.list_tools(None).await, list);
+    let is_right = |asked: &Asked| asked.header("mcp-param-region") == Some("eu");
+    let call = web.until_one(is_right).await;
+    assert_eq!(call.header("mcp-name"), Some("t"));
+    let plain = remote.call(&request("plain")).await;
+    assert!(matches!(plain, Err(LinkError::Protocol(_))), "{plain:?}");
+    let whats = web.whats();
+    let lists = whats.iter().filter(|what| *what == "tools/list").count();
+    assert_eq!(lists, 2, "read once for our headers, once for us");
+}
+
+#[tokio::test]
+async fn progress_and_log_are_in_order_complete_and_end_with_the_answer() {
+    let web = Web::start(|asked| match asked.what() {
+        "tools/call" => {
+            let token = &asked.body["params"]["_meta"]["progressToken"];
+            let progress = |n: usize| {
+                event(&format!(
+                    r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{n},"own":[1.0]}}}}"#
+                ))
+            };
+            let log = event(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"odd", "data":1.0}}"#);
+            let answer = event(&answer(asked, "{}"));
+            Reply::events([progress(1), progress(2), log, progress(3), answer, progress(4)])
+        }
+        _ => play(asked),
+    })
+    .await;
+    let (remote, _) = open(&web.url("/mcp"), Era::Legacy).await.unwrap();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let note = |heard: &Arc<Mutex<Vec<String>>>| -> ProgressSink {
+        let heard = Arc::clone(heard);
+        Arc::new(move |params: &RawValue| heard.lock().unwrap().push(params.get().to_owned()))
+    };
+    let call = Request {
+        progress: Some(note(&heard)),
+        log: Some(LogSink {
+            session: 1,
+            send: note(&heard),
+        }),
+        ..request("t")
+    };
+    check(&remote.call(&call).await, "{}");
+    let token = web.until("tools/call").await.body["params"]["_meta"]["progressToken"].clone();
+    let progress = |n| format!(r#"{{"progressToken":{token},"progress":{n},"own":[1.0]}}"#);
+    let log = r#"{"level":"odd", "data":1.0}"#.to_owned();
+    let expected = [progress(1), progress(2), log, progress(3)];
+    assert_eq!(*heard.lock().unwrap(), expected);
+}
+
+/// A callback, and the way to wait for it.
+fn told() -> (impl Fn() + Send + Sync + 'static, Arc<Notify>) {
+    let told = Arc::new(Notify::new());
+    let tell = Arc::clone(&told);
+    (move || tell.notify_one(), told)
+}
+
+const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+
+#[tokio::test]
+async fn a_changed_list_is_told_on_the_stream_of_the_session() {
+    let web = Web::start(|asked| match asked.what() {
+        "GET" => Reply::events([event(CHANGED)]),
+        _ => play(asked),
+    })
+    .await;
+    let (tell, told) = told();
+    let _open = open_with(&web.url("/mcp"), Era::Legacy, tell)
+        .await
+        .unwrap();
+    told.notified().await;
+}
+
+/// The acknowledgement of a subscription, and a change that it tells of.
+fn subscribed(id: &Value) -> [String; 2] {
+    let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
+    let message = |method: &str, params: Value| {
+        json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
+    };
+    let filter = json!({"toolsListChanged": true});
+    [
+        message(
+            "notifications/subscriptions/acknowledged",
+            json!({"_meta": meta, "notifications": filter}),
+        ),
+        message("notifications/tools/list_changed", json!({"_meta": meta})),
+    ]
+}
+
+#[tokio::test]
+async fn a_modern_server_is_asked_to_tell_of_a_changed_list_and_again_after_a_break() {
+    let web = Web::start(|asked| match asked.what() {
+        "subscriptions/listen" => Reply::events(subscribed(asked.id()).map(|text| event(&text))),
+        _ => play(asked),
+    })
+    .await;
+    let (tell, told) = told();
+    let _open = open_with(&web.url("/mcp"), Era::Modern, tell)
+        .await
+        .unwrap();
+    told.notified().await;
+    let listens = |web: &Web| {
+        let whats = web.whats();
+        whats
+            .iter()
+            .filter(|what| *what == "subscriptions/listen")
+            .count()
+    };
+    // The stream ended after its first change: it is opened again.
+    while listens(&web) < 2 {
+        told.notified().await;
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_under_a_call_is_taken_up_again() {
+    let asked_twice = Arc::new(Mutex::new(None));
+    let web = Web::start(move |asked| match asked.what() {
+        "tools/call" => {
+            *asked_twice.lock().unwrap() = Some(asked.clone());
+            Reply::events(["id: 7\nretry: 1\ndata: \n\n".to_owned()])
+        }
+        "GET" if asked.header("last-event-id") == Some("7") => {
+            let call = asked_twice.lock().unwrap().clone().unwrap();
+            Reply::events([event(&answer(&call, ODD))])
+        }
+        _ => play(asked),
+    })
+    .await;
+    let (remote, _) = open(&web.url("/mcp"), Era::Legacy).await.unwrap();
+    check(&remote.call(&request("t")).await, ODD);
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
+    for era in [Era::Legacy, Era::Modern] {
+        let open_streams = Arc::new(Mutex::new(Vec::new()));
+        let streams = Arc::clone(&open_streams);
+        let web = Web::start(move |asked| match asked.what() {
+            "tools/call" if era == Era::Legacy => Reply::Hang,
+            "tools/call" => {
+                let (sender, later) = mpsc::channel(1);
+                streams.lock().unwrap().push(sender);
+                Reply::Events(vec![": open\n\n".to_owned()], later)
+            }
+            _ => play(asked),
+        })
+        .await;
+        let (remote, _) = open(&web.url("/mcp"), era).await.unwrap();
+        let call = tokio::spawn({
+            let remote = Arc::new(remote);
+            let held = Arc::clone(&remote);
+            async move { (held.call(&request("t")).await, remote) }
+        });
+        let asked = web.until("tools/call").await;
+        call.abort();
+        match era {
+            Era::Legacy => {
+                let cancelled = web.until("notifications/cancelled").await;
+                assert_eq!(cancelled.body["params"]["requestId"], *asked.id());
+            }
+            // Its stream is closed, which says the same.
+            Era::Modern => {
+                let stream = open_streams.lock().unwrap().remove(0);
+                while stream.send(": are you there\n\n".to_owned()).await.is_ok() {}
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_lost_its_sessions_gets_a_new_one_and_the_same_call() {
+    let forgets = [
+        (404, ""),
+        (400, "Bad Request: No valid session ID provided"),
+    ];
+    for (status, text) in forgets {
+        let calls = AtomicUsize::new(0);
+        let web = Web::start(move |asked| match asked.what() {
+            "tools/call" if calls.fetch_add(1, Ordering::SeqCst) == 0 => Reply::text(status, text),
+            "tools/call" => Reply::result(asked, ODD),
+            _ => play(asked),
+        })
+        .await;
+        let (remote, _) = open(&web.url("/mcp"), Era::Legacy).await.unwrap();
+        check(&remote.call(&request("t")).await, ODD);
+        let whats = web.whats();
+        let handshakes = whats.iter().filter(|what| *what == "initialize").count();
+        assert_eq!(handshakes, 2, "{whats:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_restarts_between_two_calls_answers_the_next() {
+    let cases = [Era::Legacy, Era::Modern].map(|era| [(era, false), (era, true)]);
+    for (era, is_called_meanwhile) in cases.into_iter().flatten() {
+        let life = |name: &'static str| {
+            move |asked: &Asked| match asked.what() {
+                "initialize" => play(asked).with("mcp-session-id", name),
+                "tools/call"
+                    if era == Era::Legacy && asked.header("mcp-session-id") != Some(name) =>
+                {
+                    Reply::status(404)
+                }
+                "tools/call" => Reply::result(asked, ODD),
+                _ => play(asked),
+            }
+        };
+        let first = Web::start(life("first")).await;
+        let (remote, _) = open(&first.url("/mcp"), era).await.unwrap();
+        check(&remote.call(&request("t")).await, ODD);
+        let address = first.address;
+        drop(first);
+        if is_called_meanwhile {
+            let why = failed(remote.call(&request("t")).await);
+            assert!(why.contains("onnection"), "{why}");
+        }
+        let _second = Web::at(address, life("second")).await;
+        check(&remote.call(&request("t")).await, ODD);
+    }
+}

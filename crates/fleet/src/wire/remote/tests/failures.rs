@@ -1,0 +1,265 @@
+//! Servers that refuse, and what is said about it.
+
+use std::process::Command;
+
+use tokio::time::{advance, pause, resume};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Asked, ODD, Reply, SECRET, Web, answer, check, event, failed, fleet, open, play, request,
+};
+use crate::{CALL_TIMEOUT_DEFAULT, CallError, Era, Ran, link::LinkError, wire::ShakeError};
+
+type Play = Box<dyn Fn(&Asked) -> Reply + Send + Sync>;
+
+fn calls(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> impl Fn(&Asked) -> Reply {
+    move |asked| match asked.what() {
+        "tools/call" => reply(asked),
+        _ => play(asked),
+    }
+}
+
+#[tokio::test]
+async fn a_refused_call_names_the_status_and_when_to_come_back_and_no_secret() {
+    let cases = [
+        (
+            429,
+            "slow down",
+            "HTTP 429 Too Many Requests, Retry-After: 7: slow down",
+        ),
+        (500, "", "HTTP 500 Internal Server Error, Retry-After: 7"),
+        (
+            503,
+            "closed",
+            "HTTP 503 Service Unavailable, Retry-After: 7: closed",
+        ),
+        (
+            403,
+            "not this tool",
+            "HTTP 403 Forbidden, Retry-After: 7: not this tool",
+        ),
+        (400, SECRET, "HTTP 400 Bad Request, Retry-After: 7: ***"),
+    ];
+    for (status, body, expected) in cases {
+        let refuse = move |_: &Asked| Reply::text(status, body).with("retry-after", "7");
+        for era in [Era::Legacy, Era::Modern] {
+            let web = Web::start(calls(refuse)).await;
+            let (remote, _) = open(&web.url("/mcp?key=hidden"), era).await.unwrap();
+            assert_eq!(failed(remote.call(&request("t")).await), expected);
+            assert!(!remote.has_ended(), "one refused call ends no connection");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_any_shape_ends_the_call() {
+    type Make = fn(&Asked) -> Reply;
+    let bodies: [(Make, &str); 6] = [
+        (
+            |_| Reply::json("<html>"),
+            "its answer is no JSON-RPC: <html>",
+        ),
+        (|_| Reply::json(""), "its answer is no JSON-RPC: "),
+        (
+            |_| Reply::json(r#"{"jsonrpc":"2.0","id":999,"result":{}}"#),
+            "its answer is for another request",
+        ),
+        (|_| Reply::events([]), "its answer broke off"),
+        (
+            |_| Reply::events([event("not JSON"), "data: {\"half\"".to_owned()]),
+            "its answer broke off",
+        ),
+        (
+            |_| Reply::text(302, "").with("location", "http://127.0.0.2:1/elsewhere?key=x"),
+            "HTTP 302 Found, it redirects to http://127.0.0.2:1/elsewhere",
+        ),
+    ];
+    for (reply, expected) in bodies {
+        let web = Web::start(calls(reply)).await;
+        let (remote, _) = open(&web.url("/mcp"), Era::Legacy).await.unwrap();
+        assert_eq!(failed(remote.call(&request("t")).await), expected);
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_the_protocol_is_the_servers_own_however_it_comes() {
+    let error = r#"{"code":"E_ODD","message":"no","data":{"a": 1.0}}"#;
+    let of = move |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
+    let replies: [Play; 4] = [
+        Box::new(move |asked| Reply::json(of(&asked.id().to_string()))),
+        Box::new(move |asked| Reply::events([event(&of(&asked.id().to_string()))])),
+        Box::new(move |_| Reply::json(of("null"))),
+        Box::new(move |_| Reply::text(400, &of("null"))),
+    ];
+    for reply in replies {
+        let web = Web::start(calls(reply)).await;
+        let (remote, _) = open(&web.url("/mcp"), Era::Modern).await.unwrap();
+        let Err(LinkError::Protocol(error)) = remote.call(&request("t")).await else {
+            panic!("an error of the protocol");
+        };
+        assert_eq!(
+            (error.code.as_str(), error.message.as_str()),
+            ("E_ODD", "no")
+        );
+        assert_eq!(error.data.as_deref(), Some(r#"{"a": 1.0}"#));
+    }
+}
+
+#[tokio::test]
+async fn answers_to_nobody_and_second_answers_harm_no_call() {
+    let web = Web::start(calls(|asked| {
+        let strange = r#"{"jsonrpc":"2.0","id":4711,"result":{}}"#;
+        let first = answer(asked, ODD);
+        let second = answer(asked, r#"{"second":true}"#);
+        Reply::events([event(strange), event(&first), event(&second)])
+    }))
+    .await;
+    let (remote, _) = open(&web.url("/mcp"), Era::Legacy).await.unwrap();
+    for _ in 0..3 {
+        check(&remote.call(&request("t")).await, ODD);
+    }
+}
+
+#[tokio::test]
+async fn our_headers_stay_with_the_server_they_are_meant_for() {
+    let elsewhere = Web::start(play).await;
+    let target = elsewhere.url("/mcp");
+    let web = Web::start(move |_| Reply::status(307).with("location", &target)).await;
+    let Err(ShakeError::Other(why)) = open(&web.url("/mcp"), Era::Legacy).await else {
+        panic!("another server is not followed");
+    };
+    let named = format!(
+        "HTTP 307 Temporary Redirect, it redirects to {}",
+        elsewhere.url("/mcp")
+    );
+    assert_eq!(why, named);
+    assert!(elsewhere.seen().is_empty());
+
+    let web = Web::start(|asked| match asked.path.as_str() {
+        "/mcp" => Reply::status(308).with("location", "/mcp/"),
+        _ => play(asked),
+    })
+    .await;
+    open(&web.url("/mcp"), Era::Legacy)
+        .await
+        .expect("the same server is followed");
+}
+
+#[tokio::test]
+async fn a_server_that_wants_to_know_who_asks_says_so_at_once() {
+    for status in [401, 403] {
+        for era in [Era::Legacy, Era::Modern] {
+            let deny =
+                move |_: &Asked| Reply::text(status, SECRET).with("www-authenticate", "Bearer");
+            let web = Web::start(deny).await;
+            match open(&web.url("/mcp"), era).await {
+                Err(ShakeError::Denied(why)) => {
+                    assert!(why.starts_with(&format!("HTTP {status}")), "{why}");
+                    assert!(why.ends_with(": ***"), "{why}");
+                }
+                other => panic!("{other:?} is no denial"),
+            }
+            assert_eq!(web.seen().len(), 1, "asked once: {:?}", web.whats());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_no_longer_knows_us_is_not_asked_again() {
+    let web = Web::start(calls(|_| Reply::status(401))).await;
+    let (fleet, name) = fleet(&web.url("/mcp"));
+    let never = CancellationToken::new();
+    let mut whys = Vec::new();
+    for _ in 0..3 {
+        let error = fleet.call(&name, &request("t"), &never).await.unwrap_err();
+        let CallError::Unavailable { failure, .. } = error else {
+            panic!("{error} is another error");
+        };
+        whys.push(failure);
+    }
+    let asked = web.whats();
+    let calls = asked.iter().filter(|what| *what == "tools/call").count();
+    assert_eq!(calls, 1, "{asked:?}");
+    let last = whys.last().unwrap();
+    assert!(last.is_lasting, "{last:?}");
+    assert_eq!(last.why, "HTTP 401 Unauthorized");
+    assert_eq!(
+        last.hint.as_deref(),
+        Some("set `headers.Authorization` of this server")
+    );
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_costs_one_call_its_own_limit_and_no_other_call_anything() {
+    let web = Web::start(|asked| match asked.what() {
+        "tools/call" if asked.body["params"]["name"] == "slow" => Reply::Hang,
+        "tools/call" => Reply::result(asked, ODD),
+        _ => play(asked),
+    })
+    .await;
+    let (fleet, name) = fleet(&web.url("/mcp"));
+    let never = CancellationToken::new();
+    let warm = fleet.call(&name, &request("fast"), &never).await;
+    assert_eq!(warm.unwrap().as_str(), ODD);
+    let slow = request("slow");
+    let slow = fleet.call(&name, &slow, &never);
+    let fast = async {
+        let is_slow = |asked: &Asked| asked.body["params"]["name"] == "slow";
+        web.until_one(is_slow).await;
+        let answer = fleet.call(&name, &request("fast"), &never).await;
+        pause();
+        advance(CALL_TIMEOUT_DEFAULT).await;
+        resume();
+        answer
+    };
+    let (slow, fast) = tokio::join!(slow, fast);
+    assert_eq!(fast.unwrap().as_str(), ODD);
+    assert!(
+        matches!(
+            slow,
+            Err(CallError::TimedOut {
+                ran: Ran::Maybe,
+                ..
+            })
+        ),
+        "{slow:?}"
+    );
+    web.until("notifications/cancelled").await;
+    fleet.stop().await;
+}
+
+/// Run in a process of its own by the test below, with the proxy in its environment.
+#[tokio::test]
+#[ignore = "needs a proxy in the environment"]
+async fn child_behind_a_proxy() {
+    let (remote, _) = open("http://far.example/mcp", Era::Legacy).await.unwrap();
+    check(&remote.call(&request("t")).await, ODD);
+    let direct = Web::start(play).await;
+    open(&direct.url("/mcp"), Era::Legacy).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_proxy_of_the_environment_is_used_but_not_to_reach_ourselves() {
+    let proxy = Web::start(calls(|asked| Reply::result(asked, ODD))).await;
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child
+        .args(["--ignored", "--exact"])
+        .arg("wire::remote::tests::failures::child_behind_a_proxy")
+        .env("HTTP_PROXY", proxy.url(""))
+        .env("http_proxy", proxy.url(""))
+        .env_remove("NO_PROXY")
+        .env_remove("no_proxy");
+    let run = tokio::task::spawn_blocking(move || child.output().unwrap());
+    let output = run.await.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+    let seen = proxy.seen();
+    assert!(!seen.is_empty());
+    for asked in seen {
+        assert_eq!(asked.path, "http://far.example/mcp");
+    }
+}

@@ -1,0 +1,269 @@
+//! Servers of the older transport.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Asked, CHANGED, ODD, Reply, SECRET, Web, answer, check, fleet, open, open_with, play, request,
+    told,
+};
+use crate::{
+    Era,
+    lane::ProgressSink,
+    link::{LinkError, Request},
+    wire::{ShakeError, remote::Remote},
+};
+
+/// More than any test has the server say at once.
+const EVENTS_MAX: usize = 16;
+
+/// A server with one stream: what is posted is answered there.
+#[derive(Clone, Default)]
+struct Old {
+    stream: Arc<Mutex<Option<mpsc::Sender<String>>>>,
+}
+
+impl Old {
+    fn play(&self, asked: &Asked) -> Reply {
+        match (asked.method.as_str(), asked.path.as_str()) {
+            ("GET", _) => {
+                let (sender, later) = mpsc::channel(EVENTS_MAX);
+                *self.stream.lock().unwrap() = Some(sender);
+                let endpoint = "event: endpoint\r\ndata: /post?session=1\r\n\r\n".to_owned();
+                Reply::Events(vec![endpoint], later)
+            }
+            ("POST", "/post?session=1") => {
+                self.answer(asked);
+                Reply::text(202, "Accepted")
+            }
+            _ => Reply::text(404, "Cannot POST /"),
+        }
+    }
+
+    fn answer(&self, asked: &Asked) {
+        match asked.what() {
+            "initialize" => {
+                if let Reply::Whole { body, .. } = play(asked) {
+                    self.say(&body);
+                }
+            }
+            "tools/call" | "tools/list" => self.say(&answer(asked, ODD)),
+            _ => {}
+        }
+    }
+
+    fn say(&self, message: &str) {
+        let stream = self.stream.lock().unwrap();
+        let text = format!("event: message\r\ndata: {message}\r\n\r\n");
+        // A client that has left is none of the server's business.
+        let _ = stream.as_ref().unwrap().try_send(text);
+    }
+
+    fn hang_up(&self) {
+        *self.stream.lock().unwrap() = None;
+    }
+}
+
+async fn start(old: &Old) -> Web {
+    let old = old.clone();
+    Web::start(move |asked| old.play(asked)).await
+}
+
+#[tokio::test]
+async fn an_older_server_is_found_served_byte_for_byte_and_remembered() {
+    let old = Old::default();
+    let web = start(&old).await;
+    for (path, era, first) in [
+        ("/mcp", Era::Legacy, ["initialize", "GET"].as_slice()),
+        ("/mcp", Era::Legacy, &["GET", "initialize"]),
+        ("/v1/sse", Era::Modern, &["GET", "initialize"]),
+    ] {
+        let before = web.seen().len();
+        let (remote, about) = open(&web.url(path), era).await.unwrap();
+        assert!(matches!(remote, Remote::Older(_)));
+        assert_eq!(about.name.as_deref(), Some("web"));
+        check(&remote.call(&request("t")).await, ODD);
+        check(&remote.list_tools(None).await, ODD);
+        assert_eq!(web.whats()[before..before + 2], *first, "{path}");
+        remote.close().await;
+        remote.ended().await;
+    }
+    for asked in web.seen() {
+        let authorization = format!("Bearer {SECRET}");
+        assert_eq!(asked.header("authorization"), Some(authorization.as_str()));
+        assert_eq!(asked.header("x-team"), Some("blue"), "{}", asked.what());
+    }
+}
+
+#[tokio::test]
+async fn a_modern_guess_about_an_older_server_is_a_wrong_era() {
+    let web = start(&Old::default()).await;
+    let opened = open(&web.url("/mcp"), Era::Modern).await;
+    assert!(matches!(opened, Err(ShakeError::WrongEra(_))), "{opened:?}");
+}
+
+#[tokio::test]
+async fn a_modern_server_that_refuses_the_legacy_opening_is_a_wrong_era() {
+    let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no initialize"}}"#;
+    for status in [200, 400, 404] {
+        let web = Web::start(move |asked| match asked.what() {
+            "initialize" => Reply::text(status, error),
+            _ => play(asked),
+        })
+        .await;
+        let opened = open(&web.url("/mcp"), Era::Legacy).await;
+        assert!(matches!(opened, Err(ShakeError::WrongEra(_))), "{opened:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_streamable_server_at_an_address_that_looks_older_is_served() {
+    let web = Web::start(|asked| match asked.what() {
+        "tools/call" => Reply::result(asked, ODD),
+        _ => play(asked),
+    })
+    .await;
+    let (remote, _) = open(&web.url("/sse"), Era::Legacy).await.unwrap();
+    check(&remote.call(&request("t")).await, ODD);
+}
+
+#[tokio::test]
+async fn progress_and_changes_of_the_list_come_through_the_stream() {
+    let old = Old::default();
+    let web = {
+        let old = old.clone();
+        Web::start(move |asked| {
+            if asked.what() == "tools/call" {
+                let token = &asked.body["params"]["_meta"]["progressToken"];
+                old.say(&format!(
+                    r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#
+                ));
+                old.say(CHANGED);
+            }
+            old.play(asked)
+        })
+        .await
+    };
+    let (tell, told) = told();
+    let (remote, _) = open_with(&web.url("/sse"), Era::Legacy, tell)
+        .await
+        .unwrap();
+    let heard = Arc::new(Mutex::new(0));
+    let sink: ProgressSink = {
+        let heard = Arc::clone(&heard);
+        Arc::new(move |_| *heard.lock().unwrap() += 1)
+    };
+    let call = Request {
+        progress: Some(sink),
+        ..request("t")
+    };
+    check(&remote.call(&call).await, ODD);
+    assert_eq!(*heard.lock().unwrap(), 1);
+    told.notified().await;
+}
+
+#[tokio::test]
+async fn calls_in_flight_fail_at_once_when_the_stream_ends() {
+    let old = Old::default();
+    let web = {
+        let old = old.clone();
+        Web::start(move |asked| match asked.what() {
+            "tools/call" => Reply::status(202),
+            _ => old.play(asked),
+        })
+        .await
+    };
+    let (remote, _) = open(&web.url("/sse"), Era::Legacy).await.unwrap();
+    let call = request("t");
+    let hang_up = async {
+        web.until("tools/call").await;
+        old.hang_up();
+    };
+    let (answer, ()) = tokio::join!(remote.call(&call), hang_up);
+    assert!(matches!(answer, Err(LinkError::Lost)), "{answer:?}");
+    remote.ended().await;
+}
+
+#[tokio::test]
+async fn a_server_that_hung_up_between_two_calls_answers_the_next() {
+    let old = Old::default();
+    let web = start(&old).await;
+    let (fleet, name) = fleet(&web.url("/sse"));
+    let never = CancellationToken::new();
+    for _ in 0..2 {
+        let answer = fleet.call(&name, &request("t"), &never).await;
+        assert_eq!(answer.unwrap().as_str(), ODD);
+        old.hang_up();
+        while fleet.failures().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    }
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_is_cancelled_though_its_post_hangs() {
+    let old = Old::default();
+    let web = Web::start(move |asked| match asked.what() {
+        "tools/call" => Reply::Hang,
+        _ => old.play(asked),
+    })
+    .await;
+    let (remote, _) = open(&web.url("/sse"), Era::Legacy).await.unwrap();
+    let remote = Arc::new(remote);
+    let call = tokio::spawn({
+        let remote = Arc::clone(&remote);
+        async move { remote.call(&request("t")).await }
+    });
+    let asked = web.until("tools/call").await;
+    call.abort();
+    let cancelled = web.until("notifications/cancelled").await;
+    assert_eq!(cancelled.body["params"]["requestId"], *asked.id());
+}
+
+#[tokio::test]
+async fn a_refused_post_fails_its_call_and_a_denied_one_the_connection() {
+    let old = Old::default();
+    let web = Web::start(move |asked| match asked.what() {
+        "tools/call" => Reply::text(500, SECRET),
+        "tools/list" => Reply::status(401),
+        _ => old.play(asked),
+    })
+    .await;
+    let (remote, _) = open(&web.url("/sse"), Era::Legacy).await.unwrap();
+    let Err(LinkError::Protocol(error)) = remote.call(&request("t")).await else {
+        panic!("the refusal is the answer");
+    };
+    assert_eq!(error.message, "HTTP 500 Internal Server Error: ***");
+    assert!(!remote.has_ended());
+
+    let listed = remote.list_tools(None).await;
+    assert!(matches!(listed, Err(LinkError::Lost)), "{listed:?}");
+    remote.ended().await;
+    assert_eq!(remote.epitaph().why, "HTTP 401 Unauthorized");
+    assert!(remote.epitaph().is_lasting);
+}
+
+#[tokio::test]
+async fn an_older_server_is_refused_where_it_points_elsewhere_or_denies_us() {
+    let elsewhere = Web::start(play).await;
+    let endpoint = format!("event: endpoint\ndata: {}\n\n", elsewhere.url("/post"));
+    let web = Web::start(move |_| Reply::events([endpoint.clone()])).await;
+    let opened = open(&web.url("/sse"), Era::Legacy).await;
+    let Err(ShakeError::Other(why)) = opened else {
+        panic!("{opened:?} must not be followed");
+    };
+    let other = elsewhere.url("");
+    assert_eq!(why, format!("its `endpoint` is at another server, {other}"));
+    assert!(elsewhere.seen().is_empty());
+
+    let web = Web::start(|_| Reply::text(401, SECRET)).await;
+    let opened = open(&web.url("/sse"), Era::Legacy).await;
+    assert!(
+        matches!(&opened, Err(ShakeError::Denied(why)) if why == "HTTP 401 Unauthorized: ***"),
+        "{opened:?}"
+    );
+    assert_eq!(web.seen().len(), 1);
+}

@@ -1,0 +1,257 @@
+//! A small HTTP/1.1 server on the loopback, played by a test.
+
+use std::{
+    collections::BTreeMap,
+    io::ErrorKind,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::{mpsc, watch},
+    task::{JoinSet, yield_now},
+};
+use tokio_util::task::AbortOnDropHandle;
+
+/// One request as it came.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) body: Value,
+}
+
+impl Asked {
+    /// The JSON-RPC method, or the HTTP one where there is none.
+    pub(super) fn what(&self) -> &str {
+        self.body["method"].as_str().unwrap_or(&self.method)
+    }
+
+    pub(super) fn id(&self) -> &Value {
+        &self.body["id"]
+    }
+
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+}
+
+/// What the server does about a request.
+pub(super) enum Reply {
+    Whole {
+        status: u16,
+        headers: Vec<(&'static str, String)>,
+        body: String,
+    },
+    /// An event stream: these, then whatever comes, until the sender is dropped.
+    Events(Vec<String>, mpsc::Receiver<String>),
+    /// Nothing, for as long as the client waits.
+    Hang,
+}
+
+impl Reply {
+    pub(super) fn status(status: u16) -> Self {
+        Self::text(status, "")
+    }
+
+    pub(super) fn text(status: u16, body: &str) -> Self {
+        let body = body.to_owned();
+        let headers = vec![("content-type", "text/plain".to_owned())];
+        Self::Whole {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    pub(super) fn json(body: impl Into<String>) -> Self {
+        Self::Whole {
+            status: 200,
+            headers: vec![("content-type", "application/json".to_owned())],
+            body: body.into(),
+        }
+    }
+
+    pub(super) fn with(mut self, name: &'static str, value: &str) -> Self {
+        if let Self::Whole { headers, .. } = &mut self {
+            headers.retain(|(other, _)| *other != name);
+            headers.push((name, value.to_owned()));
+        }
+        self
+    }
+
+    /// The `result` of this request.
+    pub(super) fn result(asked: &Asked, result: &str) -> Self {
+        Self::json(answer(asked, result))
+    }
+
+    /// These events, then the end of the stream.
+    pub(super) fn events<const N: usize>(events: [String; N]) -> Self {
+        let (_, ended) = mpsc::channel(1);
+        Self::Events(events.into(), ended)
+    }
+}
+
+pub(super) fn answer(asked: &Asked, result: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
+        asked.id()
+    )
+}
+
+pub(super) fn event(data: &str) -> String {
+    format!("data: {data}\n\n")
+}
+
+type Play = Arc<dyn Fn(&Asked) -> Reply + Send + Sync>;
+
+/// The running server; dropped, it is gone with every connection.
+pub(super) struct Web {
+    pub(super) address: SocketAddr,
+    seen: Arc<Mutex<Vec<Asked>>>,
+    count: watch::Receiver<usize>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Web {
+    pub(super) async fn start(play: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+        Self::at(SocketAddr::from(([127, 0, 0, 1], 0)), play).await
+    }
+
+    pub(super) async fn at(
+        address: SocketAddr,
+        play: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let listener = loop {
+            match TcpListener::bind(address).await {
+                // One that was dropped just now is still about to go.
+                Err(error) if error.kind() == ErrorKind::AddrInUse => yield_now().await,
+                other => break other.unwrap(),
+            }
+        };
+        let seen = Arc::default();
+        let (counter, count) = watch::channel(0);
+        let address = listener.local_addr().unwrap();
+        let noted = Noted {
+            seen: Arc::clone(&seen),
+            counter,
+        };
+        let task = tokio::spawn(accept(listener, Arc::new(noted), Arc::new(play)));
+        Self {
+            address,
+            seen,
+            count,
+            _task: AbortOnDropHandle::new(task),
+        }
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(super) fn seen(&self) -> Vec<Asked> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// The methods asked so far.
+    pub(super) fn whats(&self) -> Vec<String> {
+        let seen = self.seen();
+        seen.iter().map(|asked| asked.what().to_owned()).collect()
+    }
+
+    /// Waits for a request of this method.
+    pub(super) async fn until(&self, what: &str) -> Asked {
+        self.until_one(|asked| asked.what() == what).await
+    }
+
+    pub(super) async fn until_one(&self, is_it: impl Fn(&Asked) -> bool) -> Asked {
+        let mut count = self.count.clone();
+        loop {
+            let found = self.seen().into_iter().find(&is_it);
+            if let Some(asked) = found {
+                return asked;
+            }
+            count.changed().await.unwrap();
+        }
+    }
+}
+
+struct Noted {
+    seen: Arc<Mutex<Vec<Asked>>>,
+    counter: watch::Sender<usize>,
+}
+
+async fn accept(listener: TcpListener, noted: Arc<Noted>, play: Play) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        connections.spawn(serve(stream, Arc::clone(&noted), Arc::clone(&play)));
+    }
+}
+
+async fn serve(stream: TcpStream, noted: Arc<Noted>, play: Play) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let asked = read(&mut stream).await?;
+        noted.seen.lock().unwrap().push(asked.clone());
+        noted.counter.send_modify(|count| *count += 1);
+        match play(&asked) {
+            Reply::Whole {
+                status,
+                headers,
+                body,
+            } => {
+                let mut head = format!("HTTP/1.1 {status} S\r\ncontent-length: {}\r\n", body.len());
+                for (name, value) in headers {
+                    head += &format!("{name}: {value}\r\n");
+                }
+                let whole = format!("{head}\r\n{body}");
+                stream.write_all(whole.as_bytes()).await.ok()?;
+            }
+            Reply::Events(first, mut later) => {
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+                stream.write_all(head.as_bytes()).await.ok()?;
+                for event in first {
+                    stream.write_all(event.as_bytes()).await.ok()?;
+                }
+                while let Some(event) = later.recv().await {
+                    stream.write_all(event.as_bytes()).await.ok()?;
+                }
+                return None;
+            }
+            Reply::Hang => {
+                // Ends when the client gives up the connection.
+                let _ = stream.read_u8().await;
+                return None;
+            }
+        }
+    }
+}
+
+async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
+    let mut line = String::new();
+    stream.read_line(&mut line).await.ok()?;
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let (method, path) = (words.next()?, words.next()?);
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await.ok()?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else {
+            break;
+        };
+        headers.insert(name.to_ascii_lowercase(), value.to_owned());
+    }
+    let length = headers.get("content-length");
+    let mut body = vec![0; length.and_then(|text| text.parse().ok()).unwrap_or(0)];
+    stream.read_exact(&mut body).await.ok()?;
+    Some(Asked {
+        method,
+        path,
+        headers,
+        body: serde_json::from_slice(&body).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,400 @@
+//! The older transport, HTTP+SSE of revision 2024-11-05: one event stream brings all that the
+//! server says, and each message of ours is a `POST` of its own.
+//!
+//! It is made to look like a child's pipes, one line a message, so that the lane serves it with
+//! the same laws.
+
+use std::{
+    fmt, io,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::{Bytes, BytesMut};
+use futures::{
+    Stream, StreamExt as _, TryStreamExt as _,
+    stream::{FuturesUnordered, unfold},
+};
+use http::header;
+use reqwest::{Response, Url};
+use tokio::{io::duplex, sync::mpsc, time::timeout};
+use tokio_util::{
+    io::StreamReader,
+    sync::{CancellationToken, DropGuard},
+};
+
+use super::{
+    About, EngineTransport, Era, OnListChanged, Service, ShakeError, causes,
+    http::{Refusal, Site, is_event_stream},
+    shake,
+};
+use crate::{
+    lane::{Lane, Listeners},
+    limits::{LINE_BYTES_MAX, READ_BYTES},
+    line::{Line, LineReader, Outbox, Sink},
+    link::{LinkError, Request, call_params, list_params},
+    message::{Json, Message},
+};
+
+/// The first event names where to post; a stream that keeps silent is of another kind.
+const ENDPOINT_WAIT: Duration = Duration::from_secs(5);
+
+/// A connection that is closed waits this long for posts under way.
+const CLOSE_WAIT: Duration = Duration::from_secs(1);
+
+/// Posts under way at one time. A server answers them at once, so this is seldom reached.
+const POSTS_MAX: usize = 64;
+
+/// An open connection over the older transport.
+#[derive(Debug)]
+pub(crate) struct Older {
+    lane: Lane,
+    denied: Arc<Mutex<Option<String>>>,
+    engine: Option<Service>,
+    _open: DropGuard,
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(super) enum OlderError {
+    /// The server does not speak this transport.
+    NotSpoken,
+    Failed(ShakeError),
+}
+
+impl Older {
+    pub(super) async fn open(
+        site: &Site,
+        on_list_changed: OnListChanged,
+    ) -> Result<(Self, About), OlderError> {
+        let (events, endpoint) = subscribe(site).await?;
+        let open = CancellationToken::new();
+        let guard = open.clone().drop_guard();
+        let denied = Arc::default();
+        let (failed, failures) = mpsc::channel(POSTS_MAX);
+        let inbound = Inbound {
+            events,
+            failures,
+            open: open.clone(),
+            _ends: open.clone().drop_guard(),
+        };
+        let (ours, theirs) = duplex(READ_BYTES);
+        let outbox = Outbox::new(Sink::stream(theirs));
+        let post = Post {
+            site: site.clone(),
+            endpoint,
+            denied: Arc::clone(&denied),
+            open,
+        };
+        tokio::spawn(post_lines(LineReader::new(ours), post, failed));
+        let (transport, feed) =
+            EngineTransport::new(Arc::clone(&outbox), Arc::clone(&on_list_changed));
+        let lines = LineReader::new(StreamReader::new(Box::pin(inbound.lines())));
+        let mut older = Self {
+            lane: Lane::start(lines, outbox, feed),
+            denied,
+            engine: None,
+            _open: guard,
+        };
+        let shaken = shake(transport, Era::Legacy, on_list_changed).await;
+        let (engine, about) = shaken.map_err(|error| {
+            let denied = older.denied().map(ShakeError::Denied);
+            OlderError::Failed(denied.unwrap_or(error))
+        })?;
+        older.engine = Some(engine);
+        Ok((older, about))
+    }
+
+    pub(super) async fn call(&self, request: &Request) -> Result<Json, LinkError> {
+        let params = |id| call_params(request, &[], id);
+        let listeners = Listeners::of(request);
+        Ok(self.lane.request("tools/call", params, listeners).await?)
+    }
+
+    pub(super) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, LinkError> {
+        let params = |_| vec![Bytes::from(list_params(cursor, &[]))];
+        let nobody = Listeners::default();
+        Ok(self.lane.request("tools/list", params, nobody).await?)
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.lane.has_ended()
+    }
+
+    pub(super) async fn ended(&self) {
+        self.lane.ended().await;
+    }
+
+    pub(super) fn denied(&self) -> Option<String> {
+        self.denied.lock().expect("no code panics with it").clone()
+    }
+
+    /// What is queued is still posted, then the stream is let go.
+    pub(super) fn close(&self) {
+        self.lane.close();
+    }
+}
+
+/// The outbox must not outlive a connection that nobody closed.
+impl Drop for Older {
+    fn drop(&mut self) {
+        self.lane.close();
+    }
+}
+
+/// Opens the event stream, and reads from it where to post.
+async fn subscribe(site: &Site) -> Result<(Events, Url), OlderError> {
+    let get = site.get(site.url.clone());
+    let asked = get.header(header::ACCEPT, "text/event-stream").send().await;
+    let response = asked.map_err(|error| {
+        let why = causes(&error.without_url());
+        OlderError::Failed(ShakeError::Other(site.mask.apply(&why)))
+    })?;
+    if !response.status().is_success() {
+        return Err(refused(site, &Refusal::read(response).await));
+    }
+    if !is_event_stream(&response) {
+        return Err(OlderError::NotSpoken);
+    }
+    let base = response.url().clone();
+    let mut events = Events::read(response);
+    let first = timeout(ENDPOINT_WAIT, events.next()).await.ok().flatten();
+    let endpoint = first.filter(|event| event.name == "endpoint");
+    let endpoint = endpoint.ok_or(OlderError::NotSpoken)?;
+    let text = String::from_utf8_lossy(&endpoint.data);
+    let failed = |why: String| OlderError::Failed(ShakeError::Other(site.mask.apply(&why)));
+    let endpoint = base
+        .join(text.trim())
+        .map_err(|error| failed(format!("its `endpoint` is no address: {error}")))?;
+    if endpoint.origin() != base.origin() {
+        let other = endpoint.origin().ascii_serialization();
+        // Our headers are meant for the configured server alone.
+        return Err(failed(format!(
+            "its `endpoint` is at another server, {other}"
+        )));
+    }
+    Ok((events, endpoint))
+}
+
+fn refused(site: &Site, refusal: &Refusal) -> OlderError {
+    let why = site.mask.apply(&refusal.to_string());
+    if refusal.is_denial() {
+        return OlderError::Failed(ShakeError::Denied(why));
+    }
+    if refusal.status.is_client_error() && refusal.status.as_u16() != 429 {
+        return OlderError::NotSpoken;
+    }
+    OlderError::Failed(ShakeError::Other(why))
+}
+
+/// What the lane reads.
+struct Inbound {
+    events: Events,
+    /// Answers of our own to requests that could not be posted.
+    failures: mpsc::Receiver<Bytes>,
+    open: CancellationToken,
+    /// When the server ends the stream, nothing is posted any more.
+    _ends: DropGuard,
+}
+
+impl Inbound {
+    fn lines(self) -> impl Stream<Item = io::Result<Bytes>> + Send {
+        unfold(self, |mut inbound| async {
+            let line = inbound.next().await?;
+            Some((Ok(line), inbound))
+        })
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = self.open.cancelled() => return None,
+                Some(failure) = self.failures.recv() => return Some(failure),
+                event = self.events.next() => event?,
+            };
+            if event.name.is_empty() || event.name == "message" {
+                return Some(line(&event.data));
+            }
+        }
+    }
+}
+
+/// One message as one line. A line end in JSON is white space between its parts.
+fn line(data: &[u8]) -> Bytes {
+    let mut line: Vec<u8> = data.to_vec();
+    line.iter_mut()
+        .filter(|byte| **byte == b'\n' || **byte == b'\r')
+        .for_each(|byte| *byte = b' ');
+    line.push(b'\n');
+    line.into()
+}
+
+/// One event of a stream.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Event {
+    name: String,
+    data: BytesMut,
+}
+
+/// Reads events. Fields that we do not need are passed over; a dropped [`Events::next`] loses
+/// nothing.
+struct Events {
+    lines: LineReader,
+    /// What was read of the event that is still to end.
+    begun: Event,
+}
+
+impl Events {
+    fn read(response: Response) -> Self {
+        let body = response.bytes_stream().map_err(io::Error::other);
+        Self::new(LineReader::new(StreamReader::new(Box::pin(body))))
+    }
+
+    fn new(lines: LineReader) -> Self {
+        let begun = Event::default();
+        Self { lines, begun }
+    }
+
+    /// `None` at the end of the stream, which is also where one event grows past the cap.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            let Ok(Some(Line::Whole(line))) = self.lines.next().await else {
+                return None;
+            };
+            if line.is_empty() {
+                let event = std::mem::take(&mut self.begun);
+                if !event.data.is_empty() {
+                    return Some(event);
+                }
+                continue;
+            }
+            let colon = memchr::memchr(b':', &line).unwrap_or(line.len());
+            let value = line.get(colon + 1..).unwrap_or_default();
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            match &line[..colon] {
+                b"event" => self.begun.name = String::from_utf8_lossy(value).into_owned(),
+                b"data" => self.begun.add(value)?,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Event {
+    fn add(&mut self, value: &[u8]) -> Option<()> {
+        if !self.data.is_empty() {
+            self.data.extend_from_slice(b"\n");
+        }
+        self.data.extend_from_slice(value);
+        (self.data.len() <= LINE_BYTES_MAX).then_some(())
+    }
+}
+
+/// Posts each line. The handshake is posted in order; later messages do not wait for one whose
+/// post hangs.
+async fn post_lines(mut lines: LineReader, post: Post, failed: mpsc::Sender<Bytes>) {
+    let _ends = post.open.clone().drop_guard();
+    let mut posts = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = post.open.cancelled() => return,
+            Some(failure) = posts.next(), if !posts.is_empty() => {
+                report(&failed, failure).await;
+            }
+            line = lines.next(), if posts.len() < POSTS_MAX => match line {
+                Ok(Some(Line::Whole(line))) if ends_handshake(&line) => {
+                    report(&failed, post.send(line).await).await;
+                }
+                Ok(Some(Line::Whole(line))) => posts.push(post.send(line)),
+                Ok(Some(Line::TooLong { .. })) => {}
+                Ok(None) | Err(_) => break,
+            },
+        }
+    }
+    let rest = async { while posts.next().await.is_some() {} };
+    let _ = timeout(CLOSE_WAIT, rest).await;
+}
+
+async fn report(failed: &mpsc::Sender<Bytes>, failure: Option<Bytes>) {
+    if let Some(failure) = failure {
+        // Without a reader there is nobody left to tell.
+        let _ = failed.send(failure).await;
+    }
+}
+
+fn ends_handshake(line: &Bytes) -> bool {
+    let message = Message::parse(line);
+    message.and_then(|message| message.method).as_deref() == Some("notifications/initialized")
+}
+
+struct Post {
+    site: Site,
+    endpoint: Url,
+    denied: Arc<Mutex<Option<String>>>,
+    /// Cancelled here when the server denies us: no further message will fare better.
+    open: CancellationToken,
+}
+
+impl Post {
+    /// Posts one message. What comes back is the answer to a request that did not get there.
+    async fn send(&self, line: Bytes) -> Option<Bytes> {
+        let post = self.site.post(self.endpoint.clone());
+        let post = post.header(header::CONTENT_TYPE, "application/json");
+        let (status, why) = match post.body(line.clone()).send().await {
+            Ok(response) if response.status().is_success() => return None,
+            Ok(response) => {
+                let refusal = Refusal::read(response).await;
+                let why = self.site.mask.apply(&refusal.to_string());
+                if refusal.is_denial() {
+                    let mut denied = self.denied.lock().expect("no code panics with it");
+                    *denied = Some(why);
+                    self.open.cancel();
+                    return None;
+                }
+                (refusal.status.as_u16(), why)
+            }
+            Err(error) => (0, self.site.mask.apply(&causes(&error.without_url()))),
+        };
+        let message = Message::parse(&line)?;
+        message.method?;
+        let (id, why) = (message.id?, serde_json::Value::from(why));
+        let answer =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{status},"message":{why}}}}}"#);
+        Some(Bytes::from(answer + "\n"))
+    }
+}
+
+impl fmt::Debug for Post {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Post")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Events, LineReader, line};
+
+    #[tokio::test]
+    async fn events_are_read_whatever_else_is_in_the_stream() {
+        let stream: &[u8] = b": hello\n\nevent: endpoint\r\ndata: /post?id=1\r\n\r\n\
+            id: 7\nretry: 10\nstrange\nother: x\ndata:{\"a\":\ndata: 1}\n\n\
+            event: ping\ndata: {}\n\ndata: half";
+        let mut events = Events::new(LineReader::new(stream));
+        let mut read = Vec::new();
+        while let Some(event) = events.next().await {
+            read.push((event.name, String::from_utf8(event.data.to_vec()).unwrap()));
+        }
+        let expected = [
+            ("endpoint", "/post?id=1"),
+            ("", "{\"a\":\n1}"),
+            ("ping", "{}"),
+        ];
+        assert_eq!(
+            read,
+            expected.map(|(name, data)| (name.to_owned(), data.to_owned()))
+        );
+        assert_eq!(line(b"{\"a\":\n1}"), "{\"a\": 1}\n");
+    }
+}

@@ -1,0 +1,276 @@
+//! A server over streamable HTTP.
+//!
+//! The engine carries sessions, streams, their recovery and cancellation. Only the answers to
+//! `tools/call` and `tools/list`, and the progress of calls, are taken out below it, as bytes,
+//! before its types could lose anything.
+
+mod slots;
+mod tap;
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use rmcp::{
+    Peer, RoleClient,
+    model::{
+        CallToolRequest, CallToolRequestParams, ClientRequest, GetExtensions as _,
+        ListToolsRequest, PaginatedRequestParams, RequestMetaObject,
+    },
+    service::{PeerRequestOptions, RequestHandle, RunningServiceCancellationToken, ServiceError},
+    transport::{
+        StreamableHttpClientTransport, common::client_side_sse::ExponentialBackoff,
+        streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
+use serde::Deserialize;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    slots::{Answer, Slot, Trouble},
+    tap::Tap,
+};
+use super::{About, Era, OnListChanged, ShakeError, causes, http::Site, shake};
+use crate::{
+    lane::Listeners,
+    limits::PAGES_MAX,
+    link::{LinkError, Request},
+    message::Json,
+};
+
+/// A session is ended with a request of its own; nobody waits longer than this for it.
+const CLOSE_WAIT: Duration = Duration::from_secs(1);
+
+/// How a server refuses, before it runs anything, a call whose headers lack an argument.
+const HEADER_MISMATCH: &str = "-32020";
+
+/// Posts of one server that wait for an answer's head at one time.
+const POSTS_MAX: usize = 256;
+
+/// A stream that broke is opened again after rests that grow up to this.
+const RECONNECT_REST_MAX: Duration = Duration::from_secs(30);
+
+/// An open connection over streamable HTTP.
+pub(crate) struct Streamable {
+    peer: Peer<RoleClient>,
+    tap: Tap,
+    ended: CancellationToken,
+    stop: std::sync::Mutex<Option<RunningServiceCancellationToken>>,
+    /// Whether the list was read for the sake of a call that lacked headers.
+    has_learned: AtomicBool,
+}
+
+impl fmt::Debug for Streamable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Streamable")
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a connection was not opened.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) error: ShakeError,
+    /// It answered as a server of the older transport would.
+    pub(super) may_be_older: bool,
+}
+
+impl Streamable {
+    pub(super) async fn open(
+        site: &Site,
+        era: Era,
+        on_list_changed: OnListChanged,
+    ) -> Result<(Self, About), Refused> {
+        let tap = Tap::new(site.clone());
+        let transport = StreamableHttpClientTransport::with_client(tap.clone(), config(site));
+        let shaken = shake(transport, era, on_list_changed).await;
+        let (service, about) = shaken.map_err(|error| refused(error, &tap))?;
+        let ended = CancellationToken::new();
+        let streamable = Self {
+            peer: service.running.peer().clone(),
+            tap,
+            stop: std::sync::Mutex::new(Some(service.running.cancellation_token())),
+            ended: ended.clone(),
+            has_learned: AtomicBool::new(false),
+        };
+        tokio::spawn(async move {
+            let _listener = service.listener;
+            let _ = service.running.waiting().await;
+            ended.cancel();
+        });
+        Ok((streamable, about))
+    }
+
+    pub(super) async fn call(&self, request: &Request) -> Result<Json, LinkError> {
+        match self.call_once(request).await {
+            Err(LinkError::Protocol(error)) if error.code == HEADER_MISMATCH => {
+                if self.has_learned.swap(true, Ordering::Relaxed) {
+                    return Err(LinkError::Protocol(error));
+                }
+                self.learn_headers().await?;
+                self.call_once(request).await
+            }
+            other => other,
+        }
+    }
+
+    /// Reads the whole list, for the engine to see which arguments travel as headers: tools that
+    /// came from a snapshot it has never seen.
+    async fn learn_headers(&self) -> Result<(), LinkError> {
+        #[derive(Deserialize)]
+        struct Page {
+            #[serde(rename = "nextCursor", default)]
+            next_cursor: Option<String>,
+        }
+        let mut cursor = None;
+        for _ in 0..PAGES_MAX {
+            let page = self.list_tools(cursor.as_deref()).await?;
+            let page: Option<Page> = serde_json::from_str(page.as_str()).ok();
+            cursor = page.and_then(|page| page.next_cursor);
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn call_once(&self, request: &Request) -> Result<Json, LinkError> {
+        let arguments = serde_json::from_str(request.arguments.as_str())
+            .map_err(|error| LinkError::Failed(format!("arguments are no object: {error}")))?;
+        let mut params = CallToolRequestParams::new(request.tool.clone());
+        params.arguments = Some(arguments);
+        params.meta = (!request.meta.is_empty()).then(|| meta(&request.meta));
+        let call = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        self.request(call, Listeners::of(request)).await
+    }
+
+    pub(super) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, LinkError> {
+        let params = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
+        let list = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
+        self.request(list, Listeners::default()).await
+    }
+
+    async fn request(
+        &self,
+        mut request: ClientRequest,
+        listeners: Listeners,
+    ) -> Result<Json, LinkError> {
+        let slot = Arc::new(Slot::new(listeners));
+        request.extensions_mut().insert(Arc::clone(&slot));
+        let options = PeerRequestOptions::no_options();
+        let sent = self.peer.send_cancellable_request(request, options).await;
+        let mut waiting = Waiting(Some(sent.map_err(|error| self.link_error(error))?));
+        let handle = waiting.0.as_mut().ok_or(LinkError::Lost)?;
+        let heard = (&mut handle.rx).await;
+        waiting.0 = None;
+        match (slot.take(), heard) {
+            (Some(Answer::Result(result)), _) => Ok(result),
+            (Some(Answer::Error(error)), _) => Err(LinkError::Protocol(error)),
+            (Some(Answer::Trouble(trouble)), _) => Err(self.trouble(trouble)),
+            (None, Ok(Err(error))) => Err(self.link_error(error)),
+            (None, _) => Err(LinkError::Lost),
+        }
+    }
+
+    /// A server that no longer knows us is left: the next call would be denied like this one.
+    fn trouble(&self, trouble: Trouble) -> LinkError {
+        if trouble.is_denial {
+            self.cancel();
+        }
+        LinkError::Failed(trouble.why)
+    }
+
+    /// The engine's own errors; a server's are in the slot.
+    fn link_error(&self, error: ServiceError) -> LinkError {
+        match error {
+            ServiceError::McpError(error) => LinkError::Failed(error.message.into_owned()),
+            // The engine says so also of one answer's stream.
+            ServiceError::TransportClosed if !self.peer.is_transport_closed() => {
+                LinkError::Failed("its answer broke off".to_owned())
+            }
+            ServiceError::TransportClosed => LinkError::Lost,
+            ServiceError::TransportSend(error) => {
+                LinkError::Failed(self.tap.mask(&causes(error.error.as_ref())))
+            }
+            other => LinkError::Failed(other.to_string()),
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_cancelled()
+    }
+
+    pub(super) async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+
+    /// How the server denied us, if it did.
+    pub(super) fn denied(&self) -> Option<String> {
+        self.tap.denied()
+    }
+
+    pub(super) async fn close(&self) {
+        self.cancel();
+        let _ = timeout(CLOSE_WAIT, self.ended.cancelled()).await;
+    }
+
+    fn cancel(&self) {
+        let mut stop = self.stop.lock().expect("no code panics with the token");
+        if let Some(stop) = stop.take() {
+            stop.cancel();
+        }
+    }
+}
+
+fn config(site: &Site) -> StreamableHttpClientTransportConfig {
+    let mut backoff = ExponentialBackoff::default();
+    backoff.max_delay = Some(RECONNECT_REST_MAX);
+    let mut config = StreamableHttpClientTransportConfig::with_uri(site.url.as_str())
+        .custom_headers(site.headers.clone())
+        .max_concurrent_requests(POSTS_MAX);
+    config.retry_config = Arc::new(backoff);
+    config
+}
+
+fn refused(error: ShakeError, tap: &Tap) -> Refused {
+    let error = match (error, tap.take_trouble()) {
+        (ShakeError::Other(_), Some(trouble)) if trouble.is_denial => {
+            ShakeError::Denied(trouble.why)
+        }
+        (ShakeError::Other(_), Some(trouble)) => ShakeError::Other(trouble.why),
+        (ShakeError::Other(why), None) => ShakeError::Other(tap.mask(&why)),
+        (error, _) => error,
+    };
+    Refused {
+        error,
+        may_be_older: tap.may_be_older(),
+    }
+}
+
+/// A request under way; dropped early, it is cancelled at the server.
+struct Waiting(Option<RequestHandle<RoleClient>>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(handle) = self.0.take() {
+            tokio::spawn(handle.cancel(Some("the caller stopped waiting".to_owned())));
+        }
+    }
+}
+
+fn meta(members: &[(String, Json)]) -> RequestMetaObject {
+    let mut meta = RequestMetaObject::default();
+    for (key, value) in members {
+        if let Ok(value) = serde_json::from_str(value.as_str()) {
+            meta.0.0.insert(key.clone(), value);
+        }
+    }
+    meta
+}

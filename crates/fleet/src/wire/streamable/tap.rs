@@ -1,0 +1,411 @@
+//! The HTTP client below the engine.
+//!
+//! A request of ours carries a [`Slot`] among its extensions down to here. What answers it is put
+//! there as bytes, and the engine is handed a stand-in.
+
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt as _, stream::BoxStream};
+use http::{StatusCode, header};
+use reqwest::Response;
+use rmcp::{
+    model::{
+        ClientJsonRpcMessage, ClientRequest, ErrorData, GetExtensions as _, JsonRpcMessage,
+        RequestId, ServerJsonRpcMessage,
+    },
+    transport::streamable_http_client::{
+        StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+    },
+};
+use sse_stream::{Error as SseError, Sse, SseStream};
+
+use super::{
+    super::{
+        causes,
+        http::{BodyError, Headers, Refusal, Site, header_text, is_event_stream, read_body},
+    },
+    slots::{Answer, Instead, Slot, Slots, Trouble, stand_in},
+};
+use crate::{
+    limits::LINE_BYTES_MAX,
+    message::{Message, ProtocolError},
+};
+
+type HttpError = StreamableHttpError<reqwest::Error>;
+
+/// The HTTP client itself; its clones are one.
+#[derive(Clone)]
+pub(super) struct Tap {
+    site: Site,
+    slots: Arc<Slots>,
+    told: Arc<Told>,
+}
+
+/// What HTTP told of the server beside its answers.
+#[derive(Default)]
+struct Told {
+    /// What befell a request of the engine itself last.
+    trouble: Mutex<Option<Trouble>>,
+    denied: Mutex<Option<String>>,
+    may_be_older: AtomicBool,
+}
+
+impl Tap {
+    pub(super) fn new(site: Site) -> Self {
+        Self {
+            site,
+            slots: Arc::default(),
+            told: Arc::default(),
+        }
+    }
+
+    pub(super) fn take_trouble(&self) -> Option<Trouble> {
+        let mut trouble = self.told.trouble.lock().expect("no code panics with it");
+        trouble.take()
+    }
+
+    pub(super) fn denied(&self) -> Option<String> {
+        let denied = self.told.denied.lock().expect("no code panics with it");
+        denied.clone()
+    }
+
+    pub(super) fn may_be_older(&self) -> bool {
+        self.told.may_be_older.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn mask(&self, text: &str) -> String {
+        self.site.mask.apply(text)
+    }
+
+    /// Keeps why a request failed: the engine's errors leave out the cause.
+    fn note(&self, error: &HttpError, slot: Option<&Slot>) {
+        let why = match error {
+            StreamableHttpError::SessionExpired => return,
+            StreamableHttpError::Client(error) => causes(error),
+            StreamableHttpError::UnexpectedServerResponse(why) => why.clone().into_owned(),
+            other => causes(other),
+        };
+        let why = self.mask(&why);
+        let is_denial = why.starts_with("HTTP 401");
+        if is_denial {
+            let mut denied = self.told.denied.lock().expect("no code panics with it");
+            *denied = Some(why.clone());
+        }
+        match slot {
+            Some(slot) => slot.put(Answer::Trouble(Trouble { why, is_denial })),
+            None => {
+                let is_denial = is_denial || why.starts_with("HTTP 403");
+                let mut trouble = self.told.trouble.lock().expect("no code panics with it");
+                *trouble = Some(Trouble { why, is_denial });
+            }
+        }
+    }
+
+    async fn post_request(
+        &self,
+        message: &ClientJsonRpcMessage,
+        asked: &Asked,
+        request: reqwest::RequestBuilder,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let response = request.json(message).send().await.map_err(without_url)?;
+        let session = header_text(&response, "mcp-session-id");
+        let status = response.status();
+        if !status.is_success() {
+            return self.refused(&Refusal::read(response).await, asked);
+        }
+        if [StatusCode::ACCEPTED, StatusCode::NO_CONTENT].contains(&status) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if is_event_stream(&response) {
+            let events = SseStream::from_bytes_stream(bounded(response, asked.slot.clone()));
+            let events = self.tap_events(events);
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
+        }
+        let body = read_body(response, LINE_BYTES_MAX).await.map_err(unread)?;
+        let answer = self.read_answer(&body, asked)?;
+        Ok(StreamableHttpPostResponse::Json(answer, session))
+    }
+
+    /// A body that is one answer.
+    fn read_answer(&self, body: &Bytes, asked: &Asked) -> Result<ServerJsonRpcMessage, HttpError> {
+        if let Instead::Other(text) = self.slots.tap(body) {
+            return Ok(serde_json::from_str(&text)?);
+        }
+        if let Some(error) = read_error(body, asked) {
+            return Ok(error);
+        }
+        match serde_json::from_slice(body) {
+            Ok(message) if asked.slot.is_none() => Ok(message),
+            Ok(_) => Err(unexpected("its answer is for another request")),
+            Err(_) => {
+                let text = String::from_utf8_lossy(body);
+                let head: String = text.trim().chars().take(200).collect();
+                Err(unexpected(format!(
+                    "its answer is no JSON-RPC: {}",
+                    self.mask(&head)
+                )))
+            }
+        }
+    }
+
+    /// A refusal, as the engine wants to hear of it: a lost session is opened anew, an error of
+    /// the protocol is an answer, everything else fails the request.
+    fn refused(
+        &self,
+        refusal: &Refusal,
+        asked: &Asked,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        if asked.has_session && is_lost_session(refusal) {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if asked.kind == Kind::Initialize && refusal.is_of_older_transport() {
+            self.told.may_be_older.store(true, Ordering::Relaxed);
+        }
+        let is_answer = refusal.status.is_client_error()
+            && !refusal.is_denial()
+            && refusal.status != StatusCode::TOO_MANY_REQUESTS;
+        if is_answer && let Some(error) = read_error(&refusal.body, asked) {
+            return Ok(StreamableHttpPostResponse::Json(error, None));
+        }
+        if is_answer && asked.kind == Kind::Discover {
+            // Whatever stands before a server of the earlier era refuses so what it cannot read.
+            let error = ErrorData::invalid_request(self.mask(&refusal.to_string()), None);
+            let error = ServerJsonRpcMessage::error(error, Some(asked.id.clone()));
+            return Ok(StreamableHttpPostResponse::Json(error, None));
+        }
+        Err(unexpected(self.mask(&refusal.to_string())))
+    }
+
+    fn tap_events(
+        &self,
+        events: impl Stream<Item = Result<Sse, SseError>> + Send + 'static,
+    ) -> BoxStream<'static, Result<Sse, SseError>> {
+        let slots = Arc::clone(&self.slots);
+        let tap = move |event: Result<Sse, SseError>| {
+            event.map(|mut event| {
+                let data = event.data.take().map(Bytes::from);
+                event.data = data.and_then(|text| match slots.tap(&text) {
+                    Instead::Same => String::from_utf8(text.into()).ok(),
+                    Instead::Other(stand_in) => Some(stand_in),
+                    Instead::Nothing => None,
+                });
+                event
+            })
+        };
+        events.map(tap).boxed()
+    }
+}
+
+/// An error that answers this request without naming it, as some do when they read no id.
+fn read_error(body: &Bytes, asked: &Asked) -> Option<ServerJsonRpcMessage> {
+    let error = Message::parse(body)?.error?;
+    let id = asked.id.to_string();
+    if let Some(slot) = &asked.slot {
+        slot.put(Answer::Error(ProtocolError::read(error)));
+        return serde_json::from_str(&stand_in(&id, "")).ok();
+    }
+    let error: ErrorData = serde_json::from_str(error.get()).ok()?;
+    Some(ServerJsonRpcMessage::error(error, Some(asked.id.clone())))
+}
+
+/// One request that is being posted.
+struct Asked {
+    id: RequestId,
+    kind: Kind,
+    /// Of a request whose answer is taken out here.
+    slot: Option<Arc<Slot>>,
+    has_session: bool,
+}
+
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Initialize,
+    Discover,
+    Other,
+}
+
+impl Kind {
+    fn of(request: &ClientRequest) -> Self {
+        match request {
+            ClientRequest::InitializeRequest(_) => Self::Initialize,
+            ClientRequest::DiscoverRequest(_) => Self::Discover,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// 404 by the specification; servers written after a widespread example say 400.
+fn is_lost_session(refusal: &Refusal) -> bool {
+    let says_session = || {
+        let body = refusal.body.to_ascii_lowercase();
+        [b"session".as_slice(), b"not initialized"]
+            .iter()
+            .any(|words| memchr::memmem::find(&body, words).is_some())
+    };
+    refusal.status == StatusCode::NOT_FOUND
+        || refusal.status == StatusCode::BAD_REQUEST && says_session()
+}
+
+fn unexpected(why: impl Into<String>) -> HttpError {
+    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(why.into()))
+}
+
+fn unread(error: BodyError) -> HttpError {
+    match error {
+        BodyError::TooLong => StreamableHttpError::ResponseBodyTooLarge {
+            max_size: LINE_BYTES_MAX,
+        },
+        BodyError::Http(error) => without_url(error),
+    }
+}
+
+/// An address may hold a secret, and these errors reach logs.
+fn without_url(error: reqwest::Error) -> HttpError {
+    StreamableHttpError::Client(error.without_url())
+}
+
+fn engine_error(error: HttpError) -> HttpError {
+    match error {
+        StreamableHttpError::Client(error) => without_url(error),
+        other => other,
+    }
+}
+
+impl StreamableHttpClient for Tap {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let JsonRpcMessage::Request(request) = &message else {
+            let client = &self.site.client;
+            let posting =
+                client.post_message(uri, message, session_id, auth_header, custom_headers);
+            return posting.await.map_err(engine_error);
+        };
+        let asked = Asked {
+            id: request.id.clone(),
+            kind: Kind::of(&request.request),
+            slot: request.request.extensions().get::<Arc<Slot>>().cloned(),
+            has_session: session_id.is_some(),
+        };
+        if let Some(slot) = &asked.slot {
+            self.slots.add(slot, request);
+        }
+        let mut post = self
+            .site
+            .client
+            .post(uri.as_ref())
+            .header(header::ACCEPT, "text/event-stream, application/json");
+        for (name, value) in custom_headers {
+            post = post.header(name, value);
+        }
+        if let Some(session_id) = session_id {
+            post = post.header("mcp-session-id", session_id.as_ref());
+        }
+        let posting = self.post_request(&message, &asked, post);
+        posting
+            .await
+            .inspect_err(|error| self.note(error, asked.slot.as_deref()))
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<(), HttpError> {
+        let client = &self.site.client;
+        let deleting = client.delete_session(uri, session_id, auth_header, custom_headers);
+        deleting.await.map_err(engine_error)
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
+        let client = &self.site.client;
+        let getting =
+            client.get_stream(uri, session_id, last_event_id, auth_header, custom_headers);
+        Ok(self.tap_events(getting.await.map_err(engine_error)?))
+    }
+}
+
+/// The body of a stream, ended where one event grows past the cap.
+fn bounded(
+    response: Response,
+    slot: Option<Arc<Slot>>,
+) -> impl Stream<Item = Result<Bytes, reqwest::Error>> + Send {
+    let mut size = EventSize::default();
+    response.bytes_stream().take_while(move |chunk| {
+        let fits = chunk
+            .as_ref()
+            .map_or(true, |chunk| size.take(chunk) <= LINE_BYTES_MAX);
+        if let Some(slot) = slot.as_ref().filter(|_| !fits) {
+            let why = format!("its answer is one event of more than {LINE_BYTES_MAX} bytes");
+            let is_denial = false;
+            slot.put(Answer::Trouble(Trouble { why, is_denial }));
+        }
+        std::future::ready(fits)
+    })
+}
+
+/// Counts the bytes of the event that is being received.
+#[derive(Default)]
+struct EventSize {
+    bytes: usize,
+    line_bytes: usize,
+}
+
+impl EventSize {
+    /// The size of the event that this chunk leaves unended.
+    fn take(&mut self, chunk: &[u8]) -> usize {
+        let mut rest = chunk;
+        while let Some(at) = memchr::memchr(b'\n', rest) {
+            let (line, after) = rest.split_at(at);
+            self.line_bytes += line.strip_suffix(b"\r").unwrap_or(line).len();
+            // An empty line ends the event.
+            self.bytes = if self.line_bytes == 0 {
+                0
+            } else {
+                self.bytes + self.line_bytes
+            };
+            self.line_bytes = 0;
+            rest = &after[1..];
+        }
+        self.line_bytes += rest.strip_suffix(b"\r").unwrap_or(rest).len();
+        self.bytes + self.line_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EventSize;
+
+    #[test]
+    fn an_event_ends_with_an_empty_line_however_it_is_cut() {
+        let stream = b"data: 12\r\n\r\ndata: 345\n\ndata: 6";
+        for cut in 0..stream.len() {
+            let mut size = EventSize::default();
+            size.take(&stream[..cut]);
+            assert_eq!(size.take(&stream[cut..]), "data: 6".len(), "cut at {cut}");
+        }
+    }
+}
