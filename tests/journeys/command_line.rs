@@ -1,12 +1,14 @@
 //! The command line says what the tools say.
 
+use std::fs;
+
 use journeys::{
     fake::{Step, payload},
     house::{House, fake},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::house;
+use crate::{definition_tokens, handle, house, tokens};
 
 async fn indexed() -> House {
     let tool = json!({
@@ -124,9 +126,7 @@ async fn a_list_has_a_line_a_tool() {
 async fn what_was_cut_can_be_read_from_the_shell() {
     let house = indexed().await;
     let call = house.cli(["call", "github/long", "{}"]).await;
-    let (_, rest) = call.ended(0).split_once(r#""handle":""#).unwrap();
-    let (handle, _) = rest.split_once('"').unwrap();
-    let read = house.cli(["read", handle]).await;
+    let read = house.cli(["read", handle(call.ended(0))]).await;
     assert_eq!(read.ended(0).trim_end(), payload::lines(10_000));
     assert_eq!(house.cli(["read", "nothing"]).await.code, Some(1));
     house.stops_clean().await;
@@ -135,10 +135,53 @@ async fn what_was_cut_can_be_read_from_the_shell() {
 #[tokio::test]
 async fn help_has_examples() {
     let house = house::<journeys::house::Fake>([]);
-    for verb in [
-        "serve", "reindex", "search", "describe", "call", "list", "read", "tokens", "demo",
+    for args in [
+        &["--help"][..],
+        &["search", "--help"],
+        &["describe", "--help"],
+        &["call", "--help"],
     ] {
-        let help = house.cli([verb, "--help"]).await;
-        assert!(help.ended(0).contains("xample"), "{verb}: {}", help.stdout);
+        let help = house.cli(args.iter().copied()).await;
+        assert!(help.ended(0).contains("Examples:\n  proxy "), "{args:?}");
     }
+}
+
+#[tokio::test]
+async fn tokens_are_counted_as_a_model_sees_them() {
+    let house = indexed().await;
+    let client = house.serve();
+    let greeting = client.initialize("2025-11-25").await;
+    let instructions = greeting["instructions"].as_str().unwrap();
+    let ours = client.tools_list().await;
+    let ours = ours.iter().map(definition_tokens).sum::<usize>() + tokens(instructions);
+    let script: Value =
+        serde_json::from_str(&fs::read_to_string(house.path("github.script.json")).unwrap())
+            .unwrap();
+    let theirs = script["tools"].as_array().unwrap().iter();
+    let theirs: usize = theirs.map(|it| definition_tokens(&it["definition"])).sum();
+
+    let counted = house.cli(["tokens", "--json"]).await.json();
+    assert_eq!(counted["tools"], 3);
+    assert_eq!(counted["loaded_up_front"], theirs);
+    assert_eq!(counted["through_proxy"], ours);
+
+    let by_tool = house.cli(["tokens", "--by-tool"]).await;
+    let first = by_tool.ended(0).lines().next().unwrap();
+    assert!(first.ends_with("  github/search_code"), "{first}");
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn more_is_said_on_stderr_only_when_asked() {
+    let house = indexed().await;
+    let quiet = house.cli(["list"]).await;
+    assert_eq!(quiet.stderr, "");
+    for flag in ["-v", "-vv"] {
+        let list = house.cli([flag, "list"]).await;
+        assert_eq!(list.ended(0), quiet.stdout);
+    }
+    let reindex = house.cli(["-v", "reindex"]).await;
+    assert!(reindex.ended(0).starts_with("github"), "{}", reindex.stdout);
+    assert!(reindex.stderr.contains("github"), "{}", reindex.stderr);
+    house.stops_clean().await;
 }

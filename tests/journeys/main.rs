@@ -2,20 +2,28 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod broken_servers;
+mod catalogue;
 mod command_line;
 mod config_mistakes;
 mod declared;
 mod demo;
+mod endings;
 mod eras;
 mod fake_catalog;
 mod fake_eras;
 mod fake_steps;
+mod first_start;
 mod house_itself;
+mod interrupted;
 mod odd_tools;
+mod overlays;
 mod real_servers;
 mod real_servers_alone;
 mod reindex;
 mod results;
+mod scenes;
+mod secrets;
+mod sessions;
 mod three_tools;
 
 use std::path::Path;
@@ -26,6 +34,7 @@ use journeys::{
     house::{House, Programs, Server},
     real::RealServers,
 };
+use serde_json::Value;
 use tokio::process::Command;
 
 /// The programs Cargo built for this test.
@@ -48,6 +57,26 @@ fn alone(script: &Script) -> Client {
         .arg("--script")
         .arg(serde_json::to_string(script).unwrap());
     Client::start(command)
+}
+
+/// The handle under which a cut result is kept, as its footer names it.
+#[track_caller]
+fn handle(answer: &str) -> &str {
+    let (_, rest) = answer.rsplit_once("`proxy read ").unwrap();
+    rest.split_once('`').unwrap().0
+}
+
+/// Tokens of a text in the encoding that the figures are about.
+fn tokens(text: &str) -> usize {
+    let encoding = tiktoken_rs::o200k_base_singleton();
+    encoding.encode_ordinary(text).len()
+}
+
+/// Tokens of what a model sees of a tool: annotations and `_meta` are for the client.
+fn definition_tokens(tool: &Value) -> usize {
+    let seen = ["name", "description", "inputSchema"];
+    let seen = seen.map(|key| (key.to_owned(), tool[key].clone()));
+    tokens(&Value::Object(seen.into_iter().collect()).to_string())
 }
 
 fn real_servers() -> Option<RealServers> {

@@ -1,35 +1,58 @@
 //! The six real servers behind the three tools.
 
-use journeys::{client::Client, house::House};
+use std::{process::Stdio, time::Duration};
+
+use journeys::{
+    client::{Client, DEADLINE},
+    house::{Fake, House},
+    real::RealServers,
+};
 use serde_json::{Value, json};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    process::Child,
+    time::{interval, timeout},
+};
 
 use crate::{house, programs, real_servers};
 
-/// All six in one house, indexed; none where they cannot be installed.
-async fn house_of_six() -> Option<(House, Client)> {
+/// A house with a folder `open` and these of the servers, indexed; none where
+/// they cannot be installed.
+async fn house_of(chosen: &[&str]) -> Option<(House, Client)> {
     let real = real_servers()?;
-    let house = house::<journeys::house::Fake>([]);
+    let house = house::<Fake>([]);
     std::fs::create_dir(house.path("open")).unwrap();
     house.write("open/hello.txt", "Hello.");
     let repository = house.repository();
-    for server in [
-        real.everything(),
-        real.filesystem(&house.path("open")),
-        real.memory(&house.path("memory.jsonl")),
-        real.sequential_thinking(),
-        real.time(),
-        real.git(&repository),
+    for (name, server) in [
+        ("everything", real.everything()),
+        ("filesystem", real.filesystem(&house.path("open"))),
+        ("memory", real.memory(&house.path("memory.jsonl"))),
+        ("sequential-thinking", real.sequential_thinking()),
+        ("time", real.time()),
+        ("git", real.git(&repository)),
     ] {
-        house.add(server);
+        if chosen.contains(&name) {
+            house.add(server);
+        }
     }
     house.cli(["reindex"]).await.ended(0);
     let client = house.client().await;
     Some((house, client))
 }
 
+const ALL: [&str; 6] = [
+    "everything",
+    "filesystem",
+    "memory",
+    "sequential-thinking",
+    "time",
+    "git",
+];
+
 #[tokio::test]
 async fn all_six_are_found_and_called() {
-    let Some((house, client)) = house_of_six().await else {
+    let Some((house, client)) = house_of(&ALL).await else {
         return;
     };
     let folder = house.path("open");
@@ -87,7 +110,7 @@ async fn all_six_are_found_and_called() {
 
 #[tokio::test]
 async fn a_session_with_the_mistakes_models_make() {
-    let Some((house, client)) = house_of_six().await else {
+    let Some((house, client)) = house_of(&["everything", "filesystem"]).await else {
         return;
     };
     let wrong = client
@@ -124,7 +147,7 @@ async fn a_session_with_the_mistakes_models_make() {
 
 #[tokio::test]
 async fn nothing_is_left_though_real_servers_have_many_processes() {
-    let Some((house, client)) = house_of_six().await else {
+    let Some((house, client)) = house_of(&["everything", "time"]).await else {
         return;
     };
     client
@@ -133,4 +156,48 @@ async fn nothing_is_left_though_real_servers_have_many_processes() {
         .good();
     client.kill().await;
     assert_eq!(house.all_gone().await, Ok(()), "{:?}", programs());
+}
+
+/// A remote server that nobody of ours started.
+async fn listening(real: &RealServers) -> (Child, u16) {
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let mut command = real.everything_over_http(port).to_command();
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let server = command.kill_on_drop(true).spawn().unwrap();
+    let mut looks = interval(Duration::from_millis(20));
+    let listens = async {
+        while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+            looks.tick().await;
+        }
+    };
+    timeout(DEADLINE, listens).await.expect("it listens");
+    (server, port)
+}
+
+#[tokio::test]
+async fn a_remote_server_works_until_it_is_gone() {
+    let Some(real) = real_servers() else { return };
+    let (mut server, port) = listening(&real).await;
+    let house = house::<Fake>([]);
+    house.configure(&format!(
+        "[servers.far]\nurl = \"http://127.0.0.1:{port}/mcp\"\nheaders = {{ X-Team = \"web\" }}\n"
+    ));
+    house.cli(["reindex"]).await.ended(0);
+    let client = house.client().await;
+    let sum = client
+        .execute("far/get-sum", json!({ "a": 2, "b": 40 }))
+        .await;
+    assert_eq!(sum.good(), "The sum of 2 and 40 is 42.");
+    server.kill().await.unwrap();
+    let gone = client
+        .execute("far/get-sum", json!({ "a": 2, "b": 40 }))
+        .await
+        .bad();
+    assert!(
+        gone.starts_with("error server_unavailable: far: "),
+        "{gone}"
+    );
+    house.stops_clean().await;
 }

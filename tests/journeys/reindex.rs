@@ -4,7 +4,6 @@ use journeys::{
     fake::Step,
     house::{Fake, House, fake},
 };
-use serde_json::json;
 
 use std::{
     fs,
@@ -71,42 +70,9 @@ async fn serve_without_snapshots_answers_at_once_and_finds_the_tools_soon() {
     house.add(slow);
     let client = house.client().await;
     assert_eq!(client.tools_list().await.len(), 3);
-    client.search("alpha").await.good();
+    client.search("do alpha").await.good();
     house.write("gate", "");
-    let found = client.within("the new tools", async {
-        loop {
-            let found = client.search("alpha").await.good();
-            if found.contains("first/alpha(") {
-                return found;
-            }
-        }
-    });
-    assert!(found.await.contains("first/alpha("));
-    house.stops_clean().await;
-}
-
-#[tokio::test]
-async fn new_tools_are_found_after_list_changed() {
-    let server = fake("growing")
-        .tool("grow", [Step::Reveal, Step::text("grown")])
-        .hidden_tool("late_flower", Step::Echo);
-    let house = house([server]);
-    house.cli(["reindex"]).await.ended(0);
-    let client = house.client().await;
-    assert_eq!(
-        client.execute("growing/grow", json!({})).await.good(),
-        "grown"
-    );
-    client
-        .within("the late tool", async {
-            while !client
-                .search("late_flower")
-                .await
-                .good()
-                .contains("growing/late_flower(")
-            {}
-        })
-        .await;
+    client.until_search_finds("do alpha", "first/alpha(").await;
     house.stops_clean().await;
 }
 

@@ -7,7 +7,7 @@ use journeys::{
 };
 use serde_json::{Value, json};
 
-use crate::house;
+use crate::{definition_tokens, house, tokens};
 
 /// Tokens of definitions and instructions together, at most.
 const TOKENS_UP_FRONT_MAX: usize = 320;
@@ -132,11 +132,9 @@ async fn what_is_loaded_up_front_is_small() {
     );
     assert!(instructions.len() < 2_000);
 
-    let definitions = json!(client.tools_list().await).to_string();
-    let encoding = tiktoken_rs::o200k_base().unwrap();
-    let tokens = encoding
-        .encode_ordinary(&format!("{definitions}{instructions}"))
-        .len();
+    let definitions = client.tools_list().await;
+    let definitions = definitions.iter().map(definition_tokens);
+    let tokens = definitions.sum::<usize>() + tokens(instructions);
     assert!(tokens <= TOKENS_UP_FRONT_MAX, "{tokens} tokens");
     house.stops_clean().await;
 }
@@ -200,8 +198,7 @@ async fn marks_stand_only_where_they_are_true() {
 async fn five_hits_are_short() {
     let (house, client) = indexed([github(), files("disk"), files("other")]).await;
     let found = client.search("repository file issue code").await.good();
-    let encoding = tiktoken_rs::o200k_base().unwrap();
-    let tokens = encoding.encode_ordinary(&found).len();
+    let tokens = tokens(&found);
     assert!(tokens <= TOKENS_FIVE_HITS_MAX, "{tokens} tokens:\n{found}");
     house.stops_clean().await;
 }

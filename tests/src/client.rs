@@ -51,6 +51,8 @@ struct Talk {
 #[derive(Debug, Default)]
 struct State {
     waiting: HashMap<u64, oneshot::Sender<Reply>>,
+    /// Answers to nobody: their id is null, or not one of ours.
+    strays: Vec<Value>,
     /// What we answer when the server asks, by method.
     answers: HashMap<String, Value>,
     /// Lines that were no JSON-RPC message, which no good server writes.
@@ -205,6 +207,21 @@ impl Client {
         self.call("search_tools", json!({ "query": query })).await
     }
 
+    /// Searches until the answer holds what the test waits for.
+    pub async fn until_search_finds(&self, query: &str, wanted: &str) -> String {
+        let mut looks = tokio::time::interval(Duration::from_millis(20));
+        let found = async {
+            loop {
+                looks.tick().await;
+                let found = self.search(query).await.good();
+                if found.contains(wanted) {
+                    return found;
+                }
+            }
+        };
+        self.within(wanted, found).await
+    }
+
     pub async fn describe(&self, tool: &str) -> Reply {
         self.call("describe_tool", json!({ "name": tool })).await
     }
@@ -252,6 +269,26 @@ impl Client {
     /// Lines on standard output that were no message.
     pub fn garbage(&self) -> Vec<String> {
         self.state().garbage.clone()
+    }
+
+    /// The next answer that belongs to no request of ours.
+    pub async fn next_stray(&self) -> Value {
+        let mut looks = tokio::time::interval(Duration::from_millis(5));
+        let stray = async {
+            loop {
+                looks.tick().await;
+                let mut state = self.state();
+                if !state.strays.is_empty() {
+                    return state.strays.remove(0);
+                }
+            }
+        };
+        self.within("stray answer", stray).await
+    }
+
+    /// Answers to nobody that nobody asked for with [`Self::next_stray`].
+    pub fn strays(&self) -> Vec<Value> {
+        self.state().strays.clone()
     }
 
     /// Closes the server's input and waits for it to end.
@@ -313,7 +350,7 @@ impl Talk {
             let waiting = id.and_then(|id| self.state().waiting.remove(&id));
             match waiting {
                 Some(sender) => drop(sender.send(Reply::new(line, message))),
-                None => self.state().garbage.push(line),
+                None => self.state().strays.push(message),
             }
             return;
         }

@@ -247,12 +247,34 @@ impl House {
         );
     }
 
-    /// Ends every session and proves that nothing of this house still runs.
+    /// Waits until a fake server has received this many calls.
+    pub async fn until_calls(&self, server: &str, count: usize) {
+        let mut looks = tokio::time::interval(std::time::Duration::from_millis(5));
+        let waited = timeout(DEADLINE, async {
+            while self.received_method(server, "tools/call").len() < count {
+                looks.tick().await;
+            }
+        });
+        waited.await.unwrap_or_else(|_| {
+            let got = self.received_method(server, "tools/call").len();
+            panic!("{server} has received {got} calls of {count}");
+        });
+    }
+
+    /// Ends every session and proves that nothing of this house still runs
+    /// and that no session wrote anything but messages to its output.
     pub async fn stops_clean(self) {
         let clients =
             std::mem::take(&mut *self.clients.lock().unwrap_or_else(PoisonError::into_inner));
         for client in clients {
             client.close().await;
+            let strays = client.strays();
+            assert!(strays.is_empty(), "answers to nobody: {strays:#?}");
+            let garbage = client.garbage();
+            assert!(
+                garbage.is_empty(),
+                "standard output is for messages: {garbage:#?}"
+            );
         }
         if let Err(left) = self.all_gone().await {
             panic!("still running: {left:#?}");

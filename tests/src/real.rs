@@ -51,6 +51,12 @@ impl RealServers {
         self.node("everything", "mcp-server-everything", &["stdio"])
     }
 
+    /// Listens on this port of this machine, with the streamable HTTP transport.
+    pub fn everything_over_http(&self, port: u16) -> Program {
+        self.node("everything", "mcp-server-everything", &["streamableHttp"])
+            .env("PORT", port.to_string())
+    }
+
     /// May read and write in this folder.
     pub fn filesystem(&self, folder: &Path) -> Program {
         self.node(

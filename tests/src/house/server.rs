@@ -210,11 +210,12 @@ impl House {
             .map(|(name, value)| format!("{} = {}", quoted(name), quoted(value)));
         let env = env.collect::<Vec<_>>().join(", ");
         let command = quoted(&command);
-        writeln!(
-            table,
-            "command = {command}\nargs = [{args}]\nenv = {{ {env} }}"
-        )
-        .expect("a string takes anything");
+        writeln!(table, "command = {command}").expect("a string takes anything");
+        // An empty list is a mistake in a configuration.
+        if !args.is_empty() {
+            writeln!(table, "args = [{args}]").expect("a string takes anything");
+        }
+        writeln!(table, "env = {{ {env} }}").expect("a string takes anything");
         for line in settings {
             table.push_str(&line);
             table.push('\n');

@@ -1,0 +1,163 @@
+//! A folder with a configuration and a state that `proxy reindex` made, and the ways to start
+//! what is measured.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::{
+    catalog::{Catalog, catalogs},
+    peer::Peer,
+};
+
+/// The server whose tools the calls go to.
+pub(crate) const CALLED: &str = "direct";
+
+/// As large as the proxy makes its own pipes: a server called directly has no smaller one.
+const PIPE_BYTES: &str = "1048576";
+
+#[derive(Debug)]
+pub(crate) struct House {
+    folder: TempDir,
+    proxy: PathBuf,
+    servers: Vec<String>,
+    /// What `reindex` took.
+    pub(crate) reindexed_in: Duration,
+}
+
+impl House {
+    /// A house of generated tools, and the server to call.
+    pub(crate) fn with_tools(proxy: &Path, servers: usize, tools: usize) -> Self {
+        let mut all = catalogs(servers, tools);
+        all.push(called());
+        Self::new(proxy, &all)
+    }
+
+    pub(crate) fn new(proxy: &Path, catalogs: &[Catalog]) -> Self {
+        let folder = tempfile::Builder::new().prefix("proxy-bench-").tempdir();
+        let mut house = Self {
+            folder: folder.expect("there is room for a temporary folder"),
+            proxy: proxy.to_owned(),
+            servers: catalogs.iter().map(|it| it.server.clone()).collect(),
+            reindexed_in: Duration::ZERO,
+        };
+        for catalog in catalogs {
+            let list = json!({"tools": catalog.tools}).to_string();
+            house.write(&catalog_file(&catalog.server), &list);
+        }
+        house.configure(|house, server| {
+            let catalog = house.path(&catalog_file(server));
+            vec!["--catalog".to_owned(), catalog.display().to_string()]
+        });
+        if !catalogs.is_empty() {
+            house.reindexed_in = house.reindex();
+        }
+        house
+    }
+
+    /// From now on, every server that is started never answers.
+    pub(crate) fn let_servers_hang(&self) {
+        self.configure(|house, _| vec!["--hang".to_owned(), house.started().display().to_string()]);
+    }
+
+    /// Whether a server that hangs was started.
+    pub(crate) fn has_started_one(&self) -> bool {
+        self.started().exists()
+    }
+
+    pub(crate) fn servers(&self) -> &[String] {
+        &self.servers
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    pub(crate) fn serve(&self) -> Peer {
+        Peer::ready(&mut self.serve_command())
+    }
+
+    pub(crate) fn serve_command(&self) -> Command {
+        self.command("serve")
+    }
+
+    fn command(&self, verb: &str) -> Command {
+        let mut command = Command::new(&self.proxy);
+        command.arg(verb).env_clear();
+        command.env("PROXY_CONFIG", self.path("config.toml"));
+        command.env("HOME", self.folder.path());
+        command
+    }
+
+    fn reindex(&self) -> Duration {
+        let began = Instant::now();
+        let output = self.command("reindex").output();
+        let output = output.expect("the proxy can be started");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "reindex: {stderr}");
+        began.elapsed()
+    }
+
+    fn configure(&self, args: impl Fn(&Self, &str) -> Vec<String>) {
+        let mut config = format!("state_dir = {}\n", json!(self.state()));
+        for server in &self.servers {
+            let args = json!(args(self, server));
+            let command = json!(env!("CARGO_BIN_EXE_direct-server"));
+            config += &format!("[servers.{server}]\ncommand = {command}\nargs = {args}\n");
+        }
+        self.write("config.toml", &config);
+    }
+
+    fn started(&self) -> PathBuf {
+        self.path("started")
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("the house is ours to write in");
+    }
+}
+
+/// The server itself, without anybody between.
+pub(crate) fn direct() -> Peer {
+    Peer::ready(&mut direct_command())
+}
+
+pub(crate) fn direct_command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_direct-server"));
+    command.env_clear().args(["--pipe", PIPE_BYTES]);
+    command
+}
+
+/// Its tools are named after what they answer.
+fn called() -> Catalog {
+    let names = [
+        "text_100",
+        "text_10000",
+        "text_120000",
+        "text_1000000",
+        "same_120000",
+        "structured_120000",
+    ];
+    let tool = |name| {
+        json!({"name": name, "description": "Answers with so many bytes.",
+            "inputSchema": {"type": "object", "properties": {}}})
+    };
+    Catalog {
+        server: CALLED.to_owned(),
+        tools: names.into_iter().map(tool).collect(),
+    }
+}
+
+fn catalog_file(server: &str) -> String {
+    format!("{server}.json")
+}

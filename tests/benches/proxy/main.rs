@@ -1,0 +1,85 @@
+//! Speed of the whole program, beside calling the same server directly in the same run.
+//!
+//! `cargo bench -p journeys [-- PART... [--json FILE] [--proxy FILE]]`, where a part is `hop`,
+//! `spawn`, `flight`, `search`, `memory` or `size`; none means all. `--json` writes every figure
+//! to a file, `--proxy` measures another build. Needs no network. Each line says the median and,
+//! in brackets, the 10th and 90th percentile.
+
+mod catalog;
+mod cores;
+mod figures;
+mod flight;
+mod hop;
+mod house;
+mod memory;
+mod peer;
+mod search;
+mod size;
+mod spawn;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use figures::{Figures, say};
+
+type Part = (&'static str, fn(&Path, &mut Figures));
+
+const PARTS: [Part; 6] = [
+    ("hop", hop::run),
+    ("spawn", spawn::run),
+    ("flight", flight::run),
+    ("search", search::run),
+    ("memory", memory::run),
+    ("size", size::run),
+];
+
+struct Arguments {
+    parts: Vec<String>,
+    json: Option<PathBuf>,
+    proxy: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let arguments = match parse(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(why) => {
+            say(&format!("error: {why}"));
+            return ExitCode::from(2);
+        }
+    };
+    let mut figures = Figures::default();
+    for (name, run) in PARTS {
+        if arguments.parts.is_empty() || arguments.parts.iter().any(|part| part == name) {
+            run(&arguments.proxy, &mut figures);
+        }
+    }
+    figures.print_aims();
+    if let Some(file) = arguments.json {
+        let text = format!("{:#}\n", figures.to_json());
+        fs::write(file, text).expect("the file for the figures can be written");
+    }
+    ExitCode::SUCCESS
+}
+
+fn parse(mut args: impl Iterator<Item = String>) -> Result<Arguments, String> {
+    let mut arguments = Arguments {
+        parts: Vec::new(),
+        json: None,
+        proxy: PathBuf::from(env!("CARGO_BIN_EXE_proxy-under-test")),
+    };
+    while let Some(arg) = args.next() {
+        let mut file = || args.next().map(PathBuf::from).ok_or("a file is missing");
+        match arg.as_str() {
+            // Cargo says so to every bench.
+            "--bench" => {}
+            "--json" => arguments.json = Some(file()?),
+            "--proxy" => arguments.proxy = file()?,
+            part if PARTS.iter().any(|(name, _)| *name == part) => arguments.parts.push(arg),
+            other => return Err(format!("`{other}` is no part and no flag")),
+        }
+    }
+    Ok(arguments)
+}

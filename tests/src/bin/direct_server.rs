@@ -1,0 +1,153 @@
+//! `direct-server [--catalog FILE] [--pipe BYTES] [--hang FILE]`
+//!
+//! A server that costs next to nothing, so that a bench measures what stands before it: one
+//! thread, no runtime, answers put together once.
+//!
+//! `--catalog` is the `result` of `tools/list`. A tool's name says what a call gives:
+//! `text_N`, `same_N` (structured, with the same JSON as text) or `structured_N`, N being about
+//! the bytes of the answer. `--pipe` asks for a stdout pipe of that size. `--hang` writes the
+//! file and then never answers anything.
+
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    fs,
+    io::{self, BufRead as _, Write as _},
+};
+
+use serde_json::{Value, json};
+
+fn main() -> io::Result<()> {
+    let mut server = Server::default();
+    let mut args = std::env::args().skip(1);
+    while let (Some(flag), Some(value)) = (args.next(), args.next()) {
+        match flag.as_str() {
+            "--catalog" => server.catalog = fs::read(value)?,
+            "--pipe" => widen(value.parse().map_err(io::Error::other)?),
+            "--hang" => {
+                fs::write(value, "started")?;
+                io::copy(&mut io::stdin(), &mut io::sink())?;
+                return Ok(());
+            }
+            _ => return Err(io::Error::other(format!("unknown flag {flag}"))),
+        }
+    }
+    server.serve()
+}
+
+/// The system may refuse; the pipe then stays as it is.
+fn widen(bytes: usize) {
+    let _ = rustix::pipe::fcntl_setpipe_size(io::stdout(), bytes);
+}
+
+#[derive(Default)]
+struct Server {
+    catalog: Vec<u8>,
+    /// The `result` of a call, by tool name.
+    payloads: HashMap<String, Vec<u8>>,
+}
+
+/// Room for some thousand requests read at once.
+const READ_BYTES: usize = 64 * 1024;
+
+impl Server {
+    fn serve(mut self) -> io::Result<()> {
+        let mut input = io::BufReader::with_capacity(READ_BYTES, io::stdin().lock());
+        let mut output =
+            fs::File::from(std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?);
+        let (mut line, mut answer) = (String::new(), Vec::new());
+        while input.read_line(&mut line)? > 0 {
+            answer.clear();
+            if let Some(id) = after(&line, r#""id":"#) {
+                let id = id.split([',', '}']).next().unwrap_or("null");
+                self.answer(&line, id, &mut answer);
+                output.write_all(&answer)?;
+            }
+            line.clear();
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, line: &str, id: &str, answer: &mut Vec<u8>) {
+        let method = text_after(line, r#""method":""#);
+        let result = match method {
+            "tools/call" => self.payload(text_after(line, r#""name":""#)),
+            "tools/list" if self.catalog.is_empty() => br#"{"tools":[]}"#,
+            "tools/list" => &self.catalog,
+            "initialize" => INITIALIZED,
+            _ => return answer.extend_from_slice(unknown(id).as_bytes()),
+        };
+        answer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        answer.extend_from_slice(id.as_bytes());
+        answer.extend_from_slice(br#","result":"#);
+        answer.extend_from_slice(result);
+        answer.extend_from_slice(b"}\n");
+    }
+
+    fn payload(&mut self, tool: &str) -> &[u8] {
+        if !self.payloads.contains_key(tool) {
+            self.payloads.insert(tool.to_owned(), make(tool));
+        }
+        &self.payloads[tool]
+    }
+}
+
+const INITIALIZED: &[u8] = br#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"direct","version":"1"}}"#;
+
+fn unknown(id: &str) -> String {
+    let error = r#""error":{"code":-32601,"message":"Method not found"}"#;
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{error}}}\n")
+}
+
+fn after<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
+    line.split_once(mark).map(|(_, rest)| rest)
+}
+
+fn text_after<'a>(line: &'a str, mark: &str) -> &'a str {
+    after(line, mark)
+        .and_then(|rest| rest.split('"').next())
+        .unwrap_or_default()
+}
+
+fn make(tool: &str) -> Vec<u8> {
+    let (kind, bytes) = tool.rsplit_once('_').unwrap_or((tool, "0"));
+    let bytes: usize = bytes.parse().unwrap_or(0);
+    let result = match kind {
+        "text" => json!({"content": [{"type": "text", "text": prose(bytes)}]}),
+        "structured" => json!({"content": [], "structuredContent": records(bytes)}),
+        "same" => {
+            let structured = records(bytes / 2);
+            let text = structured.to_string();
+            json!({"content": [{"type": "text", "text": text}], "structuredContent": structured})
+        }
+        _ => json!({"content": [{"type": "text", "text": "no such tool"}], "isError": true}),
+    };
+    result.to_string().into_bytes()
+}
+
+/// Lines as a log has them, some with what JSON must escape.
+fn prose(bytes: usize) -> String {
+    let mut text = String::with_capacity(bytes + 100);
+    let mut number = 0;
+    while text.len() < bytes {
+        let _ = writeln!(
+            text,
+            "{number:06} worker \"mail-{}\" sent 3 messages to the queue in {} ms",
+            number % 7,
+            number % 91
+        );
+        number += 1;
+    }
+    text.truncate(bytes);
+    text
+}
+
+fn records(bytes: usize) -> Value {
+    const RECORD_BYTES: usize = 140;
+    let record = |number: usize| {
+        json!({"id": number, "title": format!("Broken link on page {number}"), "open": number.is_multiple_of(2),
+            "labels": ["bug", "site"], "author": {"name": "ada", "score": 0.5}, "milestone": null})
+    };
+    let records: Vec<Value> = (0..bytes / RECORD_BYTES).map(record).collect();
+    json!({"total": records.len(), "items": records})
+}
