@@ -22,6 +22,7 @@ mod log;
 mod mask;
 mod message;
 mod processes;
+mod scan;
 mod spec;
 mod sweep;
 mod template;

@@ -77,8 +77,10 @@ mod tests {
     use tokio::{
         io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex, split},
         sync::Notify,
+        time::timeout,
     };
 
+    use super::REST_MAX;
     use crate::{
         Era,
         lane::Lane,
@@ -154,7 +156,7 @@ mod tests {
         };
         tokio::select! {
             () = server => panic!("the server has no end"),
-            () = test => {}
+            told = timeout(10 * REST_MAX, test) => told.expect("told in time"),
         }
     }
 }

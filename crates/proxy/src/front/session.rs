@@ -178,7 +178,7 @@ impl Session {
             _ => return None,
         };
         Some(ToolCall {
-            id: Json::part_of(line, message.id?),
+            id: Json::part_of(line, message.id?.get()),
             name,
             arguments: params.get("arguments").map(ToOwned::to_owned),
             meta,
@@ -349,11 +349,11 @@ impl Meta {
                 }
                 Some(_) => {}
                 None if key == "progressToken" => {
-                    meta.progress_token = Some(Json::part_of(line, value));
+                    meta.progress_token = Some(Json::part_of(line, value.get()));
                 }
                 None => meta
                     .passed
-                    .push((key.into_owned(), Json::part_of(line, value))),
+                    .push((key.into_owned(), Json::part_of(line, value.get()))),
             }
         }
         meta

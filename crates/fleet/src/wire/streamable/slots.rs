@@ -182,7 +182,7 @@ pub(super) fn stand_in(id: &str, tools: &str) -> String {
 
 /// The tools of a list of which the engine must know the schema: some of their arguments travel
 /// as headers as well.
-fn tools_with_headers(result: &RawValue) -> String {
+fn tools_with_headers(result: &str) -> String {
     const MARK: &[u8] = b"x-mcp-header";
     #[derive(Deserialize)]
     struct List<'a> {
@@ -197,10 +197,10 @@ fn tools_with_headers(result: &RawValue) -> String {
         schema: &'a RawValue,
     }
     let is_marked = |text: &str| memchr::memmem::find(text.as_bytes(), MARK).is_some();
-    if !is_marked(result.get()) {
+    if !is_marked(result) {
         return String::new();
     }
-    let list: Option<List<'_>> = serde_json::from_str(result.get()).ok();
+    let list: Option<List<'_>> = serde_json::from_str(result).ok();
     let tools = list.map(|list| list.tools).unwrap_or_default();
     let tool = |raw: &RawValue| {
         let tool: Tool<'_> = serde_json::from_str(raw.get()).ok()?;

@@ -5,6 +5,7 @@ use std::{
     io::ErrorKind,
     net::SocketAddr,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use serde_json::Value;
@@ -13,8 +14,12 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{mpsc, watch},
     task::{JoinSet, yield_now},
+    time::timeout,
 };
 use tokio_util::task::AbortOnDropHandle;
+
+/// A request that is still not there fails its test.
+const UNTIL_MAX: Duration = Duration::from_secs(30);
 
 /// One request as it came.
 #[derive(Debug, Clone)]
@@ -170,13 +175,17 @@ impl Web {
 
     pub(super) async fn until_one(&self, is_it: impl Fn(&Asked) -> bool) -> Asked {
         let mut count = self.count.clone();
-        loop {
-            let found = self.seen().into_iter().find(&is_it);
-            if let Some(asked) = found {
-                return asked;
+        let waiting = async {
+            loop {
+                let found = self.seen().into_iter().find(&is_it);
+                if let Some(asked) = found {
+                    return asked;
+                }
+                count.changed().await.unwrap();
             }
-            count.changed().await.unwrap();
-        }
+        };
+        let asked = timeout(UNTIL_MAX, waiting).await;
+        asked.unwrap_or_else(|_| panic!("asked for nothing but {:?}", self.whats()))
     }
 }
 

@@ -1,0 +1,79 @@
+//! Commands that look at files only: the configuration, a server's log.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::{
+    cli::{Exit, Global},
+    config::{self, Config, Environment},
+    front, report,
+};
+
+pub(super) fn config_path(global: &Global) -> Exit {
+    let asked = global.overrides().config;
+    let of_variable = std::env::var_os("PROXY_CONFIG").filter(|path| !path.is_empty());
+    let asked = asked.or(of_variable.map(PathBuf::from));
+    match asked.or_else(|| config::default_path(&Environment::of_process())) {
+        Some(path) => {
+            report::data(&path.display().to_string());
+            Exit::Success
+        }
+        None => {
+            report::say("no home folder is known: set HOME, or name a file with --config");
+            Exit::Usage
+        }
+    }
+}
+
+pub(super) fn config_check(config: &Config, as_json: bool) -> Exit {
+    let notes = config.notes();
+    let enabled = config.enabled().count();
+    if as_json {
+        report::json(&json!({
+            "file": config.file,
+            "state_dir": config.state_dir,
+            "servers": config.servers.len(),
+            "enabled": enabled,
+            "notes": notes,
+        }));
+        return Exit::Success;
+    }
+    let mut lines = vec![
+        format!("{}: no mistakes", config.file.display()),
+        format!("servers: {} ({enabled} enabled)", config.servers.len()),
+        format!("state: {}", config.state_dir.display()),
+    ];
+    lines.extend(notes.iter().map(|note| format!("note: {note}")));
+    report::data(&lines.join("\n"));
+    Exit::Success
+}
+
+/// What a server wrote to stderr, as far as it is kept.
+pub(super) fn server_log(config: &Config, server: &str, lines: Option<usize>) -> Exit {
+    let Some(known) = config
+        .servers
+        .iter()
+        .find(|it| it.spec.name.as_str() == server)
+    else {
+        let names = config.servers.iter();
+        let names: Vec<&str> = names.map(|server| server.spec.name.as_str()).collect();
+        report::say(&format!(
+            "error: no server `{server}`\nhint: there are {}",
+            names.join(", ")
+        ));
+        return Exit::Usage;
+    };
+    let newest = fleet::log_path(&front::logs(config), &known.spec.name);
+    let older = newest.with_extension("log.1");
+    let texts = [older, newest].map(|path| std::fs::read_to_string(path).unwrap_or_default());
+    let text = texts.concat();
+    let all: Vec<&str> = text.lines().collect();
+    let shown = &all[all.len().saturating_sub(lines.unwrap_or(usize::MAX))..];
+    if shown.is_empty() {
+        report::say(&format!("`{server}` has written nothing to stderr"));
+        return Exit::Nothing;
+    }
+    report::data(&shown.join("\n"));
+    Exit::Success
+}

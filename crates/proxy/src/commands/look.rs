@@ -1,0 +1,127 @@
+//! Commands that look at tools and results: `search`, `describe`, `list`, `read`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{ask_tool, print_reply};
+use crate::{
+    cli::{Exit, Global, Search},
+    front::{self, DESCRIBE, Front, SEARCH},
+    report,
+};
+
+pub(super) async fn search(
+    front: &Arc<Front>,
+    global: &Global,
+    search: Search,
+) -> anyhow::Result<Exit> {
+    let mut arguments = json!({
+        "query": search.query.join(" "),
+        "category": search.category,
+        "tags": search.tags,
+        "max_results": search.max_results,
+        "offset": search.offset,
+    });
+    if global.json {
+        arguments["format"] = json!("json");
+    }
+    let reply = ask_tool(front, SEARCH, &arguments).await?;
+    let text = reply.printable();
+    let found = front.has_hits(&arguments).await?;
+    if global.json {
+        report::json(&serde_json::from_str(&text)?);
+    } else {
+        report::data(&text);
+    }
+    Ok(if found { Exit::Success } else { Exit::Nothing })
+}
+
+pub(super) async fn describe(
+    front: &Arc<Front>,
+    global: &Global,
+    names: &[String],
+) -> anyhow::Result<Exit> {
+    if !global.json {
+        let reply = ask_tool(front, DESCRIBE, &json!({"name": names})).await?;
+        return Ok(print_reply(&reply));
+    }
+    let generation = front.generation().await?;
+    let names = names.iter().flat_map(|name| name.split(','));
+    let found: Result<Vec<Value>, _> = names
+        .map(|name| front.find(&generation, name))
+        .map(|entry| entry.map(|entry| front.describe_json(&generation, entry)))
+        .collect();
+    match found {
+        Ok(mut tools) => {
+            let one = if tools.len() == 1 { tools.pop() } else { None };
+            report::json(&one.unwrap_or(Value::Array(tools)));
+            Ok(Exit::Success)
+        }
+        Err(error) => {
+            report::say(&error.to_string());
+            Ok(Exit::Nothing)
+        }
+    }
+}
+
+pub(super) async fn list(
+    front: &Arc<Front>,
+    global: &Global,
+    of: Option<&str>,
+) -> anyhow::Result<Exit> {
+    let generation = front.generation().await?;
+    let wanted = of.map(tool::fold);
+    let is_wanted = |entry: &&registry::Entry| match &wanted {
+        None => true,
+        Some(of) => {
+            tool::fold(entry.at.server.as_str()) == *of || tool::fold(&entry.category) == *of
+        }
+    };
+    let entries: Vec<&registry::Entry> = generation.entries().filter(is_wanted).collect();
+    if global.json {
+        let tools: Vec<Value> = entries
+            .iter()
+            .map(|it| json!({"name": it.at.to_string(), "purpose": it.purpose(), "category": it.category}))
+            .collect();
+        report::json(&Value::Array(tools));
+    } else {
+        let lines: Vec<String> = entries
+            .iter()
+            .map(|entry| format!("{} - {}", entry.at, entry.purpose()))
+            .collect();
+        if !lines.is_empty() {
+            report::data(&lines.join("\n"));
+        }
+    }
+    if entries.is_empty() {
+        report::say(&match of {
+            Some(of) => format!("no tools in `{of}`"),
+            None => "no tools".to_owned(),
+        });
+        return Ok(Exit::Nothing);
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn read(front: &Front, global: &Global, handle: &str) -> Exit {
+    let Some(kept) = front.results.read(handle) else {
+        let error = front::ToolError::HandleExpired {
+            handle: handle.to_owned(),
+        };
+        report::say(&error.to_string());
+        return Exit::Nothing;
+    };
+    if global.json {
+        report::data(&kept);
+    } else {
+        match fleet::json(kept) {
+            Ok(json) => report::data(&front::Reply::of_server(json, false).printable()),
+            Err(error) => {
+                report::say(&format!("error: the kept result is damaged: {error}"));
+                return Exit::Nothing;
+            }
+        }
+    }
+    Exit::Success
+}

@@ -1,0 +1,61 @@
+//! `proxy reindex`: asks servers for their tools and takes the answers in.
+
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
+
+use futures::StreamExt as _;
+
+use crate::{
+    cli::{Exit, Global},
+    front::Front,
+    report::{self, Reindexed},
+    survey, tokens,
+};
+
+pub(super) async fn reindex(
+    front: &Arc<Front>,
+    global: &Global,
+    servers: &[String],
+) -> anyhow::Result<Exit> {
+    let chosen = match survey::choose(front, servers) {
+        Ok(chosen) => chosen,
+        Err(missing) => {
+            let known: Vec<String> = front
+                .config
+                .enabled()
+                .map(|server| server.spec.name.to_string())
+                .collect();
+            let missing = missing.join(", ");
+            report::say(&format!(
+                "error: no server `{missing}`\nhint: there are {}",
+                known.join(", ")
+            ));
+            return Ok(Exit::Usage);
+        }
+    };
+    if chosen.is_empty() {
+        report::say("no servers to ask: add a `[servers.NAME]` table to the configuration");
+    }
+    let began = Instant::now();
+    let bar = report::progress(chosen.len(), global.quiet || global.json);
+    let mut news = Vec::new();
+    let mut asked = BTreeMap::new();
+    let mut answers = std::pin::pin!(survey::survey(front, chosen, tokens::of_definition));
+    while let Some(answer) = answers.next().await {
+        bar.inc(1);
+        bar.set_message(answer.news.server.to_string());
+        news.push(answer.news.clone());
+        asked.insert(answer.news.server.clone(), answer);
+    }
+    bar.finish_and_clear();
+    let planned = survey::commit(front, news, !servers.is_empty()).await?;
+    let mut lines: Vec<Reindexed> = planned
+        .iter()
+        .map(|planned| Reindexed::new(planned, asked.get(&planned.server)))
+        .collect();
+    lines.sort_by(|a, b| a.server.cmp(&b.server));
+    Ok(report::reindexed(
+        &lines,
+        began.elapsed().as_secs_f64(),
+        global.json,
+    ))
+}

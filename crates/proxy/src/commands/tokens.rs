@@ -1,0 +1,82 @@
+//! `proxy tokens`: what all definitions would cost loaded up front, and what ours cost.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::{
+    cli::{Exit, Global},
+    front::{Front, grouped, instructions},
+    report, tokens,
+};
+
+pub(super) async fn count_tokens(
+    front: &Arc<Front>,
+    global: &Global,
+    by_tool: bool,
+) -> anyhow::Result<Exit> {
+    let generation = front.generation().await?;
+    if by_tool {
+        return Ok(tokens_by_tool(&generation, global.json));
+    }
+    let catalog = front.registry.catalog();
+    let counts: Vec<usize> = generation
+        .entries()
+        .map(|entry| tokens::of_definition(entry.tool.json()))
+        .collect();
+    let theirs: usize = counts.iter().sum();
+    let servers = catalog.servers.iter().filter(|it| it.tools > 0).count();
+    let ours = tokens::of_ours() + tokens::count(&instructions(&catalog));
+    let saved = theirs.saturating_sub(ours);
+    let percent = (saved * 100).checked_div(theirs).unwrap_or(0);
+    if global.json {
+        report::json(&json!({
+            "servers": servers,
+            "tools": counts.len(),
+            "loaded_up_front": theirs,
+            "through_proxy": ours,
+            "saved": saved,
+            "saved_percent": percent,
+            "encoding": "o200k",
+        }));
+    } else {
+        report::data(&format!(
+            "{} tools of {servers} servers, loaded up front  {:>9} tokens\n\
+             three tools and instructions of proxy{}  {:>9} tokens\n\
+             saved in every session{}  {:>9} tokens ({percent} %)",
+            grouped(counts.len()),
+            grouped(theirs),
+            " ".repeat(4),
+            grouped(ours),
+            " ".repeat(19),
+            grouped(saved),
+        ));
+    }
+    Ok(Exit::Success)
+}
+
+fn tokens_by_tool(generation: &registry::Generation, as_json: bool) -> Exit {
+    let mut counts: Vec<(usize, String)> = generation
+        .entries()
+        .map(|entry| {
+            (
+                tokens::of_definition(entry.tool.json()),
+                entry.at.to_string(),
+            )
+        })
+        .collect();
+    counts.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    if as_json {
+        let list = counts
+            .iter()
+            .map(|(count, name)| json!({"name": name, "tokens": count}));
+        report::json(&Value::Array(list.collect()));
+    } else {
+        let lines: Vec<String> = counts
+            .iter()
+            .map(|(count, name)| format!("{:>9}  {name}", grouped(*count)))
+            .collect();
+        report::data(&lines.join("\n"));
+    }
+    Exit::Success
+}
