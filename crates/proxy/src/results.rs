@@ -7,7 +7,8 @@ use std::{
 };
 
 use fleet::Json;
-use tracing::warn;
+use tokio::sync::oneshot;
+use tracing::debug;
 
 use crate::config::Results;
 
@@ -25,6 +26,12 @@ const HANDLE_BYTES: usize = 8;
 
 const BYTES_PER_MIB: u64 = 1024 * 1024;
 
+/// A file that is being written, by us or by another proxy.
+const UNFINISHED: &str = ".unfinished-";
+
+/// A file that was being written for longer than this was given up by a writer that died.
+const WRITING_MAX: Duration = Duration::from_hours(1);
+
 impl ResultStore {
     pub fn new(state_dir: &Path, limits: &Results) -> Self {
         Self {
@@ -38,15 +45,19 @@ impl ResultStore {
         self.keep_hours
     }
 
-    /// Keeps a result and gives its handle, or says why it could not.
+    /// Keeps a result and gives its handle, or says why it could not. Room for the next one is
+    /// made afterwards: the answer does not wait for that.
     pub async fn keep(&self, result: &Json) -> Result<String, String> {
-        let store = self.clone();
-        let result = result.clone();
-        let writing = tokio::task::spawn_blocking(move || store.write(result.as_str()));
-        match writing.await {
-            Ok(Ok(handle)) => Ok(handle),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(error) => Err(error.to_string()),
+        let (store, result) = (self.clone(), result.clone());
+        let (done, written) = oneshot::channel();
+        tokio::task::spawn_blocking(move || {
+            let handle = store.write(result.as_str());
+            let _ = done.send(handle);
+            store.sweep();
+        });
+        match written.await {
+            Ok(handle) => handle.map_err(|error| error.to_string()),
+            Err(_) => Err("the writer ended early".to_owned()),
         }
     }
 
@@ -57,28 +68,28 @@ impl ResultStore {
 
     fn write(&self, result: &str) -> io::Result<String> {
         private_folder(&self.folder)?;
-        self.sweep(u64::try_from(result.len()).unwrap_or(u64::MAX));
         let handle = new_handle()?;
         let mut file = tempfile::Builder::new()
-            .prefix(".unfinished-")
+            .prefix(UNFINISHED)
             .tempfile_in(&self.folder)?;
         io::Write::write_all(&mut file, result.as_bytes())?;
         file.persist(self.file(&handle))?;
         Ok(handle)
     }
 
-    /// Makes room for a new result: what is too old goes, then the oldest.
-    fn sweep(&self, bytes_needed: u64) {
+    /// What is too old goes, then the oldest beyond the room there is; the newest stays.
+    fn sweep(&self) {
         let mut files = self.files();
         files.sort_by_key(|file| std::cmp::Reverse(file.written));
-        let mut room = self.keep_bytes.saturating_sub(bytes_needed);
+        let mut room = self.keep_bytes;
         let oldest = Duration::from_secs(self.keep_hours.saturating_mul(3_600));
-        for file in files {
+        for (place, file) in files.into_iter().enumerate() {
             let age = file.written.elapsed().unwrap_or_default();
-            if age <= oldest && file.bytes <= room {
-                room -= file.bytes;
+            if place == 0 || (age <= oldest && file.bytes <= room) {
+                room = room.saturating_sub(file.bytes);
             } else if let Err(error) = fs::remove_file(&file.path) {
-                warn!(%error, "an old result was not removed");
+                // Another proxy's sweep may have been here first.
+                debug!(%error, "an old result was not removed");
             }
         }
     }
@@ -89,9 +100,15 @@ impl ResultStore {
         };
         let kept = |entry: fs::DirEntry| {
             let about = entry.metadata().ok()?;
-            Some(Kept {
+            let written = about.modified().ok()?;
+            let is_unfinished = entry
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(UNFINISHED.as_bytes());
+            let is_young = written.elapsed().unwrap_or_default() < WRITING_MAX;
+            (!is_unfinished || !is_young).then(|| Kept {
                 path: entry.path(),
-                written: about.modified().ok()?,
+                written,
                 bytes: about.len(),
             })
         };
@@ -160,12 +177,15 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
     }
 
-    #[tokio::test]
-    async fn the_oldest_go_when_the_room_is_used_up() {
+    #[test]
+    fn the_oldest_go_when_the_room_is_used_up() {
         let (store, _folder) = store(1);
-        let big = fleet::json(format!("\"{}\"", "x".repeat(700_000))).expect("JSON");
-        let first = store.keep(&big).await.expect("there is room");
-        let second = store.keep(&big).await.expect("room is made");
+        let big = format!("\"{}\"", "x".repeat(700_000));
+        let first = store.write(&big).expect("the disk has room");
+        store.sweep();
+        assert!(store.read(&first).is_some());
+        let second = store.write(&big).expect("the disk has room");
+        store.sweep();
         assert_eq!(store.read(&first), None);
         assert!(store.read(&second).is_some());
     }
