@@ -134,6 +134,11 @@ impl Running {
         self.child.id()
     }
 
+    /// Returns when the child itself has left; others of its group may live on.
+    pub(crate) async fn leader_left(&mut self) {
+        let _ = self.child.wait().await;
+    }
+
     /// Why the child left, when its stdout closed.
     pub(crate) async fn autopsy(&mut self) -> Failure {
         let why = match timeout(EXIT_STATUS_WAIT, self.child.wait()).await {

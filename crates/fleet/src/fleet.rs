@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The servers of one configuration. A server is started by the first call or survey that wants
-/// it, and lives until [`Fleet::stop`].
+/// it (or with the program), rests when nobody calls for long, and ends at [`Fleet::stop`].
 #[derive(Debug)]
 pub struct Fleet {
     servers: HashMap<ServerName, Server>,
@@ -243,13 +243,12 @@ struct Patience {
 }
 
 impl Patience {
-    /// A limit that the caller names is final.
     fn new(spec: &ServerSpec, request: &Request) -> Self {
         let began = Instant::now();
         Self {
             began,
             limit: request.limit.unwrap_or(spec.call_timeout),
-            limit_max: spec.call_timeout_max.filter(|_| request.limit.is_none()),
+            limit_max: spec.call_timeout_max.filter(|_| !request.limit_is_final),
             heard: Arc::new(Mutex::new(began)),
         }
     }
@@ -274,10 +273,11 @@ impl Patience {
     async fn ends(&self) -> Duration {
         loop {
             let quiet_until = *lock(&self.heard) + self.limit;
-            let last = self.began + self.limit_max.unwrap_or(self.limit);
+            let longest = self.limit_max.unwrap_or(self.limit).max(self.limit);
+            let last = self.began + longest;
             let until = quiet_until.min(last);
             if until <= Instant::now() {
-                return self.began.elapsed();
+                return until.saturating_duration_since(self.began);
             }
             sleep_until(until).await;
         }

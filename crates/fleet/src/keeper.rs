@@ -2,6 +2,7 @@
 //! it.
 
 use std::{
+    convert::Infallible,
     num::NonZeroUsize,
     ops::ControlFlow,
     sync::{
@@ -187,6 +188,7 @@ impl Keeper {
             () = self.stop.cancelled() => End::Stop,
             () = link.ended() => End::ByItself,
             () = idle(&link, self.spec.idle_timeout) => End::Idle,
+            never = bury_leader(running.as_mut()) => match never {},
         };
         if matches!(end, End::ByItself) {
             let failure = match &mut running {
@@ -256,6 +258,15 @@ enum End {
     Stop,
     ByItself,
     Idle,
+}
+
+/// Waits for the child itself and no further: under a wrapper that was killed, the server may live
+/// on and be called, and the wrapper must not stay a zombie.
+async fn bury_leader(running: Option<&mut Running>) -> Infallible {
+    if let Some(running) = running {
+        running.leader_left().await;
+    }
+    std::future::pending().await
 }
 
 /// Returns when nobody has used the connection for so long, and closes it to further uses.

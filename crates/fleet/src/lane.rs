@@ -245,7 +245,7 @@ impl Calls {
         let answer = match (message.result, message.error) {
             (_, Some(error)) => Answer::Error(ProtocolError::read(error)),
             (Some(result), None) => Answer::Result(Json::part_of(line, result)),
-            (None, None) => Answer::Result(Json::null()),
+            (None, None) => Answer::Error(ProtocolError::empty()),
         };
         match self.pending.remove(&id) {
             Some((_, pending)) => drop(pending.answer.send(answer)),
@@ -433,7 +433,6 @@ mod tests {
                 .await;
         check(&answer, r#"{"n": 1.0, "x":1e400}"#);
         check(&answered(b"{\"result\":[2],\"id\":\"ID\"}\n").await, "[2]");
-        check(&answered(b"{\"id\":ID}\n").await, "null");
     }
 
     #[tokio::test]
@@ -459,6 +458,11 @@ mod tests {
                 "5",
             ),
             (r#""just text""#, "none", r#""just text""#),
+            (
+                "null",
+                "none",
+                "its answer has neither a result nor an error",
+            ),
         ];
         for (error, code, message) in cases {
             let written = format!("{{\"id\":ID,\"error\":{error}}}\n");

@@ -22,7 +22,6 @@ mod log;
 mod mask;
 mod message;
 mod processes;
-mod scan;
 mod spec;
 mod sweep;
 mod template;

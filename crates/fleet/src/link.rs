@@ -35,6 +35,8 @@ pub struct Request {
     pub log: Option<LogSink>,
     /// How long the caller waits; the server's own limit when it does not say.
     pub limit: Option<Duration>,
+    /// The caller named the limit itself: progress does not extend it.
+    pub limit_is_final: bool,
     /// Whether a second call does what one does: the tool is read-only or idempotent.
     pub is_safe: bool,
 }

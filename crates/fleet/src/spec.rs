@@ -78,7 +78,7 @@ pub enum Launch {
         env: Vec<(String, Template)>,
         cwd: Option<Template>,
     },
-    /// A server over streamable HTTP.
+    /// A server over streamable HTTP, or over HTTP+SSE where it speaks only that.
     Remote {
         url: Template,
         headers: Vec<(String, Template)>,

@@ -1,5 +1,5 @@
 //! The protocol engine (rmcp) on a server's side: handshake, pings, whatever the server asks of
-//! us. The only file of this room that names the engine's message types.
+//! us. This file and those below it are the only ones that name its message types.
 
 mod http;
 mod listen;

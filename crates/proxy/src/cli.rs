@@ -101,7 +101,8 @@ pub(crate) enum Command {
     /// Serve one MCP client over stdin and stdout
     ///
     /// This is what a client's configuration names. It answers at once from the last snapshots;
-    /// a server starts when one of its tools is first called.
+    /// a server starts when one of its tools is first called, or with us where the configuration
+    /// says so.
     Serve,
     /// Ask servers for their tools and bring the index up to date
     ///

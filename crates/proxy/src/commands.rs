@@ -70,7 +70,9 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
         match command {
             Command::Serve => serve::serve(config).await,
             Command::Config(_) => Ok(inspect::config_check(&config, global.json)),
-            Command::Log { server, lines } => Ok(inspect::server_log(&config, &server, lines)),
+            Command::Log { server, lines } => {
+                Ok(inspect::server_log(&config, &global, &server, lines))
+            }
             other => with_front(config, &global, other).await,
         }
     })

@@ -50,7 +50,12 @@ pub(super) fn config_check(config: &Config, as_json: bool) -> Exit {
 }
 
 /// What a server wrote to stderr, as far as it is kept.
-pub(super) fn server_log(config: &Config, server: &str, lines: Option<usize>) -> Exit {
+pub(super) fn server_log(
+    config: &Config,
+    global: &Global,
+    server: &str,
+    lines: Option<usize>,
+) -> Exit {
     let Some(known) = config
         .servers
         .iter()
@@ -70,10 +75,14 @@ pub(super) fn server_log(config: &Config, server: &str, lines: Option<usize>) ->
     let text = texts.concat();
     let all: Vec<&str> = text.lines().collect();
     let shown = &all[all.len().saturating_sub(lines.unwrap_or(usize::MAX))..];
+    if global.json {
+        report::json(&json!({"server": server, "lines": shown}));
+    } else if !shown.is_empty() {
+        report::data(&shown.join("\n"));
+    }
     if shown.is_empty() {
         report::say(&format!("`{server}` has written nothing to stderr"));
         return Exit::Nothing;
     }
-    report::data(&shown.join("\n"));
     Exit::Success
 }

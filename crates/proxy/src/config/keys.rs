@@ -174,7 +174,7 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "servers.NAME.url",
         Kind::Url,
-        "the address of a server that speaks streamable HTTP, in place of `command`",
+        "the address of a server that speaks streamable HTTP (or the older HTTP+SSE), in place of `command`",
     ),
     key(
         "servers.NAME.headers",

@@ -50,6 +50,7 @@ impl Front {
             progress: context.progress,
             log: context.log,
             limit: self.limit(entry, &options),
+            limit_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
         };
         let call = self.fleet.call(&entry.at.server, &request, &context.cancel);

@@ -178,7 +178,7 @@ impl Session {
             _ => return None,
         };
         Some(ToolCall {
-            id: Json::part_of(line, message.id?.get()),
+            id: Json::part_of(line, message.id?),
             name,
             arguments: params.get("arguments").map(ToOwned::to_owned),
             meta,
@@ -349,11 +349,11 @@ impl Meta {
                 }
                 Some(_) => {}
                 None if key == "progressToken" => {
-                    meta.progress_token = Some(Json::part_of(line, value.get()));
+                    meta.progress_token = Some(Json::part_of(line, value));
                 }
                 None => meta
                     .passed
-                    .push((key.into_owned(), Json::part_of(line, value.get()))),
+                    .push((key.into_owned(), Json::part_of(line, value))),
             }
         }
         meta

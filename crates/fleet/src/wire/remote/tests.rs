@@ -57,6 +57,7 @@ fn request(tool: &str) -> Request {
         progress: None,
         log: None,
         limit: None,
+        limit_is_final: false,
         is_safe: false,
     }
 }

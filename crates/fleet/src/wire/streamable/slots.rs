@@ -138,7 +138,7 @@ impl Slots {
         slot.put(match (message.result, message.error) {
             (_, Some(error)) => Answer::Error(ProtocolError::read(error)),
             (Some(result), None) => Answer::Result(Json::part_of(text, result)),
-            (None, None) => Answer::Result(Json::null()),
+            (None, None) => Answer::Error(ProtocolError::empty()),
         });
         Instead::Other(stand_in(id, &tools))
     }
@@ -182,7 +182,7 @@ pub(super) fn stand_in(id: &str, tools: &str) -> String {
 
 /// The tools of a list of which the engine must know the schema: some of their arguments travel
 /// as headers as well.
-fn tools_with_headers(result: &str) -> String {
+fn tools_with_headers(result: &RawValue) -> String {
     const MARK: &[u8] = b"x-mcp-header";
     #[derive(Deserialize)]
     struct List<'a> {
@@ -197,10 +197,10 @@ fn tools_with_headers(result: &str) -> String {
         schema: &'a RawValue,
     }
     let is_marked = |text: &str| memchr::memmem::find(text.as_bytes(), MARK).is_some();
-    if !is_marked(result) {
+    if !is_marked(result.get()) {
         return String::new();
     }
-    let list: Option<List<'_>> = serde_json::from_str(result).ok();
+    let list: Option<List<'_>> = serde_json::from_str(result.get()).ok();
     let tools = list.map(|list| list.tools).unwrap_or_default();
     let tool = |raw: &RawValue| {
         let tool: Tool<'_> = serde_json::from_str(raw.get()).ok()?;
