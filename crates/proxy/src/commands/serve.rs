@@ -1,6 +1,6 @@
 //! `proxy serve`: one client over stdin and stdout, until either end says so.
 
-use std::{sync::Arc, time::Duration};
+use std::{io::IsTerminal as _, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use tokio::time::timeout;
@@ -10,7 +10,7 @@ use crate::{
     cli::Exit,
     config::Config,
     front::{self, Front, stdio},
-    survey,
+    report, survey,
 };
 
 /// The whole shutdown of `serve`: servers that do not go by then were killed.
@@ -24,6 +24,11 @@ pub(super) async fn serve(config: Config) -> anyhow::Result<Exit> {
     watch_signals(&stop)?;
     sweep(&config);
     let front = Front::new(config)?;
+    if std::io::stdin().is_terminal() {
+        report::say(
+            "serving MCP on stdin and stdout: this is for a client to start; Ctrl-C ends it",
+        );
+    }
     front.fleet.start_eager();
     let unknown = survey::unknown(&front.registry.catalog());
     let background = tokio::spawn(survey::get_to_know(Arc::clone(&front), unknown));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fleet::{Json, Request};
+use fleet::{Failure, Json, Ran, Request};
 use registry::{Entry, FindError, Generation};
 use serde_json::{Map, Value, value::RawValue};
 use tool::{ServerName, Violation};
@@ -114,15 +114,33 @@ pub(super) fn find<'a>(generation: &'a Generation, asked: &str) -> Result<&'a En
         refs.into_iter().map(sign).collect()
     };
     generation.find(asked).map_err(|error| match error {
-        FindError::Unknown { asked, near } => ToolError::UnknownTool {
-            asked,
-            near: signed(near),
-        },
+        FindError::Unknown { asked, near } => {
+            toolless(generation, &asked).unwrap_or_else(|| ToolError::UnknownTool {
+                asked,
+                near: signed(near),
+            })
+        }
         FindError::Ambiguous { asked, candidates } => ToolError::AmbiguousTool {
             asked,
             candidates: signed(candidates),
         },
         FindError::Denied { at, rule } => ToolError::Denied { tool: at, rule },
+    })
+}
+
+/// A name on a server that has never told its tools: why it has not is the answer.
+fn toolless(generation: &Generation, asked: &str) -> Option<ToolError> {
+    let (server, _) = asked.split_once('/')?;
+    let servers = generation.servers().iter();
+    let mut silent = servers.clone().filter(|known| known.surveyed_at.is_none());
+    let known = silent.find(|known| known.name.as_str() == server)?;
+    let others = servers.filter(|known| known.tools > 0 && known.stale.is_none());
+    Some(ToolError::ServerUnavailable {
+        server: known.name.clone(),
+        failure: Box::new(Failure::new(known.stale.clone()?)),
+        tries: 0,
+        ran: Ran::No,
+        available: others.map(|known| known.name.clone()).collect(),
     })
 }
 
