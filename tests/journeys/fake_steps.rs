@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt as _;
 
 use journeys::{
     client::Client,
-    fake::{Era, LEGACY_VERSION, Script, Step, payload},
+    fake::{Era, LEGACY_VERSION, Paging, Script, Step, payload},
     house::{Fake, House, fake},
     processes,
 };
@@ -149,7 +149,7 @@ async fn lists_have_pages_odd_entries_and_failures() {
 
     let turning = fake("any")
         .tool("a", Step::Echo)
-        .script(|it| it.repeats_cursor = true);
+        .script(|it| it.paging = Paging::RepeatsCursor);
     let page = greeted(turning)
         .await
         .request("tools/list", json!({}))

@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod broken_servers;
+mod calls;
 mod catalogue;
 mod command_line;
 mod config_mistakes;
+mod death;
 mod declared;
 mod demo;
 mod endings;
@@ -15,27 +17,36 @@ mod fake_steps;
 mod first_start;
 mod house_itself;
 mod interrupted;
+mod life;
+mod lists_that_change;
+mod neighbours;
 mod odd_tools;
 mod overlays;
 mod real_servers;
 mod real_servers_alone;
 mod reindex;
+mod remote;
 mod results;
 mod scenes;
 mod secrets;
 mod sessions;
+mod storm;
 mod three_tools;
+mod untrusted;
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use journeys::{
-    client::Client,
+    client::{Client, DEADLINE},
     fake::Script,
     house::{House, Programs, Server},
     real::RealServers,
 };
-use serde_json::Value;
-use tokio::process::Command;
+use serde_json::{Value, json};
+use tokio::{
+    process::Command,
+    time::{interval, timeout},
+};
 
 /// The programs Cargo built for this test.
 fn programs() -> Programs {
@@ -57,6 +68,25 @@ fn alone(script: &Script) -> Client {
         .arg("--script")
         .arg(serde_json::to_string(script).unwrap());
     Client::start(command)
+}
+
+/// Waits until it is so; a journey that waits in vain fails and says for what.
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let mut looks = interval(Duration::from_millis(10));
+    let waited = timeout(DEADLINE, async {
+        while !is_so() {
+            looks.tick().await;
+        }
+    });
+    assert!(waited.await.is_ok(), "in vain: {what}");
+}
+
+/// The parameters of a call through `execute_dynamic_tool`, to begin it and wait later.
+fn calling(tool: &str, input: &Value) -> Value {
+    json!({
+        "name": "execute_dynamic_tool",
+        "arguments": { "tool_name": tool, "tool_input": input }
+    })
 }
 
 /// The handle under which a cut result is kept, as its footer names it.

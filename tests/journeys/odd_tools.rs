@@ -1,6 +1,9 @@
 //! Tools as strangers write them: all searchable, describable, callable.
 
-use journeys::{fake::Step, house::fake};
+use journeys::{
+    fake::{Paging, Step},
+    house::fake,
+};
 use serde_json::{Value, json};
 
 use crate::house;
@@ -128,7 +131,7 @@ async fn pages_are_read_to_the_end_and_a_turning_cursor_ends() {
     }
     let turning = fake("turning")
         .tool("spin", Step::Echo)
-        .script(|it| it.repeats_cursor = true);
+        .script(|it| it.paging = Paging::RepeatsCursor);
     let house = house([paged, turning]);
     house.cli(["reindex"]).await;
     let client = house.client().await;

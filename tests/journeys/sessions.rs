@@ -7,7 +7,7 @@ use journeys::{
 };
 use serde_json::{Value, json};
 
-use crate::house;
+use crate::{calling, house};
 
 const IN_FLIGHT: usize = 32;
 
@@ -18,13 +18,6 @@ async fn gated() -> House {
     house.add(fake("any").tool("wait", wait).tool("echo", Step::Echo));
     house.cli(["reindex"]).await.ended(0);
     house
-}
-
-fn calling(tool: &str, input: &Value) -> Value {
-    json!({
-        "name": "execute_dynamic_tool",
-        "arguments": { "tool_name": tool, "tool_input": input }
-    })
 }
 
 #[tokio::test]

@@ -5,11 +5,13 @@
 //! `fake-server --script-file FILE` lives by it.
 
 mod answers;
+mod far;
 pub mod payload;
 mod script;
 mod serve;
 
-pub use script::{Era, FakeTool, Script, Step};
+pub use far::{Far, Mood};
+pub use script::{Era, FakeTool, Paging, Script, Step};
 pub use serve::serve;
 
 /// The revision whose requests carry their own `_meta` instead of a session.

@@ -224,11 +224,30 @@ impl House {
 
     /// How often a fake server was started.
     pub fn starts(&self, server: &str) -> usize {
+        self.pids(server).len()
+    }
+
+    /// The processes a fake server had, the newest last.
+    pub fn pids(&self, server: &str) -> Vec<u32> {
         let lines = self.received(server);
-        lines
+        let remarks = lines
             .iter()
-            .filter(|line| line.starts_with(r#"{"fake":"started""#))
-            .count()
+            .filter(|line| line.starts_with(r#"{"fake":"started""#));
+        let pids = remarks.filter_map(|line| {
+            let remark: Value = serde_json::from_str(line).ok()?;
+            u32::try_from(remark["pid"].as_u64()?).ok()
+        });
+        pids.collect()
+    }
+
+    /// What a fake server remarked of itself, in order.
+    pub fn remarks(&self, server: &str) -> Vec<String> {
+        let lines = self.received(server);
+        let remarks = lines.iter().filter_map(|line| {
+            let line: Value = serde_json::from_str(line).ok()?;
+            Some(line.get("fake")?.as_str()?.to_owned())
+        });
+        remarks.collect()
     }
 
     /// Waits until a fake server has received what the test looks for.

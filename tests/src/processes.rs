@@ -41,6 +41,41 @@ fn find(pid: u32, marker: &str) -> Option<Process> {
     ours.then_some(Process { pid, command_line })
 }
 
+/// The children of a process: their ids, and whether each is dead but not buried.
+pub fn children(parent: u32) -> Vec<(u32, bool)> {
+    let entries = fs::read_dir("/proc").expect("the journeys run on Linux");
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let of_parent = pids.filter_map(|pid| {
+        let (state, its_parent) = stat(pid)?;
+        (its_parent == parent).then_some((pid, state == 'Z'))
+    });
+    of_parent.collect()
+}
+
+/// Whether a process runs; one that is dead but not buried does not.
+pub fn lives(pid: u32) -> bool {
+    stat(pid).is_some_and(|(state, _)| state != 'Z')
+}
+
+/// State and parent.
+fn stat(pid: u32) -> Option<(char, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in brackets and may hold anything.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let mut words = rest.split(' ');
+    Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
+}
+
+/// Resident memory in bytes.
+pub fn memory(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib * 1024)
+}
+
 /// Waits until no marked process is left; the error is those that stayed.
 pub async fn all_gone(marker: &str) -> Result<(), Vec<Process>> {
     let mut looks = interval(LOOK_EVERY);
@@ -67,6 +102,11 @@ pub fn kill(pid: u32) {
 /// `kill`, the polite one.
 pub fn terminate(pid: u32) {
     send(pid, Signal::TERM);
+}
+
+/// What a terminal sends for Ctrl-C.
+pub fn interrupt(pid: u32) {
+    send(pid, Signal::INT);
 }
 
 fn send(pid: u32, signal: Signal) {

@@ -51,6 +51,15 @@ impl RealServers {
         self.node("everything", "mcp-server-everything", &["stdio"])
     }
 
+    /// The same, started as most configurations start it: the server is a grandchild then.
+    pub fn everything_by_npx(&self) -> Program {
+        // In the folder where it is installed, npx finds it there and asks no registry.
+        let folder = self.0.join("npm").display().to_string();
+        program("npx", "npx", ["-y", NPM_PACKAGES[0], "stdio"])
+            .env("NPM_CONFIG_UPDATE_NOTIFIER", "false")
+            .setting(&format!("cwd = {folder:?}"))
+    }
+
     /// Listens on this port of this machine, with the streamable HTTP transport.
     pub fn everything_over_http(&self, port: u16) -> Program {
         self.node("everything", "mcp-server-everything", &["streamableHttp"])

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     LEGACY_VERSION, LEGACY_VERSIONS, META_CAPABILITIES, META_VERSION, MODERN_VERSION,
-    script::{Era, FakeTool, Script, Step},
+    script::{Era, FakeTool, Paging, Script, Step},
 };
 
 /// A request as it came.
@@ -90,6 +90,9 @@ pub(super) fn discover(script: &Script) -> Value {
 
 /// One page of `tools/list`, whose cursor is the place of its first tool.
 pub(super) fn page(script: &Script, request: &Request, revealed: bool) -> Result<Value, Value> {
+    if script.paging == Paging::Endless {
+        return Ok(endless_page(&request.params["cursor"]));
+    }
     let shown = script.tools.iter().filter(|tool| revealed || !tool.hidden);
     let mut tools: Vec<&Value> = shown.map(|tool| &tool.definition).collect();
     tools.extend(&script.listed);
@@ -104,12 +107,19 @@ pub(super) fn page(script: &Script, request: &Request, revealed: bool) -> Result
     let size = script.page_size.unwrap_or(tools.len());
     let to = (from + size).min(tools.len());
     let mut result = json!({ "tools": tools[from..to] });
-    if script.repeats_cursor {
+    if script.paging == Paging::RepeatsCursor {
         result["nextCursor"] = json!(from.to_string());
     } else if to < tools.len() {
         result["nextCursor"] = json!(to.to_string());
     }
     Ok(result)
+}
+
+fn endless_page(cursor: &Value) -> Value {
+    let number = cursor.as_str().and_then(|cursor| cursor.parse().ok());
+    let number: u64 = number.unwrap_or(0);
+    let tool = FakeTool::new(&format!("page_{number}"), Step::Echo).definition;
+    json!({ "tools": [tool], "nextCursor": (number + 1).to_string() })
 }
 
 /// Adds what a modern result has besides its content.

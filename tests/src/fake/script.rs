@@ -29,8 +29,7 @@ pub struct Script {
     pub listed: Vec<Value>,
     /// Tools a page; all on one page when absent.
     pub page_size: Option<usize>,
-    /// Every page names itself as the next one.
-    pub repeats_cursor: bool,
+    pub paging: Paging,
 
     /// Done before the first line is read.
     pub before: Vec<Step>,
@@ -60,6 +59,18 @@ pub enum Era {
     Modern,
     #[default]
     Both,
+}
+
+/// How one page of `tools/list` leads to the next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Paging {
+    #[default]
+    Proper,
+    /// Every page names itself as the next one.
+    RepeatsCursor,
+    /// Each page holds one tool `page_N`, and names the next, for ever.
+    Endless,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -126,6 +137,8 @@ pub enum Step {
     /// Bytes to standard output, no newline added.
     Bytes(Vec<u8>),
     Stderr(String),
+    /// That many bytes of [`payload::text`](super::payload::text) to standard error.
+    StderrOfBytes(usize),
     /// A notification to the client. `$PROGRESS` as a value becomes the
     /// request's progress token.
     Notify {
@@ -150,10 +163,24 @@ pub enum Step {
     UntilExists(PathBuf),
     /// Shows hidden tools and says `notifications/tools/list_changed`.
     Reveal,
+    /// Does the step again and again until this file is there.
+    Repeat {
+        until: PathBuf,
+        pause_ms: u64,
+        step: Box<Step>,
+    },
+    /// Writes `{"fake":"..."}` into the record.
+    Remark(String),
+    /// Answers with the environment as one JSON object.
+    Environment,
+    /// Reads no further line, though its input stays open.
+    StopReading,
     /// Starts a process that does nothing for an hour and heeds nobody.
     Spawn,
     /// Ends the process.
     Exit(i32),
+    /// Ends the process unless this file is there, and makes the file.
+    ExitOnce(PathBuf),
 }
 
 impl Step {
@@ -167,6 +194,23 @@ impl Step {
 
     pub fn line(text: impl Into<String>) -> Self {
         Self::Line(text.into())
+    }
+
+    pub fn remark(text: impl Into<String>) -> Self {
+        Self::Remark(text.into())
+    }
+
+    /// The step over and over, as fast as it goes, until this file is there.
+    pub fn flood(until: impl Into<PathBuf>, step: Self) -> Self {
+        Self::every(0, until, step)
+    }
+
+    pub fn every(pause_ms: u64, until: impl Into<PathBuf>, step: Self) -> Self {
+        Self::Repeat {
+            until: until.into(),
+            pause_ms,
+            step: Box::new(step),
+        }
     }
 
     pub fn progress(progress: u64, total: u64) -> Self {

@@ -45,10 +45,13 @@ pub async fn serve(script: Script) -> Result<i32, String> {
 }
 
 /// A thread reads, because a blocked read must not keep the process alive.
-fn read_lines() -> mpsc::Receiver<Vec<u8>> {
+fn read_lines(is_deaf: Arc<AtomicBool>) -> mpsc::Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel(LINES_WAITING_MAX);
     std::thread::spawn(move || {
         for line in io::stdin().lock().split(b'\n') {
+            while is_deaf.load(Ordering::SeqCst) {
+                std::thread::park();
+            }
             let Ok(line) = line else { return };
             if sender.blocking_send(line).is_err() {
                 return;
@@ -62,6 +65,7 @@ struct Fake {
     script: Script,
     initialized: AtomicBool,
     revealed: AtomicBool,
+    is_deaf: Arc<AtomicBool>,
     asked: AtomicU64,
     state: Mutex<State>,
 }
@@ -124,6 +128,7 @@ impl Fake {
             script,
             initialized: AtomicBool::new(false),
             revealed: AtomicBool::new(false),
+            is_deaf: Arc::default(),
             asked: AtomicU64::new(0),
             state: Mutex::default(),
         }
@@ -136,7 +141,7 @@ impl Fake {
     async fn live(self: Arc<Self>) {
         let nobody = Request::nobody();
         self.run_steps(&self.script.before, &nobody).await;
-        let mut lines = read_lines();
+        let mut lines = read_lines(Arc::clone(&self.is_deaf));
         let mut tasks = JoinSet::new();
         loop {
             tokio::select! {
@@ -304,9 +309,36 @@ impl Fake {
                     self.notify(method, params.clone(), request);
                 }
             }
+            Step::Repeat {
+                until,
+                pause_ms,
+                step,
+            } => {
+                while !until.exists() {
+                    Box::pin(self.run_step(step, request)).await;
+                    tokio::time::sleep(Duration::from_millis(*pause_ms)).await;
+                }
+            }
+            Step::Remark(remark) => self.remark(&json!({ "fake": remark })),
+            Step::StopReading => self.is_deaf.store(true, Ordering::SeqCst),
+            other => self.run_step_of_process(other, request),
+        }
+    }
+
+    /// The steps that need no waiting and no client.
+    fn run_step_of_process(&self, step: &Step, request: &Request) {
+        match step {
             Step::Spawn => spawn_a_sleeper(),
             Step::Exit(code) => std::process::exit(*code),
+            Step::ExitOnce(path) => {
+                if std::fs::File::create_new(path).is_ok() {
+                    std::process::exit(1);
+                }
+            }
             Step::Stderr(text) => drop(io::stderr().write_all(text.as_bytes())),
+            Step::StderrOfBytes(bytes) => {
+                drop(io::stderr().write_all(payload::text(*bytes).as_bytes()));
+            }
             Step::Bytes(bytes) => write_out(bytes),
             Step::Line(line) => write_line(&line.replace("$ID", &request.id.to_string())),
             answer => self.send(answer, request),
@@ -318,6 +350,10 @@ impl Fake {
         let text_result = |text: &str| self.send_result(request, answers::text_result(text));
         match answer {
             Step::Echo => text_result(&request.arguments),
+            Step::Environment => {
+                let variables: HashMap<String, String> = std::env::vars().collect();
+                text_result(&json!(variables).to_string());
+            }
             Step::Text(text) => text_result(text),
             Step::TextOfBytes(bytes) => text_result(&payload::text(*bytes)),
             Step::Lines(count) => text_result(&payload::lines(*count)),

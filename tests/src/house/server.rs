@@ -15,6 +15,8 @@ use crate::{
 pub struct Server {
     name: String,
     launch: Launch,
+    /// What stands before the command and its arguments.
+    wrapper: Vec<String>,
     env: BTreeMap<String, String>,
     /// Lines of TOML in the server's table.
     settings: Vec<String>,
@@ -31,6 +33,8 @@ pub fn fake(name: &str) -> Fake {
     Fake {
         name: name.to_owned(),
         script: Script::default(),
+        wrapper: Vec::new(),
+        env: BTreeMap::new(),
         settings: Vec::new(),
     }
 }
@@ -48,6 +52,7 @@ pub fn program<A: Into<String>>(
             command: command.into(),
             args,
         },
+        wrapper: Vec::new(),
         env: BTreeMap::new(),
         settings: Vec::new(),
     })
@@ -57,10 +62,34 @@ pub fn program<A: Into<String>>(
 pub struct Fake {
     name: String,
     script: Script,
+    wrapper: Vec<String>,
+    env: BTreeMap<String, String>,
     settings: Vec<String>,
 }
 
 impl Fake {
+    /// Starts it by a shell that stays and waits for it, as many a start script does.
+    #[must_use]
+    pub fn under_shell(mut self) -> Self {
+        let shell = ["sh", "-c", "\"$0\" \"$@\"; exit $?"];
+        self.wrapper = shell.map(str::to_owned).to_vec();
+        self
+    }
+
+    /// Deaf to the end of its input and to SIGTERM.
+    #[must_use]
+    pub fn deaf(mut self) -> Self {
+        self.script.ignores_stdin_end = true;
+        self.script.ignores_sigterm = true;
+        self
+    }
+
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
     /// Adds a tool that takes any arguments.
     #[must_use]
     pub fn tool(mut self, name: &str, steps: impl Into<Vec<Step>>) -> Self {
@@ -165,13 +194,16 @@ impl From<Fake> for Server {
         Fake {
             name,
             script,
+            wrapper,
+            env,
             settings,
         }: Fake,
     ) -> Self {
         Self {
             name,
             launch: Launch::Fake(Box::new(script)),
-            env: BTreeMap::new(),
+            wrapper,
+            env,
             settings,
         }
     }
@@ -190,6 +222,7 @@ impl House {
         let Server {
             name,
             launch,
+            wrapper,
             mut env,
             settings,
         } = server;
@@ -197,6 +230,9 @@ impl House {
             Launch::Program { command, args } => (command, args),
             Launch::Fake(script) => self.fake_command(&name, *script),
         };
+        let mut words = wrapper.into_iter().chain([command]).chain(args);
+        let command = words.next().expect("the command at least");
+        let args: Vec<String> = words.collect();
         // The proxy hands its children little of its own environment.
         env.insert(HOUSE_VARIABLE.to_owned(), self.marker());
         let mut table = format!("[servers.{}]\n", quoted(&name));
