@@ -11,7 +11,7 @@ use journeys::{
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::{calling, house, until};
+use crate::{answered_in_the_end, calling, house, until};
 
 /// The issue says 2 seconds; a loaded machine gets one more.
 const ENDS_WITHIN: Duration = Duration::from_secs(3);
@@ -173,7 +173,7 @@ async fn a_shell_that_is_killed_is_buried() {
         !children.iter().any(|(pid, _)| *pid == shell)
     })
     .await;
-    client.execute("wrapped/echo", json!({})).await.good();
+    answered_in_the_end(&client, "wrapped/echo", &json!({})).await;
     house.stops_clean().await;
 }
 

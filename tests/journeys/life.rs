@@ -8,7 +8,7 @@ use journeys::{
 };
 use serde_json::{Value, json};
 
-use crate::{calling, house, real_servers, until};
+use crate::{answered_in_the_end, calling, house, real_servers, until};
 
 const FIRST_CALLS: usize = 10;
 /// Calls in one burst to a server that never starts.
@@ -105,7 +105,7 @@ async fn a_server_that_was_killed_is_started_by_the_next_call() {
     let house = indexed(echoes()).await;
     let client = house.client().await;
     for _ in 0..3 {
-        client.execute("any/echo", json!({})).await.good();
+        answered_in_the_end(&client, "any/echo", &json!({})).await;
         let pid = *house.pids("any").last().unwrap();
         processes::kill(pid);
         until("its end", || !processes::lives(pid)).await;
@@ -115,10 +115,8 @@ async fn a_server_that_was_killed_is_started_by_the_next_call() {
         })
         .await;
     }
-    assert_eq!(
-        client.execute("any/echo", json!({ "a": 1 })).await.good(),
-        r#"{"a":1}"#
-    );
+    let answer = answered_in_the_end(&client, "any/echo", &json!({ "a": 1 })).await;
+    assert_eq!(answer, r#"{"a":1}"#);
     assert_eq!(house.starts("any"), 5);
     house.stops_clean().await;
 }

@@ -11,7 +11,7 @@ use journeys::{
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::{calling, house, until};
+use crate::{answered_in_the_end, calling, house, until};
 
 /// The issue says one second; a loaded machine gets four more.
 const FOUND_WITHIN: Duration = Duration::from_secs(5);
@@ -92,7 +92,7 @@ async fn a_server_that_comes_back_with_other_tools_is_looked_at() {
     let pid = *house.pids("any").last().unwrap();
     processes::kill(pid);
     until("its end", || !processes::lives(pid)).await;
-    client.execute("any/echo", json!({})).await.good();
+    answered_in_the_end(&client, "any/echo", &json!({})).await;
     client.until_search_finds("do zither", "any/zither(").await;
     house.stops_clean().await;
 }

@@ -81,6 +81,24 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     assert!(waited.await.is_ok(), "in vain: {what}");
 }
 
+/// Calls until it is answered well. A call may still be sent to a server that
+/// was killed a moment ago, and is told so; each such answer must say it.
+async fn answered_in_the_end(client: &Client, tool: &str, input: &Value) -> String {
+    let mut looks = interval(Duration::from_millis(10));
+    let answered = async {
+        loop {
+            looks.tick().await;
+            let reply = client.execute(tool, input.clone()).await;
+            if !reply.is_error() {
+                return reply.text();
+            }
+            let why = reply.bad();
+            assert!(why.starts_with("error server_unavailable: "), "{why}");
+        }
+    };
+    client.within("good answer", answered).await
+}
+
 /// The parameters of a call through `execute_dynamic_tool`, to begin it and wait later.
 fn calling(tool: &str, input: &Value) -> Value {
     json!({

@@ -1,16 +1,7 @@
 //! The one task that owns a server: it starts it when somebody wants it, watches it, and ends
 //! it.
 
-use std::{
-    convert::Infallible,
-    num::NonZeroUsize,
-    ops::ControlFlow,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{convert::Infallible, num::NonZeroUsize, ops::ControlFlow, sync::Arc, time::Duration};
 
 use tokio::{
     sync::{Notify, Semaphore, watch},
@@ -83,7 +74,7 @@ pub(crate) struct Keeper {
     /// Failures in a row.
     tries: u32,
     /// The era that worked last, so that no start pays for a wrong guess twice.
-    is_modern: AtomicBool,
+    era: Era,
 }
 
 impl Keeper {
@@ -105,7 +96,7 @@ impl Keeper {
             stage,
             wanted: Arc::clone(&wanted),
         };
-        let is_modern = AtomicBool::new(spec.era == Some(Era::Modern));
+        let era = spec.era.unwrap_or(Era::Legacy);
         let keeper = Self {
             spec,
             surroundings,
@@ -114,7 +105,7 @@ impl Keeper {
             wanted,
             stop,
             tries: 0,
-            is_modern,
+            era,
         };
         (keeper, server)
     }
@@ -146,7 +137,7 @@ impl Keeper {
             Arc::new(move || changes.note(&name))
         };
         let opened = {
-            let opening = Link::open(&self.spec, &self.surroundings, &on_list_changed, self.era());
+            let opening = Link::open(&self.spec, &self.surroundings, &on_list_changed, self.era);
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return None,
@@ -158,8 +149,7 @@ impl Keeper {
             Ok((link, running)) => {
                 let pid = running.as_ref().and_then(Running::id);
                 info!(server, pid, ms = began.elapsed().as_millis(), "ready");
-                self.is_modern
-                    .store(link.about().era() == Era::Modern, Ordering::Relaxed);
+                self.era = link.about().era();
                 // Its tools may be others than when it was last here.
                 self.changes.note(&self.spec.name);
                 Some((Arc::new(link), running))
@@ -169,14 +159,6 @@ impl Keeper {
                 self.fail(failure);
                 None
             }
-        }
-    }
-
-    fn era(&self) -> Era {
-        if self.is_modern.load(Ordering::Relaxed) {
-            Era::Modern
-        } else {
-            Era::Legacy
         }
     }
 

@@ -108,10 +108,9 @@ impl Link {
     ) -> Result<(Self, Option<Running>), Failure> {
         match Self::open_in(spec, surroundings, on_list_changed, era).await {
             Err(OpenError::WrongEra(first)) => {
-                let other = if era == Era::Legacy {
-                    Era::Modern
-                } else {
-                    Era::Legacy
+                let other = match era {
+                    Era::Older | Era::Legacy => Era::Modern,
+                    Era::Modern => Era::Legacy,
                 };
                 Self::open_in(spec, surroundings, on_list_changed, other)
                     .await
@@ -247,7 +246,7 @@ async fn open_child(
         Ok(Ok((engine, about))) => {
             let modern = match about.era() {
                 Era::Modern => modern_meta(&about.protocol),
-                Era::Legacy => Vec::new(),
+                Era::Older | Era::Legacy => Vec::new(),
             };
             let kind = Kind::Child {
                 lane,

@@ -36,18 +36,27 @@ use crate::{
 
 pub(crate) use remote::{Remote, denial};
 
-/// The two ways to open a connection: `initialize` (revisions up to 2025-11-25) or
-/// `server/discover` (2026-07-28 and later).
+/// The ways to open a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
+    /// `initialize`, over HTTP+SSE: the only way of some remote servers of 2024-11-05.
+    Older,
+    /// `initialize`: revisions up to 2025-11-25.
     Legacy,
+    /// `server/discover`: 2026-07-28 and later.
     Modern,
 }
+
+/// Stands behind the revision of a server that speaks HTTP+SSE only, so that whoever keeps the
+/// revision knows how to open the connection next time.
+const OLDER_SUFFIX: &str = "+sse";
 
 impl Era {
     /// The era of a protocol revision such as `2025-11-25`.
     pub fn of(revision: &str) -> Self {
-        if revision >= ProtocolVersion::V_2026_07_28.as_str() {
+        if revision.ends_with(OLDER_SUFFIX) {
+            Self::Older
+        } else if revision >= ProtocolVersion::V_2026_07_28.as_str() {
             Self::Modern
         } else {
             Self::Legacy
@@ -61,7 +70,7 @@ pub struct About {
     pub name: Option<String>,
     pub version: Option<String>,
     pub instructions: Option<String>,
-    /// The protocol revision both agreed on.
+    /// The protocol revision both agreed on; with `+sse` behind it where they speak HTTP+SSE.
     pub protocol: String,
     pub offers_tools: bool,
 }
@@ -105,7 +114,7 @@ where
     T: Transport<RoleClient> + 'static,
 {
     let mode = match era {
-        Era::Legacy => ClientLifecycleMode::Initialize,
+        Era::Older | Era::Legacy => ClientLifecycleMode::Initialize,
         Era::Modern => ClientLifecycleMode::Discover {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         },

@@ -1,9 +1,5 @@
 //! A server over HTTP: streamable HTTP, or the older HTTP+SSE for those that speak only that.
 
-use std::sync::LazyLock;
-
-use dashmap::DashSet;
-
 use super::{
     About, Era, OnListChanged, ShakeError,
     http::Site,
@@ -16,9 +12,6 @@ use crate::{
     link::{LinkError, Request},
     message::Json,
 };
-
-/// Addresses at which the older transport worked last, so that no restart asks twice.
-static OLDER: LazyLock<DashSet<String>> = LazyLock::new(DashSet::new);
 
 /// An open connection to a remote server.
 #[derive(Debug)]
@@ -35,11 +28,10 @@ impl Remote {
         on_list_changed: OnListChanged,
     ) -> Result<(Self, About), ShakeError> {
         let site = Site::read(url, headers).map_err(ShakeError::Other)?;
-        let address = site.url.to_string();
-        let seems_older = OLDER.contains(&address) || site.url.path().ends_with("/sse");
+        let seems_older = era == Era::Older || site.url.path().ends_with("/sse");
         if seems_older {
             match open_older(&site, &on_list_changed).await {
-                Err(OlderError::NotSpoken) => drop(OLDER.remove(&address)),
+                Err(OlderError::NotSpoken) => {}
                 Err(OlderError::Failed(error)) => return Err(error),
                 Ok(open) => return Ok(open),
             }
@@ -109,7 +101,6 @@ async fn open_older(
     on_list_changed: &OnListChanged,
 ) -> Result<(Remote, About), OlderError> {
     let (older, about) = Older::open(site, OnListChanged::clone(on_list_changed)).await?;
-    OLDER.insert(site.url.to_string());
     Ok((Remote::Older(older), about))
 }
 

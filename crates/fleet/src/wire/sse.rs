@@ -24,7 +24,7 @@ use tokio_util::{
 };
 
 use super::{
-    About, EngineTransport, Era, OnListChanged, Service, ShakeError, causes,
+    About, EngineTransport, Era, OLDER_SUFFIX, OnListChanged, Service, ShakeError, causes,
     http::{Refusal, Site, is_event_stream},
     shake,
 };
@@ -97,10 +97,11 @@ impl Older {
             _open: guard,
         };
         let shaken = shake(transport, Era::Legacy, on_list_changed).await;
-        let (engine, about) = shaken.map_err(|error| {
+        let (engine, mut about) = shaken.map_err(|error| {
             let denied = older.denied().map(ShakeError::Denied);
             OlderError::Failed(denied.unwrap_or(error))
         })?;
+        about.protocol.push_str(OLDER_SUFFIX);
         older.engine = Some(engine);
         Ok((older, about))
     }

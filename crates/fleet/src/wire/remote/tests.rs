@@ -316,7 +316,7 @@ async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
         let asked = web.until("tools/call").await;
         call.abort();
         match era {
-            Era::Legacy => {
+            Era::Older | Era::Legacy => {
                 let cancelled = web.until("notifications/cancelled").await;
                 assert_eq!(cancelled.body["params"]["requestId"], *asked.id());
             }

@@ -77,13 +77,15 @@ async fn an_older_server_is_found_served_byte_for_byte_and_remembered() {
     let web = start(&old).await;
     for (path, era, first) in [
         ("/mcp", Era::Legacy, ["initialize", "GET"].as_slice()),
-        ("/mcp", Era::Legacy, &["GET", "initialize"]),
+        ("/mcp", Era::Older, &["GET", "initialize"]),
         ("/v1/sse", Era::Modern, &["GET", "initialize"]),
     ] {
         let before = web.seen().len();
         let (remote, about) = open(&web.url(path), era).await.unwrap();
         assert!(matches!(remote, Remote::Older(_)));
         assert_eq!(about.name.as_deref(), Some("web"));
+        // Who keeps what it spoke knows how to open it next time.
+        assert_eq!(about.era(), Era::Older);
         check(&remote.call(&request("t")).await, ODD);
         check(&remote.list_tools(None).await, ODD);
         assert_eq!(web.whats()[before..before + 2], *first, "{path}");
