@@ -73,6 +73,8 @@ pub(crate) struct Keeper {
     stop: CancellationToken,
     /// Failures in a row.
     tries: u32,
+    /// Starts that succeeded, ever.
+    starts: u32,
     /// The era that worked last, so that no start pays for a wrong guess twice.
     era: Era,
 }
@@ -105,6 +107,7 @@ impl Keeper {
             wanted,
             stop,
             tries: 0,
+            starts: 0,
             era,
         };
         (keeper, server)
@@ -148,7 +151,9 @@ impl Keeper {
         match opened {
             Ok((link, running)) => {
                 let pid = running.as_ref().and_then(Running::id);
-                info!(server, pid, ms = began.elapsed().as_millis(), "ready");
+                self.starts += 1;
+                let (starts, ms) = (self.starts, began.elapsed().as_millis());
+                info!(server, pid, starts, ms, "ready");
                 self.era = link.about().era();
                 // Its tools may be others than when it was last here.
                 self.changes.note(&self.spec.name);
@@ -163,6 +168,8 @@ impl Keeper {
     }
 
     async fn ready(&mut self, link: Arc<Link>, mut running: Option<Running>) {
+        // Asked now: a child that was waited for has no number any more.
+        let pid = running.as_ref().and_then(Running::id);
         let began = Instant::now();
         self.stage.send_replace(Stage::Ready(Arc::clone(&link)));
         let end = tokio::select! {
@@ -177,7 +184,8 @@ impl Keeper {
                 Some(running) => running.autopsy().await,
                 None => link.epitaph(),
             };
-            warn!(server = %self.spec.name, %failure, "ended by itself");
+            let (server, starts) = (self.spec.name.as_str(), self.starts);
+            warn!(server, pid, starts, %failure, "ended by itself");
             if began.elapsed() >= HEALTHY_AFTER {
                 self.tries = 0;
             }
