@@ -120,14 +120,14 @@ fn paths_lead_where_the_page_says() {
     let expected = [
         (at("./run"), at("src")),
         ("/home/ada/bin/b".to_owned(), "/home/ada/src".to_owned()),
-        ("c".to_owned(), "/work/c".to_owned()),
+        ("c".to_owned(), "/desk/c".to_owned()),
     ];
     for (server, expected) in config.servers.iter().zip(expected) {
         let Launch::Child { command, cwd, .. } = &server.spec.launch else {
             panic!("a child was configured: {server:?}");
         };
         let expanded =
-            |template: &fleet::Template| template.expand(|_| Some("/work".to_owned())).unwrap();
+            |template: &fleet::Template| template.expand(|_| Some("/desk".to_owned())).unwrap();
         assert_eq!(
             (expanded(command), expanded(cwd.as_ref().unwrap())),
             expected
