@@ -153,10 +153,6 @@ impl Fleet {
             .is_some_and(|server| server.last_failure().is_some())
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &ServerName> {
-        self.servers.keys()
-    }
-
     /// Ends every server, all at once. No process of ours is left when this returns, unless the
     /// system cannot kill it.
     pub async fn stop(&self) {

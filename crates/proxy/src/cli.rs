@@ -78,10 +78,6 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    pub(crate) fn says_nothing_of_logs(&self) -> bool {
-        self.log.is_none() && self.verbose == 0
-    }
-
     pub(crate) fn overrides(&self) -> Overrides {
         let verbose = match self.verbose {
             0 => None,

@@ -60,11 +60,13 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    log(&match &command {
-        Command::Serve => config.log.clone(),
-        // These say themselves what a server failed of.
-        _ if global.says_nothing_of_logs() => format!("{},fleet=error", config.log),
-        _ => config.log.clone(),
+    // Commands other than `serve` say themselves what a server failed of; whoever asks for logs,
+    // in whatever way, gets them.
+    let is_told_anyway = !matches!(command, Command::Serve) && config.log == LOG_DEFAULT;
+    log(if is_told_anyway {
+        "warn,fleet=error"
+    } else {
+        &config.log
     });
     runtime()?.block_on(async {
         match command {
@@ -77,6 +79,9 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
         }
     })
 }
+
+/// The filter of a configuration that asks for nothing; the table of keys has the same.
+const LOG_DEFAULT: &str = "warn";
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);

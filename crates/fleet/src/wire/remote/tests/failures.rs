@@ -231,7 +231,7 @@ async fn a_server_that_hangs_costs_one_call_its_own_limit_and_no_other_call_anyt
 
 /// Run in a process of its own by the test below, with the proxy in its environment.
 #[tokio::test]
-#[ignore = "needs a proxy in the environment"]
+#[ignore = "a role in the test below, not a test"]
 async fn child_behind_a_proxy() {
     let (remote, _) = open("http://far.example/mcp", Era::Legacy).await.unwrap();
     check(&remote.call(&request("t")).await, ODD);
