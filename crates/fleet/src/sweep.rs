@@ -164,7 +164,7 @@ mod tests {
         let mut ours = child(&mark_of(&marker).unwrap());
         let mut of_another = child(&format!("{marker}-other:{}", gone()));
         let far = Owner {
-            session: 0,
+            session: gone().session + 1,
             ..gone()
         };
         let mut of_another_session = child(&format!("{marker}:{far}"));
