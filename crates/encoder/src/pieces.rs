@@ -1,0 +1,162 @@
+//! Text to the pieces of words that the model knows, as BERT's uncased models split it.
+
+use std::collections::HashMap;
+
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
+
+/// Letters of a word that are looked up; a longer one is no word.
+const WORD_CHARS_MAX: usize = 100;
+
+pub(crate) struct Pieces {
+    ids: HashMap<&'static str, u32>,
+    begin: u32,
+    end: u32,
+    unknown: u32,
+}
+
+impl Pieces {
+    /// `vocabulary` has a piece a line; its number is the line's.
+    pub(crate) fn of(vocabulary: &'static str) -> Option<Self> {
+        let ids: HashMap<&str, u32> = vocabulary.lines().zip(0..).collect();
+        Some(Self {
+            begin: *ids.get("[CLS]")?,
+            end: *ids.get("[SEP]")?,
+            unknown: *ids.get("[UNK]")?,
+            ids,
+        })
+    }
+
+    /// The ids of a text's pieces between the two that mark its ends, `most` in all.
+    pub(crate) fn ids(&self, text: &str, most: usize) -> Vec<u32> {
+        let mut ids = vec![self.begin];
+        for word in words(text) {
+            self.add_word(&word, &mut ids);
+            if ids.len() >= most {
+                break;
+            }
+        }
+        ids.truncate(most - 1);
+        ids.push(self.end);
+        ids
+    }
+
+    /// The longest known beginning, then the longest of what follows; all or nothing.
+    fn add_word(&self, word: &str, ids: &mut Vec<u32>) {
+        let before = ids.len();
+        let mut rest = word.to_owned();
+        let mut is_known = word.chars().count() <= WORD_CHARS_MAX;
+        while is_known && !rest.is_empty() && rest != CONTINUED {
+            let mut ends = rest.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
+            let piece = ends.find_map(|end| Some((end, *self.ids.get(&rest[..end])?)));
+            match piece {
+                Some((end, id)) => {
+                    ids.push(id);
+                    rest = format!("{CONTINUED}{}", &rest[end..]);
+                }
+                None => is_known = false,
+            }
+        }
+        if !is_known {
+            ids.truncate(before);
+            ids.push(self.unknown);
+        }
+    }
+}
+
+/// Marks a piece that does not begin its word.
+const CONTINUED: &str = "##";
+
+/// Lower case without accents; signs and Chinese characters are words of their own.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let plain = text.nfd().filter(|c| !is_combining_mark(*c));
+    let mut spaced = String::with_capacity(text.len());
+    for c in plain.flat_map(char::to_lowercase) {
+        if is_invisible(c) {
+            continue;
+        }
+        if stands_alone(c) {
+            spaced.extend([' ', c, ' ']);
+        } else {
+            spaced.push(c);
+        }
+    }
+    let words: Vec<String> = spaced.split_whitespace().map(str::to_owned).collect();
+    words.into_iter()
+}
+
+fn is_invisible(c: char) -> bool {
+    let is_format =
+        matches!(u32::from(c), 0xAD | 0x200B..=0x200F | 0x202A..=0x202E | 0x2060..=0x2064 | 0xFEFF);
+    is_format || c == char::REPLACEMENT_CHARACTER || c.is_control() && !c.is_whitespace()
+}
+
+fn stands_alone(c: char) -> bool {
+    let is_chinese = matches!(u32::from(c),
+        0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x2_0000..=0x2_CEAF | 0x2_F800..=0x2_FA1F);
+    // Punctuation outside ASCII: general, CJK and full-width.
+    let is_sign = matches!(u32::from(c),
+        0xA1 | 0xA7 | 0xAB | 0xB6 | 0xB7 | 0xBB | 0xBF | 0x2010..=0x2027 | 0x2030..=0x205E
+        | 0x3001..=0x3003 | 0x3008..=0x3011 | 0x3014..=0x301F
+        | 0xFF01..=0xFF0F | 0xFF1A..=0xFF20 | 0xFF3B..=0xFF3D | 0xFF5B..=0xFF65);
+    c.is_ascii_punctuation() || is_chinese || is_sign
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ids that the model's published tokenizer gives (`tokenizers` 0.23).
+    #[test]
+    fn pieces_are_those_of_the_published_tokenizer() {
+        let pieces = Pieces::of(crate::VOCABULARY).unwrap();
+        for (text, ids) in EXPECTED {
+            assert_eq!(pieces.ids(text, 256), *ids, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_long_text_ends_where_the_model_does() {
+        let pieces = Pieces::of(crate::VOCABULARY).unwrap();
+        let ids = pieces.ids(&"word ".repeat(1_000), 256);
+        assert_eq!(ids.len(), 256);
+        assert_eq!(ids.last(), Some(&pieces.end));
+    }
+
+    const EXPECTED: &[(&str, &[u32])] = &[
+        (
+            "Tell me which files are modified",
+            &[101, 2425, 2033, 2029, 6764, 2024, 6310, 102],
+        ),
+        (
+            "create_issue(owner: string)",
+            &[101, 3443, 1035, 3277, 1006, 3954, 1024, 5164, 1007, 102],
+        ),
+        (
+            "Führe Übung «naïve» café—now…",
+            &[
+                101, 11865, 28362, 1057, 8569, 3070, 1077, 15743, 1090, 7668, 1517, 2085, 1529, 102,
+            ],
+        ),
+        (
+            "东京的天气 2026",
+            &[101, 100, 1755, 1916, 1811, 100, 16798, 2575, 102],
+        ),
+        (
+            "カメラ を 見る",
+            &[101, 1700, 30252, 30257, 1690, 1948, 1687, 102],
+        ),
+        (
+            "don't e-mail k8s@PRs/42%",
+            &[
+                101, 2123, 1005, 1056, 1041, 1011, 5653, 1047, 2620, 2015, 1030, 10975, 2015, 1013,
+                4413, 1003, 102,
+            ],
+        ),
+        (
+            "supercalifragilistic \u{200b}\u{7}x",
+            &[101, 3565, 9289, 10128, 29181, 24411, 4588, 1060, 102],
+        ),
+        ("🦀 rust", &[101, 100, 18399, 102]),
+    ];
+}
