@@ -19,6 +19,7 @@ mod house_itself;
 mod interrupted;
 mod life;
 mod lists_that_change;
+mod meaning;
 mod neighbours;
 mod odd_tools;
 mod overlays;

@@ -35,6 +35,7 @@ pub struct House {
     folder: TempDir,
     programs: Programs,
     clients: Mutex<Vec<Client>>,
+    understands: bool,
 }
 
 /// What a command line verb did.
@@ -84,6 +85,7 @@ impl House {
             folder: folder.expect("there is room for a temporary folder"),
             programs: programs.clone(),
             clients: Mutex::default(),
+            understands: false,
         }
     }
 
@@ -202,7 +204,18 @@ impl House {
             .env(HOUSE_VARIABLE, self.folder.path())
             .stdin(std::process::Stdio::null())
             .current_dir(self.folder.path());
+        if !self.understands {
+            command.env("PROXY_SEARCH__SEMANTIC", "off");
+        }
         command
+    }
+
+    /// Lets the proxy understand requests as it does when nothing is configured. That costs each
+    /// tool a while, and most journeys are about something else.
+    #[must_use]
+    pub fn understanding(mut self) -> Self {
+        self.understands = true;
+        self
     }
 
     /// The lines a fake server has received up to now, its remarks among them.

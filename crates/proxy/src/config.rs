@@ -38,6 +38,7 @@ pub struct Config {
     pub log: String,
     pub results: Results,
     pub reindex: Reindex,
+    pub search: Search,
     /// All of them, the ones that are switched off included.
     pub servers: Vec<Server>,
 }
@@ -55,6 +56,20 @@ pub struct Results {
 pub struct Reindex {
     /// How many servers are asked at one time.
     pub parallel: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    pub semantic: Semantic,
+}
+
+/// What understands requests beside their words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Semantic {
+    Encoder,
+    Off,
 }
 
 #[derive(Debug, Clone)]

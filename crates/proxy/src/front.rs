@@ -30,11 +30,15 @@ use std::{
 use fleet::{Fleet, Guard, Json, LogSink, ProgressSink, Surroundings};
 use registry::{Generation, Registry, Usage};
 use serde_json::value::RawValue;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tool::{Digest, ServerName};
 use tracing::warn;
 
-use crate::{config::Config, results::ResultStore};
+use crate::{
+    config::{Config, Semantic},
+    results::ResultStore,
+};
 
 pub(crate) use budget::grouped;
 pub use definitions::{TOOLS, instructions};
@@ -59,6 +63,8 @@ pub struct Front {
     /// Servers that are being asked for their tools right now.
     surveying: Mutex<BTreeSet<ServerName>>,
     sessions: AtomicU64,
+    /// Told when there may be tools without a meaning.
+    pub(crate) to_understand: Notify,
 }
 
 /// What a call brings along from its client.
@@ -80,7 +86,14 @@ impl std::fmt::Debug for CallContext {
 impl Front {
     /// Opens the state folder and gets the fleet ready; starts no server. Needs a runtime.
     pub fn new(config: Config) -> anyhow::Result<Arc<Self>> {
-        let registry = Registry::open(&config.state_dir, config.shelf())?;
+        let registry = Registry::open_with(
+            &config.state_dir,
+            config.shelf(),
+            registry::Options {
+                meaning: config.search.semantic == Semantic::Encoder,
+                ..registry::Options::default()
+            },
+        )?;
         let usage = Usage::open(&config.state_dir);
         let results = ResultStore::new(&config.state_dir, &config.results);
         let specs = crate::survey::with_known_eras(config.specs(), &registry.catalog());
@@ -94,6 +107,7 @@ impl Front {
             usage,
             surveying,
             sessions: AtomicU64::new(0),
+            to_understand: Notify::new(),
         }))
     }
 

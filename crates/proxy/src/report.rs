@@ -47,7 +47,7 @@ pub(crate) fn clap(error: &clap::Error) {
 }
 
 /// A bar on a terminal, nothing elsewhere.
-pub(crate) fn progress(length: usize, is_quiet: bool) -> ProgressBar {
+pub(crate) fn progress(length: usize, things: &str, is_quiet: bool) -> ProgressBar {
     let is_shown = !is_quiet && io::stderr().is_terminal() && std::env::var_os("CI").is_none();
     let target = if is_shown {
         ProgressDrawTarget::stderr()
@@ -55,7 +55,8 @@ pub(crate) fn progress(length: usize, is_quiet: bool) -> ProgressBar {
         ProgressDrawTarget::hidden()
     };
     let bar = ProgressBar::with_draw_target(u64::try_from(length).ok(), target);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} servers  {msg}");
+    let style =
+        ProgressStyle::with_template(&format!("{{bar:30}} {{pos}}/{{len}} {things}  {{msg}}"));
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar

@@ -11,6 +11,7 @@ use fleet::{Era, ServerSpec, Survey};
 use futures::{Stream, StreamExt as _, stream};
 use registry::{Catalog, News, Planned, Snapshot};
 use tokio::{sync::Mutex, task::JoinSet};
+use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 use tracing::{info, warn};
 
@@ -90,7 +91,29 @@ pub(crate) async fn commit(
 ) -> anyhow::Result<Vec<Planned>> {
     let registry = front.registry.clone();
     let committing = tokio::task::spawn_blocking(move || registry.commit(news, keep_others, now()));
-    Ok(committing.await??)
+    let planned = committing.await??;
+    front.to_understand.notify_one();
+    Ok(planned)
+}
+
+/// Gives tools a meaning as they come, beside everything else and at the pace of one core. Runs
+/// until it is dropped; the tool under way is finished then.
+pub(crate) async fn keep_meaning(front: Arc<Front>) {
+    let dropped = CancellationToken::new();
+    let _on_drop = dropped.clone().drop_guard();
+    loop {
+        front.to_understand.notified().await;
+        let (registry, dropped) = (front.registry.clone(), dropped.clone());
+        let making = tokio::task::spawn_blocking(move || {
+            registry.give_meaning(1, &|_, _| !dropped.is_cancelled())
+        });
+        match making.await {
+            Ok(Ok(0)) => {}
+            Ok(Ok(tools)) => info!(tools, "understood"),
+            Ok(Err(error)) => warn!(%error, "new tools are found by their words only"),
+            Err(error) => warn!(%error, "new tools are found by their words only"),
+        }
+    }
 }
 
 /// Servers that were never surveyed with success.

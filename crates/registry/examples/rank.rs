@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use registry::{Asked, Generation, Kind, News, Query, Registry, Shelf, Shelved, Snapshot};
+use registry::{Asked, Generation, Kind, News, Options, Query, Registry, Shelf, Shelved, Snapshot};
 use serde_json::{Value, json};
 use tool::{ServerName, Tool};
 
@@ -76,7 +76,14 @@ fn measure(tools: &[Value]) -> Outcome<()> {
         catalogue.open()?;
         let built = began.elapsed();
         let began = Instant::now();
-        let registry = Registry::open(catalogue.folder.path(), catalogue.shelf())?;
+        let registry = Registry::open_with(
+            catalogue.folder.path(),
+            catalogue.shelf(),
+            Options {
+                meaning: env::var_os("MEANING").is_some(),
+                ..Options::default()
+            },
+        )?;
         let opened = began.elapsed();
         let generation = registry.generation()?;
         let loaded = began.elapsed();
@@ -172,7 +179,14 @@ impl Catalogue {
     }
 
     fn open(&self) -> Outcome<std::sync::Arc<Generation>> {
-        let registry = Registry::open(self.folder.path(), self.shelf())?;
+        let registry = Registry::open_with(
+            self.folder.path(),
+            self.shelf(),
+            Options {
+                meaning: env::var_os("MEANING").is_some(),
+                ..Options::default()
+            },
+        )?;
         let news = self.servers.iter().map(|(server, (_, tools))| News {
             server: server.clone(),
             outcome: Ok(Snapshot {
@@ -187,6 +201,9 @@ impl Catalogue {
             }),
         });
         registry.commit(news.collect(), false, 0)?;
+        let began = Instant::now();
+        let made = registry.give_meaning(2, &|_, _| true)?;
+        println!("{made} vectors in {:.1?}", began.elapsed());
         Ok(registry.generation()?)
     }
 

@@ -8,7 +8,8 @@ use crate::catalog::{Record, Records};
 use crate::disk::{Disk, snapshot_path};
 use crate::entry::{Context, Entry};
 use crate::index::Index;
-use crate::limits::{NEAREST_MAX, SCHEMA_VERSION};
+use crate::limits::{MEANINGS_MAX, NEAREST_MAX, SCHEMA_VERSION};
+use crate::meaning::{self, LazyEncoder, Meanings, Vector};
 use crate::names::{FindError, Meant, Names};
 use crate::search::{Found, Query, search};
 use crate::shelf::{Gate, Overlay, Shelf, Shelved};
@@ -20,6 +21,8 @@ pub struct Generation {
     names: Names,
     denied: Names,
     index: Index,
+    meanings: Meanings,
+    encoder: LazyEncoder,
 }
 
 /// One server as its snapshot shows it.
@@ -45,7 +48,12 @@ pub struct KnownServer {
 }
 
 impl Generation {
-    pub(crate) fn new(stock: Stock, index: Index) -> Self {
+    pub(crate) fn new(
+        stock: Stock,
+        index: Index,
+        kept: &meaning::Kept,
+        encoder: LazyEncoder,
+    ) -> Self {
         let refs = stock
             .visible
             .iter()
@@ -54,8 +62,10 @@ impl Generation {
         Self {
             names: Names::new(refs),
             denied: Names::new(stock.denied.iter().map(|(at, _)| at)),
+            meanings: Meanings::of(&stock.visible, kept),
             stock,
             index,
+            encoder,
         }
     }
 
@@ -162,6 +172,25 @@ impl Generation {
 
     pub(crate) fn index(&self) -> &Index {
         &self.index
+    }
+
+    /// Whether there are tools that [`crate::Registry::give_meaning`] would give one; until then
+    /// words alone decide about them.
+    pub fn wants_meaning(&self) -> bool {
+        let tools = self.stock.visible.len();
+        self.encoder.is_on() && tools <= MEANINGS_MAX && self.meanings.missing() > 0
+    }
+
+    pub(crate) fn has_meaning(&self, place: usize) -> bool {
+        self.meanings.has(place)
+    }
+
+    /// How alike each visible tool and a text are; `None` where meaning has no say.
+    pub(crate) fn similar(&self, text: &str) -> Option<Vec<f32>> {
+        let encoder = self.encoder.get().filter(|_| self.meanings.is_known())?;
+        let vector = encoder.encode(text);
+        let vector = vector.inspect_err(|error| tracing::warn!(%error, "a request has no meaning"));
+        self.meanings.similar(&Vector::of(&vector.ok()?))
     }
 
     pub(crate) fn near(&self, asked: &str) -> Vec<ToolRef> {

@@ -46,3 +46,16 @@ pub(crate) const NEAREST_MAX: usize = 3;
 
 /// Steps of a task that are searched in one query.
 pub(crate) const STEPS_MAX: usize = 10;
+
+/// Of a description, what the encoder is given; further on come details that blur the purpose.
+pub(crate) const DESCRIPTION_CHARS_ENCODED: usize = 300;
+
+/// Parameters whose names the encoder is given.
+pub(crate) const PARAMETERS_ENCODED: usize = 12;
+
+/// Tools up to which vectors are made, at some 30 ms of one core each: ten minutes. Beyond,
+/// words alone decide.
+pub const MEANINGS_MAX: usize = 20_000;
+
+/// Tools that are given a vector between two writes: what a process that dies loses.
+pub(crate) const MEANINGS_A_WRITE: usize = 256;

@@ -12,6 +12,7 @@ use crate::commit::Commit;
 use crate::disk::{Disk, Stamp};
 use crate::generation::Generation;
 use crate::limits::LOADS_MAX;
+use crate::meaning::{self, LazyEncoder, Work};
 use crate::shelf::{Gate, Shelf};
 use crate::snapshot::{News, Snapshot};
 use crate::{Planned, index};
@@ -29,6 +30,16 @@ pub enum RegistryError {
     Index(#[from] index::IndexError),
 }
 
+/// How a registry is opened.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// The tools of the built-in server `proxy`. They are found and searched like any other, but
+    /// stand in no catalog and no file of ours.
+    pub built_in: Vec<Tool>,
+    /// Whether requests are also understood by what they mean.
+    pub meaning: bool,
+}
+
 /// A registry folder. Handles are cheap to copy, and several processes may have one folder open:
 /// each sees what another committed at its next question.
 #[derive(Debug, Clone)]
@@ -40,10 +51,14 @@ struct Inner {
     shelf: Shelf,
     gates: Vec<Gate>,
     built_in: Vec<Tool>,
+    encoder: LazyEncoder,
     seen: ArcSwapOption<Seen>,
     /// Held while a generation is loaded, so that it is loaded once.
-    generation: Mutex<Option<(Stamp, Arc<Generation>)>>,
+    generation: Mutex<Option<(Stamps, Arc<Generation>)>>,
 }
+
+/// Of the catalog and of the file of vectors.
+type Stamps = (Stamp, Stamp);
 
 /// The catalog file as of one stamp.
 #[derive(Debug)]
@@ -57,16 +72,12 @@ impl Registry {
     /// Opens a folder, or makes it. Only the small catalog file is read; what is missing or
     /// damaged reads as empty, so the one error is a glob that does not parse.
     pub fn open(folder: &Path, shelf: Shelf) -> Result<Self, RegistryError> {
-        Self::open_with(folder, shelf, Vec::new())
+        Self::open_with(folder, shelf, Options::default())
     }
 
-    /// Like [`Registry::open`], with the tools of the built-in server `proxy`. They are found
-    /// and searched like any other, but stand in no catalog and no file of ours.
-    pub fn open_with(
-        folder: &Path,
-        shelf: Shelf,
-        built_in: Vec<Tool>,
-    ) -> Result<Self, RegistryError> {
+    /// Like [`Registry::open`], with more to say.
+    pub fn open_with(folder: &Path, shelf: Shelf, options: Options) -> Result<Self, RegistryError> {
+        let Options { built_in, meaning } = options;
         let gates = shelf
             .servers
             .iter()
@@ -77,6 +88,7 @@ impl Registry {
             shelf,
             gates,
             built_in,
+            encoder: LazyEncoder::new(meaning),
             seen: ArcSwapOption::empty(),
             generation: Mutex::default(),
         };
@@ -99,7 +111,7 @@ impl Registry {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some((stamp, generation)) = &*held
-            && *stamp == seen.stamp
+            && *stamp == self.0.stamps(&seen)
         {
             return Ok(Arc::clone(generation));
         }
@@ -114,7 +126,7 @@ impl Registry {
         let seen = self.0.look();
         let held = self.0.generation.try_lock().ok()?;
         let (stamp, generation) = held.as_ref()?;
-        (*stamp == seen.stamp).then(|| Arc::clone(generation))
+        (*stamp == self.0.stamps(&seen)).then(|| Arc::clone(generation))
     }
 
     /// Whether this very list is what we have, fresh: then there is nothing to commit.
@@ -149,6 +161,36 @@ impl Registry {
         Ok(done.planned)
     }
 
+    /// Gives a vector to every tool that has none: some 30 ms of a core each, once for as long as
+    /// the tool stays as it is. `threads` work at one time; `go_on` hears after each tool how many
+    /// of how many are done and may end it. Answers how many were made.
+    ///
+    /// They are written every few seconds' work, and found by the next search; a process that
+    /// dies loses the rest. Does nothing where meaning is off, or over [`MEANINGS_MAX`] tools.
+    ///
+    /// [`MEANINGS_MAX`]: crate::MEANINGS_MAX
+    pub fn give_meaning(
+        &self,
+        threads: usize,
+        go_on: &(dyn Fn(usize, usize) -> bool + Sync),
+    ) -> Result<usize, RegistryError> {
+        let generation = self.generation()?;
+        if !generation.wants_meaning() {
+            return Ok(0);
+        }
+        let Some(encoder) = self.0.encoder.get() else {
+            return Ok(0);
+        };
+        let work = Work::new(&generation, threads, go_on);
+        work.run(encoder, |made| {
+            let _turn = self.0.disk.take_turn()?;
+            let mut kept = meaning::Kept::read(&self.0.disk);
+            kept.join(made);
+            kept.retain(|key| work.is_used(key));
+            Ok(self.0.disk.write(meaning::FILE, &kept.to_bytes())?)
+        })
+    }
+
     #[cfg(test)]
     pub(crate) fn disk(&self) -> &Disk {
         &self.0.disk
@@ -176,24 +218,40 @@ impl Inner {
 
     /// Loads until no other process committed meanwhile: it may have swept a snapshot that was
     /// about to be read. A process that commits without end is given up on.
-    fn load_newest(&self) -> Result<(Stamp, Arc<Generation>), RegistryError> {
+    fn load_newest(&self) -> Result<(Stamps, Arc<Generation>), RegistryError> {
         let mut seen = self.look();
+        let mut stamps = self.stamps(&seen);
         let mut generation = self.load(&seen.records)?;
         for _ in 1..LOADS_MAX {
-            let now = self.look();
-            if now.stamp == seen.stamp {
+            seen = self.look();
+            let now = self.stamps(&seen);
+            if now == stamps {
                 break;
             }
-            generation = self.load(&now.records)?;
-            seen = now;
+            generation = self.load(&seen.records)?;
+            stamps = now;
         }
-        Ok((seen.stamp, Arc::new(generation)))
+        Ok((stamps, Arc::new(generation)))
+    }
+
+    fn stamps(&self, seen: &Seen) -> Stamps {
+        let vectors = if self.encoder.is_on() {
+            self.disk.stamp(meaning::FILE)
+        } else {
+            Stamp::Absent
+        };
+        (seen.stamp, vectors)
     }
 
     fn load(&self, records: &Records) -> Result<Generation, RegistryError> {
         let stock = self.stock(records);
         let index = index::Index::for_readers(&self.disk, &stock)?;
-        Ok(Generation::new(stock, index))
+        let kept = if self.encoder.is_on() {
+            meaning::Kept::read(&self.disk)
+        } else {
+            meaning::Kept::default()
+        };
+        Ok(Generation::new(stock, index, &kept, self.encoder.clone()))
     }
 
     fn reindex(&self, records: &Records) -> Result<(), RegistryError> {

@@ -179,7 +179,7 @@ fn select(generation: &Generation, query: &Query, names: &[String]) -> Found {
 }
 
 fn ranked(generation: &Generation, query: &Query, wanted: &Wanted, text: &str) -> Found {
-    let ranking = Ranking::new(generation, wanted);
+    let ranking = Ranking::new(generation, wanted, text);
     let filter = Filter::of(query);
     let shown = query.offset.saturating_add(query.limit.min(HITS_MAX));
     let inside = ranking.best(generation, shown, |entry| filter.admits(entry));

@@ -10,6 +10,7 @@ use crate::{News, Query, Registry, Shelf, Shelved, Snapshot};
 mod commit;
 mod crash;
 mod laws;
+mod meaning;
 mod search;
 
 pub(super) fn server(name: &str) -> ServerName {

@@ -36,7 +36,8 @@ pub(super) async fn reindex(
         report::say("no servers to ask: add a `[servers.NAME]` table to the configuration");
     }
     let began = Instant::now();
-    let bar = report::progress(chosen.len(), global.quiet || global.json);
+    let is_quiet = global.quiet || global.json;
+    let bar = report::progress(chosen.len(), "servers", is_quiet);
     let mut news = Vec::new();
     let mut asked = BTreeMap::new();
     let mut answers = std::pin::pin!(survey::survey(front, chosen, tokens::of_definition));
@@ -48,6 +49,7 @@ pub(super) async fn reindex(
     }
     bar.finish_and_clear();
     let planned = survey::commit(front, news, !servers.is_empty()).await?;
+    understand(front, is_quiet).await?;
     let mut lines: Vec<Reindexed> = planned
         .iter()
         .map(|planned| Reindexed::new(planned, asked.get(&planned.server)))
@@ -58,4 +60,22 @@ pub(super) async fn reindex(
         began.elapsed().as_secs_f64(),
         global.json,
     ))
+}
+
+/// Gives every tool its meaning that has none yet.
+async fn understand(front: &Arc<Front>, is_quiet: bool) -> anyhow::Result<()> {
+    let registry = front.registry.clone();
+    let making = tokio::task::spawn_blocking(move || {
+        let bar = report::progress(0, "tools understood", is_quiet);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let made = registry.give_meaning(threads, &|done, all| {
+            bar.set_length(all as u64);
+            bar.set_position(done as u64);
+            true
+        });
+        bar.finish_and_clear();
+        made
+    });
+    making.await??;
+    Ok(())
 }

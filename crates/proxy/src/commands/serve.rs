@@ -33,10 +33,12 @@ pub(super) async fn serve(config: Config) -> anyhow::Result<Exit> {
     let unknown = survey::unknown(&front.registry.catalog());
     let background = tokio::spawn(survey::get_to_know(Arc::clone(&front), unknown));
     let refreshing = tokio::spawn(survey::keep_fresh(Arc::clone(&front)));
+    let understanding = tokio::spawn(survey::keep_meaning(Arc::clone(&front)));
     let flushing = tokio::spawn(flush(Arc::clone(&front)));
     front::serve(Arc::clone(&front), stdio::input(), stdio::output(), stop).await;
     background.abort();
     refreshing.abort();
+    understanding.abort();
     flushing.abort();
     if timeout(STOP_WAIT, front.stop()).await.is_err() {
         tracing::warn!("some servers did not end in time and were killed");

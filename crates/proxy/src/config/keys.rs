@@ -144,6 +144,15 @@ pub(super) static KEYS: &[Key] = &[
     .or("4")
     .variable(),
     key(
+        "search.semantic",
+        Kind::Choice(&["encoder", "off"]),
+        "how requests are understood beside their words: by a sentence encoder that is part of \
+         the program (some 30 MB once it is used, 30 ms a tool at `reindex`, up to 20,000 tools), \
+         or not at all",
+    )
+    .or("\"encoder\"")
+    .variable(),
+    key(
         "servers.NAME.command",
         Kind::Command,
         "the program of a server that speaks over stdin and stdout. A bare word is looked up \

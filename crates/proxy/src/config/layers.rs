@@ -6,7 +6,7 @@ use figment::{Figment, providers::Serialized};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Environment, Mistake, Overrides, Place, Reindex, Results,
+    Environment, Mistake, Overrides, Place, Reindex, Results, Search,
     keys::{KEYS, Kind},
     mistake::Fault,
     paths::here,
@@ -28,6 +28,7 @@ pub(super) struct RawConfig {
     pub(super) log: String,
     pub(super) results: Results,
     pub(super) reindex: Reindex,
+    pub(super) search: Search,
     #[serde(default)]
     pub(super) servers: BTreeMap<String, RawServer>,
 }
@@ -130,7 +131,7 @@ impl Layer {
 /// The defaults that the table of keys declares; those of a server for each server there is.
 fn defaults(servers: &[String]) -> Value {
     let mut values = table("");
-    for name in ["results", "reindex"] {
+    for name in ["results", "reindex", "search"] {
         values.insert(name.to_owned(), table(name).into());
     }
     let each = servers

@@ -45,6 +45,7 @@ pub(super) fn config(
             log: raw.log,
             results: raw.results,
             reindex: raw.reindex,
+            search: raw.search,
             servers,
         }),
         _ => Err(mistakes),

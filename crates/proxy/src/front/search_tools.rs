@@ -1,5 +1,7 @@
 //! `search_tools`: the few tools that fit a request, a line each.
 
+use std::sync::Arc;
+
 use registry::{Asked, Entry, Found, Generation, Hit, Kind, Query};
 use serde_json::{Value, json, value::RawValue};
 
@@ -20,7 +22,7 @@ impl Front {
         let arguments = Loose::read(arguments);
         let generation = self.generation().await?;
         let query = query(&arguments);
-        let found = generation.search(&query);
+        let found = self.search(&generation, &query).await?;
         let wants_json = arguments
             .text(&["format"])
             .is_some_and(|format| format == "json");
@@ -31,12 +33,28 @@ impl Front {
         }))
     }
 
+    /// Off the event loop: understanding a request takes milliseconds of a core.
+    async fn search(
+        &self,
+        generation: &Arc<Generation>,
+        query: &Query,
+    ) -> Result<Found, ToolError> {
+        if generation.wants_meaning() {
+            self.to_understand.notify_one();
+        }
+        let (generation, query) = (Arc::clone(generation), query.clone());
+        let searching = tokio::task::spawn_blocking(move || generation.search(&query));
+        let found = searching.await;
+        found.map_err(|error| ToolError::Internal(error.to_string()))
+    }
+
     /// Whether a search with these arguments finds anything.
     pub async fn has_hits(&self, arguments: &Value) -> Result<bool, ToolError> {
         let arguments = RawValue::from_string(arguments.to_string());
         let arguments = Loose::read(arguments.ok().as_deref());
         let generation = self.generation().await?;
-        Ok(!generation.search(&query(&arguments)).hits.is_empty())
+        let found = self.search(&generation, &query(&arguments)).await?;
+        Ok(!found.hits.is_empty())
     }
 
     /// The text form (interface, section 4).

@@ -2,8 +2,8 @@
 //!
 //! Postings come from the index, everything else is decided here: statistics over living
 //! documents only, words the catalogue does not know, how much of the query a tool covers.
-//! A later score by meaning belongs beside [`Ranking::new`]: it is one more number for each
-//! place, mixed in before [`Ranking::best`] picks.
+//! Where tools have vectors, every tool is also as good as its meaning is near the request's:
+//! then words add to that, by their share of what the best tool's words are worth.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -23,6 +23,10 @@ use crate::words;
 pub(crate) struct Scored {
     pub(crate) place: u32,
     pub(crate) score: f32,
+    /// The score by words alone.
+    lexical: f32,
+    /// How near its meaning is; 0 where meaning has no say.
+    similar: f32,
     /// Share of the query's weight that the tool's words carry, 0 to 1.
     coverage: f32,
     /// How many words of the query the tool holds.
@@ -34,9 +38,16 @@ impl Scored {
         Self {
             place,
             score: 1.0,
+            lexical: 0.0,
+            similar: 0.0,
             coverage: 1.0,
             words: 0,
         }
+    }
+
+    /// How sure we are that it serves the request.
+    fn confidence(&self) -> f32 {
+        self.similar + COVERAGE_CONFIDENCE * self.coverage
     }
 
     pub(crate) fn entry<'a>(&self, generation: &'a Generation) -> &'a Entry {
@@ -46,16 +57,23 @@ impl Scored {
 
 #[derive(Debug)]
 pub(crate) struct Ranking {
-    /// Every tool that holds a word of the query and all words it must hold, in no order.
+    /// Every tool that holds a word of the query (any tool, where meaning has a say) and all
+    /// words it must hold, in no order.
     scored: Vec<Scored>,
+    has_meaning: bool,
+    /// What words add at most to the nearness of meanings.
+    words_weight: f32,
     /// Stems of the query, for the look at names.
     stems: BTreeSet<String>,
     pub(crate) unknown_words: Vec<String>,
     coverage_min: f32,
+    confidence_min: f32,
 }
 
 impl Ranking {
-    pub(crate) fn new(generation: &Generation, wanted: &Wanted) -> Self {
+    /// `text` is the request as written, for its meaning.
+    pub(crate) fn new(generation: &Generation, wanted: &Wanted, text: &str) -> Self {
+        let similar = generation.similar(text);
         let index = generation.index();
         let terms: Vec<Term> = wanted
             .words
@@ -80,10 +98,13 @@ impl Ranking {
             .zip(&terms)
             .filter(|(_, term)| term.tools.is_empty());
         Self {
-            scored: board.scored(&terms),
+            has_meaning: similar.is_some(),
+            words_weight: words_weight(wanted.words.len()),
+            scored: board.scored(&terms, similar),
             stems: wanted.words.iter().map(|word| word.stem.clone()).collect(),
             unknown_words: unknown.map(|(word, _)| word.exact.clone()).collect(),
             coverage_min: coverage_min(&terms),
+            confidence_min: confidence_min(text),
         }
     }
 
@@ -96,15 +117,31 @@ impl Ranking {
         admits: impl Fn(&Entry) -> bool,
     ) -> Vec<Scored> {
         let mut tools = self.admitted(generation, admits);
-        let most = tools.iter().map(|tool| tool.coverage).fold(0.0, f32::max);
-        let words = tools.iter().map(|tool| tool.words).max().unwrap_or(0);
-        if most < self.coverage_min && words < WORDS_THAT_FIT {
+        if !self.fits(&tools) {
             return Vec::new();
         }
-        let top = tools.iter().map(|tool| tool.score).fold(0.0, f32::max);
-        tools.retain(|tool| tool.score >= top * SCORE_SHARE_MIN);
+        let top = most(&tools, |tool| tool.score);
+        let share = if self.has_meaning {
+            MEANT_SHARE_MIN
+        } else {
+            SCORE_SHARE_MIN
+        };
+        tools.retain(|tool| tool.score >= top * share);
         self.order(generation, &mut tools, shown.max(SECOND_LOOK));
         tools
+    }
+
+    /// Whether even the best of these serves the request. To be refused what is there hurts more
+    /// than to be offered what is not: in doubt it does.
+    fn fits(&self, tools: &[Scored]) -> bool {
+        let words = tools.iter().map(|tool| tool.words).max().unwrap_or(0);
+        let by_words =
+            most(tools, |tool| tool.coverage) >= self.coverage_min || words >= WORDS_THAT_FIT;
+        if !self.has_meaning {
+            return by_words;
+        }
+        let is_near = most(tools, |tool| tool.similar) >= SIMILAR_ENOUGH;
+        most(tools, Scored::confidence) >= self.confidence_min && (by_words || is_near)
     }
 
     /// What comes closest although nothing fits.
@@ -123,9 +160,23 @@ impl Ranking {
 
     fn admitted(&self, generation: &Generation, admits: impl Fn(&Entry) -> bool) -> Vec<Scored> {
         let tools = self.scored.iter().copied();
-        tools
+        let mut tools: Vec<Scored> = tools
             .filter(|tool| admits(tool.entry(generation)))
-            .collect()
+            .collect();
+        self.mix(&mut tools);
+        tools
+    }
+
+    /// Meaning and words to one score.
+    fn mix(&self, tools: &mut [Scored]) {
+        let best = most(tools, |tool| tool.lexical).max(f32::MIN_POSITIVE);
+        for tool in tools {
+            tool.score = if self.has_meaning {
+                tool.similar + self.words_weight * tool.lexical / best
+            } else {
+                tool.lexical
+            };
+        }
     }
 
     /// Brings the `first` best to the front by score alone, then looks at them again.
@@ -141,8 +192,9 @@ impl Ranking {
         let first = first.min(tools.len());
         let front = &mut tools[..first];
         for tool in front.iter_mut() {
-            tool.score *= self.name_factor(tool.entry(generation));
+            tool.lexical *= self.name_factor(tool.entry(generation));
         }
+        self.mix(front);
         front.sort_by(|a, b| by_rank(generation, a, b));
     }
 
@@ -298,14 +350,17 @@ impl<'a> Board<'a> {
         }
     }
 
-    fn scored(self, terms: &[Term]) -> Vec<Scored> {
+    fn scored(self, terms: &[Term], similar: Option<Vec<f32>>) -> Vec<Scored> {
+        let has_meaning = similar.is_some();
+        let similar = similar.unwrap_or_else(|| vec![0.0; self.sums.len()]);
         let must = (0..).zip(terms).filter(|(_, term)| term.must);
         let must: u64 = must.map(|(number, _)| 1_u64 << number).sum();
         let all: f32 = terms.iter().map(|term| term.mass).sum();
         let tools = (0..).zip(self.sums).zip(self.masses).zip(self.held);
         tools
-            .filter(|(((_, sum), _), held)| *sum > 0.0 && held & must == must)
-            .map(|(((place, sum), mass), held)| {
+            .zip(similar)
+            .filter(|((((_, sum), _), held), _)| (has_meaning || *sum > 0.0) && held & must == must)
+            .map(|((((place, sum), mass), held), similar)| {
                 let coverage = if all > 0.0 {
                     (mass / all).min(1.0)
                 } else {
@@ -313,7 +368,9 @@ impl<'a> Board<'a> {
                 };
                 Scored {
                     place,
-                    score: sum * (1.0 + COORDINATION * coverage),
+                    score: 0.0,
+                    lexical: sum * (1.0 + COORDINATION * coverage),
+                    similar,
                     coverage,
                     words: held.count_ones(),
                 }
@@ -343,6 +400,29 @@ fn coverage_min(terms: &[Term]) -> f32 {
 /// A tool that holds two words of a request is offered, whatever else the request says: to be
 /// refused what is there hurts more than to be offered what is not.
 const WORDS_THAT_FIT: u32 = 2;
+
+/// Of a few words each says much; of a long request the meaning does.
+fn words_weight(words: usize) -> f32 {
+    if words <= KEYWORDS_MAX {
+        KEYWORDS_WEIGHT
+    } else {
+        WORDS_WEIGHT
+    }
+}
+
+/// A long request names things beside what it asks for, which no tool resembles.
+fn confidence_min(text: &str) -> f32 {
+    let words = text.split_whitespace().take(LONG_REQUEST_WORDS + 1).count();
+    if words > LONG_REQUEST_WORDS {
+        CONFIDENCE_MIN_LONG
+    } else {
+        CONFIDENCE_MIN
+    }
+}
+
+fn most(tools: &[Scored], number: impl Fn(&Scored) -> f32) -> f32 {
+    tools.iter().map(number).fold(0.0, f32::max)
+}
 
 /// BM25's idf, from the tools that hold the word.
 #[expect(
@@ -382,3 +462,15 @@ const RELATIVE_TRUST: f32 = 0.8;
 const SLIP_TRUST: f32 = 0.6;
 const PREFIX_TRUST: f32 = 0.4;
 const SCORE_SHARE_MIN: f32 = 0.2;
+
+/// Requests of so few words are keywords.
+const KEYWORDS_MAX: usize = 3;
+const KEYWORDS_WEIGHT: f32 = 0.25;
+const WORDS_WEIGHT: f32 = 0.12;
+const MEANT_SHARE_MIN: f32 = 0.4;
+const COVERAGE_CONFIDENCE: f32 = 0.2;
+const LONG_REQUEST_WORDS: usize = 14;
+const CONFIDENCE_MIN: f32 = 0.38;
+const CONFIDENCE_MIN_LONG: f32 = 0.28;
+/// So near a meaning needs no word in common.
+const SIMILAR_ENOUGH: f32 = 0.5;

@@ -6,7 +6,7 @@ use tempfile::tempdir;
 
 use super::*;
 use crate::disk::Disk;
-use crate::{FindError, Overlay};
+use crate::{FindError, Options, Overlay};
 
 #[test]
 fn a_commit_says_what_it_changed() {
@@ -273,7 +273,15 @@ fn files_are_private_and_old_snapshots_are_swept() {
 fn tools_built_in_are_found_after_real_ones() {
     let folder = tempdir().unwrap();
     let built_in = Tool::parse(r#"{"name":"read_result","description":"Read a result"}"#).unwrap();
-    let registry = Registry::open_with(folder.path(), shelf(&["a"]), vec![built_in]).unwrap();
+    let registry = Registry::open_with(
+        folder.path(),
+        shelf(&["a"]),
+        Options {
+            built_in: vec![built_in],
+            ..Options::default()
+        },
+    )
+    .unwrap();
     registry
         .commit(vec![news("a", &["read_result: Read a result"])], false, 1)
         .unwrap();
