@@ -370,7 +370,7 @@ fn share(part: usize, whole: usize) -> f32 {
     }
 }
 
-// Weights found on the development sets of `examples/rank.rs`; around these values every set is
+// Weights found on the development sets of `examples/eval`; around these values every set is
 // flat, so none is tuned to the last digit.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
