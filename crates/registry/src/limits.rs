@@ -46,3 +46,8 @@ pub(crate) const NEAREST_MAX: usize = 3;
 
 /// Steps of a task that are searched in one query.
 pub(crate) const STEPS_MAX: usize = 10;
+
+/// Stretches of a request that are looked at for its parts, and parts that are searched: each is
+/// a search of its own.
+pub(crate) const PIECES_MAX: usize = 24;
+pub(crate) const PARTS_MAX: usize = 5;

@@ -8,10 +8,14 @@ use tool::{ServerName, ToolRef, fold};
 use crate::Entry;
 use crate::generation::Generation;
 use crate::limits::{HITS_MAX, NEAREST_MAX, STEPS_MAX};
+use crate::search::alike::Group;
 use crate::search::asked::{Meaning, Wanted};
 use crate::search::rank::{Ranking, Scored};
 
+mod alike;
 mod asked;
+mod compound;
+mod parts;
 mod rank;
 mod spelling;
 mod stop;
@@ -66,7 +70,10 @@ pub enum Kind {
 pub struct Found {
     pub kind: Kind,
     pub hits: Vec<Hit>,
-    /// Tools that fit, of which `hits` is one page.
+    /// The things a request in words asks for, where it asks for several; a hit's `step` says
+    /// which of them it is for.
+    pub parts: Vec<String>,
+    /// Tools that fit, of which `hits` is one page; those of [`Hit::also`] count as well.
     pub total: usize,
     /// Of all that fit, most first.
     pub by_server: Vec<(ServerName, usize)>,
@@ -85,8 +92,23 @@ pub struct Hit {
     pub entry: Arc<Entry>,
     /// Comparable within one answer only.
     pub score: f32,
-    /// Which step of [`Asked::Steps`] it answers; 0 for words.
+    /// Which step of [`Asked::Steps`] or of [`Found::parts`] it answers; else 0.
     pub step: usize,
+    /// The same tool on other servers, the best first.
+    pub also: Vec<ToolRef>,
+}
+
+impl Hit {
+    fn of(generation: &Generation, line: &Group) -> Self {
+        let entry = |place: u32| &generation.visible()[place as usize];
+        let others = line.others.iter();
+        Self {
+            entry: Arc::clone(entry(line.best.place)),
+            score: line.best.score,
+            step: 0,
+            also: others.map(|place| entry(*place).at.clone()).collect(),
+        }
+    }
 }
 
 pub(crate) fn search(generation: &Generation, query: &Query) -> Found {
@@ -103,7 +125,8 @@ fn answer(generation: &Generation, query: &Query, text: &str) -> Found {
     match Meaning::of(text) {
         Meaning::Browse => browse(generation, query),
         Meaning::Select(names) => select(generation, query, &names),
-        Meaning::Words(wanted) => ranked(generation, query, &wanted, text),
+        Meaning::Words(wanted) => compound::compound(generation, query, text)
+            .unwrap_or_else(|| ranked(generation, query, &wanted, text)),
     }
 }
 
@@ -214,6 +237,7 @@ impl Found {
         Self {
             kind,
             hits: Vec::new(),
+            parts: Vec::new(),
             total: 0,
             by_server: Vec::new(),
             unknown_words: Vec::new(),
@@ -236,16 +260,13 @@ impl Found {
         found.total = tools.len();
         let servers = tools.iter().map(|tool| &tool.entry(generation).at.server);
         found.by_server = counted(servers.cloned());
-        let page = tools
-            .iter()
-            .skip(query.offset)
-            .take(query.limit.min(HITS_MAX));
-        let hit = |tool: &Scored| Hit {
-            entry: Arc::clone(&generation.visible()[tool.place as usize]),
-            score: tool.score,
-            step: 0,
+        let limit = query.limit.min(HITS_MAX);
+        let lines = match kind {
+            Kind::Ranked => alike::grouped(generation, tools, query.offset.saturating_add(limit)),
+            _ => tools.iter().map(Group::alone).collect(),
         };
-        found.hits = page.map(hit).collect();
+        let page = lines.iter().skip(query.offset).take(limit);
+        found.hits = page.map(|line| Hit::of(generation, line)).collect();
         found
     }
 

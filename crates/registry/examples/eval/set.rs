@@ -128,7 +128,10 @@ impl Catalogue {
     /// What a hit stands for, in the set's own names.
     pub(crate) fn named(&self, hit: &Hit) -> Vec<Named> {
         let name = |at: &ToolRef| (self.servers[&at.server].0.clone(), at.tool.clone());
-        vec![name(&hit.entry.at)]
+        std::iter::once(&hit.entry.at)
+            .chain(&hit.also)
+            .map(name)
+            .collect()
     }
 }
 

@@ -309,3 +309,116 @@ fn strange_queries_are_answered() {
         let _ = search(&Query::words(query));
     }
 }
+
+fn square() -> (TempDir, Registry) {
+    let folder = tempdir().unwrap();
+    let registry = open(folder.path(), &["gitea", "github", "gitlab", "mail", "web"]);
+    let parameters = |names: &[&str]| {
+        let properties = names
+            .iter()
+            .map(|it| ((*it).to_owned(), json!({"type": "string"})));
+        json!({"type": "object", "properties": properties.collect::<serde_json::Map<_, _>>()})
+    };
+    let issue = |line: &str, names: &[&str]| {
+        let mut tool = tool(line);
+        tool["inputSchema"] = parameters(names);
+        tool
+    };
+    let usual = ["owner", "repo", "title"];
+    registry
+        .commit(
+            vec![
+                news_of(
+                    "gitea",
+                    &[issue(
+                        "createIssue: Create an issue in a repository",
+                        &usual,
+                    )],
+                ),
+                news_of(
+                    "github",
+                    &[issue(
+                        "create_issue: Create a new issue in a repository",
+                        &usual,
+                    )],
+                ),
+                news_of(
+                    "gitlab",
+                    &[issue(
+                        "create_issue: File a ticket for the support team",
+                        &["key"],
+                    )],
+                ),
+                news("mail", &["send_mail: Send a mail to people"]),
+                news(
+                    "web",
+                    &[
+                        "fetch_page: Fetch a web page",
+                        "summarize: Summarise a text",
+                    ],
+                ),
+            ],
+            false,
+            1,
+        )
+        .unwrap();
+    (folder, registry)
+}
+
+#[test]
+fn the_same_tool_on_several_servers_takes_one_line() {
+    let (_folder, registry) = square();
+    let found = registry
+        .generation()
+        .unwrap()
+        .search(&Query::words("create issue repository"));
+    let lines: Vec<String> = found
+        .hits
+        .iter()
+        .map(|hit| {
+            format!(
+                "{} {:?}",
+                hit.entry.at,
+                hit.also.iter().map(ToString::to_string).collect::<Vec<_>>()
+            )
+        })
+        .collect();
+    assert_eq!(lines[0], r#"gitea/createIssue ["github/create_issue"]"#);
+    assert!(
+        lines.contains(&"gitlab/create_issue []".to_owned()),
+        "{lines:?}"
+    );
+    assert_eq!(found.total, 3);
+}
+
+#[test]
+fn a_request_for_several_things_gets_hits_for_each() {
+    let (_folder, registry) = square();
+    let text = "Fetch the page, summarise it and mail it to the team";
+    let found = registry.generation().unwrap().search(&Query {
+        limit: 3,
+        ..Query::words(text)
+    });
+    assert_eq!(
+        found.parts,
+        ["Fetch the page", "summarise it", "and mail it to the team"]
+    );
+    let mut hits: Vec<(usize, String)> = found
+        .hits
+        .iter()
+        .map(|hit| (hit.step, hit.entry.at.to_string()))
+        .collect();
+    hits.sort();
+    let expected = [
+        (0, "web/fetch_page"),
+        (1, "web/summarize"),
+        (2, "mail/send_mail"),
+    ];
+    assert_eq!(hits, expected.map(|(step, name)| (step, name.to_owned())));
+
+    let one = registry
+        .generation()
+        .unwrap()
+        .search(&Query::words("fetch a page"));
+    assert!(one.parts.is_empty());
+}
