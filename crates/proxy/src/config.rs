@@ -17,6 +17,7 @@ mod lines;
 mod meant;
 mod mistake;
 mod paths;
+mod program;
 mod rules;
 mod variables;
 
@@ -175,6 +176,7 @@ impl Server {
     fn shelved(&self) -> registry::Shelved {
         registry::Shelved {
             name: self.spec.name.clone(),
+            program: program::program(&self.spec.launch),
             category: self.category.clone(),
             tags: self.tags.clone(),
             allow: self.allow.clone(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tool::{Digest, ServerName, Tool, ToolRef};
 
 use crate::catalog::{Record, Records};
+use crate::categories::rules_digest;
 use crate::disk::{Disk, snapshot_path};
 use crate::entry::{Context, Entry};
 use crate::index::Index;
@@ -234,7 +235,7 @@ impl Stock {
         tools: Vec<Tool>,
     ) -> usize {
         let before = self.visible.len();
-        let (category, tags) = (record.category(shelved), record.tags(shelved));
+        let tags = record.tags(shelved);
         for tool in tools {
             let at = ToolRef::new(shelved.name.clone(), tool.name());
             if let Some(rule) = gate.refuses(tool.name()) {
@@ -242,8 +243,9 @@ impl Stock {
                 continue;
             }
             let context = Context {
-                category: category.clone(),
+                category: record.category_of(shelved, &tool),
                 tags: tags.clone(),
+                aliases: record.aliases.clone(),
                 overlay: shelved
                     .overlays
                     .get(tool.name())
@@ -320,6 +322,7 @@ fn read_kept(disk: &Disk, file_name: &str) -> Result<Kept, String> {
 fn digest(shelved: &Shelved, record: &Record) -> String {
     let Shelved {
         name,
+        program: _,
         category: _,
         tags: _,
         allow,
@@ -331,7 +334,8 @@ fn digest(shelved: &Shelved, record: &Record) -> String {
         .map(|(tool, overlay)| (tool, overlay_text(overlay)))
         .collect();
     let made_of = (
-        (SCHEMA_VERSION, name.as_str(), &record.snapshot),
+        (SCHEMA_VERSION, rules_digest()),
+        (name.as_str(), &record.snapshot, &record.aliases),
         (
             record.category(shelved),
             record.tags(shelved),

@@ -15,6 +15,7 @@ mod index;
 mod limits;
 mod names;
 mod plan;
+mod recipes;
 mod registry;
 mod search;
 mod shelf;

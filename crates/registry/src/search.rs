@@ -19,6 +19,7 @@ mod parts;
 mod rank;
 mod spelling;
 mod stop;
+mod synonyms;
 
 #[derive(Debug, Clone)]
 pub struct Query {
@@ -322,13 +323,18 @@ impl Filter {
         }
         let server = fold(entry.at.server.as_str());
         let category = self.category.as_ref().is_none_or(|asked| {
-            *asked == server || *asked == fold(&entry.category).replace(' ', "_")
+            *asked == server || *asked == fold(&entry.category) || is_within(&entry.category, asked)
         });
         let has = |tag: &String| entry.tags.iter().any(|known| fold(known) == *tag);
         category
             && self.server.as_ref().is_none_or(|asked| *asked == server)
             && self.tags.iter().all(has)
     }
+}
+
+/// Whether a finer category lies within the one asked for.
+fn is_within(category: &str, asked: &str) -> bool {
+    crate::categories::within(category).is_some_and(|coarse| fold(coarse) == asked)
 }
 
 fn categories(generation: &Generation) -> Vec<(String, usize)> {

@@ -15,7 +15,7 @@ use crate::generation::Generation;
 use crate::index::{Index, Lane};
 use crate::limits::{NEAREST_MAX, SECOND_LOOK};
 use crate::search::asked::{Wanted, WantedWord};
-use crate::search::{spelling, stop};
+use crate::search::{spelling, stop, synonyms};
 use crate::words;
 
 /// One tool's standing; `place` is its position among the generation's visible tools.
@@ -72,7 +72,7 @@ impl Ranking {
             .map(|term| term.mass)
             .sum();
         for joined in &wanted.joined {
-            board.add_joined(&index.postings(Lane::Exact, joined), unknown);
+            board.add_joined(&synonyms::joined_postings(index, joined), unknown);
         }
         let unknown = wanted
             .words
@@ -149,8 +149,9 @@ impl Ranking {
     /// More for a tool whose own name, or whose server's, the query spells out.
     fn name_factor(&self, entry: &Entry) -> f32 {
         let name = 1.0 + NAME_SPELT * self.spelt(entry.tool.name());
-        let server = self.spelt(entry.at.server.as_str());
-        if server >= 1.0 {
+        let mut names = std::iter::once(entry.at.server.as_str())
+            .chain(entry.aliases.iter().map(String::as_str));
+        if names.any(|server| self.spelt(server) >= 1.0) {
             name * (1.0 + SERVER_SPELT)
         } else {
             name
@@ -223,7 +224,11 @@ impl Term {
 
 /// The word's stem; else a relative, else what it may be a slip of, else what it begins; with how far to trust it.
 fn lookup(index: &Index, word: &WantedWord) -> (Vec<(u32, u32)>, f32) {
-    let tools = index.postings(Lane::Stems, &word.stem);
+    let tools = if word.is_value {
+        index.postings(Lane::Stems, &word.stem)
+    } else {
+        synonyms::postings(index, &word.stem)
+    };
     if !tools.is_empty() {
         return (tools, 1.0);
     }
