@@ -38,6 +38,7 @@ pub struct Config {
     /// Directives of a tracing filter.
     pub log: String,
     pub results: Results,
+    pub search: Search,
     pub reindex: Reindex,
     /// All of them, the ones that are switched off included.
     pub servers: Vec<Server>,
@@ -49,6 +50,13 @@ pub struct Results {
     pub max_tokens: u64,
     pub keep_hours: u64,
     pub keep_mib: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// Whether calls teach later searches.
+    pub learn: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]

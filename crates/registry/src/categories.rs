@@ -46,7 +46,7 @@ pub(crate) fn of_tool(tool: &Tool) -> Option<&'static str> {
 }
 
 /// The coarse category that holds a finer one.
-pub(crate) fn within(category: &str) -> Option<&'static str> {
+pub fn within(category: &str) -> Option<&'static str> {
     RULES.category.get(category)?.within.as_deref()
 }
 

@@ -11,7 +11,7 @@ use crate::entry::{Context, Entry};
 use crate::index::Index;
 use crate::limits::{NEAREST_MAX, SCHEMA_VERSION};
 use crate::names::{FindError, Meant, Names};
-use crate::search::{Found, Query, search};
+use crate::search::{Found, Query, lesson_words, search};
 use crate::shelf::{Gate, Overlay, Shelf, Shelved};
 use crate::snapshot::{Head, Kept};
 
@@ -96,6 +96,11 @@ impl Generation {
     /// Ranks tools against a query. Never fails: when nothing fits, the answer says so.
     pub fn search(&self, query: &Query) -> Found {
         search(self, query)
+    }
+
+    /// The words of a request that may be kept for [`Lessons`](crate::Lessons).
+    pub fn lesson_words(&self, request: &str) -> Vec<String> {
+        lesson_words(self, request)
     }
 
     fn find_elsewhere(&self, asked: &str) -> Result<&Entry, FindError> {

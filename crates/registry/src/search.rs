@@ -5,21 +5,26 @@ use std::sync::Arc;
 
 use tool::{ServerName, ToolRef, fold};
 
-use crate::Entry;
 use crate::generation::Generation;
 use crate::limits::{HITS_MAX, NEAREST_MAX, STEPS_MAX};
 use crate::search::alike::Group;
 use crate::search::asked::{Meaning, Wanted};
 use crate::search::rank::{Ranking, Scored};
+use crate::{Entry, Learned};
 
 mod alike;
 mod asked;
 mod compound;
+mod learned;
 mod parts;
 mod rank;
 mod spelling;
 mod stop;
 mod synonyms;
+mod why;
+
+pub(crate) use learned::lesson_words;
+pub use why::Evidence;
 
 #[derive(Debug, Clone)]
 pub struct Query {
@@ -31,6 +36,10 @@ pub struct Query {
     pub tags: Vec<String>,
     pub limit: usize,
     pub offset: usize,
+    /// What earlier calls taught, if it may count.
+    pub learned: Option<Learned>,
+    /// Whether each hit says why it stands where it stands.
+    pub why: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -51,6 +60,8 @@ impl Query {
             tags: Vec::new(),
             limit: 5,
             offset: 0,
+            learned: None,
+            why: false,
         }
     }
 }
@@ -97,6 +108,8 @@ pub struct Hit {
     pub step: usize,
     /// The same tool on other servers, the best first.
     pub also: Vec<ToolRef>,
+    /// Where the query asks why.
+    pub evidence: Vec<Evidence>,
 }
 
 impl Hit {
@@ -108,6 +121,7 @@ impl Hit {
             score: line.best.score,
             step: 0,
             also: others.map(|place| entry(*place).at.clone()).collect(),
+            evidence: Vec::new(),
         }
     }
 }
@@ -123,12 +137,16 @@ fn answer(generation: &Generation, query: &Query, text: &str) -> Found {
     if let Some(place) = named(generation, text) {
         return Found::of(generation, Kind::Exact, &[Scored::plain(place)], query);
     }
-    match Meaning::of(text) {
-        Meaning::Browse => browse(generation, query),
-        Meaning::Select(names) => select(generation, query, &names),
+    let mut found = match Meaning::of(text) {
+        Meaning::Browse => return browse(generation, query),
+        Meaning::Select(names) => return select(generation, query, &names),
         Meaning::Words(wanted) => compound::compound(generation, query, text)
             .unwrap_or_else(|| ranked(generation, query, &wanted, text)),
+    };
+    if query.why {
+        why::explain(generation, query, text, &mut found);
     }
+    found
 }
 
 /// Hits grouped by step, an equal share of the limit each.
@@ -208,13 +226,14 @@ fn ranked(generation: &Generation, query: &Query, wanted: &Wanted, text: &str) -
     let shown = query.offset.saturating_add(query.limit.min(HITS_MAX));
     let inside = ranking.best(generation, shown, |entry| filter.admits(entry));
     let outside = || ranking.best(generation, shown, |_| true);
-    let (tools, without_filter) = match inside {
+    let (mut tools, without_filter) = match inside {
         tools if tools.is_empty() && filter.is_set() => (outside(), true),
         tools => (tools, false),
     };
     if tools.is_empty() {
         return nothing(generation, query, &ranking, text);
     }
+    learned::lift(generation, query, text, &mut tools);
     let mut found = Found::of(generation, Kind::Ranked, &tools, query);
     found.unknown_words = ranking.unknown_words;
     found.without_filter = without_filter;

@@ -6,7 +6,7 @@ use figment::{Figment, providers::Serialized};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Environment, Mistake, Overrides, Place, Reindex, Results,
+    Environment, Mistake, Overrides, Place, Reindex, Results, Search,
     keys::{KEYS, Kind},
     mistake::Fault,
     paths::here,
@@ -27,6 +27,7 @@ pub(super) struct RawConfig {
     pub(super) state_dir: Option<String>,
     pub(super) log: String,
     pub(super) results: Results,
+    pub(super) search: Search,
     pub(super) reindex: Reindex,
     #[serde(default)]
     pub(super) servers: BTreeMap<String, RawServer>,

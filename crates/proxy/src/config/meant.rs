@@ -44,6 +44,7 @@ pub(super) fn config(
             state_dir,
             log: raw.log,
             results: raw.results,
+            search: raw.search,
             reindex: raw.reindex,
             servers,
         }),

@@ -1,9 +1,9 @@
 //! `search_tools`: the few tools that fit a request, a line each.
 
-use registry::{Asked, Entry, Found, Generation, Hit, Kind, Query};
+use registry::{Asked, Entry, Evidence, Found, Generation, Hit, Kind, Query};
 use serde_json::{Value, json, value::RawValue};
 
-use super::{Front, Reply, ToolError, describe_tool, loose::Loose};
+use super::{Front, Habits, Reply, ToolError, describe_tool, loose::Loose};
 
 /// Hits when nobody says how many, and the most there can be (interface, section 4).
 const RESULTS_DEFAULT: usize = 5;
@@ -16,11 +16,18 @@ impl Front {
     pub(super) async fn search_tools(
         &self,
         arguments: Option<&RawValue>,
+        habits: Option<&Habits>,
     ) -> Result<Reply, ToolError> {
         let arguments = Loose::read(arguments);
         let generation = self.generation().await?;
-        let query = query(&arguments);
+        let query = Query {
+            learned: self.learned(habits),
+            ..query(&arguments)
+        };
         let found = generation.search(&query);
+        if let Some(habits) = habits {
+            habits.searched(&generation, &query, &found);
+        }
         let wants_json = arguments
             .text(&["format"])
             .is_some_and(|format| format == "json");
@@ -80,6 +87,7 @@ impl Front {
                 lines.push(format!("{}:", shown(text)));
             }
             lines.push(self.hit_line(&hit.entry) + &also(hit));
+            lines.extend(hit.evidence.iter().map(evidence_line));
         }
         let end = query.offset + found.hits.len();
         if found.kind == Kind::Browse && end < found.total {
@@ -198,6 +206,8 @@ fn query(arguments: &Loose) -> Query {
         tags: arguments.texts(&["tags"]).unwrap_or_default(),
         limit: limit.clamp(1, RESULTS_MAX),
         offset: arguments.number(&["offset"]).unwrap_or(0),
+        learned: None,
+        why: arguments.get(&["why"]) == Some(&Value::Bool(true)),
     }
 }
 
@@ -254,6 +264,10 @@ fn asked(query: &Query) -> String {
     }
 }
 
+fn evidence_line(evidence: &Evidence) -> String {
+    format!("    {:6.3}  {}", evidence.amount, evidence.label)
+}
+
 /// Other servers that have the same tool.
 fn also(hit: &Hit) -> String {
     if hit.also.is_empty() {
@@ -293,6 +307,11 @@ fn hit_json(hit: &Hit, part: Option<&String>) -> Value {
     if !hit.also.is_empty() {
         let also: Vec<String> = hit.also.iter().map(ToString::to_string).collect();
         json["also_on"] = also.into();
+    }
+    if !hit.evidence.is_empty() {
+        let evidence = hit.evidence.iter();
+        let evidence = evidence.map(|it| json!({"label": it.label, "amount": it.amount}));
+        json["evidence"] = evidence.collect();
     }
     if let Some(part) = part {
         json["part"] = part.as_str().into();

@@ -7,14 +7,18 @@ use tool::ToolRef;
 
 use crate::generation::Generation;
 use crate::search::rank::{Ranking, Scored};
-use crate::search::{Filter, Found, Kind, Query, asked, parts};
+use crate::search::{Filter, Found, Kind, Query, asked, learned, parts};
 
 /// The answer, if the text asks for several things that different tools do.
 pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Option<Found> {
     let parts = parts::parts(text);
     let filter = Filter::of(query);
     let shown = query.offset.saturating_add(query.limit);
-    let ranked = |text: &str| ranked(generation, &filter, shown, text);
+    let ranked = |text: &str| {
+        let mut tools = ranked(generation, &filter, shown, text);
+        learned::lift(generation, query, text, &mut tools);
+        tools
+    };
     let lists: Vec<Vec<Scored>> = parts.iter().map(|part| ranked(part)).collect();
     if !differ(&lists) {
         return None;

@@ -147,7 +147,7 @@ impl Ranking {
     }
 
     /// More for a tool whose own name, or whose server's, the query spells out.
-    fn name_factor(&self, entry: &Entry) -> f32 {
+    pub(super) fn name_factor(&self, entry: &Entry) -> f32 {
         let name = 1.0 + NAME_SPELT * self.spelt(entry.tool.name());
         let mut names = std::iter::once(entry.at.server.as_str())
             .chain(entry.aliases.iter().map(String::as_str));
@@ -197,17 +197,17 @@ fn rounded(score: f32) -> i64 {
 
 /// One word of the query in the catalogue.
 #[derive(Debug)]
-struct Term {
-    tools: Vec<(u32, u32)>,
+pub(super) struct Term {
+    pub(super) tools: Vec<(u32, u32)>,
     /// What the word counts in the score.
-    weight: f32,
+    pub(super) weight: f32,
     /// What its absence counts against a tool.
-    mass: f32,
+    pub(super) mass: f32,
     must: bool,
 }
 
 impl Term {
-    fn of(index: &Index, word: &WantedWord) -> Self {
+    pub(super) fn of(index: &Index, word: &WantedWord) -> Self {
         let (tools, trust) = lookup(index, word);
         let idf = idf(index.lengths.len(), tools.len());
         // No tool is at fault for not knowing whom to write to, or for another verb.
@@ -318,7 +318,7 @@ impl<'a> Board<'a> {
                 };
                 Scored {
                     place,
-                    score: sum * (1.0 + COORDINATION * coverage),
+                    score: sum * coverage_factor(coverage),
                     coverage,
                     words: held.count_ones(),
                 }
@@ -359,9 +359,14 @@ fn idf(tools: usize, holders: usize) -> f32 {
     (1.0 + (tools - holders + 0.5) / (holders + 0.5)).ln()
 }
 
+/// What it is worth to cover this share of the request.
+pub(super) fn coverage_factor(coverage: f32) -> f32 {
+    1.0 + COORDINATION * coverage
+}
+
 /// BM25's answer to a word that stands often, in a text of this length (1 is the mean).
 #[expect(clippy::cast_precision_loss, reason = "a word stands a few times")]
-fn saturation(times: u32, length: f32) -> f32 {
+pub(super) fn saturation(times: u32, length: f32) -> f32 {
     let times = times as f32;
     times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * length))
 }
