@@ -11,9 +11,10 @@ pub(super) fn program(launch: &Launch) -> String {
             let name = command.rsplit('/').next().unwrap_or_default();
             let args = args.iter().map(|arg| said(arg).unwrap_or_default());
             let args: Vec<String> = args.collect();
-            match RUNNERS.contains(&name) {
-                true => package(&args).unwrap_or_default().to_owned(),
-                false => name.to_owned(),
+            if RUNNERS.contains(&name) {
+                package(&args).unwrap_or_default().to_owned()
+            } else {
+                name.to_owned()
             }
         }
     }

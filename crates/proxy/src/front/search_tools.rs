@@ -273,8 +273,8 @@ fn also(hit: &Hit) -> String {
     if hit.also.is_empty() {
         return String::new();
     }
-    let named = hit.also.iter().take(ALSO_NAMED_MAX);
-    let mut names: Vec<String> = named.map(|at| at.server.to_string()).collect();
+    let first = hit.also.iter().take(ALSO_NAMED_MAX);
+    let mut names: Vec<String> = first.map(|at| at.server.to_string()).collect();
     if hit.also.len() > ALSO_NAMED_MAX {
         names.push(format!("{} more", hit.also.len() - ALSO_NAMED_MAX));
     }

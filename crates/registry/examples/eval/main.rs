@@ -92,7 +92,7 @@ fn board(
     for configuration in configurations {
         let report = Report::of(&catalogue, &requests, configuration, unservable)?;
         let served = report.rankings.len();
-        let offers = report.false_offers.map_or("-".to_owned(), |it| percent(it));
+        let offers = report.false_offers.map_or("-".to_owned(), percent);
         println!(
             "{}{offers:>8}{:>9}{:>9.1?}{:>9.1?}{:>8.0}",
             row(configuration.name, served, &report.marks),

@@ -56,14 +56,13 @@ impl Scale {
     }
 }
 
-/// Later rounds stand on servers of their own, under names and with words that no other has.
+/// Later rounds have names and words that no other has, on the servers that there are.
 fn altered(round: usize, (at, tool): (usize, &Value)) -> Value {
     let mut tool = tool.clone();
     let number = at / round;
     if number > 0 {
         let said = |key: &str| tool[key].as_str().unwrap_or_default().to_owned();
-        let (server, name, text) = (said("server"), said("name"), said("description"));
-        tool["server"] = format!("{server}{number}").into();
+        let (name, text) = (said("name"), said("description"));
         tool["name"] = format!("{name}_{number}").into();
         tool["description"] = format!("{text} Edition v{number}x{}.", at % 997).into();
     }
