@@ -131,7 +131,7 @@ impl Layer {
 /// The defaults that the table of keys declares; those of a server for each server there is.
 fn defaults(servers: &[String]) -> Value {
     let mut values = table("");
-    for name in ["results", "reindex"] {
+    for name in ["results", "search", "reindex"] {
         values.insert(name.to_owned(), table(name).into());
     }
     let each = servers
