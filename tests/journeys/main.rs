@@ -17,6 +17,7 @@ mod fake_steps;
 mod first_start;
 mod house_itself;
 mod interrupted;
+mod learning;
 mod life;
 mod lists_that_change;
 mod meaning;

@@ -133,6 +133,13 @@ pub(crate) enum Command {
         #[arg(value_name = "SERVER|CATEGORY")]
         of: Option<String>,
     },
+    /// Count tools by category, and by tag
+    Categories,
+    /// Show how often tools were called, and how much was learned from it
+    Usage {
+        #[command(subcommand)]
+        action: Option<UsageAction>,
+    },
     /// Print a result that was cut, whole
     Read {
         #[arg(value_name = "HANDLE")]
@@ -179,9 +186,18 @@ pub(crate) struct Search {
     /// How many, 1 to 20
     #[arg(long, short = 'n', default_value_t = 5, value_name = "COUNT")]
     pub(crate) max_results: usize,
+    /// Say what speaks for each hit, term by term
+    #[arg(long)]
+    pub(crate) why: bool,
     /// How many to pass over
     #[arg(long, default_value_t = 0, value_name = "COUNT")]
     pub(crate) offset: usize,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UsageAction {
+    /// Forget all of it
+    Reset,
 }
 
 #[derive(Debug, Args)]

@@ -21,6 +21,7 @@ mod look;
 mod reindex;
 mod serve;
 mod tokens;
+mod usage;
 
 pub(crate) fn run(arguments: Arguments) -> Exit {
     match dispatch(arguments) {
@@ -128,12 +129,18 @@ async fn ask(front: &Arc<Front>, global: &Global, command: Command) -> anyhow::R
     if let Command::Read { handle } = command {
         return Ok(look::read(front, global, &handle));
     }
+    match command {
+        Command::Usage { action: None } => return Ok(usage::usage(front, global)),
+        Command::Usage { .. } => return usage::reset(front),
+        _ => {}
+    }
     get_to_know(front).await;
     match command {
         Command::Search(search) => look::search(front, global, search).await,
         Command::Describe { names } => look::describe(front, global, &names).await,
         Command::Call(call) => call::call(front, global, call).await,
         Command::List { of } => look::list(front, global, of.as_deref()).await,
+        Command::Categories => usage::categories(front, global).await,
         Command::Tokens { by_tool } => tokens::count_tokens(front, global, by_tool).await,
         other => bail!("{other:?} has no front to ask"),
     }

@@ -17,6 +17,7 @@ mod lines;
 mod meant;
 mod mistake;
 mod paths;
+mod program;
 mod rules;
 mod variables;
 
@@ -37,8 +38,8 @@ pub struct Config {
     /// Directives of a tracing filter.
     pub log: String,
     pub results: Results,
-    pub reindex: Reindex,
     pub search: Search,
+    pub reindex: Reindex,
     /// All of them, the ones that are switched off included.
     pub servers: Vec<Server>,
 }
@@ -53,15 +54,17 @@ pub struct Results {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reindex {
-    /// How many servers are asked at one time.
-    pub parallel: usize,
+pub struct Search {
+    /// Whether calls teach later searches.
+    pub learn: bool,
+    pub semantic: Semantic,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Search {
-    pub semantic: Semantic,
+pub struct Reindex {
+    /// How many servers are asked at one time.
+    pub parallel: usize,
 }
 
 /// What understands requests beside their words.
@@ -190,6 +193,7 @@ impl Server {
     fn shelved(&self) -> registry::Shelved {
         registry::Shelved {
             name: self.spec.name.clone(),
+            program: program::program(&self.spec.launch),
             category: self.category.clone(),
             tags: self.tags.clone(),
             allow: self.allow.clone(),

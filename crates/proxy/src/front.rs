@@ -9,6 +9,7 @@ mod envelope;
 mod error;
 mod execute_dynamic_tool;
 mod fields;
+mod habits;
 mod log_level;
 mod loose;
 mod reply;
@@ -28,7 +29,7 @@ use std::{
 };
 
 use fleet::{Fleet, Guard, Json, LogSink, ProgressSink, Surroundings};
-use registry::{Generation, Registry, Usage};
+use registry::{Generation, Lessons, Registry, Usage};
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -44,6 +45,7 @@ pub(crate) use budget::grouped;
 pub use definitions::{TOOLS, instructions};
 pub use error::ToolError;
 pub(crate) use fields::Fields;
+pub use habits::Habits;
 pub use reply::Reply;
 pub use session::serve;
 
@@ -60,6 +62,9 @@ pub struct Front {
     pub fleet: Fleet,
     pub results: ResultStore,
     pub usage: Usage,
+    pub lessons: Arc<Lessons>,
+    /// Whose lessons count, beside the client.
+    project: String,
     /// Servers that are being asked for their tools right now.
     surveying: Mutex<BTreeSet<ServerName>>,
     sessions: AtomicU64,
@@ -75,6 +80,8 @@ pub struct CallContext {
     pub progress: Option<ProgressSink>,
     pub log: Option<LogSink>,
     pub cancel: CancellationToken,
+    /// What this session searched for; none: nothing is learned from the call.
+    pub habits: Option<Arc<Habits>>,
 }
 
 impl std::fmt::Debug for CallContext {
@@ -95,6 +102,7 @@ impl Front {
             },
         )?;
         let usage = Usage::open(&config.state_dir);
+        let lessons = Arc::new(Lessons::open(&config.state_dir));
         let results = ResultStore::new(&config.state_dir, &config.results);
         let specs = crate::survey::with_known_eras(config.specs(), &registry.catalog());
         let fleet = Fleet::new(specs, surroundings(&config));
@@ -105,6 +113,8 @@ impl Front {
             fleet,
             results,
             usage,
+            lessons,
+            project: habits::project(),
             surveying,
             sessions: AtomicU64::new(0),
             to_understand: Notify::new(),
@@ -119,7 +129,10 @@ impl Front {
         context: CallContext,
     ) -> Option<Reply> {
         let reply = match name {
-            SEARCH => self.search_tools(arguments).await,
+            SEARCH => {
+                self.search_tools(arguments, context.habits.as_deref())
+                    .await
+            }
             DESCRIBE => self.describe_tool(arguments).await,
             EXECUTE => self.execute_dynamic_tool(arguments, context).await,
             _ => return None,
@@ -202,6 +215,9 @@ impl Front {
     pub fn flush(&self) {
         if let Err(error) = self.usage.flush() {
             warn!(%error, "usage was not written");
+        }
+        if let Err(error) = self.lessons.flush() {
+            warn!(%error, "what was learned was not written");
         }
     }
 }

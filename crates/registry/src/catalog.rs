@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tool::ServerName;
+use tool::{ServerName, Tool};
 
-use crate::categories::Guess;
+use crate::categories::{self, Guess};
 use crate::disk::{Disk, snapshot_path};
 use crate::limits::FORMAT;
+use crate::recipes::Names;
 use crate::shelf::{Gate, Shelf, Shelved};
 use crate::snapshot::{Kept, server_in};
 
@@ -93,12 +94,32 @@ pub(crate) struct Record {
     /// What our rules say; the configuration wins over it.
     pub(crate) category: Option<String>,
     pub(crate) tags: Vec<String>,
+    #[serde(default)]
+    pub(crate) aliases: Vec<String>,
+    /// Its tools have categories of their own.
+    #[serde(default)]
+    pub(crate) mixed: bool,
 }
 
 impl Record {
     pub(crate) fn category(&self, shelved: &Shelved) -> String {
         let said = shelved.category.as_ref().or(self.category.as_ref());
         said.cloned().unwrap_or_else(|| "utility".to_owned())
+    }
+
+    /// What the configuration says, else the tool's own where its server does many things, else
+    /// the server's.
+    pub(crate) fn category_of(&self, shelved: &Shelved, tool: &Tool) -> String {
+        let own = || categories::of_tool(tool).map(str::to_owned);
+        let own = (self.mixed && shelved.category.is_none()).then(own);
+        own.flatten().unwrap_or_else(|| self.category(shelved))
+    }
+
+    pub(crate) fn guess(&mut self, guess: Guess) {
+        self.category = Some(guess.category);
+        self.tags = guess.tags;
+        self.aliases = guess.aliases;
+        self.mixed = guess.mixed;
     }
 
     pub(crate) fn tags(&self, shelved: &Shelved) -> Vec<String> {
@@ -159,12 +180,14 @@ impl Records {
 fn salvage(disk: &Disk, server: &str, file_name: &str) -> Option<Record> {
     let bytes = disk.read(&snapshot_path(file_name)).ok()?;
     let kept = Kept::read(file_name, &bytes).ok()?;
-    let guess = Guess::new(server, &kept.head.server_name, &kept.tools);
-    Some(Record {
+    let names = Names {
+        configured: server,
+        program: "",
+        server_name: &kept.head.server_name,
+    };
+    let mut record = Record {
         snapshot: Some(file_name.to_owned()),
         protocol: kept.head.protocol.clone(),
-        category: Some(guess.category),
-        tags: guess.tags,
         tools: kept
             .tools
             .iter()
@@ -172,7 +195,9 @@ fn salvage(disk: &Disk, server: &str, file_name: &str) -> Option<Record> {
             .collect(),
         stale: Some("the catalog was damaged; this is the newest snapshot found".to_owned()),
         ..Record::default()
-    })
+    };
+    record.guess(Guess::new(names, &kept.tools));
+    Some(record)
 }
 
 pub(crate) const CATALOG: &str = "catalog.json";

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use tool::{Tool, fold};
+use tool::{Digest, Tool};
 
+use crate::recipes::{self, Names, Recipe};
 use crate::words;
 
 /// What our rules make of one server.
@@ -13,22 +14,59 @@ use crate::words;
 pub(crate) struct Guess {
     pub(crate) category: String,
     pub(crate) tags: Vec<String>,
+    /// What people call it besides its name.
+    pub(crate) aliases: Vec<String>,
+    /// Its tools have categories of their own.
+    pub(crate) mixed: bool,
 }
 
 impl Guess {
-    /// By the name a person gave the server, else by the name it gives itself, else by the
-    /// words of its tools.
-    pub(crate) fn new(configured: &str, server_name: &str, tools: &[Tool]) -> Self {
-        let rules = &*RULES;
-        rules
-            .by_name(configured)
-            .or_else(|| rules.by_name(server_name))
-            .or_else(|| rules.by_words(tools))
-            .unwrap_or_else(|| Self {
-                category: OTHERWISE.to_owned(),
+    /// By a recipe for one of its names, else by the words of its tools.
+    pub(crate) fn new(names: Names, tools: &[Tool]) -> Self {
+        match Recipe::of(names) {
+            Some(recipe) => Self {
+                category: recipe.category.clone(),
+                tags: recipe.tags.clone(),
+                aliases: recipe.aliases.clone(),
+                mixed: recipe.mixed,
+            },
+            None => Self {
+                category: by_words(tools).unwrap_or(OTHERWISE).to_owned(),
                 tags: Vec::new(),
-            })
+                aliases: Vec::new(),
+                mixed: false,
+            },
+        }
     }
+}
+
+/// The category of one tool of a server that does many things.
+pub(crate) fn of_tool(tool: &Tool) -> Option<&'static str> {
+    by_words(std::slice::from_ref(tool))
+}
+
+/// The coarse category that holds a finer one.
+pub fn within(category: &str) -> Option<&'static str> {
+    RULES.category.get(category)?.within.as_deref()
+}
+
+#[cfg(test)]
+pub(crate) fn exists(category: &str) -> bool {
+    RULES.category.contains_key(category)
+}
+
+/// Words of server names that say nothing.
+pub(crate) fn noise() -> &'static [String] {
+    &RULES.noise
+}
+
+/// Changes with the rules: what was made by others is made anew.
+pub(crate) fn rules_digest() -> &'static str {
+    static DIGEST: LazyLock<String> = LazyLock::new(|| {
+        let sources = [SOURCE, recipes::SOURCE].concat();
+        Digest::of_bytes(sources.as_bytes()).short(16)
+    });
+    &DIGEST
 }
 
 /// `registry/categories.toml`.
@@ -43,63 +81,27 @@ struct Rules {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule {
-    /// Well-known servers, each with its tags.
-    servers: BTreeMap<String, Vec<String>>,
+    within: Option<String>,
     /// Stems are compared, so one form of a word is enough.
     words: Vec<String>,
+    #[serde(skip)]
+    stems: Vec<String>,
 }
 
-impl Rules {
-    fn by_name(&self, name: &str) -> Option<Guess> {
-        let bare = self.without_noise(name);
-        let exact = |known: &str| self.without_noise(known) == bare;
-        let inside = |known: &str| {
-            let known = self.without_noise(known);
-            known.iter().all(|part| bare.contains(part))
-        };
-        self.first_server(exact)
-            .or_else(|| self.first_server(inside))
-    }
-
-    fn first_server(&self, is_it: impl Fn(&str) -> bool) -> Option<Guess> {
-        let servers = self.category.iter().flat_map(|(category, rule)| {
-            rule.servers
-                .iter()
-                .map(move |(server, tags)| (category, server, tags))
-        });
-        // The longest name says most: `google-calendar` before `google`.
-        let found = servers.filter(|(_, server, _)| is_it(server));
-        let (category, _, tags) = found.max_by_key(|(_, server, _)| server.len())?;
-        Some(Guess {
-            category: category.clone(),
-            tags: tags.clone(),
-        })
-    }
-
-    fn by_words(&self, tools: &[Tool]) -> Option<Guess> {
-        let counts = words_of(tools);
-        let score = |rule: &Rule| -> usize {
-            let stems = rule.words.iter().flat_map(|word| words::stems(word));
-            stems.filter_map(|stem| counts.get(&stem)).sum()
-        };
-        let scored = self
-            .category
-            .iter()
-            .map(|(category, rule)| (score(rule), category));
-        // Of equal scores the first category in the alphabet: `max_by_key` alone takes the last.
-        let (best, category) = scored.rev().max_by_key(|(score, _)| *score)?;
-        (best * 2 >= tools.len().max(2)).then(|| Guess {
-            category: category.clone(),
-            tags: Vec::new(),
-        })
-    }
-
-    fn without_noise(&self, name: &str) -> Vec<String> {
-        let folded = fold(name).replace([' ', '.', '/', '@'], "_");
-        let parts = folded.split('_').filter(|part| !part.is_empty());
-        let parts = parts.filter(|part| !self.noise.iter().any(|noise| noise == part));
-        parts.map(str::to_owned).collect()
-    }
+/// The category whose words stand in most tools, if they stand in half of them at least.
+fn by_words(tools: &[Tool]) -> Option<&'static str> {
+    let counts = words_of(tools);
+    let score = |rule: &Rule| -> usize {
+        let stems = rule.stems.iter();
+        stems.filter_map(|stem| counts.get(stem)).sum()
+    };
+    let scored = RULES
+        .category
+        .iter()
+        .map(|(category, rule)| (score(rule), category));
+    // Of equal scores the first category in the alphabet: `max_by_key` alone takes the last.
+    let (best, category) = scored.rev().max_by_key(|(score, _)| *score)?;
+    (best * 2 >= tools.len().max(2)).then_some(category.as_str())
 }
 
 /// In how many tools each stem stands, names counted twice.
@@ -120,9 +122,18 @@ fn words_of(tools: &[Tool]) -> BTreeMap<String, usize> {
 }
 
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../../registry/categories.toml"))
-        .expect("a test reads the same embedded file")
+    let mut rules: Rules = toml::from_str(SOURCE).expect("a test reads the same embedded file");
+    for rule in rules.category.values_mut() {
+        rule.stems = rule
+            .words
+            .iter()
+            .flat_map(|word| words::stems(word))
+            .collect();
+    }
+    rules
 });
+
+const SOURCE: &str = include_str!("../../../registry/categories.toml");
 
 const OTHERWISE: &str = "utility";
 
@@ -142,38 +153,42 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(configured: &str, server_name: &str, names: &[&str], expected: &str) {
-        assert_eq!(
-            Guess::new(configured, server_name, &tools(names)).category,
-            expected
-        );
+    fn check(names: &[&str], expected: &str) {
+        let nobody = Names {
+            configured: "x",
+            program: "",
+            server_name: "y",
+        };
+        assert_eq!(Guess::new(nobody, &tools(names)).category, expected);
     }
 
     #[test]
-    fn a_server_is_known_by_its_name_or_by_what_its_tools_speak_of() {
-        check("github", "", &[], "source-control");
-        check("gh", "github-mcp-server", &[], "source-control");
-        check("my-slack", "", &[], "communication");
-        check("google-calendar", "", &[], "time");
-        check("x", "y", &["send_email", "list_inbox"], "communication");
+    fn a_server_that_no_recipe_knows_is_filed_by_what_its_tools_speak_of() {
+        check(&["send_email", "list_inbox"], "communication");
         check(
-            "x",
-            "y",
             &["run_query", "describe_table", "list_schemas"],
             "databases",
         );
-        check("x", "y", &["frobnicate"], "utility");
-        check("x", "y", &[], "utility");
+        check(&["frobnicate"], "utility");
+        check(&[], "utility");
     }
 
     #[test]
-    fn every_server_stands_in_one_category() {
-        let mut seen = BTreeMap::new();
+    fn finer_categories_lie_within_coarse_ones() {
+        assert_eq!(within("databases"), Some("data"));
+        assert_eq!(within("data"), None);
         for (category, rule) in &RULES.category {
-            for server in rule.servers.keys() {
-                let before = seen.insert(server.clone(), category.clone());
-                assert_eq!(before, None, "{server} stands twice");
+            if let Some(coarse) = &rule.within {
+                assert!(exists(coarse) && within(coarse).is_none(), "{category}");
             }
         }
+    }
+
+    #[test]
+    fn a_tool_of_a_server_of_many_things_is_filed_by_its_own_words() {
+        let of = |name: &str| of_tool(&tools(&[name])[0]);
+        assert_eq!(of("send_mail_message"), Some("communication"));
+        assert_eq!(of("create_calendar_event"), Some("time"));
+        assert_eq!(of("frobnicate"), None);
     }
 }

@@ -9,11 +9,14 @@ use crate::catalog::{CATALOG, Record, Records};
 use crate::categories::Guess;
 use crate::disk::{Disk, TEMPORARY, snapshot_path};
 use crate::plan::{Plan, Planned, plan};
+use crate::recipes::Names;
+use crate::shelf::Shelf;
 use crate::snapshot::{Kept, News, Snapshot};
 
 #[derive(Debug)]
 pub(crate) struct Commit<'a> {
     disk: &'a Disk,
+    shelf: &'a Shelf,
     before: Records,
     keep_others: bool,
 }
@@ -28,9 +31,10 @@ pub(crate) struct Done {
 
 impl<'a> Commit<'a> {
     /// Reads what is there now, which another process may have written; call with the turn held.
-    pub(crate) fn new(disk: &'a Disk, keep_others: bool) -> Self {
+    pub(crate) fn new(disk: &'a Disk, shelf: &'a Shelf, keep_others: bool) -> Self {
         Self {
             disk,
+            shelf,
             before: Records::read(disk),
             keep_others,
         }
@@ -79,12 +83,12 @@ impl<'a> Commit<'a> {
             self.disk
                 .write(&snapshot_path(&file_name), text.as_bytes())?;
         }
-        let guess = Guess::new(
-            snapshot.server.as_str(),
-            &snapshot.server_name,
-            &snapshot.tools,
-        );
-        let record = Record {
+        let names = Names {
+            configured: snapshot.server.as_str(),
+            program: self.shelf.program(&snapshot.server),
+            server_name: &snapshot.server_name,
+        };
+        let mut record = Record {
             snapshot: Some(file_name),
             tools: snapshot
                 .tools
@@ -96,9 +100,9 @@ impl<'a> Commit<'a> {
             stale: None,
             surveyed_at: snapshot.surveyed_at,
             protocol: snapshot.protocol.clone(),
-            category: Some(guess.category),
-            tags: guess.tags,
+            ..Record::default()
         };
+        record.guess(Guess::new(names, &snapshot.tools));
         Ok((record, plan))
     }
 

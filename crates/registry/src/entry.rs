@@ -15,6 +15,8 @@ pub struct Entry {
     pub category: String,
     /// The server's tags, then the tool's own.
     pub tags: Vec<String>,
+    /// What people call its server besides its name.
+    pub(crate) aliases: Vec<String>,
     pub overlay: Overlay,
     /// The server's last survey failed: this is what it offered before.
     pub stale: bool,
@@ -31,6 +33,7 @@ pub struct Entry {
 pub(crate) struct Context {
     pub(crate) category: String,
     pub(crate) tags: Vec<String>,
+    pub(crate) aliases: Vec<String>,
     pub(crate) overlay: Overlay,
     pub(crate) stale: bool,
     pub(crate) changed: bool,
@@ -41,6 +44,7 @@ impl Entry {
         let Context {
             category,
             mut tags,
+            aliases,
             overlay,
             stale,
             changed,
@@ -51,6 +55,7 @@ impl Entry {
             at,
             tool,
             tags,
+            aliases,
             overlay,
             stale,
             changed,

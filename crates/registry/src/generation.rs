@@ -5,13 +5,14 @@ use std::sync::Arc;
 use tool::{Digest, ServerName, Tool, ToolRef};
 
 use crate::catalog::{Record, Records};
+use crate::categories::rules_digest;
 use crate::disk::{Disk, snapshot_path};
 use crate::entry::{Context, Entry};
 use crate::index::Index;
 use crate::limits::{MEANINGS_MAX, NEAREST_MAX, SCHEMA_VERSION};
 use crate::meaning::{self, LazyEncoder, Meanings, Vector};
 use crate::names::{FindError, Meant, Names};
-use crate::search::{Found, Query, search};
+use crate::search::{Found, Query, lesson_words, search};
 use crate::shelf::{Gate, Overlay, Shelf, Shelved};
 use crate::snapshot::{Head, Kept};
 
@@ -105,6 +106,11 @@ impl Generation {
     /// Ranks tools against a query. Never fails: when nothing fits, the answer says so.
     pub fn search(&self, query: &Query) -> Found {
         search(self, query)
+    }
+
+    /// The words of a request that may be kept for [`Lessons`](crate::Lessons).
+    pub fn lesson_words(&self, request: &str) -> Vec<String> {
+        lesson_words(self, request)
     }
 
     fn find_elsewhere(&self, asked: &str) -> Result<&Entry, FindError> {
@@ -263,7 +269,7 @@ impl Stock {
         tools: Vec<Tool>,
     ) -> usize {
         let before = self.visible.len();
-        let (category, tags) = (record.category(shelved), record.tags(shelved));
+        let tags = record.tags(shelved);
         for tool in tools {
             let at = ToolRef::new(shelved.name.clone(), tool.name());
             if let Some(rule) = gate.refuses(tool.name()) {
@@ -271,8 +277,9 @@ impl Stock {
                 continue;
             }
             let context = Context {
-                category: category.clone(),
+                category: record.category_of(shelved, &tool),
                 tags: tags.clone(),
+                aliases: record.aliases.clone(),
                 overlay: shelved
                     .overlays
                     .get(tool.name())
@@ -349,6 +356,7 @@ fn read_kept(disk: &Disk, file_name: &str) -> Result<Kept, String> {
 fn digest(shelved: &Shelved, record: &Record) -> String {
     let Shelved {
         name,
+        program: _,
         category: _,
         tags: _,
         allow,
@@ -360,7 +368,8 @@ fn digest(shelved: &Shelved, record: &Record) -> String {
         .map(|(tool, overlay)| (tool, overlay_text(overlay)))
         .collect();
     let made_of = (
-        (SCHEMA_VERSION, name.as_str(), &record.snapshot),
+        (SCHEMA_VERSION, rules_digest()),
+        (name.as_str(), &record.snapshot, &record.aliases),
         (
             record.category(shelved),
             record.tags(shelved),

@@ -59,3 +59,14 @@ pub const MEANINGS_MAX: usize = 20_000;
 
 /// Tools that are given a vector between two writes: what a process that dies loses.
 pub(crate) const MEANINGS_A_WRITE: usize = 256;
+
+/// Stretches of a request that are looked at for its parts, and parts that are searched: each is
+/// a search of its own.
+pub(crate) const PIECES_MAX: usize = 24;
+pub(crate) const PARTS_MAX: usize = 5;
+
+/// Pairs of a word and a tool that lessons remember: a file of a few hundred kilobytes.
+pub(crate) const LESSONS_MAX: usize = 5_000;
+
+/// Seconds until a lesson counts half: two weeks, for tools and projects change.
+pub(crate) const LESSON_HALF_LIFE_S: f32 = 14.0 * 86_400.0;

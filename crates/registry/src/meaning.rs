@@ -19,33 +19,32 @@ use views::key;
 pub(crate) use work::Work;
 
 /// The encoder, loaded when it is first needed; `off` is how a configuration wants it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LazyEncoder {
     is_on: bool,
-    loaded: Arc<OnceLock<Option<Encoder>>>,
 }
+
+/// One serves every registry of a process.
+static LOADED: OnceLock<Option<Encoder>> = OnceLock::new();
 
 impl LazyEncoder {
     pub(crate) fn new(is_on: bool) -> Self {
-        Self {
-            is_on,
-            loaded: Arc::default(),
-        }
+        Self { is_on }
     }
 
-    pub(crate) fn is_on(&self) -> bool {
+    pub(crate) fn is_on(self) -> bool {
         self.is_on
     }
 
     /// `None` where it is off, or broken: then the log says so once, and words alone decide.
-    pub(crate) fn get(&self) -> Option<&Encoder> {
+    pub(crate) fn get(self) -> Option<&'static Encoder> {
         let load = || {
             Encoder::load()
                 .inspect_err(|error| tracing::warn!(%error, "searching without meaning"))
                 .ok()
         };
         self.is_on
-            .then(|| self.loaded.get_or_init(load).as_ref())
+            .then(|| LOADED.get_or_init(load).as_ref())
             .flatten()
     }
 }

@@ -151,7 +151,7 @@ impl Registry {
     ) -> Result<Vec<Planned>, RegistryError> {
         let inner = &*self.0;
         let turn = inner.disk.take_turn()?;
-        let commit = Commit::new(&inner.disk, keep_others);
+        let commit = Commit::new(&inner.disk, &inner.shelf, keep_others);
         let done = commit.run(news, now)?;
         if let Err(error) = inner.reindex(&done.records) {
             tracing::warn!(%error, "index not updated, the next search rebuilds it");
@@ -251,7 +251,7 @@ impl Inner {
         } else {
             meaning::Kept::default()
         };
-        Ok(Generation::new(stock, index, &kept, self.encoder.clone()))
+        Ok(Generation::new(stock, index, &kept, self.encoder))
     }
 
     fn reindex(&self, records: &Records) -> Result<(), RegistryError> {

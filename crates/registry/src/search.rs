@@ -5,16 +5,26 @@ use std::sync::Arc;
 
 use tool::{ServerName, ToolRef, fold};
 
-use crate::Entry;
 use crate::generation::Generation;
 use crate::limits::{HITS_MAX, NEAREST_MAX, STEPS_MAX};
+use crate::search::alike::Group;
 use crate::search::asked::{Meaning, Wanted};
 use crate::search::rank::{Ranking, Scored};
+use crate::{Entry, Learned};
 
+mod alike;
 mod asked;
+mod compound;
+mod learned;
+mod parts;
 mod rank;
 mod spelling;
 mod stop;
+mod synonyms;
+mod why;
+
+pub(crate) use learned::lesson_words;
+pub use why::Evidence;
 
 #[derive(Debug, Clone)]
 pub struct Query {
@@ -26,6 +36,10 @@ pub struct Query {
     pub tags: Vec<String>,
     pub limit: usize,
     pub offset: usize,
+    /// What earlier calls taught, if it may count.
+    pub learned: Option<Learned>,
+    /// Whether each hit says why it stands where it stands.
+    pub why: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -46,6 +60,8 @@ impl Query {
             tags: Vec::new(),
             limit: 5,
             offset: 0,
+            learned: None,
+            why: false,
         }
     }
 }
@@ -66,7 +82,10 @@ pub enum Kind {
 pub struct Found {
     pub kind: Kind,
     pub hits: Vec<Hit>,
-    /// Tools that fit, of which `hits` is one page.
+    /// The things a request in words asks for, where it asks for several; a hit's `step` says
+    /// which of them it is for.
+    pub parts: Vec<String>,
+    /// Tools that fit, of which `hits` is one page; those of [`Hit::also`] count as well.
     pub total: usize,
     /// Of all that fit, most first.
     pub by_server: Vec<(ServerName, usize)>,
@@ -85,8 +104,26 @@ pub struct Hit {
     pub entry: Arc<Entry>,
     /// Comparable within one answer only.
     pub score: f32,
-    /// Which step of [`Asked::Steps`] it answers; 0 for words.
+    /// Which step of [`Asked::Steps`] or of [`Found::parts`] it answers; else 0.
     pub step: usize,
+    /// The same tool on other servers, the best first.
+    pub also: Vec<ToolRef>,
+    /// Where the query asks why.
+    pub evidence: Vec<Evidence>,
+}
+
+impl Hit {
+    fn of(generation: &Generation, line: &Group) -> Self {
+        let entry = |place: u32| &generation.visible()[place as usize];
+        let others = line.others.iter();
+        Self {
+            entry: Arc::clone(entry(line.best.place)),
+            score: line.best.score,
+            step: 0,
+            also: others.map(|place| entry(*place).at.clone()).collect(),
+            evidence: Vec::new(),
+        }
+    }
 }
 
 pub(crate) fn search(generation: &Generation, query: &Query) -> Found {
@@ -100,11 +137,16 @@ fn answer(generation: &Generation, query: &Query, text: &str) -> Found {
     if let Some(place) = named(generation, text) {
         return Found::of(generation, Kind::Exact, &[Scored::plain(place)], query);
     }
-    match Meaning::of(text) {
-        Meaning::Browse => browse(generation, query),
-        Meaning::Select(names) => select(generation, query, &names),
-        Meaning::Words(wanted) => ranked(generation, query, &wanted, text),
+    let mut found = match Meaning::of(text) {
+        Meaning::Browse => return browse(generation, query),
+        Meaning::Select(names) => return select(generation, query, &names),
+        Meaning::Words(wanted) => compound::compound(generation, query, text)
+            .unwrap_or_else(|| ranked(generation, query, &wanted, text)),
+    };
+    if query.why {
+        why::explain(generation, query, text, &mut found);
     }
+    found
 }
 
 /// Hits grouped by step, an equal share of the limit each.
@@ -184,13 +226,14 @@ fn ranked(generation: &Generation, query: &Query, wanted: &Wanted, text: &str) -
     let shown = query.offset.saturating_add(query.limit.min(HITS_MAX));
     let inside = ranking.best(generation, shown, |entry| filter.admits(entry));
     let outside = || ranking.best(generation, shown, |_| true);
-    let (tools, without_filter) = match inside {
+    let (mut tools, without_filter) = match inside {
         tools if tools.is_empty() && filter.is_set() => (outside(), true),
         tools => (tools, false),
     };
     if tools.is_empty() {
         return nothing(generation, query, &ranking, text);
     }
+    learned::lift(generation, query, text, &mut tools);
     let mut found = Found::of(generation, Kind::Ranked, &tools, query);
     found.unknown_words = ranking.unknown_words;
     found.without_filter = without_filter;
@@ -214,6 +257,7 @@ impl Found {
         Self {
             kind,
             hits: Vec::new(),
+            parts: Vec::new(),
             total: 0,
             by_server: Vec::new(),
             unknown_words: Vec::new(),
@@ -236,16 +280,13 @@ impl Found {
         found.total = tools.len();
         let servers = tools.iter().map(|tool| &tool.entry(generation).at.server);
         found.by_server = counted(servers.cloned());
-        let page = tools
-            .iter()
-            .skip(query.offset)
-            .take(query.limit.min(HITS_MAX));
-        let hit = |tool: &Scored| Hit {
-            entry: Arc::clone(&generation.visible()[tool.place as usize]),
-            score: tool.score,
-            step: 0,
+        let limit = query.limit.min(HITS_MAX);
+        let lines = match kind {
+            Kind::Ranked => alike::grouped(generation, tools, query.offset.saturating_add(limit)),
+            _ => tools.iter().map(Group::alone).collect(),
         };
-        found.hits = page.map(hit).collect();
+        let page = lines.iter().skip(query.offset).take(limit);
+        found.hits = page.map(|line| Hit::of(generation, line)).collect();
         found
     }
 
@@ -301,13 +342,18 @@ impl Filter {
         }
         let server = fold(entry.at.server.as_str());
         let category = self.category.as_ref().is_none_or(|asked| {
-            *asked == server || *asked == fold(&entry.category).replace(' ', "_")
+            *asked == server || *asked == fold(&entry.category) || is_within(&entry.category, asked)
         });
         let has = |tag: &String| entry.tags.iter().any(|known| fold(known) == *tag);
         category
             && self.server.as_ref().is_none_or(|asked| *asked == server)
             && self.tags.iter().all(has)
     }
+}
+
+/// Whether a finer category lies within the one asked for.
+fn is_within(category: &str, asked: &str) -> bool {
+    crate::categories::within(category).is_some_and(|coarse| fold(coarse) == asked)
 }
 
 fn categories(generation: &Generation) -> Vec<(String, usize)> {

@@ -16,6 +16,9 @@ pub struct Shelf {
 #[derive(Debug, Clone)]
 pub struct Shelved {
     pub name: ServerName,
+    /// The package, program or host that it is, by which a recipe may know it; nothing else of
+    /// how it is started, and no secret.
+    pub program: String,
     /// Wins over what our rules would say.
     pub category: Option<String>,
     pub tags: Vec<String>,
@@ -26,11 +29,20 @@ pub struct Shelved {
     pub overlays: BTreeMap<String, Overlay>,
 }
 
+impl Shelf {
+    pub(crate) fn program(&self, server: &ServerName) -> &str {
+        let mut servers = self.servers.iter();
+        let shelved = servers.find(|shelved| shelved.name == *server);
+        shelved.map_or("", |shelved| &shelved.program)
+    }
+}
+
 impl Shelved {
     /// A server about which the configuration says nothing more.
     pub fn plain(name: ServerName) -> Self {
         Self {
             name,
+            program: String::new(),
             category: None,
             tags: Vec::new(),
             allow: Vec::new(),

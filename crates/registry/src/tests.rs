@@ -72,14 +72,14 @@ pub(super) fn held(registry: &Registry) -> Vec<String> {
         .collect()
 }
 
-/// The names a search answers, best first.
+/// The names a search answers, best first, each with the others of its line behind it.
 pub(super) fn hits(registry: &Registry, query: &Query) -> Vec<String> {
     let found = registry.generation().unwrap().search(query);
-    found
+    let names = found
         .hits
         .iter()
-        .map(|hit| hit.entry.at.to_string())
-        .collect()
+        .flat_map(|hit| std::iter::once(&hit.entry.at).chain(&hit.also));
+    names.map(ToString::to_string).collect()
 }
 
 pub(super) fn open(folder: &Path, names: &[&str]) -> Registry {

@@ -75,6 +75,27 @@ impl Usage {
         }
     }
 
+    /// Forgets every call.
+    pub fn reset(&self) -> Result<(), RegistryError> {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.disk.take_turn()?;
+        self.fresh.clear();
+        written.clear();
+        self.disk.write(FILE, b"{}")?;
+        Ok(())
+    }
+
+    /// Tools by their calls, the most called first: calls that succeeded and that failed.
+    pub fn calls(&self) -> Vec<(String, u64, u64)> {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = written.iter();
+        let mut calls: Vec<(String, u64, u64)> = calls
+            .map(|(tool, calls)| (tool.clone(), calls.ok, calls.failed))
+            .collect();
+        calls.sort_by_key(|(_, ok, failed)| std::cmp::Reverse(ok + failed));
+        calls
+    }
+
     fn take(&self) -> Vec<(ToolRef, Calls)> {
         let known: Vec<ToolRef> = self.fresh.iter().map(|calls| calls.key().clone()).collect();
         known

@@ -23,6 +23,9 @@ pub(super) async fn search(
         "max_results": search.max_results,
         "offset": search.offset,
     });
+    if search.why {
+        arguments["why"] = json!(true);
+    }
     if global.json {
         arguments["format"] = json!("json");
     }

@@ -137,6 +137,14 @@ pub(super) static KEYS: &[Key] = &[
     .or("256")
     .variable(),
     key(
+        "search.learn",
+        Kind::Switch,
+        "calls that succeed after a search lift their tool for like requests, failures lower it; \
+         kept in the state folder, for each client and project. `false`: neither kept nor used",
+    )
+    .or("true")
+    .variable(),
+    key(
         "reindex.parallel",
         count(1, 64, "servers"),
         "how many servers are started and asked at one time",

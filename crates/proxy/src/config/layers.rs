@@ -27,8 +27,8 @@ pub(super) struct RawConfig {
     pub(super) state_dir: Option<String>,
     pub(super) log: String,
     pub(super) results: Results,
-    pub(super) reindex: Reindex,
     pub(super) search: Search,
+    pub(super) reindex: Reindex,
     #[serde(default)]
     pub(super) servers: BTreeMap<String, RawServer>,
 }
@@ -131,7 +131,7 @@ impl Layer {
 /// The defaults that the table of keys declares; those of a server for each server there is.
 fn defaults(servers: &[String]) -> Value {
     let mut values = table("");
-    for name in ["results", "reindex", "search"] {
+    for name in ["results", "search", "reindex"] {
         values.insert(name.to_owned(), table(name).into());
     }
     let each = servers

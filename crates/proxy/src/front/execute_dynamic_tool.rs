@@ -43,6 +43,7 @@ impl Front {
                 arguments.as_str()
             )));
         }
+        let habits = context.habits;
         let request = Request {
             tool: entry.at.tool.clone(),
             arguments,
@@ -57,11 +58,14 @@ impl Front {
         let answer = call.await;
         self.usage.record(&entry.at, answer.is_ok());
         let result = answer.map_err(|error| {
+            self.learn(habits.as_deref(), &entry.at, false);
             let available = || self.available(&generation);
             ToolError::of_call(error, &entry.at, entry.signature(), available)
         })?;
         let budget = self.budget(entry, &options);
-        Ok(budget.fit(result, &self.results).await)
+        let reply = budget.fit(result, &self.results).await;
+        self.learn(habits.as_deref(), &entry.at, !reply.is_error());
+        Ok(reply)
     }
 
     /// How long the caller waits: what the call says, else its tool; else the server's own limit.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use registry::{Asked, Entry, Found, Generation, Hit, Kind, Query};
+use registry::{Asked, Entry, Evidence, Found, Generation, Hit, Kind, Query};
 use serde_json::{Value, json, value::RawValue};
 
-use super::{Front, Reply, ToolError, describe_tool, loose::Loose};
+use super::{Front, Habits, Reply, ToolError, describe_tool, loose::Loose};
 
 /// Hits when nobody says how many, and the most there can be (interface, section 4).
 const RESULTS_DEFAULT: usize = 5;
@@ -18,11 +18,18 @@ impl Front {
     pub(super) async fn search_tools(
         &self,
         arguments: Option<&RawValue>,
+        habits: Option<&Habits>,
     ) -> Result<Reply, ToolError> {
         let arguments = Loose::read(arguments);
         let generation = self.generation().await?;
-        let query = query(&arguments);
+        let query = Query {
+            learned: self.learned(habits),
+            ..query(&arguments)
+        };
         let found = self.search(&generation, &query).await?;
+        if let Some(habits) = habits {
+            habits.searched(&generation, &query, &found);
+        }
         let wants_json = arguments
             .text(&["format"])
             .is_some_and(|format| format == "json");
@@ -76,22 +83,29 @@ impl Front {
                 "suggestion": suggestion,
             });
         }
-        let tools: Vec<Value> = found.hits.iter().map(hit_json).collect();
+        let hit = |hit: &Hit| hit_json(hit, found.parts.get(hit.step));
+        let tools: Vec<Value> = found.hits.iter().map(hit).collect();
         json!({"found": tools.len(), "total": found.total, "tools": tools})
     }
 
     fn list(&self, query: &Query, found: &Found) -> String {
         let mut lines = vec![heading(query, found)];
-        let mut step = usize::MAX;
-        for hit in &found.hits {
-            if let Asked::Steps(steps) = &query.asked
-                && hit.step != step
+        let steps = match &query.asked {
+            Asked::Steps(steps) => steps,
+            Asked::Words(_) => &found.parts,
+        };
+        let mut hits: Vec<&Hit> = found.hits.iter().collect();
+        hits.sort_by_key(|hit| hit.step);
+        let mut step = None;
+        for hit in hits {
+            if let Some(text) = steps.get(hit.step)
+                && step != Some(hit.step)
             {
-                step = hit.step;
-                let text = steps.get(step).map_or("", String::as_str);
+                step = Some(hit.step);
                 lines.push(format!("{}:", shown(text)));
             }
-            lines.push(self.hit_line(&hit.entry));
+            lines.push(self.hit_line(&hit.entry) + &also(hit));
+            lines.extend(hit.evidence.iter().map(evidence_line));
         }
         let end = query.offset + found.hits.len();
         if found.kind == Kind::Browse && end < found.total {
@@ -187,6 +201,9 @@ impl Front {
     }
 }
 
+/// Other servers with the same tool that are named; a hit has 90 tokens (interface, section 4).
+const ALSO_NAMED_MAX: usize = 3;
+
 fn query(arguments: &Loose) -> Query {
     const QUERY_KEYS: [&str; 3] = ["query", "q", "queries"];
     let asked = match arguments.get(&QUERY_KEYS) {
@@ -207,6 +224,8 @@ fn query(arguments: &Loose) -> Query {
         tags: arguments.texts(&["tags"]).unwrap_or_default(),
         limit: limit.clamp(1, RESULTS_MAX),
         offset: arguments.number(&["offset"]).unwrap_or(0),
+        learned: None,
+        why: arguments.get(&["why"]) == Some(&Value::Bool(true)),
     }
 }
 
@@ -263,6 +282,23 @@ fn asked(query: &Query) -> String {
     }
 }
 
+fn evidence_line(evidence: &Evidence) -> String {
+    format!("    {:6.3}  {}", evidence.amount, evidence.label)
+}
+
+/// Other servers that have the same tool.
+fn also(hit: &Hit) -> String {
+    if hit.also.is_empty() {
+        return String::new();
+    }
+    let first = hit.also.iter().take(ALSO_NAMED_MAX);
+    let mut names: Vec<String> = first.map(|at| at.server.to_string()).collect();
+    if hit.also.len() > ALSO_NAMED_MAX {
+        names.push(format!("{} more", hit.also.len() - ALSO_NAMED_MAX));
+    }
+    format!(" (also on {})", names.join(", "))
+}
+
 /// A text of the client on one line, shortened.
 fn shown(text: &str) -> String {
     let flat: Vec<&str> = text.split_whitespace().collect();
@@ -273,10 +309,10 @@ fn shown(text: &str) -> String {
     }
 }
 
-fn hit_json(hit: &Hit) -> Value {
+fn hit_json(hit: &Hit, part: Option<&String>) -> Value {
     let entry = &hit.entry;
     let schema: Value = serde_json::from_str(&entry.tool.input_schema()).unwrap_or_default();
-    json!({
+    let mut json = json!({
         "name": entry.at.to_string(),
         "server": entry.at.server.as_str(),
         "description": entry.description(),
@@ -285,5 +321,18 @@ fn hit_json(hit: &Hit) -> Value {
         "tags": entry.tags,
         "input_schema": schema,
         "relevance_score": hit.score,
-    })
+    });
+    if !hit.also.is_empty() {
+        let also: Vec<String> = hit.also.iter().map(ToString::to_string).collect();
+        json["also_on"] = also.into();
+    }
+    if !hit.evidence.is_empty() {
+        let evidence = hit.evidence.iter();
+        let evidence = evidence.map(|it| json!({"label": it.label, "amount": it.amount}));
+        json["evidence"] = evidence.collect();
+    }
+    if let Some(part) = part {
+        json["part"] = part.as_str().into();
+    }
+    json
 }

@@ -23,7 +23,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::debug;
 
 use super::{
-    CallContext, Front, Reply,
+    CallContext, Front, Habits, Reply,
     definitions::instructions,
     fields::{Fields, text_of},
     log_level::LogLevel,
@@ -55,6 +55,7 @@ pub async fn serve(
         front,
         outbox,
         level,
+        habits: Arc::default(),
         calls: TaskTracker::new(),
         running: DashMap::new(),
         is_open: AtomicBool::new(false),
@@ -73,6 +74,7 @@ struct Session {
     outbox: Arc<Outbox>,
     /// Of a legacy session; a modern request says its own.
     level: LogLevel,
+    habits: Arc<Habits>,
     calls: TaskTracker,
     /// Calls under way by the text of their request id.
     running: DashMap<String, CancellationToken>,
@@ -88,6 +90,8 @@ struct Meta {
     revision: Option<String>,
     has_capabilities: bool,
     log_level: Option<LogLevel>,
+    /// What the client calls itself.
+    client: Option<String>,
     progress_token: Option<Json>,
     /// What travels on to the server.
     passed: Vec<(String, Json)>,
@@ -144,7 +148,12 @@ impl Session {
                 }
             }
             (Some("notifications/cancelled"), None) if self.cancel(&message) => return Ok(()),
-            (Some("initialize"), Some(_)) => self.is_open.store(true, Ordering::Release),
+            (Some("initialize"), Some(_)) => {
+                self.is_open.store(true, Ordering::Release);
+                if let Some(name) = message.params.and_then(|it| client_name(it, "clientInfo")) {
+                    self.habits.named(&name);
+                }
+            }
             // Before a session is open the engine takes a notification for a breach.
             (Some(_), None) if !self.is_open.load(Ordering::Acquire) => return Ok(()),
             // We ask the client for nothing, so an answer answers nothing.
@@ -201,6 +210,9 @@ impl Session {
     }
 
     async fn answer(&self, call: ToolCall, cancel: CancellationToken) {
+        if let Some(client) = &call.meta.client {
+            self.habits.named(client);
+        }
         let context = CallContext {
             meta: call.meta.passed,
             progress: call
@@ -209,6 +221,7 @@ impl Session {
                 .map(|token| self.progress(token, cancel.clone())),
             log: self.log(call.meta.log_level, call.is_modern, cancel.clone()),
             cancel: cancel.clone(),
+            habits: Some(Arc::clone(&self.habits)),
         };
         let answering = self
             .front
@@ -334,6 +347,16 @@ impl Session {
     }
 }
 
+/// The `name` in the client's own words about itself, which stand under `key`.
+fn client_name(params: &RawValue, key: &str) -> Option<String> {
+    name_in(Fields::of(params.get())?.get(key)?)
+}
+
+fn name_in(implementation: &RawValue) -> Option<String> {
+    let name = Fields::of(implementation.get())?.get("name").map(text_of)?;
+    name.map(Into::into)
+}
+
 impl Meta {
     fn read(line: &Bytes, raw: &RawValue) -> Self {
         let mut meta = Self::default();
@@ -344,6 +367,7 @@ impl Meta {
             match key.strip_prefix(PROTOCOL_PREFIX) {
                 Some("protocolVersion") => meta.revision = text_of(value).map(Into::into),
                 Some("clientCapabilities") => meta.has_capabilities = value.get().starts_with('{'),
+                Some("clientInfo") => meta.client = name_in(value),
                 Some("logLevel") => {
                     meta.log_level = text_of(value).and_then(|level| LogLevel::named(&level));
                 }

@@ -28,6 +28,9 @@ pub(super) fn text(entry: &Entry) -> Text {
     for tag in &entry.tags {
         text.add(tag, 1);
     }
+    for alias in &entry.aliases {
+        text.add_exact(alias);
+    }
     text.add(entry.overlay.notes.as_deref().unwrap_or_default(), 1);
     for parameter in tool::parameters(&entry.tool.input_schema())
         .iter()
@@ -46,6 +49,12 @@ impl Text {
             }
             self.exact.push(word.exact);
         }
+    }
+
+    /// Found as written where no text holds the word, and no longer text for it.
+    fn add_exact(&mut self, part: &str) {
+        let words = words::split(part).into_iter();
+        self.exact.extend(words.map(|word| word.exact));
     }
 
     fn add_parameter(&mut self, parameter: &Parameter) {

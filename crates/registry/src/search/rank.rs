@@ -15,7 +15,7 @@ use crate::generation::Generation;
 use crate::index::{Index, Lane};
 use crate::limits::{NEAREST_MAX, SECOND_LOOK};
 use crate::search::asked::{Wanted, WantedWord};
-use crate::search::{spelling, stop};
+use crate::search::{spelling, stop, synonyms};
 use crate::words;
 
 /// One tool's standing; `place` is its position among the generation's visible tools.
@@ -90,7 +90,7 @@ impl Ranking {
             .map(|term| term.mass)
             .sum();
         for joined in &wanted.joined {
-            board.add_joined(&index.postings(Lane::Exact, joined), unknown);
+            board.add_joined(&synonyms::joined_postings(index, joined), unknown);
         }
         let unknown = wanted
             .words
@@ -199,10 +199,11 @@ impl Ranking {
     }
 
     /// More for a tool whose own name, or whose server's, the query spells out.
-    fn name_factor(&self, entry: &Entry) -> f32 {
+    pub(super) fn name_factor(&self, entry: &Entry) -> f32 {
         let name = 1.0 + NAME_SPELT * self.spelt(entry.tool.name());
-        let server = self.spelt(entry.at.server.as_str());
-        if server >= 1.0 {
+        let mut names = std::iter::once(entry.at.server.as_str())
+            .chain(entry.aliases.iter().map(String::as_str));
+        if names.any(|server| self.spelt(server) >= 1.0) {
             name * (1.0 + SERVER_SPELT)
         } else {
             name
@@ -248,17 +249,17 @@ fn rounded(score: f32) -> i64 {
 
 /// One word of the query in the catalogue.
 #[derive(Debug)]
-struct Term {
-    tools: Vec<(u32, u32)>,
+pub(super) struct Term {
+    pub(super) tools: Vec<(u32, u32)>,
     /// What the word counts in the score.
-    weight: f32,
+    pub(super) weight: f32,
     /// What its absence counts against a tool.
-    mass: f32,
+    pub(super) mass: f32,
     must: bool,
 }
 
 impl Term {
-    fn of(index: &Index, word: &WantedWord) -> Self {
+    pub(super) fn of(index: &Index, word: &WantedWord) -> Self {
         let (tools, trust) = lookup(index, word);
         let idf = idf(index.lengths.len(), tools.len());
         // No tool is at fault for not knowing whom to write to, or for another verb.
@@ -275,7 +276,11 @@ impl Term {
 
 /// The word's stem; else a relative, else what it may be a slip of, else what it begins; with how far to trust it.
 fn lookup(index: &Index, word: &WantedWord) -> (Vec<(u32, u32)>, f32) {
-    let tools = index.postings(Lane::Stems, &word.stem);
+    let tools = if word.is_value {
+        index.postings(Lane::Stems, &word.stem)
+    } else {
+        synonyms::postings(index, &word.stem)
+    };
     if !tools.is_empty() {
         return (tools, 1.0);
     }
@@ -369,7 +374,7 @@ impl<'a> Board<'a> {
                 Scored {
                     place,
                     score: 0.0,
-                    lexical: sum * (1.0 + COORDINATION * coverage),
+                    lexical: sum * coverage_factor(coverage),
                     similar,
                     coverage,
                     words: held.count_ones(),
@@ -434,9 +439,14 @@ fn idf(tools: usize, holders: usize) -> f32 {
     (1.0 + (tools - holders + 0.5) / (holders + 0.5)).ln()
 }
 
+/// What it is worth to cover this share of the request.
+pub(super) fn coverage_factor(coverage: f32) -> f32 {
+    1.0 + COORDINATION * coverage
+}
+
 /// BM25's answer to a word that stands often, in a text of this length (1 is the mean).
 #[expect(clippy::cast_precision_loss, reason = "a word stands a few times")]
-fn saturation(times: u32, length: f32) -> f32 {
+pub(super) fn saturation(times: u32, length: f32) -> f32 {
     let times = times as f32;
     times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * length))
 }
@@ -450,7 +460,7 @@ fn share(part: usize, whole: usize) -> f32 {
     }
 }
 
-// Weights found on the development sets of `examples/rank.rs`; around these values every set is
+// Weights found on the development sets of `examples/eval`; around these values every set is
 // flat, so none is tuned to the last digit.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
@@ -469,8 +479,8 @@ const KEYWORDS_WEIGHT: f32 = 0.25;
 const WORDS_WEIGHT: f32 = 0.12;
 const MEANT_SHARE_MIN: f32 = 0.4;
 const COVERAGE_CONFIDENCE: f32 = 0.2;
-const LONG_REQUEST_WORDS: usize = 14;
-const CONFIDENCE_MIN: f32 = 0.38;
-const CONFIDENCE_MIN_LONG: f32 = 0.28;
+const LONG_REQUEST_WORDS: usize = 12;
+const CONFIDENCE_MIN: f32 = 0.34;
+const CONFIDENCE_MIN_LONG: f32 = 0.26;
 /// So near a meaning needs no word in common.
 const SIMILAR_ENOUGH: f32 = 0.5;

@@ -305,7 +305,275 @@ fn strange_queries_are_answered() {
     ] {
         check(query, &["stripe/find_customer"]);
     }
-    for query in ["+", "+++", "\"", "--", "select:", "a", "\u{0}", "*:*", "."] {
-        let _ = search(&Query::words(query));
+    let words_alone = "can you please do this for me ".repeat(300);
+    let pieces = "fetch it, then mail it and ".repeat(400);
+    for query in [
+        "+",
+        "+++",
+        "\"",
+        "--",
+        "select:",
+        "select:,,",
+        "a",
+        "\u{0}",
+        "*:*",
+        ".",
+        "🎉🎉",
+        "\\",
+        "\r\n\t",
+        "\u{202e}customer\u{202c}",
+        "ابحث عن ملف",
+        "חפש קובץ",
+        "e\u{301}\u{301}\u{301}",
+        "a/b",
+        "/",
+        ", and then",
+        &words_alone,
+        &pieces,
+        &"界".repeat(10_000),
+        &"x".repeat(10_000),
+        &"a b ".repeat(2_500),
+    ] {
+        let found = search(&Query::words(query));
+        assert_eq!(
+            found.kind == Kind::Nothing,
+            found.hits.is_empty(),
+            "{query:?}"
+        );
+        assert!(found.hits.len() <= 5, "{query:?}");
     }
+}
+
+#[test]
+fn an_order_depends_on_nothing_but_the_tools() {
+    let texts = [
+        "create issue",
+        "Fetch the page, summarise it and mail it to the team",
+        "mail",
+    ];
+    let orders = || {
+        let (_folder, registry) = square();
+        let generation = registry.generation().unwrap();
+        texts.map(|text| {
+            let found = generation.search(&Query::words(text));
+            let hits = found.hits.iter();
+            hits.map(|hit| {
+                format!(
+                    "{} {:?} {} {:?}",
+                    hit.entry.at, hit.score, hit.step, hit.also
+                )
+            })
+            .collect::<Vec<_>>()
+        })
+    };
+    let first = orders();
+    for _ in 0..4 {
+        assert_eq!(orders(), first);
+    }
+}
+
+#[test]
+fn a_lesson_lifts_its_tool_but_cannot_hide_the_best_match() {
+    let (folder, registry) = square();
+    let generation = registry.generation().unwrap();
+    let lessons = std::sync::Arc::new(crate::Lessons::open(folder.path()));
+    let text = "create issue repository";
+    let words = generation.lesson_words("create issue repository s3cr3t-t0ken zzyzx");
+    assert_eq!(
+        words,
+        generation.lesson_words(text),
+        "only words of tools are kept"
+    );
+    let query = Query {
+        why: true,
+        learned: Some(crate::Learned {
+            lessons: std::sync::Arc::clone(&lessons),
+            whose: "me@here".to_owned(),
+            now: 0,
+        }),
+        ..Query::words(text)
+    };
+    let order = || hits(&registry, &query);
+    assert_eq!(order()[0], "gitea/createIssue");
+    for _ in 0..9 {
+        lessons.learn(
+            "me@here",
+            &words,
+            &"gitlab/create_issue".parse().unwrap(),
+            true,
+            0,
+        );
+        lessons.learn(
+            "me@here",
+            &words,
+            &"gitea/createIssue".parse().unwrap(),
+            false,
+            0,
+        );
+    }
+    let place = order().iter().position(|name| name == "gitea/createIssue");
+    assert!(place.is_some_and(|place| place < 2), "{:?}", order());
+    let found = generation.search(&query);
+    let lifted = found
+        .hits
+        .iter()
+        .find(|hit| hit.entry.at.server == server("gitlab"))
+        .unwrap();
+    let learned = lifted
+        .evidence
+        .iter()
+        .find(|it| it.label.contains("learned"))
+        .unwrap();
+    assert!(learned.amount > 1.2, "{:?}", lifted.evidence);
+    assert!(
+        lifted
+            .evidence
+            .iter()
+            .any(|it| it.label == "\"create\"" && it.amount > 0.0)
+    );
+}
+
+#[test]
+fn words_of_the_trade_and_nicknames_of_servers_are_understood() {
+    let folder = tempdir().unwrap();
+    let registry = open(folder.path(), &["github", "kubernetes", "shop"]);
+    let tools = vec![
+        news(
+            "github",
+            &[
+                "open_pull_request: Open a pull request",
+                "list_things: List things",
+            ],
+        ),
+        news("kubernetes", &["list_pods: List the pods of a cluster"]),
+        news("shop", &["list_orders: List orders"]),
+    ];
+    registry.commit(tools, false, 1).unwrap();
+    let first = |text: &str| hits(&registry, &Query::words(text))[0].clone();
+    assert_eq!(first("open PR"), "github/open_pull_request");
+    assert_eq!(first("gh list"), "github/list_things");
+    assert_eq!(first("k8s list"), "kubernetes/list_pods");
+    let coarse = Query {
+        category: Some("integration".to_owned()),
+        ..Query::words("list")
+    };
+    assert!(hits(&registry, &coarse).contains(&"kubernetes/list_pods".to_owned()));
+    let other = Query {
+        category: Some("media".to_owned()),
+        ..Query::words("list")
+    };
+    assert!(registry.generation().unwrap().search(&other).without_filter);
+}
+
+fn square() -> (TempDir, Registry) {
+    let folder = tempdir().unwrap();
+    let registry = open(folder.path(), &["gitea", "github", "gitlab", "mail", "web"]);
+    let parameters = |names: &[&str]| {
+        let properties = names
+            .iter()
+            .map(|it| ((*it).to_owned(), json!({"type": "string"})));
+        json!({"type": "object", "properties": properties.collect::<serde_json::Map<_, _>>()})
+    };
+    let issue = |line: &str, names: &[&str]| {
+        let mut tool = tool(line);
+        tool["inputSchema"] = parameters(names);
+        tool
+    };
+    let usual = ["owner", "repo", "title"];
+    registry
+        .commit(
+            vec![
+                news_of(
+                    "gitea",
+                    &[issue(
+                        "createIssue: Create an issue in a repository",
+                        &usual,
+                    )],
+                ),
+                news_of(
+                    "github",
+                    &[issue(
+                        "create_issue: Create a new issue in a repository",
+                        &usual,
+                    )],
+                ),
+                news_of(
+                    "gitlab",
+                    &[issue(
+                        "create_issue: File a ticket for the support team",
+                        &["key"],
+                    )],
+                ),
+                news("mail", &["send_mail: Send a mail to people"]),
+                news(
+                    "web",
+                    &[
+                        "fetch_page: Fetch a web page",
+                        "summarize: Summarise a text",
+                    ],
+                ),
+            ],
+            false,
+            1,
+        )
+        .unwrap();
+    (folder, registry)
+}
+
+#[test]
+fn the_same_tool_on_several_servers_takes_one_line() {
+    let (_folder, registry) = square();
+    let found = registry
+        .generation()
+        .unwrap()
+        .search(&Query::words("create issue repository"));
+    let lines: Vec<String> = found
+        .hits
+        .iter()
+        .map(|hit| {
+            format!(
+                "{} {:?}",
+                hit.entry.at,
+                hit.also.iter().map(ToString::to_string).collect::<Vec<_>>()
+            )
+        })
+        .collect();
+    assert_eq!(lines[0], r#"gitea/createIssue ["github/create_issue"]"#);
+    assert!(
+        lines.contains(&"gitlab/create_issue []".to_owned()),
+        "{lines:?}"
+    );
+    assert_eq!(found.total, 3);
+}
+
+#[test]
+fn a_request_for_several_things_gets_hits_for_each() {
+    let (_folder, registry) = square();
+    let text = "Fetch the page, summarise it and mail it to the team";
+    let found = registry.generation().unwrap().search(&Query {
+        limit: 3,
+        ..Query::words(text)
+    });
+    assert_eq!(
+        found.parts,
+        ["Fetch the page", "summarise it", "and mail it to the team"]
+    );
+    let mut hits: Vec<(usize, String)> = found
+        .hits
+        .iter()
+        .map(|hit| (hit.step, hit.entry.at.to_string()))
+        .collect();
+    hits.sort();
+    let expected = [
+        (0, "web/fetch_page"),
+        (1, "web/summarize"),
+        (2, "mail/send_mail"),
+    ];
+    assert_eq!(hits, expected.map(|(step, name)| (step, name.to_owned())));
+
+    let one = registry
+        .generation()
+        .unwrap()
+        .search(&Query::words("fetch a page"));
+    assert!(one.parts.is_empty());
 }

@@ -1,0 +1,98 @@
+//! `proxy usage`, `proxy categories`: what is counted.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::{Value, json};
+
+use crate::{
+    cli::{Exit, Global},
+    front::Front,
+    report,
+};
+
+pub(super) fn usage(front: &Front, global: &Global) -> Exit {
+    let calls = front.usage.calls();
+    let lessons = front.lessons.count();
+    if global.json {
+        let tools = calls.iter();
+        let tools =
+            tools.map(|(tool, ok, failed)| json!({"tool": tool, "ok": ok, "failed": failed}));
+        report::json(&json!({"tools": tools.collect::<Vec<_>>(), "learned": lessons}));
+        return Exit::Success;
+    }
+    let lines = calls.iter().map(|(tool, ok, failed)| match failed {
+        0 => format!("{tool}: {ok}"),
+        _ => format!("{tool}: {} ({failed} failed)", ok + failed),
+    });
+    let mut lines: Vec<String> = lines.collect();
+    lines.push(format!("learned: {lessons} pairs of a word and a tool"));
+    report::data(&lines.join("\n"));
+    Exit::Success
+}
+
+pub(super) fn reset(front: &Front) -> anyhow::Result<Exit> {
+    front.usage.reset()?;
+    front.lessons.reset()?;
+    report::say("forgotten: counts of calls, and what was learned from them");
+    Ok(Exit::Success)
+}
+
+pub(super) async fn categories(front: &Arc<Front>, global: &Global) -> anyhow::Result<Exit> {
+    let generation = front.generation().await?;
+    let (mut coarse, mut fine) = (BTreeMap::new(), BTreeMap::new());
+    let mut tags: BTreeMap<&str, usize> = BTreeMap::new();
+    for entry in generation.entries() {
+        let within = registry::category_within(&entry.category).unwrap_or(&entry.category);
+        *coarse.entry(within).or_insert(0) += 1;
+        *fine.entry((within, entry.category.as_str())).or_insert(0) += 1;
+        for tag in &entry.tags {
+            *tags.entry(tag).or_default() += 1;
+        }
+    }
+    if global.json {
+        let of = |within: &str| -> BTreeMap<&str, usize> {
+            let inside = fine.iter().filter(|((coarse, _), _)| *coarse == within);
+            inside.map(|((_, name), count)| (*name, *count)).collect()
+        };
+        let categories = most_first(&coarse).into_iter();
+        let categories = categories
+            .map(|(name, count)| json!({"name": name, "tools": count, "within": of(name)}));
+        let categories: Vec<Value> = categories.collect();
+        report::json(&json!({"categories": categories, "tags": tags}));
+    } else {
+        let mut lines = Vec::new();
+        for (name, count) in most_first(&coarse) {
+            lines.push(format!("{name} {count}"));
+            let inside = fine
+                .iter()
+                .filter(|((coarse, inner), _)| *coarse == name && *inner != name);
+            let inside: BTreeMap<&str, usize> =
+                inside.map(|((_, inner), count)| (*inner, *count)).collect();
+            let inside = most_first(&inside);
+            lines.extend(
+                inside
+                    .iter()
+                    .map(|(name, count)| format!("  {name} {count}")),
+            );
+        }
+        let named = most_first(&tags).into_iter();
+        let named: Vec<String> = named.map(|(tag, count)| format!("{tag} {count}")).collect();
+        if !named.is_empty() {
+            lines.push(format!("tags: {}", named.join(", ")));
+        }
+        if !lines.is_empty() {
+            report::data(&lines.join("\n"));
+        }
+    }
+    Ok(if coarse.is_empty() {
+        Exit::Nothing
+    } else {
+        Exit::Success
+    })
+}
+
+fn most_first<'a>(counts: &BTreeMap<&'a str, usize>) -> Vec<(&'a str, usize)> {
+    let mut counts: Vec<(&str, usize)> = counts.iter().map(|(name, it)| (*name, *it)).collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
+}

@@ -1,0 +1,128 @@
+//! Which program, package or host a server is: as much of its launch as a recipe may see.
+
+use fleet::{Launch, Template};
+
+/// Nothing where it stands in a variable: what is filled in at the start may be a secret.
+pub(super) fn program(launch: &Launch) -> String {
+    match launch {
+        Launch::Remote { url, .. } => said(url).map_or_else(String::new, |url| host(&url)),
+        Launch::Child { command, args, .. } => {
+            let command = said(command).unwrap_or_default();
+            let name = command.rsplit('/').next().unwrap_or_default();
+            let args = args.iter().map(|arg| said(arg).unwrap_or_default());
+            let args: Vec<String> = args.collect();
+            if RUNNERS.contains(&name) {
+                package(&args).unwrap_or_default().to_owned()
+            } else {
+                name.to_owned()
+            }
+        }
+    }
+}
+
+fn said(template: &Template) -> Option<String> {
+    template.expand(|_| None).ok()
+}
+
+fn host(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    host.split(':').next().unwrap_or_default().to_owned()
+}
+
+/// The first argument that is the name of a package or an image, not a flag nor a flag's value.
+fn package(args: &[String]) -> Option<&str> {
+    let before = std::iter::once("").chain(args.iter().map(String::as_str));
+    let mut pairs = before.zip(args);
+    let found = pairs.find(|(before, arg)| {
+        let is_value = before.starts_with('-') && !SWITCHES.contains(before);
+        !is_value && !STEPS.contains(&arg.as_str()) && is_package(arg)
+    });
+    found.map(|(_, arg)| arg.as_str())
+}
+
+fn is_package(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '@')
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "@/._:-".contains(c))
+}
+
+/// Programs that run another one, which their arguments name.
+const RUNNERS: [&str; 16] = [
+    "npx", "bunx", "bun", "pnpm", "pnpx", "yarn", "npm", "uvx", "uv", "pipx", "deno", "docker",
+    "podman", "nix", "python", "python3",
+];
+
+/// Words of those programs themselves.
+const STEPS: [&str; 6] = ["run", "exec", "dlx", "tool", "x", "container"];
+
+/// Flags of theirs that take no value, or whose value is the package.
+const SWITCHES: [&str; 16] = [
+    "-y",
+    "--yes",
+    "-q",
+    "--quiet",
+    "-p",
+    "--package",
+    "--from",
+    "-i",
+    "-t",
+    "-it",
+    "-d",
+    "--rm",
+    "--init",
+    "--interactive",
+    "-m",
+    "--",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expected: &str) {
+        let template = |text: &str| Template::parse(text).expect("a template");
+        let launch = if line.contains("://") && !line.contains(' ') {
+            Launch::Remote {
+                url: template(line),
+                headers: Vec::new(),
+            }
+        } else {
+            let mut words = line.split(' ').map(template);
+            Launch::Child {
+                command: words.next().expect("a command"),
+                args: words.collect(),
+                env: Vec::new(),
+                cwd: None,
+            }
+        };
+        assert_eq!(program(&launch), expected, "{line}");
+    }
+
+    #[test]
+    fn the_package_is_told_and_nothing_else() {
+        check(
+            "npx -y @modelcontextprotocol/server-slack",
+            "@modelcontextprotocol/server-slack",
+        );
+        check(
+            "uvx --from mcp-server-git mcp-server-git --repo /home",
+            "mcp-server-git",
+        );
+        check("/usr/bin/mcp-grafana -t stdio", "mcp-grafana");
+        check(
+            "docker run -i --rm -e GITHUB_TOKEN=s3cret ghcr.io/github/github-mcp-server",
+            "ghcr.io/github/github-mcp-server",
+        );
+        check("docker run --env s3cret", "");
+        check("npx ${SECRET}", "");
+        check(
+            "https://user:s3cret@mcp.linear.app:443/mcp?key=s3cret",
+            "mcp.linear.app",
+        );
+        check("https://${HOST}/mcp", "");
+    }
+}

@@ -1,0 +1,80 @@
+//! Near-duplicates: the same tool on several servers takes one line of an answer, not five.
+
+use std::collections::{BTreeSet, HashMap};
+
+use tool::{ServerName, fold};
+
+use crate::Entry;
+use crate::generation::Generation;
+use crate::limits::SECOND_LOOK;
+use crate::search::rank::Scored;
+use crate::words;
+
+/// One line of an answer: the best of its kind, and the others in their order.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) best: Scored,
+    pub(super) others: Vec<u32>,
+}
+
+impl Group {
+    pub(super) fn alone(tool: &Scored) -> Self {
+        Self {
+            best: *tool,
+            others: Vec::new(),
+        }
+    }
+}
+
+/// The first lines of an answer, `shown` of them at least if there are so many. Only among the
+/// candidates that had a second look is looked for others: behind them nobody reads.
+pub(super) fn grouped(generation: &Generation, tools: &[Scored], shown: usize) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut named: HashMap<String, Vec<usize>> = HashMap::new();
+    for (seen, tool) in tools.iter().enumerate() {
+        if seen >= SECOND_LOOK && groups.len() >= shown {
+            break;
+        }
+        let entry = tool.entry(generation);
+        let name = words::stems(entry.tool.name()).join(" ");
+        let same_name = named.entry(name).or_default();
+        let home = same_name.iter().copied().find(|group| {
+            let group: &Group = &groups[*group];
+            may_join(generation, group, entry) && is_alike(group.best.entry(generation), entry)
+        });
+        match home {
+            Some(group) => groups[group].others.push(tool.place),
+            None => {
+                same_name.push(groups.len());
+                groups.push(Group::alone(tool));
+            }
+        }
+    }
+    groups
+}
+
+/// One tool a server, and ours stand for themselves.
+fn may_join(generation: &Generation, group: &Group, entry: &Entry) -> bool {
+    let server = &entry.at.server;
+    let others = group.others.iter();
+    let mut servers = others.map(|place| &generation.visible()[*place as usize].at.server);
+    *server != ServerName::built_in()
+        && group.best.entry(generation).at.server != *server
+        && servers.all(|other| other != server)
+}
+
+/// Whether two tools of one name take nearly the same and say nearly the same.
+fn is_alike(one: &Entry, other: &Entry) -> bool {
+    let takes = |entry: &Entry| -> BTreeSet<String> {
+        let parameters = tool::parameters(&entry.tool.input_schema());
+        parameters.into_iter().map(|it| fold(&it.name)).collect()
+    };
+    let says =
+        |entry: &Entry| -> BTreeSet<String> { words::stems(entry.purpose()).into_iter().collect() };
+    is_mostly(&takes(one), &takes(other)) && is_mostly(&says(one), &says(other))
+}
+
+/// At least half of all that is in either is in both.
+fn is_mostly(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
+    2 * one.intersection(other).count() >= one.union(other).count()
+}

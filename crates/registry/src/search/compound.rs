@@ -1,0 +1,96 @@
+//! The answer to a request for several things: the best tools of each part beside the best of
+//! the whole.
+
+use std::collections::HashMap;
+
+use tool::ToolRef;
+
+use crate::generation::Generation;
+use crate::search::rank::{Ranking, Scored};
+use crate::search::{Filter, Found, Kind, Query, asked, learned, parts};
+
+/// The answer, if the text asks for several things that different tools do.
+pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Option<Found> {
+    let parts = parts::parts(text);
+    let filter = Filter::of(query);
+    let shown = query.offset.saturating_add(query.limit);
+    let ranked = |text: &str| {
+        let mut tools = ranked(generation, &filter, shown, text);
+        learned::lift(generation, query, text, &mut tools);
+        tools
+    };
+    let lists: Vec<Vec<Scored>> = parts.iter().map(|part| ranked(part)).collect();
+    if !differ(&lists) {
+        return None;
+    }
+    let whole = ranked(text);
+    if whole.is_empty() {
+        return None;
+    }
+    let fused = fused(&whole, &lists);
+    let tools: Vec<Scored> = fused.iter().map(|(tool, _)| *tool).collect();
+    let mut found = Found::of(generation, Kind::Ranked, &tools, query);
+    let places = fused
+        .iter()
+        .map(|(tool, step)| (&tool.entry(generation).at, *step));
+    let steps: HashMap<&ToolRef, usize> = places.collect();
+    for hit in &mut found.hits {
+        hit.step = steps[&hit.entry.at];
+    }
+    found.parts = parts;
+    Some(found)
+}
+
+fn ranked(generation: &Generation, filter: &Filter, shown: usize, text: &str) -> Vec<Scored> {
+    match asked::Meaning::of(text) {
+        asked::Meaning::Words(wanted) => {
+            Ranking::new(generation, &wanted, text)
+                .best(generation, shown, |entry| filter.admits(entry))
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether at least two parts have a best tool that is not the other's.
+fn differ(lists: &[Vec<Scored>]) -> bool {
+    let mut best = lists
+        .iter()
+        .filter_map(|list| list.first())
+        .map(|tool| tool.place);
+    best.next()
+        .is_some_and(|first| best.any(|other| other != first))
+}
+
+/// Tools by their score for the whole, or for a part that they fit better; each with the part
+/// that it fits best. The whole keeps its order where a part has nothing strong to say.
+fn fused(whole: &[Scored], lists: &[Vec<Scored>]) -> Vec<(Scored, usize)> {
+    let mut best: HashMap<u32, (Scored, usize, f32)> = HashMap::new();
+    for tool in whole {
+        best.insert(tool.place, (*tool, 0, 0.0));
+    }
+    for (step, list) in lists.iter().enumerate() {
+        for tool in list {
+            let (known, of, most) = best.entry(tool.place).or_insert_with(|| {
+                let mut tool = *tool;
+                tool.score *= PART_WEIGHT;
+                (tool, step, 0.0)
+            });
+            known.score = known.score.max(PART_WEIGHT * tool.score);
+            if tool.score > *most {
+                (*of, *most) = (step, tool.score);
+            }
+        }
+    }
+    let best = best.into_values();
+    let mut fused: Vec<(Scored, usize)> = best.map(|(tool, step, _)| (tool, step)).collect();
+    fused.sort_by(|(a, _), (b, _)| {
+        b.score
+            .total_cmp(&a.score)
+            .then_with(|| a.place.cmp(&b.place))
+    });
+    fused
+}
+
+/// What a score for a part counts beside one for the whole: measured on whole tasks, more costs
+/// the whole's own hits, less hides what only a part finds.
+const PART_WEIGHT: f32 = 0.9;

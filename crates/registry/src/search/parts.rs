@@ -1,0 +1,609 @@
+//! A request that wants several things, cut into one text a thing.
+//!
+//! "Fetch the page, summarise it and mail it to the team" is three parts. A part begins with what
+//! is to be done and says to what; what merely shapes the answer ("and tell me how large they
+//! are"), lists of nouns and sentences that only set the scene are left with their neighbours.
+
+use crate::limits::{PARTS_MAX, PIECES_MAX};
+use crate::search::stop;
+use crate::words::{self, is_cjk};
+
+/// The parts of a request in their order; of a request for one thing, nothing.
+pub(crate) fn parts(text: &str) -> Vec<String> {
+    let text = spaced(text);
+    let pieces = sentences(&text).flat_map(clauses).take(PIECES_MAX);
+    let mut parts = joined(pieces);
+    parts.truncate(PARTS_MAX);
+    if parts.len() < 2 {
+        parts.clear();
+    }
+    parts
+}
+
+/// A stretch of a request that may be a part.
+#[derive(Debug)]
+struct Piece<'a> {
+    text: &'a str,
+    /// It says what to do, and does not only shape the answer.
+    acts: bool,
+    /// It says that it comes after something else.
+    follows: bool,
+    /// It names something besides a general verb, so it can be searched by itself.
+    says_enough: bool,
+}
+
+impl<'a> Piece<'a> {
+    fn of(text: &'a str) -> Self {
+        let text = text.trim_matches(|c: char| c.is_whitespace() || is_comma(c));
+        let words: Vec<String> = tokens(text).map(|(_, word)| bare(word)).collect();
+        let verb = first_verb(&words);
+        let lead = &words[..verb.unwrap_or(usize::from(!words.is_empty()))];
+        Self {
+            text,
+            acts: verb.is_some_and(|at| !ANSWER_VERBS.contains(&words[at].as_str()))
+                || text.starts_with(is_cjk),
+            follows: lead.iter().any(|word| is_sequence(word)),
+            says_enough: says_enough(text),
+        }
+    }
+}
+
+fn says_enough(text: &str) -> bool {
+    // A path or an address is what a tool would be called with.
+    let spoken = tokens(text).filter(|(_, word)| !word.contains(['/', '\\', '@']));
+    let words = spoken.flat_map(|(_, word)| words::split(word));
+    let telling = words.filter(|word| !word.is_joined && !is_empty_word(&word.exact));
+    let (mut count, mut special) = (0, false);
+    for word in telling {
+        count += 1;
+        special |= !stop::is_general_verb(&word.exact);
+    }
+    count >= 2 || special
+}
+
+/// Pieces that act and say enough begin a part; the others belong to the part before them, or to
+/// the first.
+fn joined<'a>(pieces: impl Iterator<Item = Piece<'a>>) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    // Whether the last part acts, and whether it says enough.
+    let (mut acts, mut enough) = (false, false);
+    for piece in pieces {
+        let begins = piece.says_enough && enough && (acts && piece.acts || piece.follows);
+        match parts.last_mut() {
+            Some(part) if !begins => {
+                part.push(' ');
+                part.push_str(piece.text);
+                acts |= piece.acts;
+                enough |= piece.says_enough;
+            }
+            _ => {
+                parts.push(piece.text.to_owned());
+                (acts, enough) = (piece.acts, piece.says_enough);
+            }
+        }
+    }
+    parts
+}
+
+/// Cut after a full stop, a question mark, an end of line; not inside of names and numbers.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        while !rest.is_empty() {
+            let (sentence, after) = rest.split_at(sentence_end(rest).unwrap_or(rest.len()));
+            rest = after;
+            if sentence.chars().any(char::is_alphanumeric) {
+                return Some(sentence);
+            }
+        }
+        None
+    })
+}
+
+fn sentence_end(text: &str) -> Option<usize> {
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map(|(_, next)| *next);
+        let ends = match c {
+            '\n' | ';' | '\u{3002}' | '\u{ff01}' | '\u{ff1f}' | '\u{ff1b}' => true,
+            '.' | '!' | '?' => next.is_some_and(char::is_whitespace),
+            _ => false,
+        };
+        if ends {
+            return Some(at + c.len_utf8());
+        }
+    }
+    None
+}
+
+/// Cut where a comma, `and` or a word of sequence stands before something to do.
+fn clauses(sentence: &str) -> Vec<Piece<'_>> {
+    let tokens: Vec<(usize, &str)> = tokens(sentence).collect();
+    let words: Vec<String> = tokens.iter().map(|(_, word)| bare(word)).collect();
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    for at in 1..tokens.len() {
+        let is_joint =
+            is_sequence(&words[at]) || words[at] == "and" || tokens[at - 1].1.ends_with(is_comma);
+        let is_begun = words[from..at].iter().all(|word| is_lead(word));
+        if is_joint && !is_begun && begins(&words[at..]) && !is_listed(&tokens[at..]) {
+            pieces.push(Piece::of(&sentence[tokens[from].0..tokens[at].0]));
+            from = at;
+        }
+    }
+    if let Some((begin, _)) = tokens.get(from) {
+        pieces.push(Piece::of(&sentence[*begin..]));
+    }
+    pieces
+}
+
+/// Words with their places.
+fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut from = 0;
+    let pieces = text.split_inclusive(char::is_whitespace).map(move |piece| {
+        let at = from;
+        from += piece.len();
+        (at, piece.trim_end())
+    });
+    pieces.filter(|(_, word)| !word.is_empty())
+}
+
+/// A space before every word of sequence of scripts that write without.
+fn spaced(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_owned();
+    }
+    let space = |text: String, marker: &&str| text.replace(*marker, &format!(" {marker}"));
+    UNSPACED_SEQUENCE.iter().fold(text.to_owned(), space)
+}
+
+/// Lower case, without the signs around it.
+fn bare(word: &str) -> String {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    word.to_lowercase()
+}
+
+fn is_comma(c: char) -> bool {
+    matches!(c, ',' | '\u{ff0c}' | '\u{3001}')
+}
+
+/// One of several verbs with one object: `insert, update, or delete records`.
+fn is_listed(tokens: &[(usize, &str)]) -> bool {
+    let next = tokens.get(1).map(|(_, word)| bare(word));
+    tokens[0].1.ends_with(is_comma) || next.is_some_and(|word| word == "or" || word == "and")
+}
+
+/// A verb, or in a language whose verbs we do not know a word of sequence.
+fn begins(words: &[String]) -> bool {
+    let is_foreign =
+        |word: &String| is_sequence(word) && !ENGLISH_SEQUENCE.contains(&word.as_str());
+    words.first().is_some_and(is_foreign) || first_verb(words).is_some()
+}
+
+/// Where the verb of a clause stands, behind words of courtesy and order.
+fn first_verb(words: &[String]) -> Option<usize> {
+    let at = words.iter().position(|word| !is_lead(word))?;
+    is_verb(&words[at..]).then_some(at)
+}
+
+/// A verb, where it can also be a thing only before what it is done to: `email the team`.
+fn is_verb(words: &[String]) -> bool {
+    let Some(first) = words.first().map(String::as_str) else {
+        return false;
+    };
+    let next = words.get(1).map_or("", String::as_str);
+    let is_done_to = OBJECT_STARTS.contains(&next);
+    VERBS.binary_search(&first).is_ok()
+        || ANSWER_VERBS.contains(&first)
+        || is_done_to && NOUN_VERBS.binary_search(&first).is_ok()
+}
+
+fn is_lead(word: &str) -> bool {
+    is_sequence(word) || LEADS.contains(&word)
+}
+
+fn is_sequence(word: &str) -> bool {
+    let marked = |marker: &&str| word.starts_with(*marker);
+    ENGLISH_SEQUENCE.contains(&word)
+        || SEQUENCE.contains(&word)
+        || UNSPACED_SEQUENCE.iter().any(marked)
+}
+
+/// Says nothing about a tool, or stands for what was named before.
+fn is_empty_word(word: &str) -> bool {
+    stop::is_request_word(word) || is_lead(word) || OBJECT_STARTS.contains(&word)
+}
+
+const ENGLISH_SEQUENCE: [&str; 3] = ["then", "afterwards", "finally"];
+
+const SEQUENCE: [&str; 9] = [
+    "dann",
+    "danach",
+    "anschließend",
+    "puis",
+    "ensuite",
+    "luego",
+    "después",
+    "depois",
+    "poi",
+];
+
+const UNSPACED_SEQUENCE: [&str; 8] = [
+    "然后",
+    "接着",
+    "最后",
+    "并且",
+    "そして",
+    "それから",
+    "その後",
+    "그리고",
+];
+
+/// What may stand before the verb of a request.
+const LEADS: [&str; 19] = [
+    "and", "also", "please", "kindly", "just", "can", "could", "would", "you", "help", "me", "us",
+    "let's", "lets", "lastly", "now", "first", "second", "to",
+];
+
+/// What a thing that something is done to begins with.
+const OBJECT_STARTS: [&str; 24] = [
+    "the",
+    "a",
+    "an",
+    "it",
+    "its",
+    "them",
+    "this",
+    "that",
+    "these",
+    "those",
+    "my",
+    "our",
+    "their",
+    "his",
+    "her",
+    "your",
+    "each",
+    "every",
+    "all",
+    "everything",
+    "both",
+    "some",
+    "one",
+    "any",
+];
+
+/// What they ask for is the answer of another tool: `tell me how many`.
+const ANSWER_VERBS: [&str; 12] = [
+    "tell", "show", "give", "return", "provide", "display", "include", "explain", "see", "ensure",
+    "make", "let",
+];
+
+/// Verbs that are no name of a thing, in alphabetical order.
+const VERBS: &[&str] = &[
+    "add",
+    "analyse",
+    "analyze",
+    "annotate",
+    "append",
+    "apply",
+    "approve",
+    "archive",
+    "arrange",
+    "assign",
+    "attach",
+    "begin",
+    "bring",
+    "build",
+    "buy",
+    "calculate",
+    "cancel",
+    "capture",
+    "check",
+    "choose",
+    "classify",
+    "clean",
+    "clear",
+    "clone",
+    "close",
+    "collect",
+    "compare",
+    "compile",
+    "compress",
+    "compute",
+    "configure",
+    "connect",
+    "convert",
+    "create",
+    "cross-reference",
+    "deactivate",
+    "decode",
+    "decompress",
+    "decrypt",
+    "define",
+    "delete",
+    "deploy",
+    "describe",
+    "detect",
+    "determine",
+    "diagnose",
+    "disable",
+    "discover",
+    "download",
+    "draw",
+    "edit",
+    "embed",
+    "enable",
+    "encode",
+    "encrypt",
+    "enter",
+    "erase",
+    "evaluate",
+    "examine",
+    "execute",
+    "export",
+    "extract",
+    "fetch",
+    "fill",
+    "find",
+    "follow",
+    "forward",
+    "gather",
+    "generate",
+    "get",
+    "grab",
+    "identify",
+    "import",
+    "insert",
+    "inspect",
+    "install",
+    "integrate",
+    "invite",
+    "join",
+    "launch",
+    "list",
+    "locate",
+    "look",
+    "modify",
+    "navigate",
+    "notify",
+    "obtain",
+    "open",
+    "optimise",
+    "optimize",
+    "organise",
+    "organize",
+    "parse",
+    "pay",
+    "perform",
+    "pick",
+    "plot",
+    "predict",
+    "prepare",
+    "publish",
+    "put",
+    "read",
+    "recommend",
+    "redirect",
+    "reformat",
+    "refund",
+    "rename",
+    "render",
+    "reorder",
+    "replace",
+    "reply",
+    "reserve",
+    "reset",
+    "resize",
+    "resolve",
+    "restart",
+    "restore",
+    "retrieve",
+    "revert",
+    "revoke",
+    "rewrite",
+    "rotate",
+    "run",
+    "save",
+    "scrape",
+    "search",
+    "select",
+    "send",
+    "shorten",
+    "solve",
+    "store",
+    "submit",
+    "subscribe",
+    "suggest",
+    "summarise",
+    "summarize",
+    "sync",
+    "take",
+    "transcribe",
+    "transfer",
+    "transform",
+    "translate",
+    "transpose",
+    "unassign",
+    "undo",
+    "uninstall",
+    "unlock",
+    "unzip",
+    "update",
+    "upload",
+    "validate",
+    "verify",
+    "visualise",
+    "visualize",
+    "withdraw",
+    "write",
+];
+
+/// Verbs that can be the name of a thing, in alphabetical order.
+const NOUN_VERBS: &[&str] = &[
+    "alert",
+    "backup",
+    "block",
+    "book",
+    "bookmark",
+    "branch",
+    "cache",
+    "change",
+    "chart",
+    "chat",
+    "click",
+    "comment",
+    "commit",
+    "copy",
+    "count",
+    "crop",
+    "cut",
+    "debug",
+    "dial",
+    "diff",
+    "document",
+    "draft",
+    "email",
+    "estimate",
+    "fax",
+    "file",
+    "filter",
+    "fix",
+    "flag",
+    "fork",
+    "format",
+    "graph",
+    "group",
+    "index",
+    "label",
+    "lint",
+    "load",
+    "log",
+    "lookup",
+    "mail",
+    "map",
+    "mark",
+    "merge",
+    "message",
+    "model",
+    "monitor",
+    "move",
+    "mute",
+    "name",
+    "note",
+    "order",
+    "outline",
+    "ping",
+    "place",
+    "plan",
+    "play",
+    "post",
+    "press",
+    "preview",
+    "print",
+    "pull",
+    "push",
+    "query",
+    "quote",
+    "rank",
+    "rate",
+    "record",
+    "register",
+    "remind",
+    "report",
+    "request",
+    "research",
+    "review",
+    "scan",
+    "schedule",
+    "score",
+    "screenshot",
+    "share",
+    "ship",
+    "sign",
+    "snooze",
+    "sort",
+    "split",
+    "star",
+    "start",
+    "stop",
+    "survey",
+    "switch",
+    "tag",
+    "test",
+    "text",
+    "time",
+    "title",
+    "trace",
+    "track",
+    "trade",
+    "turn",
+    "tweet",
+    "type",
+    "upgrade",
+    "view",
+    "watch",
+    "zip",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(parts(text), expected, "{text}");
+    }
+
+    #[test]
+    fn the_lists_are_sorted_and_apart() {
+        assert!(VERBS.is_sorted() && NOUN_VERBS.is_sorted());
+        assert!(NOUN_VERBS.iter().all(|verb| !VERBS.contains(verb)));
+    }
+
+    #[test]
+    fn a_request_for_several_things_is_cut_where_the_next_begins() {
+        check(
+            "Fetch the page, summarise it and mail it to the team",
+            &["Fetch the page", "summarise it", "and mail it to the team"],
+        );
+        check(
+            "Please read sales.csv, plot it by month, and then upload the chart to drive",
+            &[
+                "Please read sales.csv",
+                "plot it by month",
+                "and then upload the chart to drive",
+            ],
+        );
+        check(
+            "Find the newest release. Post its notes to the channel.",
+            &["Find the newest release.", "Post its notes to the channel."],
+        );
+        check("下载报告，然后发送邮件", &["下载报告", "然后发送邮件"]);
+        check(
+            "Suche die Rechnung, dann schicke sie",
+            &["Suche die Rechnung", "dann schicke sie"],
+        );
+    }
+
+    #[test]
+    fn a_request_for_one_thing_is_left_whole() {
+        for text in [
+            "create issue",
+            "find and replace text in a file",
+            "insert, update, or delete records in the database",
+            "list files and folders",
+            "list a folder's contents and tell me how large each item is",
+            "open several documents at once and return all of their contents together",
+            "search messages, email addresses and file names",
+            "I'm planning a trip to Rome next week. Can you check the weather there?",
+            "compare two branches and show how they differ",
+            "book the train to Rome on next Monday",
+            "research Mars and save it to /tmp/mars.md",
+            "",
+            ", and then",
+        ] {
+            check(text, &[]);
+        }
+    }
+}

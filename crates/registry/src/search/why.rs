@@ -1,0 +1,78 @@
+//! Why a tool stands where it stands, term by term.
+
+use crate::Entry;
+use crate::generation::Generation;
+use crate::search::asked::{Meaning, Wanted};
+use crate::search::learned::{factor, lesson_words};
+use crate::search::rank::{Ranking, Term, coverage_factor, saturation};
+use crate::search::{Found, Query};
+
+/// One thing that speaks for a tool, or against it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// A word of the request in quotes adds to the score; what begins with `times` multiplies it.
+    pub label: String,
+    pub amount: f32,
+}
+
+/// Puts the evidence beside every hit of a request in words.
+pub(super) fn explain(generation: &Generation, query: &Query, text: &str, found: &mut Found) {
+    let parts = found.parts.clone();
+    for hit in &mut found.hits {
+        let text = parts.get(hit.step).map_or(text, String::as_str);
+        if let Meaning::Words(wanted) = Meaning::of(text) {
+            hit.evidence = evidence(generation, query, &wanted, text, &hit.entry);
+        }
+    }
+}
+
+fn evidence(
+    generation: &Generation,
+    query: &Query,
+    wanted: &Wanted,
+    text: &str,
+    entry: &Entry,
+) -> Vec<Evidence> {
+    let visible = generation.visible();
+    let Ok(place) = visible.binary_search_by(|known| known.at.cmp(&entry.at)) else {
+        return Vec::new();
+    };
+    let index = generation.index();
+    let length = index.lengths[place] / index.length_mean;
+    let (mut all, mut held, mut list) = (0.0, 0.0, Vec::new());
+    for word in &wanted.words {
+        let term = Term::of(index, word);
+        all += term.mass;
+        let times = term.tools.iter().find(|(tool, _)| *tool as usize == place);
+        if let Some((_, times)) = times {
+            held += term.mass;
+            list.push(Evidence {
+                label: format!("\"{}\"", word.exact),
+                amount: term.weight * saturation(*times, length),
+            });
+        }
+    }
+    let coverage = if all > 0.0 { held / all } else { 1.0 };
+    list.push(Evidence {
+        label: format!("times: it covers {:.0} % of the request", 100.0 * coverage),
+        amount: coverage_factor(coverage),
+    });
+    list.push(Evidence {
+        label: "times: the request spells its name or server".to_owned(),
+        amount: Ranking::new(generation, wanted, text).name_factor(entry),
+    });
+    if let Some(similar) = generation.similar(text) {
+        list.push(Evidence {
+            label: "meaning: how near the request's, to which words add their share".to_owned(),
+            amount: similar[place],
+        });
+    }
+    if let Some(learned) = &query.learned {
+        let opinion = learned.opinion(&lesson_words(generation, text), &entry.at);
+        list.push(Evidence {
+            label: "times: learned from calls after like requests".to_owned(),
+            amount: factor(opinion),
+        });
+    }
+    list
+}
