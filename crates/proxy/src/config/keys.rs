@@ -145,13 +145,6 @@ pub(super) static KEYS: &[Key] = &[
     .or("true")
     .variable(),
     key(
-        "reindex.parallel",
-        count(1, 64, "servers"),
-        "how many servers are started and asked at one time",
-    )
-    .or("4")
-    .variable(),
-    key(
         "search.semantic",
         Kind::Choice(&["encoder", "off"]),
         "how requests are understood beside their words: by a sentence encoder that is part of \
@@ -159,6 +152,13 @@ pub(super) static KEYS: &[Key] = &[
          or not at all",
     )
     .or("\"encoder\"")
+    .variable(),
+    key(
+        "reindex.parallel",
+        count(1, 64, "servers"),
+        "how many servers are started and asked at one time",
+    )
+    .or("4")
     .variable(),
     key(
         "servers.NAME.command",
