@@ -20,6 +20,7 @@ mod search;
 mod shelf;
 mod snapshot;
 mod usage;
+mod view;
 mod words;
 
 #[cfg(test)]
@@ -36,3 +37,4 @@ pub use search::{Asked, Found, Hit, Kind, Query};
 pub use shelf::{Overlay, Shelf, Shelved};
 pub use snapshot::{News, Snapshot};
 pub use usage::Usage;
+pub use view::View;

@@ -14,6 +14,8 @@ pub fn docs() -> String {
     for name in [
         "results",
         "reindex",
+        "http",
+        "clients.NAME",
         "servers.NAME",
         "servers.NAME.overlay.TOOL",
     ] {
@@ -81,6 +83,12 @@ fn holds(kind: &Kind) -> String {
             Kind::Switch => "`true` or `false`",
             Kind::Variables => "table: variable = text with `${VAR}`",
             Kind::Headers => "table: header = text with `${VAR}`",
+            Kind::Tokens => "table: name = text with `${VAR}`",
+            Kind::TokenFiles => "table: name = file, with `${VAR}`",
+            Kind::File => "file, with `${VAR}`",
+            Kind::Listen => "address and port, or a port",
+            Kind::Host => "name or address, with a port or without",
+            Kind::Origin => "`https://HOST` or `http://HOST`, with a port where it has one",
             Kind::Arguments => "table, made JSON",
             _ => "text",
         }),

@@ -1,0 +1,133 @@
+//! What a session says about one request, made an HTTP response.
+//!
+//! An answer that is the first thing said goes as JSON. Where something comes before it, or it
+//! takes long, the response is a stream of events that ends with it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::{
+    Response, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+};
+use tokio::time::timeout;
+
+use super::{Refusal, body::Body, headers::Accepts, mcp::Held};
+use crate::front::{Fields, Letter, Letters};
+
+/// After so long without a word the response begins as a stream: some clients give up on one
+/// that does not begin.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One request and what is said about it.
+pub(super) struct Exchange {
+    pub(super) letters: Letters,
+    pub(super) accepts: Accepts,
+    pub(super) errors: Errors,
+}
+
+/// Which protocol errors are errors of HTTP too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Errors {
+    /// None, as in the older revisions.
+    InBand,
+    /// Any: a session did not begin.
+    All,
+    /// Those of which the modern revision says so.
+    Modern { has_whole_meta: bool },
+}
+
+impl Exchange {
+    pub(super) async fn response(mut self, held: Held) -> Result<Response<Body>, Refusal> {
+        if !self.accepts.events {
+            return self.json(held).await;
+        }
+        match timeout(PATIENCE, self.letters.next()).await {
+            Err(_) => Ok(stream(None, self.letters, Some(held))),
+            Ok(None) => Ok(empty(StatusCode::ACCEPTED)),
+            Ok(Some(Letter::Answer(parts))) => self.answer(parts, held).await,
+            Ok(Some(note)) => Ok(stream(Some(note), self.letters, Some(held))),
+        }
+    }
+
+    /// For a client that takes no events: what comes before the answer is dropped.
+    async fn json(mut self, held: Held) -> Result<Response<Body>, Refusal> {
+        loop {
+            match self.letters.next().await {
+                Some(Letter::Note(_)) => {}
+                Some(Letter::Answer(parts)) => return self.answer(parts, held).await,
+                None => return Ok(empty(StatusCode::ACCEPTED)),
+            }
+        }
+    }
+
+    async fn answer(self, parts: Vec<Bytes>, held: Held) -> Result<Response<Body>, Refusal> {
+        let status = self.errors.status(&parts);
+        if !self.accepts.json && status == StatusCode::OK {
+            let answer = Letter::Answer(parts);
+            return Ok(stream(Some(answer), self.letters, Some(held)));
+        }
+        let mut response = Response::new(Body::of_parts(parts, Some(held)));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok(response)
+    }
+}
+
+pub(super) fn stream(
+    first: Option<Letter>,
+    letters: Letters,
+    held: Option<Held>,
+) -> Response<Body> {
+    let mut response = Response::new(Body::of_events(first, letters, held));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
+    response
+}
+
+pub(super) fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// An error is never this long; a result that is longer is not read again.
+const ERROR_BYTES_MAX: usize = 64 * 1024;
+
+impl Errors {
+    fn status(self, answer: &[Bytes]) -> StatusCode {
+        let bytes: usize = answer.iter().map(Bytes::len).sum();
+        if self == Self::InBand || bytes > ERROR_BYTES_MAX {
+            return StatusCode::OK;
+        }
+        match (code(answer), self) {
+            (None, _) => StatusCode::OK,
+            (Some(_), Self::All) => StatusCode::BAD_REQUEST,
+            (Some(METHOD_NOT_FOUND), _) => StatusCode::NOT_FOUND,
+            (Some(code), _) if OF_THE_HEAD.contains(&code) => StatusCode::BAD_REQUEST,
+            (Some(INVALID_PARAMS), Self::Modern { has_whole_meta }) if !has_whole_meta => {
+                StatusCode::BAD_REQUEST
+            }
+            _ => StatusCode::OK,
+        }
+    }
+}
+
+const METHOD_NOT_FOUND: i64 = -32_601;
+const INVALID_PARAMS: i64 = -32_602;
+
+/// A header that does not fit the body, a capability that is missing, a revision not served.
+const OF_THE_HEAD: [i64; 3] = [-32_020, -32_021, -32_022];
+
+/// The code of a protocol error.
+fn code(parts: &[Bytes]) -> Option<i64> {
+    let whole = parts.concat();
+    let text = std::str::from_utf8(&whole).unwrap_or_default();
+    let error = Fields::of(text)?.get("error")?;
+    Fields::of(error.get())?.get("code")?.get().parse().ok()
+}
