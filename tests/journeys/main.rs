@@ -4,6 +4,7 @@
 mod broken_servers;
 mod calls;
 mod catalogue;
+mod clients_apart;
 mod command_line;
 mod config_mistakes;
 mod death;
@@ -16,6 +17,8 @@ mod fake_eras;
 mod fake_steps;
 mod first_start;
 mod house_itself;
+mod http;
+mod http_strangers;
 mod interrupted;
 mod life;
 mod lists_that_change;

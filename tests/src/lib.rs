@@ -7,3 +7,5 @@ pub mod fake;
 pub mod house;
 pub mod processes;
 pub mod real;
+pub mod site;
+pub mod web;

@@ -183,3 +183,51 @@ fn new_id() -> String {
     getrandom::fill(&mut bytes).expect("the system has randomness");
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Environment, Overrides, load};
+
+    /// A front without servers, and the folder it lives in.
+    fn front() -> (tempfile::TempDir, Arc<Front>) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, "[http]\nmax_sessions = 3\nsession_idle_s = 600").unwrap();
+        let overrides = Overrides {
+            config: Some(file),
+            state_dir: Some(folder.path().join("state")),
+            ..Overrides::default()
+        };
+        let config = load(&overrides, &Environment::default()).unwrap();
+        (folder, Front::new(config).unwrap())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_ends_when_it_is_idle_and_gives_its_place_back() {
+        let (_folder, front) = front();
+        let sessions = Arc::new(Sessions::new(&front.config.http.limits));
+        let caller = Caller { token: None };
+        let begin = || sessions.begin(&front, &caller);
+        let (half_open, used) = begin().unwrap();
+        drop(used);
+        let (confirmed, used) = begin().unwrap();
+        drop(used);
+        drop(sessions.find(&confirmed, &caller).unwrap());
+        let (busy, in_use) = begin().unwrap();
+        assert!(begin().is_err() && sessions.is_full());
+        let expiring = tokio::spawn(expire(Arc::clone(&sessions)));
+        let is_there = |id: &str| sessions.open.contains_key(id);
+
+        sleep(HALF_OPEN + LOOK_EVERY).await;
+        assert!(!is_there(&half_open) && is_there(&confirmed) && is_there(&busy));
+        sleep(Duration::from_secs(600)).await;
+        assert!(!is_there(&confirmed) && is_there(&busy));
+        drop(in_use);
+        sleep(HALF_OPEN + LOOK_EVERY).await;
+        assert!(!is_there(&busy));
+        sessions.end_all().await;
+        assert_eq!(sessions.places.available_permits(), 3);
+        expiring.abort();
+    }
+}
