@@ -176,7 +176,7 @@ async fn a_body_of_a_hundred_megabytes_is_refused_unread() {
         site.address()
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    let chunk = [b"10000\r\n".as_slice(), &[b' '; 0x1_0000], b"\r\n"].concat();
+    let chunk = [b"10000\r\n".as_slice(), &vec![b' '; 0x1_0000], b"\r\n"].concat();
     let sending = async {
         for _ in 0..HUGE / 0x1_0000 {
             if stream.write_all(&chunk).await.is_err() {

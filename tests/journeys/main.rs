@@ -7,6 +7,7 @@ mod catalogue;
 mod clients_apart;
 mod command_line;
 mod config_mistakes;
+mod conformance;
 mod death;
 mod declared;
 mod demo;
@@ -25,6 +26,7 @@ mod lists_that_change;
 mod neighbours;
 mod odd_tools;
 mod overlays;
+mod real_clients;
 mod real_servers;
 mod real_servers_alone;
 mod reindex;
@@ -44,6 +46,7 @@ use journeys::{
     fake::Script,
     house::{House, Programs, Server},
     real::RealServers,
+    real_clients::RealClients,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -128,6 +131,10 @@ fn definition_tokens(tool: &Value) -> usize {
     let seen = ["name", "description", "inputSchema"];
     let seen = seen.map(|key| (key.to_owned(), tool[key].clone()));
     tokens(&Value::Object(seen.into_iter().collect()).to_string())
+}
+
+fn real_clients() -> Option<RealClients> {
+    RealClients::ready(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
 }
 
 fn real_servers() -> Option<RealServers> {

@@ -255,7 +255,7 @@ impl Answer {
                 if !data.is_empty() {
                     self.events.push_back(data.join("\n"));
                 }
-                self.text = rest.to_owned();
+                self.text = String::from(rest);
             }
             if !more && self.events.is_empty() {
                 return None;

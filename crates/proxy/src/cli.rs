@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode, str::FromStr};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -110,8 +110,8 @@ pub(crate) enum Command {
         ///
         /// A port alone is one of this machine. Any address that other machines can reach needs
         /// a token in the configuration.
-        #[arg(long, value_name = "ADDR", num_args = 0..=1)]
-        http: Option<Option<Listen>>,
+        #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = CONFIGURED)]
+        http: Option<HttpAt>,
     },
     /// Ask servers for their tools and bring the index up to date
     ///
@@ -176,6 +176,27 @@ pub(crate) enum Command {
     /// One of the demo's servers (started by `demo`)
     #[command(hide = true)]
     DemoServer { name: String },
+}
+
+/// Where HTTP is served.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum HttpAt {
+    Configured,
+    Flag(Listen),
+}
+
+/// Stands for the address of the configuration.
+const CONFIGURED: &str = "http.listen";
+
+impl FromStr for HttpAt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            CONFIGURED => Ok(Self::Configured),
+            other => other.parse().map(Self::Flag),
+        }
+    }
 }
 
 #[derive(Debug, Args)]

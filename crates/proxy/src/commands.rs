@@ -72,7 +72,7 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
     runtime()?.block_on(async {
         match command {
             Command::Serve { http: None } => serve::serve(config).await,
-            Command::Serve { http: Some(listen) } => serve_http::serve(config, listen).await,
+            Command::Serve { http: Some(at) } => serve_http::serve(config, at).await,
             Command::Config(_) => Ok(inspect::config_check(&config, global.json)),
             Command::Log { server, lines } => {
                 Ok(inspect::server_log(&config, &global, &server, lines))

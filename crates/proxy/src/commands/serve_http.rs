@@ -7,14 +7,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::serve::{STOP_WAIT, flush, sweep, watch_signals};
 use crate::{
-    cli::Exit,
-    config::{Config, Listen},
+    cli::{Exit, HttpAt},
+    config::Config,
     front::Front,
     http::{self, HttpSettings},
     report, survey,
 };
 
-pub(super) async fn serve(config: Config, listen: Option<Listen>) -> anyhow::Result<Exit> {
+pub(super) async fn serve(config: Config, at: HttpAt) -> anyhow::Result<Exit> {
+    let listen = match at {
+        HttpAt::Configured => None,
+        HttpAt::Flag(listen) => Some(listen),
+    };
     let settings = match HttpSettings::new(&config, listen) {
         Ok(settings) => settings,
         Err(why) => {

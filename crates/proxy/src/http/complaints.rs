@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::refusal::{Refusal, Why};
 
 /// After a line about one kind of refusal, the next of the kind are only counted for so long.
-const QUIET: Duration = Duration::from_secs(600);
+const QUIET: Duration = Duration::from_mins(10);
 
 #[derive(Debug, Default)]
 pub(super) struct Complaints(Mutex<Vec<Complaint>>);

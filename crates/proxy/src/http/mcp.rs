@@ -158,7 +158,7 @@ impl Service {
                 Errors::InBand
             },
         };
-        exchange.response(held).await
+        Ok(exchange.response(held).await)
     }
 
     /// A request that belongs to no session: everything it needs it brings, or does without.
@@ -184,7 +184,7 @@ impl Service {
             accepts: asked.accepts,
             errors,
         };
-        exchange.response(held).await
+        Ok(exchange.response(held).await)
     }
 
     async fn start_alone(&self, asked: &Asked<'_>, opening: Opening) -> (Letters, Arc<Session>) {

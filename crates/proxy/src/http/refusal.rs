@@ -19,7 +19,7 @@ pub(super) struct Refusal {
     pub(super) message: String,
     /// Of the request, as it came.
     id: Option<String>,
-    header: Option<(HeaderName, HeaderValue)>,
+    header: Option<(HeaderName, &'static str)>,
     /// The rest of the request is not read.
     closes: bool,
 }
@@ -37,7 +37,7 @@ const INVALID_REQUEST: i32 = -32_600;
 const HEADER_MISMATCH: i32 = -32_020;
 
 /// How long a client waits that found no room, in seconds.
-const RETRY_AFTER_S: HeaderValue = HeaderValue::from_static("5");
+const RETRY_AFTER_S: &str = "5";
 
 impl Refusal {
     fn new(status: StatusCode, why: Why, message: impl Into<String>) -> Self {
@@ -52,7 +52,7 @@ impl Refusal {
         }
     }
 
-    fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+    fn with(mut self, name: HeaderName, value: &'static str) -> Self {
         self.header = Some((name, value));
         self
     }
@@ -78,14 +78,14 @@ impl Refusal {
 
     pub(super) fn no_token() -> Self {
         let message = "a token is needed: send `Authorization: Bearer TOKEN`";
-        let challenge = HeaderValue::from_static(r#"Bearer realm="proxy""#);
+        let challenge = r#"Bearer realm="proxy""#;
         Self::new(StatusCode::UNAUTHORIZED, Why::Abuse("no token"), message)
             .with(WWW_AUTHENTICATE, challenge)
     }
 
     pub(super) fn wrong_token() -> Self {
         let message = "this token is none of ours: compare it with [http.tokens]";
-        let challenge = HeaderValue::from_static(r#"Bearer realm="proxy", error="invalid_token""#);
+        let challenge = r#"Bearer realm="proxy", error="invalid_token""#;
         Self::new(StatusCode::UNAUTHORIZED, Why::Abuse("wrong token"), message)
             .with(WWW_AUTHENTICATE, challenge)
     }
@@ -153,8 +153,7 @@ impl Refusal {
 
     pub(super) fn method(allowed: &'static str) -> Self {
         let message = format!("this is for {allowed}");
-        Self::mistake(StatusCode::METHOD_NOT_ALLOWED, message)
-            .with(ALLOW, HeaderValue::from_static(allowed))
+        Self::mistake(StatusCode::METHOD_NOT_ALLOWED, message).with(ALLOW, allowed)
     }
 
     pub(super) fn unreadable(code: i32, message: impl Into<String>) -> Self {
@@ -186,7 +185,9 @@ impl Refusal {
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.extend(self.header);
+        if let Some((name, value)) = self.header {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
         if self.closes {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }

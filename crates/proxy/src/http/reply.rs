@@ -12,7 +12,7 @@ use hyper::{
 };
 use tokio::time::timeout;
 
-use super::{Refusal, body::Body, headers::Accepts, mcp::Held};
+use super::{body::Body, headers::Accepts, mcp::Held};
 use crate::front::{Fields, Letter, Letters};
 
 /// After so long without a word the response begins as a stream: some clients give up on one
@@ -38,40 +38,40 @@ pub(super) enum Errors {
 }
 
 impl Exchange {
-    pub(super) async fn response(mut self, held: Held) -> Result<Response<Body>, Refusal> {
+    pub(super) async fn response(mut self, held: Held) -> Response<Body> {
         if !self.accepts.events {
             return self.json(held).await;
         }
         match timeout(PATIENCE, self.letters.next()).await {
-            Err(_) => Ok(stream(None, self.letters, Some(held))),
-            Ok(None) => Ok(empty(StatusCode::ACCEPTED)),
-            Ok(Some(Letter::Answer(parts))) => self.answer(parts, held).await,
-            Ok(Some(note)) => Ok(stream(Some(note), self.letters, Some(held))),
+            Err(_) => stream(None, self.letters, Some(held)),
+            Ok(None) => empty(StatusCode::ACCEPTED),
+            Ok(Some(Letter::Answer(parts))) => self.answer(parts, held),
+            Ok(Some(note)) => stream(Some(note), self.letters, Some(held)),
         }
     }
 
     /// For a client that takes no events: what comes before the answer is dropped.
-    async fn json(mut self, held: Held) -> Result<Response<Body>, Refusal> {
+    async fn json(mut self, held: Held) -> Response<Body> {
         loop {
             match self.letters.next().await {
                 Some(Letter::Note(_)) => {}
-                Some(Letter::Answer(parts)) => return self.answer(parts, held).await,
-                None => return Ok(empty(StatusCode::ACCEPTED)),
+                Some(Letter::Answer(parts)) => return self.answer(parts, held),
+                None => return empty(StatusCode::ACCEPTED),
             }
         }
     }
 
-    async fn answer(self, parts: Vec<Bytes>, held: Held) -> Result<Response<Body>, Refusal> {
+    fn answer(self, parts: Vec<Bytes>, held: Held) -> Response<Body> {
         let status = self.errors.status(&parts);
         if !self.accepts.json && status == StatusCode::OK {
             let answer = Letter::Answer(parts);
-            return Ok(stream(Some(answer), self.letters, Some(held)));
+            return stream(Some(answer), self.letters, Some(held));
         }
         let mut response = Response::new(Body::of_parts(parts, Some(held)));
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Ok(response)
+        response
     }
 }
 
@@ -106,7 +106,6 @@ impl Errors {
             return StatusCode::OK;
         }
         match (code(answer), self) {
-            (None, _) => StatusCode::OK,
             (Some(_), Self::All) => StatusCode::BAD_REQUEST,
             (Some(METHOD_NOT_FOUND), _) => StatusCode::NOT_FOUND,
             (Some(code), _) if OF_THE_HEAD.contains(&code) => StatusCode::BAD_REQUEST,

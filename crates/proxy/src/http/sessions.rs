@@ -23,7 +23,7 @@ use crate::{
 
 /// A session whose client never came back after `initialize` lives no longer than this: whoever
 /// opens many fills the house only for so long.
-const HALF_OPEN: Duration = Duration::from_secs(60);
+const HALF_OPEN: Duration = Duration::from_mins(1);
 
 /// How often idle sessions are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -181,7 +181,7 @@ impl Drop for Use {
 fn new_id() -> String {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).expect("the system has randomness");
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:032x}", u128::from_be_bytes(bytes))
 }
 
 #[cfg(test)]
@@ -221,7 +221,7 @@ mod tests {
 
         sleep(HALF_OPEN + LOOK_EVERY).await;
         assert!(!is_there(&half_open) && is_there(&confirmed) && is_there(&busy));
-        sleep(Duration::from_secs(600)).await;
+        sleep(Duration::from_mins(10)).await;
         assert!(!is_there(&confirmed) && is_there(&busy));
         drop(in_use);
         sleep(HALF_OPEN + LOOK_EVERY).await;

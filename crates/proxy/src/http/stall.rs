@@ -108,7 +108,7 @@ mod tests {
         let reading = tokio::spawn(async move {
             let mut taken = [0; 8];
             for _ in 0..3 {
-                sleep(LIMIT - Duration::from_secs(1)).await;
+                sleep(LIMIT * 9 / 10).await;
                 theirs.read_exact(&mut taken).await.unwrap();
             }
             theirs

@@ -34,14 +34,14 @@ allowed_hosts = ["https://a"]
 allowed_origins = ["a"]
 tokens = "sesame"
 max_body_kib = 0"#,
-        r#"2:10: http.listen: no address to listen on: `example.com:80`
+        r"2:10: http.listen: no address to listen on: `example.com:80`
     hint: write `127.0.0.1:7331`, `localhost:7331`, a port alone, or `0.0.0.0:7331` for every address of this machine
 3:18: http.allowed_hosts[0]: no name of a machine: `https://a`
     hint: write it as in an address, without scheme and path: `tools.example.com`
 4:20: http.allowed_origins[0]: no origin: `a`
     hint: write scheme, host and port, without a path: `https://chat.example.com`
 5:10: http.tokens: expected a table of tokens, found text
-6:16: http.max_body_kib: expected 1 to 1048576 KiB, found 0"#,
+6:16: http.max_body_kib: expected 1 to 1048576 KiB, found 0",
     );
     check(
         "[http.tokens]\n\"my laptop\" = \"${T}\"",
