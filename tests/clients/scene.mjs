@@ -1,12 +1,13 @@
 // The scene of the three tools, played by the official TypeScript SDK.
 //
-//     scene.mjs SDK URL
-//     scene.mjs SDK COMMAND ARGUMENT...
+//     scene.mjs SDK GATE URL
+//     scene.mjs SDK GATE COMMAND ARGUMENT...
 //
 // SDK is `v1` (the package `sdk`), `v2` (the package `client`) or `v2-auto` (the same, which asks
-// for the modern era first). Prints one JSON object of what it saw. The packages are looked up
-// beside the current folder.
+// for the modern era first). For each progress heard, a file is made: GATE and its number. Prints
+// one JSON object of what was seen. The packages are looked up beside the current folder.
 
+import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -14,7 +15,7 @@ import { pathToFileURL } from "node:url";
 const require = createRequire(join(process.cwd(), "here.js"));
 const load = (name) => import(pathToFileURL(require.resolve(name)).href);
 
-const [mode, target, ...args] = process.argv.slice(2);
+const [mode, gate, target, ...args] = process.argv.slice(2);
 const sdk = mode.slice(0, 2);
 const packages = {
   v1: [
@@ -48,7 +49,10 @@ const execute = (tool_name, options) => {
 const tools = await client.listTools();
 const found = await client.callTool({ name: "search_tools", arguments: { query: "work" } });
 const done = await execute("any/work", {
-  onprogress: (it) => progress.push([it.progress, it.total]),
+  onprogress: (it) => {
+    progress.push([it.progress, it.total]);
+    writeFileSync(`${gate}${it.progress}`, "");
+  },
 });
 const wrong = await execute("any/wrok");
 const seen = {

@@ -1,23 +1,26 @@
 """The scene of the three tools, played by the official Python SDK.
 
-    scene.py MODE URL
-    scene.py MODE COMMAND ARGUMENT...
+    scene.py MODE GATE URL
+    scene.py MODE GATE COMMAND ARGUMENT...
 
-MODE is `legacy`, `auto` or a revision. Prints one JSON object of what it saw.
+MODE is `legacy`, `auto` or a revision. For each progress heard, a file is made: GATE and its
+number. Prints one JSON object of what was seen.
 """
 
 import asyncio
 import json
+import pathlib
 import sys
 
 from mcp import Client, StdioServerParameters
 
 
-async def play(mode, server):
+async def play(mode, gate, server):
     progress = []
 
     async def on_progress(done, total, message):
         progress.append([int(done), int(total)])
+        pathlib.Path(f"{gate}{int(done)}").touch()
 
     def text(result):
         return "\n".join(block.text for block in result.content)
@@ -46,11 +49,11 @@ async def play(mode, server):
 
 
 def main():
-    mode, target, *arguments = sys.argv[1:]
+    mode, gate, target, *arguments = sys.argv[1:]
     server = target
     if not target.startswith("http"):
         server = StdioServerParameters(command=target, args=arguments)
-    print(json.dumps(asyncio.run(play(mode, server))))
+    print(json.dumps(asyncio.run(play(mode, gate, server))))
 
 
 main()

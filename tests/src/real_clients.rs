@@ -48,18 +48,23 @@ impl RealClients {
         .then_some(Self(folder))
     }
 
-    /// The scene of the three tools, played by the Python SDK; `mode` is `legacy` or `auto`.
-    pub async fn python(&self, mode: &str, server: &[String]) -> Value {
+    /// The scene of the three tools, played by the Python SDK; `mode` is `legacy` or `auto`. For
+    /// each progress that it hears it makes a file, `gate` and the progress.
+    pub async fn python(&self, mode: &str, gate: &Path, server: &[String]) -> Value {
         let mut python = Command::new(self.0.join("python/bin/python"));
-        python.arg(scene("scene.py")).arg(mode).args(server);
+        python
+            .arg(scene("scene.py"))
+            .arg(mode)
+            .arg(gate)
+            .args(server);
         json(&run(python).await)
     }
 
     /// The scene, played by the TypeScript SDK: `v1`, `v2`, or `v2-auto`, which asks for the
     /// modern era first.
-    pub async fn typescript(&self, sdk: &str, server: &[String]) -> Value {
+    pub async fn typescript(&self, sdk: &str, gate: &Path, server: &[String]) -> Value {
         let mut node = self.node();
-        node.arg(scene("scene.mjs")).arg(sdk).args(server);
+        node.arg(scene("scene.mjs")).arg(sdk).arg(gate).args(server);
         json(&run(node).await)
     }
 
