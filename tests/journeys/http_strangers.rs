@@ -248,6 +248,44 @@ async fn a_thousand_sessions_that_nobody_uses_are_a_hundred() {
     house.stops_clean().await;
 }
 
+#[tokio::test]
+async fn a_session_that_floods_leaves_room_and_can_still_cancel() {
+    let server = fake("any")
+        .tool("stuck", Step::UntilCancelled)
+        .tool("echo", Step::Echo);
+    let house = house([server]);
+    house.configure_more("[http]\nmax_requests = 4");
+    house.cli(["reindex"]).await.ended(0);
+    let site = house.site().await;
+    let flood = site.web().initialize("flood", LEGACY_VERSION).await;
+    let mut stuck = JoinSet::new();
+    for _ in 0..2 {
+        let flood = flood.clone();
+        stuck.spawn(async move {
+            flood
+                .send("tools/call", calling("any/stuck", &json!({})))
+                .await
+        });
+    }
+    house.until_calls("any", 2).await;
+    let (_, third) = flood.send("ping", json!({})).await;
+    assert_eq!(third.status, 503);
+    site.web().execute("any/echo", json!({})).await.good();
+    // `initialize` was 1.
+    for id in [2, 3] {
+        let taken = flood
+            .notify("notifications/cancelled", json!({ "requestId": id }))
+            .await;
+        assert_eq!(taken.status, 202);
+    }
+    while let Some(ended) = stuck.join_next().await {
+        assert_eq!(ended.unwrap().1.status, 202);
+    }
+    flood.execute("any/echo", json!({})).await.good();
+    site.stop().await;
+    house.stops_clean().await;
+}
+
 /// A house whose one request in flight takes the whole of what there is room for.
 async fn crowded(server: Fake, settings: &str) -> (House, Site) {
     let house = house([server]);

@@ -105,6 +105,9 @@ struct Service {
     complaints: Complaints,
     connections: TaskTracker,
     connection_places: Arc<Semaphore>,
+    /// Bodies that arrive.
+    reading_places: Arc<Semaphore>,
+    /// Requests that are being answered.
     request_places: Arc<Semaphore>,
 }
 
@@ -126,6 +129,7 @@ impl Service {
             complaints: Complaints::default(),
             connections: TaskTracker::new(),
             connection_places: Arc::new(Semaphore::new(limits.connections_max)),
+            reading_places: Arc::new(Semaphore::new(limits.requests_max)),
             request_places: Arc::new(Semaphore::new(limits.requests_max)),
             limits,
             front,

@@ -233,8 +233,8 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "http.max_requests",
         count(1, 65_536, "requests"),
-        "how many may be in flight at one time, those being read and written included; a further \
-         one is refused",
+        "how many may be in flight at one time, half of them of one session; a further one is \
+         refused. As many messages may be arriving",
     )
     .or("256")
     .variable(),

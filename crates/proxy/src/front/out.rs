@@ -31,7 +31,10 @@ impl Out {
         match self {
             Self::Line(outbox) => outbox.send(&parts).await,
             Self::Reply(mailbox) => mailbox.answer(parts).await,
-            Self::Board(board) => board.answer(parts).await,
+            Self::Board(board) => {
+                board.answer(parts).await;
+                Ok(())
+            }
         }
     }
 
@@ -193,13 +196,14 @@ impl Switchboard {
         self.waiting.clear();
     }
 
-    async fn answer(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
+    /// An answer that nobody expects any more is dropped.
+    async fn answer(&self, parts: Vec<Bytes>) {
         let line = parts.concat();
         let id = Message::parse(&line).and_then(|message| Some(key(message.id?.get())));
         let mailbox = id.and_then(|id| self.waiting.remove(&id));
-        match mailbox {
-            Some((_, mailbox)) => mailbox.answer(parts).await,
-            None => Err(Closed),
+        if let Some((_, mailbox)) = mailbox {
+            // That one client of a request is gone does not end the session.
+            let _ = mailbox.answer(parts).await;
         }
     }
 
@@ -259,7 +263,7 @@ mod tests {
         let answer = line("{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{}}\n");
         out.answer(answer.clone()).await.expect("it is expected");
         assert!(matches!(of_second.next().await, Some(Letter::Answer(parts)) if parts == answer));
-        assert_eq!(out.answer(answer).await, Err(Closed));
+        assert_eq!(out.answer(answer).await, Ok(()));
         out.offer(line("to nobody\n"));
         board.attach(Arc::clone(&first));
         out.offer(line("note\n"));

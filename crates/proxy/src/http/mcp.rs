@@ -12,7 +12,7 @@ use hyper::{
     http::request::Parts,
 };
 use tokio::{
-    sync::OwnedSemaphorePermit,
+    sync::{OwnedSemaphorePermit, Semaphore},
     time::{Duration, timeout},
 };
 
@@ -28,7 +28,7 @@ use crate::front::{Letters, Opening, Out, Session, mailbox};
 /// What a request holds until its answer is gone.
 #[derive(Debug)]
 pub(super) struct Held {
-    _place: Option<OwnedSemaphorePermit>,
+    _places: Vec<OwnedSemaphorePermit>,
     _use: Option<Use>,
     _alone: Option<Alone>,
 }
@@ -55,11 +55,12 @@ impl Service {
         body: Incoming,
         caller: Caller,
     ) -> Result<Response<Body>, Refusal> {
-        let place = Arc::clone(&self.request_places).try_acquire_owned();
-        let place = place.map_err(|_| Refusal::too_many_requests(self.limits.requests_max))?;
+        let reading = self.place(&self.reading_places)?;
         let accepts = Accepts::of(&head.headers)?;
         headers::check_is_json(&head.headers)?;
         let line = self.read(head, body).await?;
+        // What is no request is not held up by requests: it may cancel one.
+        drop(reading);
         let message = Message::parse(&line).ok_or_else(|| unreadable(&line))?;
         let id = message.id.map(|id| id.get().to_owned());
         let about = |refusal: Refusal| refusal.about(id.as_deref());
@@ -69,7 +70,6 @@ impl Service {
             is_request: message.id.is_some() && message.method.is_some(),
             accepts,
             era,
-            place,
             line: &line,
         };
         let session = headers::sole(&head.headers, headers::SESSION)?;
@@ -135,6 +135,11 @@ impl Service {
     }
 
     async fn in_session(&self, asked: Asked<'_>, used: Use) -> Result<Response<Body>, Refusal> {
+        let mut places = Vec::new();
+        if asked.is_request {
+            places.push(self.place(&used.0.requests)?);
+            places.push(self.place(&self.request_places)?);
+        }
         let (mailbox, letters) = mailbox();
         let out = Out::Reply(mailbox);
         let is_first = asked.method == "initialize";
@@ -142,7 +147,7 @@ impl Service {
         drop(out);
         taken.map_err(|_| Refusal::no_session())?;
         let held = Held {
-            _place: Some(asked.place),
+            _places: places,
             _use: Some(used),
             _alone: None,
         };
@@ -173,9 +178,10 @@ impl Service {
             Era::Legacy if asked.method == "initialize" => (Opening::Handshake, Errors::All),
             Era::Legacy => (Opening::None, Errors::InBand),
         };
+        let place = self.place(&self.request_places)?;
         let (letters, session) = self.start_alone(&asked, opening).await;
         let held = Held {
-            _place: Some(asked.place),
+            _places: vec![place],
             _use: None,
             _alone: Some(Alone(session)),
         };
@@ -185,6 +191,11 @@ impl Service {
             errors,
         };
         Ok(exchange.response(held).await)
+    }
+
+    fn place(&self, places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
+        let place = Arc::clone(places).try_acquire_owned();
+        place.map_err(|_| Refusal::too_many_requests(self.limits.requests_max))
     }
 
     async fn start_alone(&self, asked: &Asked<'_>, opening: Opening) -> (Letters, Arc<Session>) {
@@ -229,14 +240,13 @@ struct Asked<'a> {
     is_request: bool,
     accepts: Accepts,
     era: Era,
-    place: OwnedSemaphorePermit,
     line: &'a Bytes,
 }
 
 impl Held {
     fn stream(used: Use) -> Self {
         Self {
-            _place: None,
+            _places: Vec::new(),
             _use: Some(used),
             _alone: None,
         }

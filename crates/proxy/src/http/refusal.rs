@@ -106,7 +106,10 @@ impl Refusal {
     }
 
     pub(super) fn too_many_requests(max: usize) -> Self {
-        let message = format!("{max} requests are in flight (http.max_requests): try again");
+        let message = format!(
+            "too many requests in flight: {max} of all clients, half of them of one session \
+             (http.max_requests). Try again"
+        );
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             Why::Abuse("requests"),

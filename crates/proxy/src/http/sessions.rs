@@ -34,6 +34,8 @@ pub(super) struct Sessions {
     places: Arc<Semaphore>,
     max: usize,
     idle: Duration,
+    /// Requests that one session may have in flight.
+    requests_max: usize,
     /// Sessions that are coming to their end.
     ending: TaskTracker,
 }
@@ -46,6 +48,8 @@ pub(super) struct Entry {
     used_at: Mutex<Instant>,
     /// Requests and streams that are open now.
     uses: AtomicUsize,
+    /// Half of what all may have in flight: no client takes the room of the others.
+    pub(super) requests: Arc<Semaphore>,
     /// The client came back after `initialize`.
     is_confirmed: AtomicBool,
     _place: OwnedSemaphorePermit,
@@ -64,6 +68,7 @@ impl Sessions {
             places: Arc::new(Semaphore::new(limits.sessions_max)),
             max: limits.sessions_max,
             idle: limits.session_idle,
+            requests_max: limits.requests_max.div_ceil(2),
             ending: TaskTracker::new(),
         }
     }
@@ -88,6 +93,7 @@ impl Sessions {
             token: caller.token.clone(),
             used_at: Mutex::new(Instant::now()),
             uses: AtomicUsize::new(0),
+            requests: Arc::new(Semaphore::new(self.requests_max)),
             is_confirmed: AtomicBool::new(false),
             _place: place,
         });
