@@ -46,6 +46,8 @@ pub use error::ToolError;
 pub(crate) use fields::{Fields, text_of};
 pub(crate) use out::{Letter, Letters, Out, Switchboard, mailbox};
 pub use reply::Reply;
+#[cfg(test)]
+pub(crate) use session::refuse;
 pub use session::serve;
 pub(crate) use session::{Opening, Session};
 pub(crate) use wire::{is_known, is_modern};

@@ -26,7 +26,7 @@ use super::{
 use crate::front::{Letters, Opening, Out, Session, mailbox};
 
 /// What a request holds until its answer is gone.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Held {
     _places: Vec<OwnedSemaphorePermit>,
     _use: Option<Use>,
@@ -246,9 +246,8 @@ struct Asked<'a> {
 impl Held {
     fn stream(used: Use) -> Self {
         Self {
-            _places: Vec::new(),
             _use: Some(used),
-            _alone: None,
+            ..Self::default()
         }
     }
 }

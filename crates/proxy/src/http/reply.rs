@@ -130,3 +130,61 @@ fn code(parts: &[Bytes]) -> Option<i64> {
     let error = Fields::of(text)?.get("error")?;
     Fields::of(error.get())?.get("code")?.get().parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::front::{Out, mailbox};
+
+    const BOTH: Accepts = Accepts {
+        json: true,
+        events: true,
+    };
+
+    fn exchange(letters: Letters, accepts: Accepts, errors: Errors) -> Exchange {
+        Exchange {
+            letters,
+            accepts,
+            errors,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_takes_long_begins_as_a_stream() {
+        let (mailbox, letters) = mailbox();
+        let began = Instant::now();
+        let exchange = exchange(letters, BOTH, Errors::InBand);
+        let response = exchange.response(Held::default()).await;
+        assert_eq!(began.elapsed(), PATIENCE);
+        assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
+        crate::front::refuse(&Out::Reply(mailbox), "1", -32_603, "late").await;
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(body.starts_with(b"data: {") && body.ends_with(b"}\n\n"));
+    }
+
+    #[track_caller]
+    fn check(errors: Errors, answer: &'static str, expected: u16) {
+        let status = errors.status(&[Bytes::from_static(answer.as_bytes())]);
+        assert_eq!(status.as_u16(), expected);
+    }
+
+    #[test]
+    fn an_error_is_one_of_http_where_the_revision_says_so() {
+        let unknown = r#"{"id":1,"error":{"code":-32601,"message":""}}"#;
+        let params = r#"{"id":1,"error":{"code":-32602,"message":""}}"#;
+        let revision = r#"{"id":1,"error":{"code":-32022,"message":""}}"#;
+        let result = r#"{"id":1,"result":{"error":{"code":-32601}}}"#;
+        let modern = |has_whole_meta| Errors::Modern { has_whole_meta };
+        check(Errors::InBand, unknown, 200);
+        check(modern(true), unknown, 404);
+        check(modern(true), params, 200);
+        check(modern(false), params, 400);
+        check(modern(true), revision, 400);
+        check(modern(true), result, 200);
+        check(Errors::All, params, 400);
+        check(Errors::All, result, 200);
+    }
+}
