@@ -4,8 +4,10 @@
 mod broken_servers;
 mod calls;
 mod catalogue;
+mod clients_apart;
 mod command_line;
 mod config_mistakes;
+mod conformance;
 mod death;
 mod declared;
 mod demo;
@@ -16,6 +18,9 @@ mod fake_eras;
 mod fake_steps;
 mod first_start;
 mod house_itself;
+mod http;
+mod http_keys;
+mod http_strangers;
 mod interrupted;
 mod learning;
 mod life;
@@ -24,6 +29,7 @@ mod meaning;
 mod neighbours;
 mod odd_tools;
 mod overlays;
+mod real_clients;
 mod real_servers;
 mod real_servers_alone;
 mod reindex;
@@ -43,6 +49,7 @@ use journeys::{
     fake::Script,
     house::{House, Programs, Server},
     real::RealServers,
+    real_clients::RealClients,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -127,6 +134,10 @@ fn definition_tokens(tool: &Value) -> usize {
     let seen = ["name", "description", "inputSchema"];
     let seen = seen.map(|key| (key.to_owned(), tool[key].clone()));
     tokens(&Value::Object(seen.into_iter().collect()).to_string())
+}
+
+fn real_clients() -> Option<RealClients> {
+    RealClients::ready(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
 }
 
 fn real_servers() -> Option<RealServers> {

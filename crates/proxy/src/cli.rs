@@ -1,10 +1,13 @@
 //! The command line.
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode, str::FromStr};
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{config::Overrides, report};
+use crate::{
+    config::{Listen, Overrides},
+    report,
+};
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,12 +97,22 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve one MCP client over stdin and stdout
+    /// Serve one MCP client over stdin and stdout, or any number over HTTP
     ///
     /// This is what a client's configuration names. It answers at once from the last snapshots;
     /// a server starts when one of its tools is first called, or with us where the configuration
     /// says so.
-    Serve,
+    #[command(
+        after_help = "Examples:\n  proxy serve                        what a client's configuration names\n  proxy serve --http                 at `http.listen` of the configuration\n  proxy serve --http 127.0.0.1:7331  clients connect to http://127.0.0.1:7331/mcp"
+    )]
+    Serve {
+        /// Serve over streamable HTTP at this address, `/mcp` [default: `http.listen`]
+        ///
+        /// A port alone is one of this machine. Any address that other machines can reach needs
+        /// a token in the configuration.
+        #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = CONFIGURED)]
+        http: Option<HttpAt>,
+    },
     /// Ask servers for their tools and bring the index up to date
     ///
     /// A server that fails keeps its last snapshot, marked stale. Exit code 0: all answered;
@@ -170,6 +183,27 @@ pub(crate) enum Command {
     /// One of the demo's servers (started by `demo`)
     #[command(hide = true)]
     DemoServer { name: String },
+}
+
+/// Where HTTP is served.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum HttpAt {
+    Configured,
+    Flag(Listen),
+}
+
+/// Stands for the address of the configuration.
+const CONFIGURED: &str = "http.listen";
+
+impl FromStr for HttpAt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            CONFIGURED => Ok(Self::Configured),
+            other => other.parse().map(Self::Flag),
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -20,6 +20,7 @@ mod inspect;
 mod look;
 mod reindex;
 mod serve;
+mod serve_http;
 mod tokens;
 mod usage;
 
@@ -63,7 +64,7 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
     };
     // Commands other than `serve` say themselves what a server failed of; whoever asks for logs,
     // in whatever way, gets them.
-    let is_told_anyway = !matches!(command, Command::Serve) && config.log == LOG_DEFAULT;
+    let is_told_anyway = !matches!(command, Command::Serve { .. }) && config.log == LOG_DEFAULT;
     log(if is_told_anyway {
         "warn,fleet=error"
     } else {
@@ -71,7 +72,8 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
     });
     runtime()?.block_on(async {
         match command {
-            Command::Serve => serve::serve(config).await,
+            Command::Serve { http: None } => serve::serve(config).await,
+            Command::Serve { http: Some(at) } => serve_http::serve(config, at).await,
             Command::Config(_) => Ok(inspect::config_check(&config, global.json)),
             Command::Log { server, lines } => {
                 Ok(inspect::server_log(&config, &global, &server, lines))

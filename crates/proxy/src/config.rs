@@ -8,12 +8,14 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use tool::{ServerName, ToolRef};
 
 mod check;
+mod clients;
 mod docs;
 mod environment;
 mod file;
 mod keys;
 mod layers;
 mod lines;
+mod listen;
 mod meant;
 mod mistake;
 mod paths;
@@ -25,8 +27,10 @@ mod variables;
 #[expect(clippy::unwrap_used, reason = "a test may")]
 mod tests;
 
+pub use clients::{Client, Clients};
 pub use docs::docs;
 pub use environment::Environment;
+pub use listen::{Http, HttpLimits, Listen, TOKEN_HINT, Tls};
 pub use mistake::{ConfigError, Mistake, Place};
 pub use paths::default_path;
 
@@ -40,6 +44,9 @@ pub struct Config {
     pub results: Results,
     pub search: Search,
     pub reindex: Reindex,
+    pub http: Http,
+    /// What holds for a client by the name it announces.
+    pub clients: Clients,
     /// All of them, the ones that are switched off included.
     pub servers: Vec<Server>,
 }

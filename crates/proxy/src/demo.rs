@@ -13,7 +13,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     cli::Exit,
-    config::{self, Environment, Overrides},
+    config::{self, Client, Environment, Overrides},
     front::{CallContext, DESCRIBE, EXECUTE, Front, Reply, SEARCH, grouped, instructions},
     report, survey, tokens,
 };
@@ -170,7 +170,7 @@ impl Play {
             .map(|entry| tokens::of_definition(entry.tool.json()))
             .sum();
         let catalog = self.front.registry.catalog();
-        let ours = tokens::of_ours() + tokens::count(&instructions(&catalog));
+        let ours = tokens::of_ours() + tokens::count(&instructions(&catalog, &Client::default()));
         report::data(&format!(
             "{} tools loaded up front cost {} tokens in every session; the three tools of proxy \
              cost {}.\nWith real servers the left number is tens of thousands, the right one stays.",

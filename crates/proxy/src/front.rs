@@ -12,6 +12,7 @@ mod fields;
 mod habits;
 mod log_level;
 mod loose;
+mod out;
 mod reply;
 mod search_tools;
 mod session;
@@ -37,17 +38,22 @@ use tool::{Digest, ServerName};
 use tracing::warn;
 
 use crate::{
-    config::{Config, Semantic},
+    config::{Client, Config, Semantic},
     results::ResultStore,
 };
 
 pub(crate) use budget::grouped;
 pub use definitions::{TOOLS, instructions};
 pub use error::ToolError;
-pub(crate) use fields::Fields;
+pub(crate) use fields::{Fields, text_of};
 pub use habits::Habits;
+pub(crate) use out::{Letter, Letters, Out, Switchboard, mailbox};
 pub use reply::Reply;
+#[cfg(test)]
+pub(crate) use session::refuse;
 pub use session::serve;
+pub(crate) use session::{Opening, Session};
+pub(crate) use wire::{is_known, is_modern};
 
 /// The names of the three tools.
 pub const SEARCH: &str = "search_tools";
@@ -75,6 +81,8 @@ pub struct Front {
 /// What a call brings along from its client.
 #[derive(Default)]
 pub struct CallContext {
+    /// What holds for the client that calls.
+    pub client: Arc<Client>,
     /// Members of the request's `_meta` that travel on to the server.
     pub meta: Vec<(String, Json)>,
     pub progress: Option<ProgressSink>,
@@ -130,10 +138,10 @@ impl Front {
     ) -> Option<Reply> {
         let reply = match name {
             SEARCH => {
-                self.search_tools(arguments, context.habits.as_deref())
+                self.search_tools(arguments, context.habits.as_deref(), &context.client)
                     .await
             }
-            DESCRIBE => self.describe_tool(arguments).await,
+            DESCRIBE => self.describe_tool(arguments, &context.client).await,
             EXECUTE => self.execute_dynamic_tool(arguments, context).await,
             _ => return None,
         };
@@ -146,7 +154,7 @@ impl Front {
         generation: &'a Generation,
         asked: &str,
     ) -> Result<&'a registry::Entry, ToolError> {
-        execute_dynamic_tool::find(generation, asked)
+        execute_dynamic_tool::find(generation, asked, &Client::default())
     }
 
     /// The registry as it is now. Loading it, at the first question and after each commit, is

@@ -12,6 +12,7 @@ mod commands;
 pub mod config;
 pub mod demo;
 pub mod front;
+mod http;
 mod report;
 pub mod results;
 mod survey;

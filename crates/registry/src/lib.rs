@@ -23,6 +23,7 @@ mod search;
 mod shelf;
 mod snapshot;
 mod usage;
+mod view;
 mod words;
 
 #[cfg(test)]
@@ -42,3 +43,4 @@ pub use search::{Asked, Evidence, Found, Hit, Kind, Query};
 pub use shelf::{Overlay, Shelf, Shelved};
 pub use snapshot::{News, Snapshot};
 pub use usage::Usage;
+pub use view::View;

@@ -10,7 +10,7 @@ use crate::limits::{HITS_MAX, NEAREST_MAX, STEPS_MAX};
 use crate::search::alike::Group;
 use crate::search::asked::{Meaning, Wanted};
 use crate::search::rank::{Ranking, Scored};
-use crate::{Entry, Learned};
+use crate::{Entry, Learned, View};
 
 mod alike;
 mod asked;
@@ -40,6 +40,8 @@ pub struct Query {
     pub learned: Option<Learned>,
     /// Whether each hit says why it stands where it stands.
     pub why: bool,
+    /// What the asker may see; none sees everything.
+    pub view: Option<Arc<View>>,
 }
 
 #[derive(Debug, Clone)]
@@ -62,7 +64,21 @@ impl Query {
             offset: 0,
             learned: None,
             why: false,
+            view: None,
         }
+    }
+
+    /// Whether the asker may see this tool at all.
+    fn sees(&self, entry: &Entry) -> bool {
+        let admits = |view: &Arc<View>| view.admits(&entry.at.server, &entry.category);
+        self.view.as_ref().is_none_or(admits)
+    }
+
+    fn sees_at(&self, generation: &Generation, at: &ToolRef) -> bool {
+        self.view.is_none()
+            || generation
+                .find(&at.to_string())
+                .is_ok_and(|it| self.sees(it))
     }
 }
 
@@ -134,7 +150,7 @@ pub(crate) fn search(generation: &Generation, query: &Query) -> Found {
 }
 
 fn answer(generation: &Generation, query: &Query, text: &str) -> Found {
-    if let Some(place) = named(generation, text) {
+    if let Some(place) = named(generation, query, text) {
         return Found::of(generation, Kind::Exact, &[Scored::plain(place)], query);
     }
     let mut found = match Meaning::of(text) {
@@ -163,27 +179,31 @@ fn answer_steps(generation: &Generation, query: &Query, steps: &[String]) -> Fou
         all.join(found, step);
     }
     if all.hits.is_empty() {
-        all.categories = categories(generation);
+        all.categories = categories(generation, query);
     }
     all
 }
 
 /// The place of the one visible tool whose name the text is. A plain English word counts only
 /// as the whole name: `fetch` may be one, `Search` is a wish.
-fn named(generation: &Generation, text: &str) -> Option<u32> {
+fn named(generation: &Generation, query: &Query, text: &str) -> Option<u32> {
     let text = text.trim();
     if text.contains(char::is_whitespace) {
         return None;
     }
     let place = generation.visible_place(text)?;
-    let name = generation.visible()[place].tool.name();
+    let entry = &generation.visible()[place];
+    let name = entry.tool.name();
     let is_name = text == name || text.contains(|c: char| !c.is_alphanumeric());
-    is_name.then_some(place_of(place))
+    (is_name && query.sees(entry)).then_some(place_of(place))
 }
 
 fn browse(generation: &Generation, query: &Query) -> Found {
     let filter = Filter::of(query);
-    let all = || (0..generation.visible().len()).map(|place| Scored::plain(place_of(place)));
+    let all = || {
+        let places = (0..generation.visible().len()).map(|place| Scored::plain(place_of(place)));
+        places.filter(|tool| query.sees(tool.entry(generation)))
+    };
     let kept: Vec<Scored> = all()
         .filter(|tool| filter.admits(tool.entry(generation)))
         .collect();
@@ -200,7 +220,8 @@ fn select(generation: &Generation, query: &Query, names: &[String]) -> Found {
     let mut unknown = Vec::new();
     let mut near = Vec::new();
     for name in names.iter().take(HITS_MAX) {
-        match generation.visible_place(name) {
+        let place = generation.visible_place(name);
+        match place.filter(|place| query.sees(&generation.visible()[*place])) {
             Some(place) if !places.contains(&place) => places.push(place),
             Some(_) => {}
             None => {
@@ -215,6 +236,7 @@ fn select(generation: &Generation, query: &Query, names: &[String]) -> Found {
         .collect();
     let mut found = Found::of(generation, Kind::Selected, &tools, query);
     found.unknown_words = unknown;
+    near.retain(|at| query.sees_at(generation, at));
     near.truncate(NEAREST_MAX);
     found.nearest = near;
     found
@@ -224,8 +246,10 @@ fn ranked(generation: &Generation, query: &Query, wanted: &Wanted, text: &str) -
     let ranking = Ranking::new(generation, wanted, text);
     let filter = Filter::of(query);
     let shown = query.offset.saturating_add(query.limit.min(HITS_MAX));
-    let inside = ranking.best(generation, shown, |entry| filter.admits(entry));
-    let outside = || ranking.best(generation, shown, |_| true);
+    let inside = ranking.best(generation, shown, |entry| {
+        query.sees(entry) && filter.admits(entry)
+    });
+    let outside = || ranking.best(generation, shown, |entry| query.sees(entry));
     let (mut tools, without_filter) = match inside {
         tools if tools.is_empty() && filter.is_set() => (outside(), true),
         tools => (tools, false),
@@ -244,11 +268,14 @@ fn nothing(generation: &Generation, query: &Query, ranking: &Ranking, text: &str
     let filter = Filter::of(query);
     let mut found = Found::empty(Kind::Nothing);
     found.unknown_words.clone_from(&ranking.unknown_words);
-    found.nearest = ranking.nearest(generation, |entry| filter.admits(entry));
+    found.nearest = ranking.nearest(generation, |entry| {
+        query.sees(entry) && filter.admits(entry)
+    });
     if found.nearest.is_empty() && text.len() <= NAME_BYTES_MAX {
         found.nearest = generation.near(text);
+        found.nearest.retain(|at| query.sees_at(generation, at));
     }
-    found.categories = categories(generation);
+    found.categories = categories(generation, query);
     found
 }
 
@@ -275,7 +302,7 @@ impl Found {
             kind
         });
         if tools.is_empty() {
-            found.categories = categories(generation);
+            found.categories = categories(generation, query);
         }
         found.total = tools.len();
         let servers = tools.iter().map(|tool| &tool.entry(generation).at.server);
@@ -356,8 +383,9 @@ fn is_within(category: &str, asked: &str) -> bool {
     crate::categories::within(category).is_some_and(|coarse| fold(coarse) == asked)
 }
 
-fn categories(generation: &Generation) -> Vec<(String, usize)> {
-    counted(generation.entries().map(|entry| entry.category.clone()))
+fn categories(generation: &Generation, query: &Query) -> Vec<(String, usize)> {
+    let seen = generation.entries().filter(|entry| query.sees(entry));
+    counted(seen.map(|entry| entry.category.clone()))
 }
 
 fn counted<T: Ord>(things: impl Iterator<Item = T>) -> Vec<(T, usize)> {

@@ -9,7 +9,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    pub(super) fn new(line: String, message: Value) -> Self {
+    pub(crate) fn new(line: String, message: Value) -> Self {
         Self { line, message }
     }
 

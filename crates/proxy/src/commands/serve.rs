@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The whole shutdown of `serve`: servers that do not go by then were killed.
-const STOP_WAIT: Duration = Duration::from_millis(1_800);
+pub(super) const STOP_WAIT: Duration = Duration::from_millis(1_800);
 
 /// How often what was counted is written down.
 const FLUSH_EVERY: Duration = Duration::from_secs(30);
@@ -74,7 +74,7 @@ pub(super) fn watch_signals(stop: &CancellationToken) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn flush(front: Arc<Front>) {
+pub(super) async fn flush(front: Arc<Front>) {
     loop {
         tokio::time::sleep(FLUSH_EVERY).await;
         let front = Arc::clone(&front);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::{Exit, Global},
+    config::Client,
     front::{Front, grouped, instructions},
     report, tokens,
 };
@@ -26,7 +27,7 @@ pub(super) async fn count_tokens(
         .collect();
     let theirs: usize = counts.iter().sum();
     let servers = catalog.servers.iter().filter(|it| it.tools > 0).count();
-    let ours = tokens::of_ours() + tokens::count(&instructions(&catalog));
+    let ours = tokens::of_ours() + tokens::count(&instructions(&catalog, &Client::default()));
     let saved = theirs.saturating_sub(ours);
     let percent = (saved * 100).checked_div(theirs).unwrap_or(0);
     if global.json {

@@ -138,9 +138,10 @@ impl Walk {
     fn value(&mut self, at: &At, key: &Key, value: &DeValue<'_>) -> Option<Value> {
         match (&key.kind, value) {
             (Kind::List(item), DeValue::Array(items)) => self.list(at, item, items),
-            (Kind::Variables | Kind::Headers, DeValue::Table(table)) => {
-                Some(self.templates(at, &key.kind, table))
-            }
+            (
+                Kind::Variables | Kind::Headers | Kind::Tokens | Kind::TokenFiles,
+                DeValue::Table(table),
+            ) => Some(self.templates(at, &key.kind, table)),
             (Kind::Arguments, DeValue::Table(table)) => self.arguments(at, table),
             (kind, value) => self.scalar(at, kind, value),
         }
@@ -239,6 +240,7 @@ fn not_a_table(at: &At, found: &DeValue<'_>) -> Fault {
     let hint = match at.pattern.as_str() {
         "servers" => "write `[servers.NAME]`, one table a server".to_owned(),
         "servers.NAME" => format!("write `[{}]` and below it `command` or `url`", at.key),
+        "clients" => "write `[clients.NAME]`, one table a client".to_owned(),
         "servers.NAME.overlay" => format!("write `[{}.TOOL]`, one table a tool", at.key),
         other => {
             let known = keys::names(other).join("`, `");

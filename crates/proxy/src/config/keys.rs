@@ -44,6 +44,18 @@ pub(super) enum Kind {
     Variables,
     /// Templates by the name of an HTTP header.
     Headers,
+    /// Templates by a name for whoever holds the token.
+    Tokens,
+    /// A file whose path is a template.
+    File,
+    /// Files by a name for whoever holds the token in them.
+    TokenFiles,
+    /// An address to listen on.
+    Listen,
+    /// The name of a machine, as a `Host` header has it.
+    Host,
+    /// A scheme, a host and a port, as an `Origin` header has them.
+    Origin,
     /// A JSON object in TOML clothes.
     Arguments,
 }
@@ -160,6 +172,127 @@ pub(super) static KEYS: &[Key] = &[
     )
     .or("4")
     .variable(),
+    key(
+        "http.listen",
+        Kind::Listen,
+        "where MCP is served over streamable HTTP, at `/mcp`: `127.0.0.1:7331`, `[::1]:7331`, \
+         `localhost:7331` or a port of this machine alone. Any other address needs a token. Left \
+         out: nowhere; `proxy serve --http ADDR` goes before it",
+    )
+    .variable(),
+    key(
+        "http.tokens",
+        Kind::Tokens,
+        "bearer tokens that let a client in, each by a name of your choice; at least 16 characters",
+    ),
+    key(
+        "http.token_files",
+        Kind::TokenFiles,
+        "the same, each read from a file when the program starts",
+    ),
+    key(
+        "http.allowed_hosts",
+        Kind::List(&Kind::Host),
+        "names by which clients may call this machine, as their `Host` header has them, besides \
+         `localhost` and the address itself",
+    ),
+    key(
+        "http.allowed_origins",
+        Kind::List(&Kind::Origin),
+        "web pages that may call, as their `Origin` header has them, besides our own address",
+    ),
+    key(
+        "http.tls_cert",
+        Kind::File,
+        "the certificate chain (PEM) for TLS; goes with `tls_key`. Left out: no TLS",
+    ),
+    key(
+        "http.tls_key",
+        Kind::File,
+        "the private key (PEM) of that certificate",
+    ),
+    key(
+        "http.sessions",
+        Kind::Switch,
+        "`false` gives no client a session: each request stands alone, and log levels and \
+         cancellations do not last",
+    )
+    .or("true")
+    .variable(),
+    key(
+        "http.max_body_kib",
+        count(1, 1_048_576, "KiB"),
+        "how large one message may be",
+    )
+    .or("4096")
+    .variable(),
+    key(
+        "http.max_header_kib",
+        count(8, 1_024, "KiB"),
+        "how large the head of one request may be",
+    )
+    .or("32")
+    .variable(),
+    key(
+        "http.max_connections",
+        count(1, 65_536, "connections"),
+        "how many may be open at one time; a further one is closed",
+    )
+    .or("512")
+    .variable(),
+    key(
+        "http.max_sessions",
+        count(1, 65_536, "sessions"),
+        "how many there may be at one time; a further one is refused",
+    )
+    .or("256")
+    .variable(),
+    key(
+        "http.max_requests",
+        count(1, 65_536, "requests"),
+        "how many may be in flight at one time, half of them of one session; a further one is \
+         refused. As many messages may be arriving",
+    )
+    .or("256")
+    .variable(),
+    key(
+        "http.session_idle_s",
+        count(1, 604_800, "seconds"),
+        "a session that nobody used for so long ends; its client is told to begin a new one",
+    )
+    .or("1800")
+    .variable(),
+    key(
+        "http.receive_timeout_s",
+        count(1, 3_600, "seconds"),
+        "how long the head of a request may take to arrive, then its body; a connection without a \
+         request is closed after the same time",
+    )
+    .or("30")
+    .variable(),
+    key(
+        "http.stall_timeout_s",
+        count(1, 3_600, "seconds"),
+        "a client that takes nothing of its answer for so long is disconnected",
+    )
+    .or("30")
+    .variable(),
+    key(
+        "clients.NAME.max_tokens",
+        TOKENS,
+        "how much of a result goes to this client at once: in place of `results.max_tokens`, and \
+         the most whatever a server or tool says. Only a call can ask for more",
+    ),
+    key(
+        "clients.NAME.allow",
+        Kind::List(&Kind::Glob),
+        "it sees only tools of servers or categories whose name fits one of these. Left out: all",
+    ),
+    key(
+        "clients.NAME.deny",
+        Kind::List(&Kind::Glob),
+        "it sees no tools of servers or categories whose name fits one of these",
+    ),
     key(
         "servers.NAME.command",
         Kind::Command,
@@ -339,6 +472,7 @@ pub(super) fn child(parent: &str, name: &str) -> Option<String> {
     match parent {
         "" if !name.contains('.') => Some(name.to_owned()),
         "servers" => Some("servers.NAME".to_owned()),
+        "clients" => Some("clients.NAME".to_owned()),
         "servers.NAME.overlay" => Some("servers.NAME.overlay.TOOL".to_owned()),
         _ if parent.is_empty() || name.contains('.') => None,
         _ => Some(format!("{parent}.{name}")),

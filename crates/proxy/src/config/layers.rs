@@ -29,8 +29,44 @@ pub(super) struct RawConfig {
     pub(super) results: Results,
     pub(super) search: Search,
     pub(super) reindex: Reindex,
+    pub(super) http: RawHttp,
+    #[serde(default)]
+    pub(super) clients: BTreeMap<String, RawClient>,
     #[serde(default)]
     pub(super) servers: BTreeMap<String, RawServer>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawHttp {
+    pub(super) listen: Option<String>,
+    #[serde(default)]
+    pub(super) tokens: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) token_files: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) allowed_hosts: Vec<String>,
+    #[serde(default)]
+    pub(super) allowed_origins: Vec<String>,
+    pub(super) tls_cert: Option<String>,
+    pub(super) tls_key: Option<String>,
+    pub(super) sessions: bool,
+    pub(super) max_body_kib: usize,
+    pub(super) max_header_kib: usize,
+    pub(super) max_connections: usize,
+    pub(super) max_sessions: usize,
+    pub(super) max_requests: usize,
+    pub(super) session_idle_s: u64,
+    pub(super) receive_timeout_s: u64,
+    pub(super) stall_timeout_s: u64,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawClient {
+    pub(super) max_tokens: Option<u64>,
+    pub(super) allow: Vec<String>,
+    pub(super) deny: Vec<String>,
 }
 
 #[derive(Debug, serde::Deserialize)]
@@ -131,7 +167,7 @@ impl Layer {
 /// The defaults that the table of keys declares; those of a server for each server there is.
 fn defaults(servers: &[String]) -> Value {
     let mut values = table("");
-    for name in ["results", "search", "reindex"] {
+    for name in ["results", "search", "reindex", "http"] {
         values.insert(name.to_owned(), table(name).into());
     }
     let each = servers

@@ -5,9 +5,10 @@ use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duratio
 use fleet::{Launch, ServerSpec, Start, Template, TemplateError};
 
 use super::{
-    Config, Environment, Mistake, Place, Server, ToolLimits,
+    Clients, Config, Environment, Mistake, Place, Server, ToolLimits,
     file::File,
     layers::{RawConfig, RawOverlay, RawServer},
+    listen,
     mistake::Fault,
     paths::{Folders, default_state_dir, from_home},
 };
@@ -36,16 +37,22 @@ pub(super) fn config(
             Err(fault) => mistakes.push(fault.at(Place::File, format!("servers.{name}"))),
         }
     }
+    let http = listen::http(&raw.http, &folders)
+        .map_err(|(key, fault)| mistakes.push(fault.at(Place::File, format!("http.{key}"))));
+    let clients = Clients::new(raw.clients)
+        .map_err(|(name, fault)| mistakes.push(fault.at(Place::File, format!("clients.{name}"))));
     let state_dir = state_dir(raw.state_dir.as_deref(), file, &folders)
         .map_err(|fault| mistakes.push(fault.at(Place::File, "state_dir")));
-    match state_dir {
-        Ok(state_dir) if mistakes.is_empty() => Ok(Config {
+    match (state_dir, http, clients) {
+        (Ok(state_dir), Ok(http), Ok(clients)) if mistakes.is_empty() => Ok(Config {
             file: file.absolute.clone(),
             state_dir,
             log: raw.log,
             results: raw.results,
             search: raw.search,
             reindex: raw.reindex,
+            http,
+            clients,
             servers,
         }),
         _ => Err(mistakes),
@@ -126,11 +133,11 @@ fn launch(raw: &RawServer, folders: &Folders<'_>) -> Result<Launch, Fault> {
     }
 }
 
-fn template(text: &str) -> Result<Template, Fault> {
+pub(super) fn template(text: &str) -> Result<Template, Fault> {
     Template::parse(text).map_err(|error: TemplateError| Fault::bare(error.to_string()))
 }
 
-fn pairs(written: &BTreeMap<String, String>) -> Result<Vec<(String, Template)>, Fault> {
+pub(super) fn pairs(written: &BTreeMap<String, String>) -> Result<Vec<(String, Template)>, Fault> {
     let pair = |(name, text): (&String, &String)| Ok((name.clone(), template(text)?));
     written.iter().map(pair).collect()
 }

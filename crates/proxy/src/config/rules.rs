@@ -7,6 +7,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::{
     keys::{Count, Kind, nearest},
+    listen,
     mistake::{Fault, shown},
 };
 
@@ -32,6 +33,8 @@ pub(super) fn read(kind: &Kind, written: Written<'_>) -> Result<Value, Fault> {
             | Kind::List(_)
             | Kind::Variables
             | Kind::Headers
+            | Kind::Tokens
+            | Kind::TokenFiles
             | Kind::Arguments,
             _,
         ) => Err(misfit(kind, written)),
@@ -52,7 +55,10 @@ pub(super) fn fits(kind: &Kind, text: &str) -> Result<(), Fault> {
         Kind::Template => template(text),
         Kind::Command => command(text),
         Kind::Url => url(text),
-        Kind::Folder => folder(text),
+        Kind::Folder | Kind::File => folder(text),
+        Kind::Listen => listen::check(text),
+        Kind::Host => listen::check_host(text),
+        Kind::Origin => listen::check_origin(text),
         Kind::StateDir => state_dir(text),
         Kind::Filter => filter(text),
         Kind::Category => category(text),
@@ -305,7 +311,7 @@ fn shown_long(hint: &str) -> String {
 pub(super) fn misfit(kind: &Kind, written: Written<'_>) -> Fault {
     let found = match (kind, written) {
         // It may be a secret, and messages end up in logs.
-        (Kind::Variables | Kind::Headers, Written::Text(_)) => "text".to_owned(),
+        (Kind::Variables | Kind::Headers | Kind::Tokens, Written::Text(_)) => "text".to_owned(),
         _ => written.noun(),
     };
     let what = format!("expected {}, found {found}", kind.noun());
@@ -341,6 +347,8 @@ impl Kind {
             Kind::List(_) => "a list of texts".to_owned(),
             Kind::Variables => "a table of variables".to_owned(),
             Kind::Headers => "a table of headers".to_owned(),
+            Kind::Tokens => "a table of tokens".to_owned(),
+            Kind::TokenFiles => "a table of files".to_owned(),
             Kind::Arguments => "a table of arguments".to_owned(),
             _ => "text".to_owned(),
         }

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 use super::{Config, ConfigError, Environment, Overrides, docs, file::EXAMPLE, keys::KEYS, load};
 
+mod http;
 mod limits;
 mod mistakes;
 mod places;

@@ -1,8 +1,8 @@
 //! What `tools/list` and `initialize` say: the same bytes whatever stands behind.
 
-use registry::Catalog;
+use registry::{Catalog, CatalogServer};
 
-use crate::tokens;
+use crate::{config::Client, tokens};
 
 /// The three tools, to the letter (interface, section 3).
 pub const TOOLS: &str = concat!(
@@ -34,15 +34,19 @@ const SERVER_LIST_TOKENS_MAX: usize = 120;
 
 /// What to do with us, for the model; made when a session begins and fixed while it lives.
 ///
-/// Servers with their counts where they fit, else categories with counts, else the count alone.
-pub fn instructions(catalog: &Catalog) -> String {
-    let total = catalog.tools();
+/// What this client does not see is not named. Servers with their counts where they fit, else categories with counts, else the count alone.
+pub fn instructions(catalog: &Catalog, client: &Client) -> String {
     let servers = catalog.servers.iter().filter(|server| server.tools > 0);
-    let mut servers: Vec<(&str, usize)> = servers
+    let known: Vec<&CatalogServer> = servers
+        .filter(|server| client.sees(&server.name, &server.category))
+        .collect();
+    let total: usize = known.iter().map(|server| server.tools).sum();
+    let mut servers: Vec<(&str, usize)> = known
+        .iter()
         .map(|server| (server.name.as_str(), server.tools))
         .collect();
     let mut categories: Vec<(&str, usize)> = Vec::new();
-    for server in catalog.servers.iter().filter(|server| server.tools > 0) {
+    for server in &known {
         match categories
             .iter_mut()
             .find(|(name, _)| *name == server.category)
@@ -75,8 +79,11 @@ fn fitting_list(counts: &mut [(&str, usize)]) -> Option<String> {
 mod tests {
     use registry::{Catalog, CatalogServer};
 
-    use super::instructions;
-    use crate::tokens;
+    use crate::{config::Client, tokens};
+
+    fn instructions(catalog: &Catalog) -> String {
+        super::instructions(catalog, &Client::default())
+    }
 
     fn catalog(servers: usize, tools: usize) -> Catalog {
         let server = |at: usize| CatalogServer {

@@ -4,6 +4,7 @@ use registry::{Entry, Generation};
 use serde_json::{Value, json, value::RawValue};
 
 use super::{Front, Reply, ToolError, execute_dynamic_tool::find, loose::Loose};
+use crate::config::Client;
 
 /// Tools in one answer (interface, section 5).
 const TOOLS_MAX: usize = 5;
@@ -17,17 +18,18 @@ impl Front {
     pub(super) async fn describe_tool(
         &self,
         arguments: Option<&RawValue>,
+        client: &Client,
     ) -> Result<Reply, ToolError> {
         let arguments = Loose::read(arguments);
         let names = names(&arguments)?;
         let generation = self.generation().await?;
         if let [name] = names.as_slice() {
-            let entry = find(&generation, name)?;
+            let entry = find(&generation, name, client)?;
             return Ok(Reply::text(&text(self, &generation, entry)));
         }
         let texts: Vec<String> = names
             .iter()
-            .map(|name| match find(&generation, name) {
+            .map(|name| match find(&generation, name, client) {
                 Ok(entry) => text(self, &generation, entry),
                 Err(error) => error.to_string(),
             })

@@ -41,6 +41,8 @@ pub enum ToolError {
     Denied {
         tool: ToolRef,
         rule: String,
+        /// Where in the configuration the rule stands.
+        table: String,
     },
     HandleExpired {
         handle: String,
@@ -157,10 +159,9 @@ impl ToolError {
                 available,
             } => unavailable(server, failure, *tries, *ran, available),
             Self::Timeout { tool, limit, ran } => timed_out(tool, *limit, *ran),
-            Self::Denied { tool, rule } => format!(
-                "{tool} is kept out by {rule}. A person can change it under [servers.{}] in the \
-                 configuration",
-                tool.server
+            Self::Denied { tool, rule, table } => format!(
+                "{tool} is kept out by {rule}. A person can change it under [{table}] in the \
+                 configuration"
             ),
             Self::HandleExpired { handle } => format!(
                 "nothing is kept under \"{handle}\" (any more). Call the tool again that gave it"

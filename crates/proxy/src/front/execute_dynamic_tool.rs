@@ -1,6 +1,6 @@
 //! `execute_dynamic_tool`: find it, check it, call it, cut it to size.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use fleet::{Failure, Json, Ran, Request};
 use registry::{Entry, FindError, Generation};
@@ -14,6 +14,7 @@ use super::{
     envelope::{ExecuteRequest, Input, Options, json_of, sole_object},
     error::Signed,
 };
+use crate::config::Client;
 
 /// The longest a call may ask us to wait, in milliseconds: an hour.
 const TIMEOUT_MS_MAX: u64 = 3_600_000;
@@ -34,7 +35,8 @@ impl Front {
             debug!(tool = tool_name, ?repairs, "mended the envelope");
         }
         let generation = self.generation().await?;
-        let entry = find(&generation, &tool_name)?;
+        let client = Arc::clone(&context.client);
+        let entry = find(&generation, &tool_name, &client)?;
         let arguments = checked(entry, input)?;
         if options.dry_run {
             return Ok(Reply::text(&format!(
@@ -59,10 +61,10 @@ impl Front {
         self.usage.record(&entry.at, answer.is_ok());
         let result = answer.map_err(|error| {
             self.learn(habits.as_deref(), &entry.at, false);
-            let available = || self.available(&generation);
+            let available = || self.available(&generation, &client);
             ToolError::of_call(error, &entry.at, entry.signature(), available)
         })?;
-        let budget = self.budget(entry, &options);
+        let budget = self.budget(entry, &options, &client);
         let reply = budget.fit(result, &self.results).await;
         self.learn(habits.as_deref(), &entry.at, !reply.is_error());
         Ok(reply)
@@ -77,14 +79,12 @@ impl Front {
         asked.or_else(|| limits.and_then(|limits| limits.timeout))
     }
 
-    fn budget(&self, entry: &Entry, options: &Options) -> Budget {
+    fn budget(&self, entry: &Entry, options: &Options, client: &Client) -> Budget {
         let of_tool = self.config.tool_limits(&entry.at);
         let of_tool = of_tool.and_then(|limits| limits.max_tokens);
         let of_server = self.config.server(&entry.at.server);
         let of_server = of_server.and_then(|server| server.max_tokens);
-        let configured = of_tool
-            .or(of_server)
-            .unwrap_or(self.config.results.max_tokens);
+        let configured = client.max_tokens(of_tool.or(of_server), self.config.results.max_tokens);
         Budget {
             max_tokens: options.max_tokens.unwrap_or(configured),
             is_off: options.raw,
@@ -92,8 +92,9 @@ impl Front {
     }
 
     /// Servers that have tools and did not fail last time.
-    fn available(&self, generation: &Generation) -> Vec<ServerName> {
+    fn available(&self, generation: &Generation, client: &Client) -> Vec<ServerName> {
         let servers = generation.servers().iter();
+        let servers = servers.filter(|server| client.sees(&server.name, &server.category));
         let up = servers.filter(|server| server.tools > 0 && !self.fleet.is_down(&server.name));
         up.map(|server| server.name.clone()).collect()
     }
@@ -105,8 +106,35 @@ fn is_safe(entry: &Entry) -> bool {
     says.read_only == Some(true) || says.idempotent == Some(true)
 }
 
-/// Resolves a name once; everything after uses the one result.
-pub(super) fn find<'a>(generation: &'a Generation, asked: &str) -> Result<&'a Entry, ToolError> {
+/// Resolves a name once; everything after uses the one result. A client is told of no tool that
+/// it does not see, but for the one it names itself.
+pub(super) fn find<'a>(
+    generation: &'a Generation,
+    asked: &str,
+    client: &Client,
+) -> Result<&'a Entry, ToolError> {
+    match find_any(generation, asked, client) {
+        Ok(entry) => match client.refuses(&entry.at.server, &entry.category) {
+            Some(rule) => Err(ToolError::Denied {
+                tool: entry.at.clone(),
+                table: client.table.clone().unwrap_or_default(),
+                rule,
+            }),
+            None => Ok(entry),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+fn find_any<'a>(
+    generation: &'a Generation,
+    asked: &str,
+    client: &Client,
+) -> Result<&'a Entry, ToolError> {
+    let is_seen = |at: &tool::ToolRef| {
+        let entry = generation.find(&at.to_string()).ok();
+        entry.is_some_and(|entry| client.sees(&entry.at.server, &entry.category))
+    };
     let signed = |refs: Vec<tool::ToolRef>| {
         let sign = |at: tool::ToolRef| {
             let entry = generation.find(&at.to_string()).ok();
@@ -117,18 +145,36 @@ pub(super) fn find<'a>(generation: &'a Generation, asked: &str) -> Result<&'a En
         };
         refs.into_iter().map(sign).collect()
     };
-    generation.find(asked).map_err(|error| match error {
-        FindError::Unknown { asked, near } => {
-            toolless(generation, &asked).unwrap_or_else(|| ToolError::UnknownTool {
+    generation.find(asked).or_else(|error| match error {
+        FindError::Unknown { asked, mut near } => {
+            near.retain(is_seen);
+            Err(
+                toolless(generation, &asked).unwrap_or_else(|| ToolError::UnknownTool {
+                    asked,
+                    near: signed(near),
+                }),
+            )
+        }
+        FindError::Ambiguous {
+            asked,
+            mut candidates,
+        } => {
+            candidates.retain(is_seen);
+            if let [only] = candidates.as_slice()
+                && let Ok(entry) = generation.find(&only.to_string())
+            {
+                return Ok(entry);
+            }
+            Err(ToolError::AmbiguousTool {
                 asked,
-                near: signed(near),
+                candidates: signed(candidates),
             })
         }
-        FindError::Ambiguous { asked, candidates } => ToolError::AmbiguousTool {
-            asked,
-            candidates: signed(candidates),
-        },
-        FindError::Denied { at, rule } => ToolError::Denied { tool: at, rule },
+        FindError::Denied { at, rule } => Err(ToolError::Denied {
+            table: format!("servers.{}", at.server),
+            tool: at,
+            rule,
+        }),
     })
 }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use registry::{Asked, Entry, Evidence, Found, Generation, Hit, Kind, Query};
+use registry::{Asked, CatalogServer, Entry, Evidence, Found, Generation, Hit, Kind, Query};
 use serde_json::{Value, json, value::RawValue};
 
 use super::{Front, Habits, Reply, ToolError, describe_tool, loose::Loose};
+use crate::config::Client;
 
 /// Hits when nobody says how many, and the most there can be (interface, section 4).
 const RESULTS_DEFAULT: usize = 5;
@@ -19,11 +20,13 @@ impl Front {
         &self,
         arguments: Option<&RawValue>,
         habits: Option<&Habits>,
+        client: &Client,
     ) -> Result<Reply, ToolError> {
         let arguments = Loose::read(arguments);
         let generation = self.generation().await?;
         let query = Query {
             learned: self.learned(habits),
+            view: client.view.clone(),
             ..query(&arguments)
         };
         let found = self.search(&generation, &query).await?;
@@ -140,7 +143,7 @@ impl Front {
     /// Says that nothing fits, which words are to blame, and what there is instead.
     fn nothing(&self, query: &Query, found: &Found) -> String {
         if self.registry.catalog().tools() == 0 {
-            return self.nothing_known();
+            return self.nothing_known(query);
         }
         let mut text = format!("No tool matches \"{}\"", shown(&asked(query)));
         if !found.unknown_words.is_empty() {
@@ -163,25 +166,31 @@ impl Front {
                 counts(&found.categories, CATEGORIES_COUNTED_MAX)
             ));
         }
-        let down = self.down();
+        let down = self.down(query);
         if !down.is_empty() {
             text.push_str(&format!(" Down: {}.", down.join(", ")));
         }
         text
     }
 
-    fn nothing_known(&self) -> String {
+    fn nothing_known(&self, query: &Query) -> String {
+        let catalog = self.registry.catalog();
+        let is_seen = |name: &&String| {
+            let server = catalog.servers.iter().find(|it| it.name.as_str() == **name);
+            server.is_none_or(|server| sees(query, server))
+        };
         let asked = self.surveying();
+        let asked: Vec<String> = asked.iter().filter(is_seen).cloned().collect();
         if !asked.is_empty() {
             return format!(
                 "No tools are known yet: {} being asked right now. Search again in a few seconds.",
                 asked.join(", ")
             );
         }
-        let catalog = self.registry.catalog();
         let whys: Vec<String> = catalog
             .servers
             .iter()
+            .filter(|server| sees(query, server))
             .filter_map(|server| Some(format!("{}: {}", server.name, server.stale.as_ref()?)))
             .collect();
         match whys.as_slice() {
@@ -193,9 +202,9 @@ impl Front {
     }
 
     /// Servers that failed when they were last started or surveyed.
-    fn down(&self) -> Vec<String> {
+    fn down(&self, query: &Query) -> Vec<String> {
         let catalog = self.registry.catalog();
-        let servers = catalog.servers.iter();
+        let servers = catalog.servers.iter().filter(|server| sees(query, server));
         let down = servers.filter(|it| it.stale.is_some() || self.fleet.is_down(&it.name));
         down.map(|server| server.name.to_string()).collect()
     }
@@ -203,6 +212,12 @@ impl Front {
 
 /// Other servers with the same tool that are named; a hit has 90 tokens (interface, section 4).
 const ALSO_NAMED_MAX: usize = 3;
+
+/// Whether whoever asks may know of this server.
+fn sees(query: &Query, server: &CatalogServer) -> bool {
+    let view = query.view.as_ref();
+    view.is_none_or(|view| view.admits(&server.name, &server.category))
+}
 
 fn query(arguments: &Loose) -> Query {
     const QUERY_KEYS: [&str; 3] = ["query", "q", "queries"];
@@ -226,6 +241,7 @@ fn query(arguments: &Loose) -> Query {
         offset: arguments.number(&["offset"]).unwrap_or(0),
         learned: None,
         why: arguments.get(&["why"]) == Some(&Value::Bool(true)),
+        view: None,
     }
 }
 

@@ -3,9 +3,11 @@
 //! Calls of our tools are taken off the line here and answered in bytes, each in a task of its
 //! own; everything else is the protocol engine's.
 
+mod meta;
+
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -18,7 +20,7 @@ use fleet::{
     line::{Line, LineReader, Outbox, Sink},
 };
 use serde_json::{Value, value::RawValue};
-use tokio::{io::AsyncRead, time::timeout};
+use tokio::{io::AsyncRead, task::JoinHandle, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::debug;
 
@@ -27,8 +29,11 @@ use super::{
     definitions::instructions,
     fields::{Fields, text_of},
     log_level::LogLevel,
+    out::Out,
     wire::{Engine, Face, Refused, is_served_modern},
 };
+use crate::config::Client;
+use meta::Meta;
 
 /// Calls of one client under way at one time; a further one is refused.
 const CALLS_MAX: usize = 1_024;
@@ -47,31 +52,31 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let outbox = Outbox::new(output);
-    let level = LogLevel::unsaid();
-    let face = Face::new(instructions(&front.registry.catalog()), level.clone());
-    let (engine, engine_task) = Engine::start(face, Arc::clone(&outbox));
-    let session = Arc::new(Session {
-        number: front.next_session(),
-        front,
-        outbox,
-        level,
-        habits: Arc::default(),
-        calls: TaskTracker::new(),
-        running: DashMap::new(),
-        is_open: AtomicBool::new(false),
-        gone: CancellationToken::new(),
-    });
-    let reading = session.read(LineReader::new(input), engine);
+    let session = Session::new(front, Out::Line(Arc::clone(&outbox)), Opening::Handshake);
+    let reading = session.read(LineReader::new(input));
     let ended_itself = stop.run_until_cancelled(reading).await.is_some();
     session.end(ended_itself).await;
-    let _ = timeout(DRAIN_WAIT, engine_task).await;
-    let _ = timeout(DRAIN_WAIT, session.outbox.drained()).await;
+    let _ = timeout(DRAIN_WAIT, outbox.drained()).await;
 }
 
-struct Session {
+/// What comes before a client's first call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// `initialize`, or metadata of the modern kind in each request.
+    Handshake,
+    /// Nothing: the session is one request over HTTP.
+    None,
+}
+
+/// What one client has of us: calls under way, a log level, an engine of its own.
+pub(crate) struct Session {
     number: u64,
     front: Arc<Front>,
-    outbox: Arc<Outbox>,
+    /// For what belongs to no request.
+    out: Out,
+    opening: Opening,
+    /// What holds for the client, from the moment that it says its name.
+    client: OnceLock<Arc<Client>>,
     /// Of a legacy session; a modern request says its own.
     level: LogLevel,
     habits: Arc<Habits>,
@@ -81,24 +86,18 @@ struct Session {
     /// An `initialize` was seen: from here on calls need no metadata of their own.
     is_open: AtomicBool,
     gone: CancellationToken,
+    /// Started by the first message that is for it.
+    engine: Mutex<Option<Running>>,
 }
 
-/// Which members a request's `_meta` has, by whose business they are.
-#[derive(Default)]
-struct Meta {
-    /// The revision that a modern request names.
-    revision: Option<String>,
-    has_capabilities: bool,
-    log_level: Option<LogLevel>,
-    /// What the client calls itself.
-    client: Option<String>,
-    progress_token: Option<Json>,
-    /// What travels on to the server.
-    passed: Vec<(String, Json)>,
+struct Running {
+    engine: Engine,
+    task: JoinHandle<()>,
 }
 
-/// Keys of the protocol itself, which belong to one hop.
-const PROTOCOL_PREFIX: &str = "io.modelcontextprotocol/";
+/// The session takes no more messages.
+#[derive(Debug)]
+pub(crate) struct Ended;
 
 /// A call of one of our tools, as it came.
 struct ToolCall {
@@ -110,18 +109,36 @@ struct ToolCall {
 }
 
 impl Session {
-    /// Reads until the client closes its end. The engine ends with it.
-    async fn read(self: &Arc<Self>, mut lines: LineReader, engine: Engine) {
+    /// `out` is for what belongs to no request; over HTTP each request brings a way of its own.
+    pub(crate) fn new(front: Arc<Front>, out: Out, opening: Opening) -> Arc<Self> {
+        Arc::new(Self {
+            number: front.next_session(),
+            front,
+            out,
+            opening,
+            client: OnceLock::new(),
+            habits: Arc::default(),
+            level: LogLevel::unsaid(),
+            calls: TaskTracker::new(),
+            running: DashMap::new(),
+            is_open: AtomicBool::new(opening == Opening::None),
+            gone: CancellationToken::new(),
+            engine: Mutex::default(),
+        })
+    }
+
+    /// Reads until the client closes its end.
+    async fn read(self: &Arc<Self>, mut lines: LineReader) {
         loop {
             match lines.next().await {
                 Ok(Some(Line::Whole(line))) => {
-                    if self.take(&line, &engine).await.is_err() {
+                    if self.take(&line, &self.out).await.is_err() {
                         return;
                     }
                 }
                 Ok(Some(Line::TooLong { bytes, .. })) => {
                     let why = format!("Parse error: a line of {bytes} bytes is too long");
-                    self.refuse("null", -32_700, &why).await;
+                    refuse(&self.out, "null", -32_700, &why).await;
                 }
                 Ok(None) => return,
                 Err(error) => {
@@ -132,27 +149,26 @@ impl Session {
         }
     }
 
-    async fn take(self: &Arc<Self>, line: &Bytes, engine: &Engine) -> Result<(), ()> {
+    /// Takes one message; what is said about it goes to `out`.
+    pub(crate) async fn take(self: &Arc<Self>, line: &Bytes, out: &Out) -> Result<(), Ended> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
         let Some(message) = Message::parse(line) else {
-            self.refuse_unreadable(line).await;
+            refuse_unreadable(out, line).await;
             return Ok(());
         };
+        self.know_client(line, &message);
         match (message.method.as_deref(), message.id) {
             (Some("tools/call"), Some(_)) => {
                 if let Some(call) = self.read_call(line, &message) {
-                    self.start(call).await;
+                    self.start(call, out).await;
                     return Ok(());
                 }
             }
             (Some("notifications/cancelled"), None) if self.cancel(&message) => return Ok(()),
             (Some("initialize"), Some(_)) => {
                 self.is_open.store(true, Ordering::Release);
-                if let Some(name) = message.params.and_then(|it| client_name(it, "clientInfo")) {
-                    self.habits.named(&name);
-                }
             }
             // Before a session is open the engine takes a notification for a breach.
             (Some(_), None) if !self.is_open.load(Ordering::Acquire) => return Ok(()),
@@ -160,16 +176,58 @@ impl Session {
             (None, _) => return Ok(()),
             _ => {}
         }
-        match engine.take(line).await {
+        if let (Some(id), Out::Board(board), Out::Reply(mailbox)) = (message.id, &self.out, out) {
+            board.expect(id.get(), mailbox);
+        }
+        match self.engine().take(line).await {
             Ok(()) => Ok(()),
-            Err(Refused::Ended) => Err(()),
+            Err(Refused::Ended) => Err(Ended),
             Err(Refused::Malformed) => {
                 if let Some(id) = message.id {
-                    self.refuse(id.get(), -32_602, "Invalid params").await;
+                    refuse(out, id.get(), -32_602, "Invalid params").await;
                 }
                 Ok(())
             }
         }
+    }
+
+    /// The first name that the client says of itself holds for the whole session.
+    fn know_client(&self, line: &Bytes, message: &Message<'_>) {
+        if self.client.get().is_some() {
+            return;
+        }
+        let Some(params) = message.params.and_then(|params| Fields::of(params.get())) else {
+            return;
+        };
+        let name = match message.method.as_deref() {
+            Some("initialize") => params.get("clientInfo").and_then(meta::name_in),
+            _ => params
+                .get("_meta")
+                .and_then(|raw| Meta::read(line, raw).client),
+        };
+        if let Some(name) = name {
+            self.habits.named(&name);
+            let client = self.front.config.clients.of(Some(&name));
+            let _ = self.client.set(Arc::new(client));
+        }
+    }
+
+    /// What holds for this client, whether it has said its name or not.
+    fn client(&self) -> Arc<Client> {
+        let nameless = || Arc::new(self.front.config.clients.of(None));
+        self.client.get().cloned().unwrap_or_else(nameless)
+    }
+
+    /// The engine begins with what it will say to this client as instructions, and keeps to it.
+    fn engine(&self) -> Engine {
+        let mut running = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = running.get_or_insert_with(|| {
+            let catalog = self.front.registry.catalog();
+            let face = Face::new(instructions(&catalog, &self.client()), self.level.clone());
+            let (engine, task) = Engine::start(face, self.out.clone(), self.opening);
+            Running { engine, task }
+        });
+        running.engine.clone()
     }
 
     /// A call that is the lane's: of an open legacy session, or of a modern client that says all
@@ -195,31 +253,29 @@ impl Session {
         })
     }
 
-    async fn start(self: &Arc<Self>, call: ToolCall) {
+    async fn start(self: &Arc<Self>, call: ToolCall, out: &Out) {
         if self.calls.len() >= CALLS_MAX {
             let why = format!("more than {CALLS_MAX} calls under way");
-            self.refuse(call.id.as_str(), -32_603, &why).await;
+            refuse(out, call.id.as_str(), -32_603, &why).await;
             return;
         }
         let cancel = self.gone.child_token();
         self.running
             .insert(call.id.as_str().to_owned(), cancel.clone());
-        let session = Arc::clone(self);
+        let (session, out) = (Arc::clone(self), out.clone());
         self.calls
-            .spawn(async move { session.answer(call, cancel).await });
+            .spawn(async move { session.answer(call, &out, cancel).await });
     }
 
-    async fn answer(&self, call: ToolCall, cancel: CancellationToken) {
-        if let Some(client) = &call.meta.client {
-            self.habits.named(client);
-        }
+    async fn answer(&self, call: ToolCall, out: &Out, cancel: CancellationToken) {
         let context = CallContext {
+            client: self.client(),
             meta: call.meta.passed,
             progress: call
                 .meta
                 .progress_token
-                .map(|token| self.progress(token, cancel.clone())),
-            log: self.log(call.meta.log_level, call.is_modern, cancel.clone()),
+                .map(|token| progress(out.clone(), token, cancel.clone())),
+            log: self.log(call.meta.log_level, call.is_modern, out, cancel.clone()),
             cancel: cancel.clone(),
             habits: Some(Arc::clone(&self.habits)),
         };
@@ -233,46 +289,13 @@ impl Session {
             return;
         }
         match reply {
-            Some(Some(reply)) => self.send(&call.id, &reply, call.is_modern).await,
+            Some(Some(reply)) => send(out, &call.id, &reply, call.is_modern).await,
             Some(None) => {
                 let why = format!("Unknown tool: {}", call.name);
-                self.refuse(call.id.as_str(), -32_602, &why).await;
+                refuse(out, call.id.as_str(), -32_602, &why).await;
             }
             None => {}
         }
-    }
-
-    async fn send(&self, id: &Json, reply: &Reply, is_modern: bool) {
-        let head = format!(r#"{{"jsonrpc":"2.0","id":{},"result":"#, id.as_str());
-        let mut parts = vec![Bytes::from(head)];
-        parts.extend(reply.parts(is_modern));
-        parts.push(Bytes::from_static(b"}\n"));
-        let _ = self.outbox.send(&parts).await;
-    }
-
-    /// Forwards progress under the client's own token; none after a cancellation. What the
-    /// client does not read in time is dropped.
-    fn progress(&self, token: Json, cancel: CancellationToken) -> ProgressSink {
-        let outbox = Arc::clone(&self.outbox);
-        Arc::new(move |params: &RawValue| {
-            let Some(fields) = Fields::of(params.get()).filter(|_| !cancel.is_cancelled()) else {
-                return;
-            };
-            let members = fields.0.iter().map(|(key, value)| {
-                let value = if key == "progressToken" {
-                    token.as_str()
-                } else {
-                    value.get()
-                };
-                format!("{}:{value}", Value::from(key.as_ref()))
-            });
-            let members: Vec<String> = members.collect();
-            let line = format!(
-                "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{{}}}}}\n",
-                members.join(",")
-            );
-            outbox.offer(&[Bytes::from(line)]);
-        })
     }
 
     /// Forwards log messages of the server that is called. A modern client hears them only where
@@ -281,16 +304,17 @@ impl Session {
         &self,
         asked: Option<LogLevel>,
         is_modern: bool,
+        out: &Out,
         cancel: CancellationToken,
     ) -> Option<LogSink> {
         let level = asked.or_else(|| (!is_modern).then(|| self.level.clone()))?;
-        let outbox = Arc::clone(&self.outbox);
+        let out = out.clone();
         let send = move |params: &RawValue| {
             if !cancel.is_cancelled() && level.wants(params) {
                 let line = format!(
                     "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{params}}}\n"
                 );
-                outbox.offer(&[Bytes::from(line)]);
+                out.offer(vec![Bytes::from(line)]);
             }
         };
         let session = self.number;
@@ -305,81 +329,93 @@ impl Session {
         let id = message
             .params
             .and_then(|params| Fields::of(params.get())?.get("requestId"));
-        let running = id.and_then(|id| self.running.get(id.get()));
-        match running {
-            Some(call) => {
-                call.cancel();
-                true
-            }
-            None => false,
+        let Some(id) = id else { return false };
+        if let Some(call) = self.running.get(id.get()) {
+            call.cancel();
+            return true;
         }
-    }
-
-    async fn refuse_unreadable(&self, line: &Bytes) {
-        match serde_json::from_slice::<Value>(line) {
-            Ok(_) => {
-                self.refuse("null", -32_600, "Invalid Request: expected one object")
-                    .await;
-            }
-            Err(error) => {
-                self.refuse("null", -32_700, &format!("Parse error: {error}"))
-                    .await;
-            }
+        if let Out::Board(board) = &self.out {
+            board.forget(id.get());
         }
-    }
-
-    async fn refuse(&self, id: &str, code: i32, why: &str) {
-        let why = Value::from(why);
-        let line = format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":{why}}}}}\n"
-        );
-        let _ = self.outbox.send(&[Bytes::from(line)]).await;
+        false
     }
 
     /// Lets calls under way answer when the client merely has no more to say, then ends them.
-    async fn end(&self, may_answer: bool) {
+    pub(crate) async fn end(&self, may_answer: bool) {
         self.calls.close();
         if may_answer {
             let _ = timeout(GRACE_AFTER_EOF, self.calls.wait()).await;
         }
         self.gone.cancel();
         self.calls.wait().await;
-    }
-}
-
-/// The `name` in the client's own words about itself, which stand under `key`.
-fn client_name(params: &RawValue, key: &str) -> Option<String> {
-    name_in(Fields::of(params.get())?.get(key)?)
-}
-
-fn name_in(implementation: &RawValue) -> Option<String> {
-    let name = Fields::of(implementation.get())?.get("name").map(text_of)?;
-    name.map(Into::into)
-}
-
-impl Meta {
-    fn read(line: &Bytes, raw: &RawValue) -> Self {
-        let mut meta = Self::default();
-        let Some(fields) = Fields::of(raw.get()) else {
-            return meta;
+        let running = {
+            let mut running = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+            running.take()
         };
-        for (key, value) in fields.0 {
-            match key.strip_prefix(PROTOCOL_PREFIX) {
-                Some("protocolVersion") => meta.revision = text_of(value).map(Into::into),
-                Some("clientCapabilities") => meta.has_capabilities = value.get().starts_with('{'),
-                Some("clientInfo") => meta.client = name_in(value),
-                Some("logLevel") => {
-                    meta.log_level = text_of(value).and_then(|level| LogLevel::named(&level));
-                }
-                Some(_) => {}
-                None if key == "progressToken" => {
-                    meta.progress_token = Some(Json::part_of(line, value));
-                }
-                None => meta
-                    .passed
-                    .push((key.into_owned(), Json::part_of(line, value))),
-            }
+        if let Some(Running { engine, task }) = running {
+            drop(engine);
+            let _ = timeout(DRAIN_WAIT, task).await;
         }
-        meta
     }
+
+    /// Ends what is under way at once, and waits for nothing.
+    pub(crate) fn abandon(&self) {
+        self.gone.cancel();
+    }
+
+    /// Whether a call is under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.calls.is_empty()
+    }
+}
+
+async fn send(out: &Out, id: &Json, reply: &Reply, is_modern: bool) {
+    let head = format!(r#"{{"jsonrpc":"2.0","id":{},"result":"#, id.as_str());
+    let mut parts = vec![Bytes::from(head)];
+    parts.extend(reply.parts(is_modern));
+    parts.push(Bytes::from_static(b"}\n"));
+    let _ = out.answer(parts).await;
+}
+
+/// Forwards progress under the client's own token; none after a cancellation. What the
+/// client does not read in time is dropped.
+fn progress(out: Out, token: Json, cancel: CancellationToken) -> ProgressSink {
+    Arc::new(move |params: &RawValue| {
+        let Some(fields) = Fields::of(params.get()).filter(|_| !cancel.is_cancelled()) else {
+            return;
+        };
+        let members = fields.0.iter().map(|(key, value)| {
+            let value = if key == "progressToken" {
+                token.as_str()
+            } else {
+                value.get()
+            };
+            format!("{}:{value}", Value::from(key.as_ref()))
+        });
+        let members: Vec<String> = members.collect();
+        let line = format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{{}}}}}\n",
+            members.join(",")
+        );
+        out.offer(vec![Bytes::from(line)]);
+    })
+}
+
+async fn refuse_unreadable(out: &Out, line: &Bytes) {
+    match serde_json::from_slice::<Value>(line) {
+        Ok(_) => {
+            refuse(out, "null", -32_600, "Invalid Request: expected one object").await;
+        }
+        Err(error) => {
+            refuse(out, "null", -32_700, &format!("Parse error: {error}")).await;
+        }
+    }
+}
+
+pub(crate) async fn refuse(out: &Out, id: &str, code: i32, why: &str) {
+    let why = Value::from(why);
+    let line = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":{why}}}}}\n"
+    );
+    let _ = out.answer(vec![Bytes::from(line)]).await;
 }

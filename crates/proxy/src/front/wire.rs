@@ -8,7 +8,7 @@
 use std::{future::ready, sync::Arc};
 
 use bytes::Bytes;
-use fleet::line::{Closed, Outbox};
+use fleet::line::Closed;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
     model::{
@@ -16,22 +16,31 @@ use rmcp::{
         ProtocolVersion, ServerCapabilities, ServerConfig, ServerJsonRpcMessage,
         SetLevelRequestParams, Tool,
     },
-    service::{RequestContext, RxJsonRpcMessage},
+    service::{RequestContext, RxJsonRpcMessage, serve_directly},
     transport::Transport,
 };
 use tokio::sync::mpsc;
 
-use super::{TOOLS, log_level::LogLevel};
+use super::{TOOLS, log_level::LogLevel, out::Out, session::Opening};
 
 /// How long a modern client may keep our list, in milliseconds: a day, for it never changes.
 const LIST_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Whether a revision named in a request's `_meta` is one that the call lane serves.
 pub(super) fn is_served_modern(revision: &str) -> bool {
-    let known = ProtocolVersion::KNOWN_VERSIONS
-        .iter()
-        .any(|known| known.as_str() == revision);
-    known && revision >= ProtocolVersion::V_2026_07_28.as_str()
+    is_known(revision) && is_modern(revision)
+}
+
+/// Whether a revision is known, of either era.
+pub(crate) fn is_known(revision: &str) -> bool {
+    let known = ProtocolVersion::KNOWN_VERSIONS.iter();
+    known.into_iter().any(|known| known.as_str() == revision)
+}
+
+/// Whether a revision is one in which each request says everything about itself; one that we do
+/// not know yet is.
+pub(crate) fn is_modern(revision: &str) -> bool {
+    revision >= ProtocolVersion::V_2026_07_28.as_str()
 }
 
 /// We, as a client sees us.
@@ -90,7 +99,7 @@ impl ServerHandler for Face {
 /// The engine's end of a session: what the session leaves to it comes in, and what it says goes
 /// to the session's outbox.
 pub(super) struct EngineTransport {
-    outbox: Arc<Outbox>,
+    out: Out,
     inbox: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
 }
 
@@ -111,11 +120,19 @@ pub(super) enum Refused {
 
 impl Engine {
     /// Starts the engine of one session; it ends when the session drops its end.
-    pub(super) fn start(face: Face, outbox: Arc<Outbox>) -> (Self, tokio::task::JoinHandle<()>) {
+    pub(super) fn start(
+        face: Face,
+        out: Out,
+        opening: Opening,
+    ) -> (Self, tokio::task::JoinHandle<()>) {
         let (sender, inbox) = mpsc::channel(ENGINE_MESSAGES_MAX);
-        let transport = EngineTransport { outbox, inbox };
+        let transport = EngineTransport { out, inbox };
         let task = tokio::spawn(async move {
-            match face.serve(transport).await {
+            let begun = match opening {
+                Opening::Handshake => face.serve(transport).await,
+                Opening::None => Ok(serve_directly(face, transport, None)),
+            };
+            match begun {
                 Ok(service) => {
                     let _ = service.waiting().await;
                 }
@@ -138,11 +155,17 @@ impl Transport<RoleServer> for EngineTransport {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Closed>> + Send + 'static {
-        let outbox = Arc::clone(&self.outbox);
+        let out = self.out.clone();
         async move {
             let mut line = serde_json::to_vec(&message).map_err(|_| Closed)?;
             line.push(b'\n');
-            outbox.send(&[Bytes::from(line)]).await
+            let line = vec![Bytes::from(line)];
+            match message {
+                ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_) => {
+                    out.answer(line).await
+                }
+                _ => out.tell(line).await,
+            }
         }
     }
 

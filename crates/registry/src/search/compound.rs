@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use tool::ToolRef;
 
+use crate::Entry;
 use crate::generation::Generation;
 use crate::search::rank::{Ranking, Scored};
 use crate::search::{Filter, Found, Kind, Query, asked, learned, parts};
@@ -15,7 +16,8 @@ pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Op
     let filter = Filter::of(query);
     let shown = query.offset.saturating_add(query.limit);
     let ranked = |text: &str| {
-        let mut tools = ranked(generation, &filter, shown, text);
+        let admits = |entry: &Entry| query.sees(entry) && filter.admits(entry);
+        let mut tools = ranked(generation, admits, shown, text);
         learned::lift(generation, query, text, &mut tools);
         tools
     };
@@ -41,11 +43,15 @@ pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Op
     Some(found)
 }
 
-fn ranked(generation: &Generation, filter: &Filter, shown: usize, text: &str) -> Vec<Scored> {
+fn ranked(
+    generation: &Generation,
+    admits: impl Fn(&Entry) -> bool,
+    shown: usize,
+    text: &str,
+) -> Vec<Scored> {
     match asked::Meaning::of(text) {
         asked::Meaning::Words(wanted) => {
-            Ranking::new(generation, &wanted, text)
-                .best(generation, shown, |entry| filter.admits(entry))
+            Ranking::new(generation, &wanted, text).best(generation, shown, admits)
         }
         _ => Vec::new(),
     }

@@ -123,6 +123,17 @@ fn bad_name(kind: &Kind, name: &str) -> Option<Fault> {
             )
         });
     }
+    if matches!(kind, Kind::Tokens | Kind::TokenFiles) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let good = !name.is_empty() && name.chars().all(plain);
+        return (!good).then(|| {
+            let what = "no name for a token";
+            Fault::new(
+                what,
+                "use letters, digits, `-`, `_` and `.`, such as `laptop`",
+            )
+        });
+    }
     let good = !name.is_empty() && !name.contains(['=', '\0']);
     (!good).then(|| Fault::new("no name of a variable", "use letters, digits and `_`"))
 }

