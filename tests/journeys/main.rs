@@ -110,8 +110,8 @@ fn calling(tool: &str, input: &Value) -> Value {
 /// The handle under which a cut result is kept, as its footer names it.
 #[track_caller]
 fn handle(answer: &str) -> &str {
-    let (_, rest) = answer.rsplit_once("`proxy read ").unwrap();
-    rest.split_once('`').unwrap().0
+    let (_, rest) = answer.split_once(r#"{"handle":""#).unwrap();
+    rest.split_once('"').unwrap().0
 }
 
 /// Tokens of a text in the encoding that the figures are about.

@@ -1,5 +1,8 @@
 //! How many tokens a text costs a model: exactly with a tokenizer, or quickly without one.
 
+mod counter;
+mod pieces;
+
 use std::sync::OnceLock;
 
 use serde_json::value::RawValue;
@@ -7,12 +10,18 @@ use tiktoken_rs::{CoreBPE, o200k_base};
 
 use crate::front::{Fields, TOOLS};
 
+pub(crate) use counter::{Counter, digest};
+pub(crate) use pieces::Pieces;
+
 /// Counts with the `o200k` encoding. The first call loads the tokenizer, which takes tens of
 /// megabytes and up to a second: never on the way of a call.
 pub fn count(text: &str) -> usize {
+    tokenizer().count_ordinary(text)
+}
+
+fn tokenizer() -> &'static CoreBPE {
     static TOKENIZER: OnceLock<CoreBPE> = OnceLock::new();
-    let tokenizer = TOKENIZER.get_or_init(|| o200k_base().expect("the encoding is built in"));
-    tokenizer.encode_ordinary(text).len()
+    TOKENIZER.get_or_init(|| o200k_base().expect("the encoding is built in"))
 }
 
 /// What one tool's definition costs a model: its name, description and input schema. Clients do
@@ -49,6 +58,11 @@ pub fn of_ours() -> usize {
 pub fn estimate(text: &str) -> usize {
     let (ascii, other) = mix(text);
     ascii.div_ceil(4) + other
+}
+
+/// At least what `count` would say, without loading anything: a token is a byte at least.
+pub(crate) fn at_most(text: &str) -> usize {
+    text.len()
 }
 
 /// At least what `count` would say of short lists of words and numbers.

@@ -44,6 +44,9 @@ pub enum ToolError {
     },
     HandleExpired {
         handle: String,
+        why: String,
+        /// That gave the result, where it is known.
+        tool: Option<String>,
     },
     Downstream {
         tool: ToolRef,
@@ -162,8 +165,9 @@ impl ToolError {
                  configuration",
                 tool.server
             ),
-            Self::HandleExpired { handle } => format!(
-                "nothing is kept under \"{handle}\" (any more). Call the tool again that gave it"
+            Self::HandleExpired { handle, why, tool } => format!(
+                "\"{handle}\": {why}. Call {} again",
+                tool.as_deref().unwrap_or("the tool that gave it")
             ),
             Self::Downstream {
                 tool,

@@ -5,7 +5,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -29,6 +29,7 @@ use super::{
     log_level::LogLevel,
     wire::{Engine, Face, Refused, is_served_modern},
 };
+use crate::results::Caller;
 
 /// Calls of one client under way at one time; a further one is refused.
 const CALLS_MAX: usize = 1_024;
@@ -57,6 +58,7 @@ pub async fn serve(
         level,
         calls: TaskTracker::new(),
         running: DashMap::new(),
+        client: OnceLock::new(),
         is_open: AtomicBool::new(false),
         gone: CancellationToken::new(),
     });
@@ -76,6 +78,8 @@ struct Session {
     calls: TaskTracker,
     /// Calls under way by the text of their request id.
     running: DashMap<String, CancellationToken>,
+    /// Who the client says it is; a modern request may say it anew.
+    client: OnceLock<Arc<str>>,
     /// An `initialize` was seen: from here on calls need no metadata of their own.
     is_open: AtomicBool,
     gone: CancellationToken,
@@ -87,6 +91,7 @@ struct Meta {
     /// The revision that a modern request names.
     revision: Option<String>,
     has_capabilities: bool,
+    client: Option<Arc<str>>,
     log_level: Option<LogLevel>,
     progress_token: Option<Json>,
     /// What travels on to the server.
@@ -144,7 +149,13 @@ impl Session {
                 }
             }
             (Some("notifications/cancelled"), None) if self.cancel(&message) => return Ok(()),
-            (Some("initialize"), Some(_)) => self.is_open.store(true, Ordering::Release),
+            (Some("initialize"), Some(_)) => {
+                let params = message.params.and_then(|it| Fields::of(it.get()));
+                if let Some(name) = params.and_then(|it| name_of(it.get("clientInfo")?)) {
+                    let _ = self.client.set(name);
+                }
+                self.is_open.store(true, Ordering::Release);
+            }
             // Before a session is open the engine takes a notification for a breach.
             (Some(_), None) if !self.is_open.load(Ordering::Acquire) => return Ok(()),
             // We ask the client for nothing, so an answer answers nothing.
@@ -201,7 +212,9 @@ impl Session {
     }
 
     async fn answer(&self, call: ToolCall, cancel: CancellationToken) {
+        let client = call.meta.client.or_else(|| self.client.get().cloned());
         let context = CallContext {
+            caller: Caller::Client(client.unwrap_or_default()),
             meta: call.meta.passed,
             progress: call
                 .meta
@@ -334,6 +347,12 @@ impl Session {
     }
 }
 
+/// The name in a `clientInfo`.
+fn name_of(info: &RawValue) -> Option<Arc<str>> {
+    let fields = Fields::of(info.get())?;
+    text_of(fields.get("name")?).map(Into::into)
+}
+
 impl Meta {
     fn read(line: &Bytes, raw: &RawValue) -> Self {
         let mut meta = Self::default();
@@ -344,6 +363,7 @@ impl Meta {
             match key.strip_prefix(PROTOCOL_PREFIX) {
                 Some("protocolVersion") => meta.revision = text_of(value).map(Into::into),
                 Some("clientCapabilities") => meta.has_capabilities = value.get().starts_with('{'),
+                Some("clientInfo") => meta.client = name_of(value),
                 Some("logLevel") => {
                     meta.log_level = text_of(value).and_then(|level| LogLevel::named(&level));
                 }
