@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod broken_servers;
+mod call_many;
 mod calls;
 mod catalogue;
 mod command_line;
@@ -17,8 +18,10 @@ mod fake_steps;
 mod first_start;
 mod house_itself;
 mod interrupted;
+mod kept_results;
 mod life;
 mod lists_that_change;
+mod long_results;
 mod neighbours;
 mod odd_tools;
 mod overlays;
