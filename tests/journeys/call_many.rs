@@ -21,7 +21,7 @@ async fn served() -> (House, Client) {
     (house, client)
 }
 
-fn call(tool: &str, input: Value) -> Value {
+fn call(tool: &str, input: &Value) -> Value {
     json!({ "tool_name": tool, "tool_input": input })
 }
 
@@ -29,13 +29,13 @@ fn call(tool: &str, input: Value) -> Value {
 async fn answers_come_in_order_marked_and_none_hides_another() {
     let (house, client) = served().await;
     let calls = json!({ "calls": [
-        call("work/echo", json!({ "n": 1 })),
-        call("work/fail", json!({})),
-        call("work/nothing", json!({})),
+        call("work/echo", &json!({ "n": 1 })),
+        call("work/fail", &json!({})),
+        call("work/nothing", &json!({})),
         // As models write it.
         { "name": "work/echo", "arguments": "{\"n\":2}" },
-        call("proxy/call_many", json!({ "calls": [] })),
-        call("work/picture", json!({})),
+        call("proxy/call_many", &json!({ "calls": [] })),
+        call("work/picture", &json!({})),
     ] });
     let reply = client.execute("proxy/call_many", calls).await;
     assert!(!reply.is_error());
@@ -54,7 +54,7 @@ async fn answers_come_in_order_marked_and_none_hides_another() {
         texts[9]
     );
     assert_eq!(reply.content().last().unwrap()["type"], "image");
-    let all_bad = json!({ "calls": [call("work/fail", json!({}))] });
+    let all_bad = json!({ "calls": [call("work/fail", &json!({}))] });
     assert!(client.execute("proxy/call_many", all_bad).await.is_error());
     house.stops_clean().await;
 }
@@ -73,7 +73,7 @@ async fn the_calls_are_under_way_together() {
     ));
     house.cli(["reindex"]).await.ended(0);
     let client = house.client().await;
-    let calls = json!({ "calls": vec![call("slow/wait", json!({})); 16] });
+    let calls = json!({ "calls": vec![call("slow/wait", &json!({})); 16] });
     let (_, answer) = client
         .begin("tools/call", crate::calling("proxy/call_many", &calls))
         .await;
@@ -88,7 +88,7 @@ async fn the_calls_are_under_way_together() {
 async fn the_sum_of_the_answers_keeps_to_one_budget() {
     let (house, client) = served().await;
     for count in [2, 7, 16, 60] {
-        let calls = json!({ "calls": vec![call("work/long", json!({})); count] });
+        let calls = json!({ "calls": vec![call("work/long", &json!({})); count] });
         let texts = texts(&client.execute("proxy/call_many", calls).await);
         let cost: usize = texts.iter().map(|text| tokens(text)).sum();
         assert!(cost <= 4_000, "{count} calls: {cost} tokens");
@@ -105,7 +105,7 @@ async fn the_sum_of_the_answers_keeps_to_one_budget() {
         );
     }
     let mixed =
-        json!({ "calls": [call("work/long", json!({})), call("work/echo", json!({ "n": 1 }))] });
+        json!({ "calls": [call("work/long", &json!({})), call("work/echo", &json!({ "n": 1 }))] });
     let texts = texts(&client.execute("proxy/call_many", mixed).await);
     let cost: usize = texts.iter().map(|text| tokens(text)).sum();
     assert!(
@@ -119,9 +119,9 @@ async fn the_sum_of_the_answers_keeps_to_one_budget() {
 async fn the_first_failure_ends_it_where_that_is_asked_for() {
     let (house, client) = served().await;
     let calls = json!({ "stop_on_error": true, "calls": [
-        call("work/echo", json!({ "n": 1 })),
-        call("work/fail", json!({})),
-        call("work/echo", json!({ "n": 2 })),
+        call("work/echo", &json!({ "n": 1 })),
+        call("work/fail", &json!({})),
+        call("work/echo", &json!({ "n": 2 })),
     ] });
     let texts = texts(&client.execute("proxy/call_many", calls).await);
     assert_eq!(texts[2], "[2 of 3: work/fail error]");

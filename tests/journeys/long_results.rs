@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::{handle, house, tokens};
 
 /// What a result may take when nobody says otherwise.
-const BUDGET: usize = 4_000;
+pub(crate) const BUDGET: usize = 4_000;
 
 pub(crate) fn texts(reply: &Reply) -> Vec<String> {
     let blocks = reply.content();
@@ -23,7 +23,7 @@ pub(crate) fn texts(reply: &Reply) -> Vec<String> {
 
 /// The texts of an answer, proven to fit.
 #[track_caller]
-fn fitting(reply: &Reply, budget: usize) -> Vec<String> {
+pub(crate) fn fitting(reply: &Reply, budget: usize) -> Vec<String> {
     let texts = texts(reply);
     let cost: usize = texts.iter().map(|text| tokens(text)).sum();
     assert!(
@@ -50,7 +50,7 @@ fn parts(footer: &str) -> usize {
 }
 
 /// Reads every part and answers what they are joined.
-async fn joined(client: &Client, footer: &str, budget: usize) -> String {
+pub(crate) async fn joined(client: &Client, footer: &str, budget: usize) -> String {
     let mut whole = String::new();
     for part in 1..=parts(footer) {
         let reply = read(client, json!({ "handle": handle(footer), "part": part })).await;
@@ -62,7 +62,9 @@ async fn joined(client: &Client, footer: &str, budget: usize) -> String {
     whole
 }
 
-async fn served(tools: impl IntoIterator<Item = (&'static str, Step)>) -> (House, Client) {
+pub(crate) async fn served(
+    tools: impl IntoIterator<Item = (&'static str, Step)>,
+) -> (House, Client) {
     let server = tools
         .into_iter()
         .fold(fake("big"), |server: Fake, (name, step)| {
@@ -74,7 +76,7 @@ async fn served(tools: impl IntoIterator<Item = (&'static str, Step)>) -> (House
     (house, client)
 }
 
-fn items(count: usize) -> Vec<Value> {
+pub(crate) fn items(count: usize) -> Vec<Value> {
     let item = |id| json!({ "id": id, "title": format!("Broken link on page {id}"), "state": "open", "labels": ["bug"] });
     (0..count).map(item).collect()
 }
@@ -87,7 +89,7 @@ fn repeated(count: usize, line: impl Fn(usize) -> String) -> String {
     text
 }
 
-fn log() -> String {
+pub(crate) fn log() -> String {
     let lines = repeated(3_000, |at| {
         let level = if at % 200 == 7 { "ERROR" } else { "INFO" };
         format!(
@@ -108,13 +110,14 @@ fn base64() -> String {
     "iVBORw0KGgo".to_owned() + &(0..40_000).map(|_| next()).collect::<String>()
 }
 
-/// Each kind by its name: the text, and what its shape begins with.
-fn kinds() -> Vec<(&'static str, String, &'static str)> {
-    let deep =
-        json!({ "data": { "repository": { "issues": { "total": 700, "nodes": items(700) } } } });
-    let opened: String = (0..3_000).rev().map(|at| format!("{{\"k{at}\":")).collect();
-    let nested = opened + "1" + &"}".repeat(3_000);
-    let paragraph = "## Part\n\nSome words stand here, and [a link](https://example.com).\n\n";
+/// A kind by its name: the text, and what its shape begins with.
+type Case = (&'static str, String, &'static str);
+
+fn json_kinds() -> Vec<Case> {
+    let nodes = json!({ "issues": { "total": 700, "nodes": items(700) } });
+    let opened = repeated(3_000, |at| format!("{{\"k{at}\":"));
+    let nested = opened.replace('\n', "") + "1" + &"}".repeat(3_000);
+    let lines = repeated(900, |at| items(at + 1)[at].to_string());
     vec![
         (
             "array",
@@ -131,22 +134,38 @@ fn kinds() -> Vec<(&'static str, String, &'static str)> {
             json!({ "total": 500, "items": items(500) }).to_string(),
             "object {total, items[500] of {id, title, state, labels[]}}",
         ),
-        ("deep", deep.to_string(), "object {data{}}"),
-        ("nested", nested, "object {k2999{}}"),
+        (
+            "deep",
+            json!({ "data": { "repository": nodes } }).to_string(),
+            "object {data{}}",
+        ),
+        ("nested", nested, "object {k0{}}"),
         (
             "json_lines",
-            repeated(900, |at| items(at + 1)[at].to_string()),
+            lines,
             "900 lines of JSON of {id, title, state, labels[]}",
         ),
+    ]
+}
+
+fn line_kinds() -> Vec<Case> {
+    let rows = repeated(3_000, |at| format!("{at},\"thing, {at}\",{at}.50"));
+    let part = "## Part\n\nSome words stand here, and [a link](https://example.com).\n\n";
+    let found = repeated(2_000, |at| {
+        format!("src/file{}.rs:{at}: let x = {at};", at / 100)
+    });
+    let code = repeated(1_500, |at| {
+        format!("fn name_{at}() {{\n    let x = {at};\n}}\n")
+    });
+    vec![
         (
             "csv",
-            "id,name,price\n".to_owned()
-                + &repeated(3_000, |at| format!("{at},\"thing, {at}\",{at}.50")),
+            "id,name,price\n".to_owned() + &rows,
             "3,001 lines of a table with 3 columns: id, name, price",
         ),
         (
             "markdown",
-            "# Guide\n\n".to_owned() + &paragraph.repeat(400),
+            "# Guide\n\n".to_owned() + &part.repeat(400),
             "1,602 lines of Markdown; sections: Guide, Part",
         ),
         (
@@ -156,28 +175,19 @@ fn kinds() -> Vec<(&'static str, String, &'static str)> {
         ),
         (
             "search",
-            repeated(2_000, |at| {
-                format!("src/file{}.rs:{at}: let x = {at};", at / 100)
-            }),
+            found,
             "2,000 lines found in 20 files: src/file0.rs 100",
         ),
-        (
-            "code",
-            repeated(1_500, |at| {
-                format!("fn name_{at}() {{\n    let x = {at};\n}}\n")
-            }),
-            "6,000 lines of code",
-        ),
-        (
-            "prose",
-            "This is a sentence about nothing. ".repeat(2_000),
-            "1 line of 68,000 characters",
-        ),
-        (
-            "other_scripts",
-            "日本語の文章です。Ünïcödé 🎉 текст.\n".repeat(1_500),
-            "1,500 lines",
-        ),
+        ("code", code, "6,000 lines of code"),
+    ]
+}
+
+fn text_kinds() -> Vec<Case> {
+    let sentences = "This is a sentence about nothing. ".repeat(2_000);
+    let scripts = "日本語の文章です。Ünïcödé 🎉 текст.\n".repeat(1_500);
+    vec![
+        ("prose", sentences, "1 line of 68,000 characters"),
+        ("other_scripts", scripts, "1,500 lines"),
         (
             "base64",
             base64(),
@@ -194,7 +204,7 @@ fn kinds() -> Vec<(&'static str, String, &'static str)> {
 
 #[tokio::test]
 async fn every_kind_is_cut_to_fit_and_its_parts_joined_are_the_whole() {
-    let kinds = kinds();
+    let kinds = [json_kinds(), line_kinds(), text_kinds()].concat();
     let tools = kinds
         .iter()
         .map(|(name, text, _)| (*name, Step::Text(text.clone())));
@@ -237,7 +247,7 @@ async fn every_kind_is_cut_to_fit_and_its_parts_joined_are_the_whole() {
 }
 
 #[tokio::test]
-async fn a_budget_is_obeyed_from_whereever_it_comes() {
+async fn a_budget_is_obeyed_from_wherever_it_comes() {
     let text = json!(items(600)).to_string();
     let (house, client) = served([
         ("list", Step::Text(text.clone())),
@@ -316,212 +326,5 @@ async fn several_texts_share_the_budget_and_what_is_no_text_passes() {
     assert_eq!(joined(&client, last, BUDGET).await, whole);
     let json = house.cli(["read", handle(last), "--json"]).await.json();
     assert_eq!(json, json!({ "content": blocks, "_meta": { "k": 1 } }));
-    house.stops_clean().await;
-}
-
-#[tokio::test]
-async fn a_long_result_is_read_in_every_way() {
-    let found = json!({ "total": 900, "items": items(900) });
-    let (house, client) = served([
-        ("log", Step::Text(log())),
-        ("list", Step::Text(found.to_string())),
-        ("words", Step::Text(words())),
-    ])
-    .await;
-    let kept = async |tool: &str| {
-        let text = client.execute(tool, json!({})).await.good();
-        handle(&text).to_owned()
-    };
-    let log_handle = kept("big/log").await;
-    let ask = async |handle: &str, what: Value| {
-        let mut arguments = what;
-        arguments["handle"] = json!(handle);
-        let reply = read(&client, arguments).await;
-        assert!(!reply.is_error(), "{}", reply.text());
-        fitting(&reply, BUDGET)
-    };
-
-    let lines: Vec<String> = log().lines().map(str::to_owned).collect();
-    let some = ask(&log_handle, json!({ "offset": 10, "limit": 3 })).await;
-    assert_eq!(some[0], lines[10..13].join("\n") + "\n");
-    assert_eq!(
-        some[1],
-        format!(
-            "[lines 11 to 13 of 3,001. More: {{\"handle\":\"{log_handle}\",\"offset\":13,\"limit\":3}}]"
-        )
-    );
-    let end = ask(&log_handle, json!({ "offset": -2 })).await;
-    assert_eq!(end[0], lines[2_999..].join("\n") + "\n");
-    assert!(end[1].ends_with(": the end]"), "{}", end[1]);
-    let bytes = ask(
-        &log_handle,
-        json!({ "offset": -10, "limit": 4, "unit": "bytes" }),
-    )
-    .await;
-    assert_eq!(bytes[0], log()[log().len() - 10..log().len() - 6]);
-
-    let errors = ask(&log_handle, json!({ "grep": "ERROR|FATAL" })).await;
-    assert!(
-        errors[0].starts_with(&format!(
-            "6-{}\n7-{}\n8:{}\n9-",
-            lines[5], lines[6], lines[7]
-        )),
-        "{}",
-        errors[0]
-    );
-    assert!(errors[0].contains("\n--\n206-"), "{}", errors[0]);
-    assert!(
-        errors[0].contains(&format!("\n3001:{}\n", lines[3_000])),
-        "{}",
-        errors[0]
-    );
-    assert!(
-        errors[1].starts_with("[matches 1 to 16 of 16; 3,001 lines searched"),
-        "{}",
-        errors[1]
-    );
-    let many = ask(&log_handle, json!({ "grep": "worker" })).await;
-    assert!(many[1].contains(" of 3,000; "), "{}", many[1]);
-    let next: Value = serde_json::from_str(
-        many[1]
-            .split_once("More: ")
-            .unwrap()
-            .1
-            .trim_end_matches(']'),
-    )
-    .unwrap();
-    let second = ask(&log_handle, next).await;
-    assert!(second[1].starts_with("[matches "), "{}", second[1]);
-    let none = ask(&log_handle, json!({ "grep": "nowhere" })).await;
-    assert_eq!(none, ["[no line matches; 3,001 lines searched]"]);
-
-    let list = kept("big/list").await;
-    let one = ask(&list, json!({ "pointer": "/items/899/title" })).await;
-    assert_eq!(one, ["Broken link on page 899"]);
-    let ids = ask(
-        &list,
-        json!({ "select": "[.items[] | select(.id % 300 == 0) | .id]" }),
-    )
-    .await;
-    assert_eq!(ids, ["[0,300,600]\n"]);
-    let grep = ask(&list, json!({ "grep": "page 77\\b" })).await;
-    assert!(
-        grep[0].starts_with("1:byte ") && grep[0].contains("Broken link on page 77\""),
-        "{}",
-        grep[0]
-    );
-    // A value that is long itself is kept in its turn.
-    let large = ask(&list, json!({ "pointer": "/items" })).await;
-    assert!(large[0].contains("900 items of {id"), "{}", large[0]);
-    let again = ask(handle(large.last().unwrap()), json!({ "pointer": "/3/id" })).await;
-    assert_eq!(again, ["3"]);
-
-    let words = kept("big/words").await;
-    let best = ask(&words, json!({ "find": "how is a refund paid" })).await;
-    assert!(
-        best[0].contains("Refunds are paid within a week."),
-        "{}",
-        best[0]
-    );
-
-    for (what, why) in [
-        (json!({ "part": 999 }), "part: there are "),
-        (json!({ "grep": "(" }), "grep: regex parse error"),
-        (
-            json!({ "pointer": "/items/x" }),
-            "it is an array of 900 items",
-        ),
-        (
-            json!({ "select": ".items[" }),
-            "no jq expression: expected ",
-        ),
-        (
-            json!({ "select": ".items + 1" }),
-            "select: cannot calculate",
-        ),
-        (
-            json!({ "grep": "a", "find": "b" }),
-            "say either grep or find",
-        ),
-    ] {
-        let mut arguments = what;
-        arguments["handle"] = json!(list);
-        let error = read(&client, arguments).await.bad();
-        assert!(
-            error.starts_with("error invalid_input: ") && error.contains(why),
-            "{error}"
-        );
-    }
-    house.stops_clean().await;
-}
-
-fn words() -> String {
-    let filler = "Nothing of what stands in this paragraph is what anybody would ask for.\n\n";
-    filler.repeat(400) + "Refunds are paid within a week.\n\n" + &filler.repeat(400)
-}
-
-#[tokio::test]
-async fn a_jq_expression_that_never_ends_is_ended() {
-    let (house, client) = served([("list", Step::Text(json!(items(600)).to_string()))]).await;
-    let text = client.execute("big/list", json!({})).await.good();
-    let endless = json!({ "handle": handle(&text), "select": "last(range(1e18))" });
-    let error = read(&client, endless).await.bad();
-    assert!(error.contains("ended after 10 s"), "{error}");
-    let hungry = json!({ "handle": handle(&text), "select": "[range(1e9)] | length" });
-    let error = read(&client, hungry).await.bad();
-    assert!(error.contains("narrow it"), "{error}");
-    let secret = json!({ "handle": handle(&text), "select": "env | length" });
-    assert_eq!(
-        read(&client, secret).await.good(),
-        "0\n",
-        "it sees no variable"
-    );
-    house.stops_clean().await;
-}
-
-#[tokio::test]
-async fn the_command_line_reads_the_same() {
-    let (house, client) = served([
-        ("log", Step::Text(log())),
-        ("list", Step::Text(json!(items(600)).to_string())),
-    ])
-    .await;
-    let text = client.execute("big/log", json!({})).await.good();
-    let handle_of_log = handle(&text).to_owned();
-    let read = async |args: &[&str]| {
-        let args = [&["read", &handle_of_log], args].concat();
-        house.cli(args).await
-    };
-    let lines: Vec<String> = log().lines().map(str::to_owned).collect();
-    let tail = read(&["--offset", "-1"]).await;
-    assert_eq!(tail.ended(0), format!("{}\n", lines[3_000]));
-    let grep = read(&["--grep", "FATAL", "--quiet"]).await;
-    assert!(
-        grep.ended(0).ends_with(&format!("3001:{}\n", lines[3_000])),
-        "{}",
-        grep.stdout
-    );
-    assert_eq!(grep.stderr, "");
-    let first = read(&["--part", "1"]).await;
-    let second = read(&["--part", "2"]).await;
-    let both = first.ended(0).to_owned() + second.ended(0);
-    assert!(log().starts_with(&both) && !second.stdout.is_empty());
-    let text = client.execute("big/list", json!({})).await.good();
-    let ids = house
-        .cli(["read", handle(&text), "--select", ".[599].id"])
-        .await;
-    assert_eq!(ids.ended(0), "599\n");
-    let whole = house.cli(["read", handle(&text), "--pointer", ""]).await;
-    assert_eq!(whole.ended(0), json!(items(600)).to_string());
-    let wrong = house.cli(["read", handle(&text), "--grep", "("]).await;
-    assert!(
-        wrong.ended(1).is_empty() && wrong.stderr.contains("regex parse error"),
-        "{}",
-        wrong.stderr
-    );
-    let both = house
-        .cli(["read", handle(&text), "--grep", "a", "--find", "b"])
-        .await;
-    assert_eq!(both.ended(2), "");
     house.stops_clean().await;
 }

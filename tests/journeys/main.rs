@@ -25,6 +25,7 @@ mod long_results;
 mod neighbours;
 mod odd_tools;
 mod overlays;
+mod reading_on;
 mod real_servers;
 mod real_servers_alone;
 mod reindex;

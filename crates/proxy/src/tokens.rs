@@ -1,5 +1,6 @@
 //! How many tokens a text costs a model: exactly with a tokenizer, or quickly without one.
 
+mod bound;
 mod counter;
 mod pieces;
 
@@ -10,6 +11,7 @@ use tiktoken_rs::{CoreBPE, o200k_base};
 
 use crate::front::{Fields, TOOLS};
 
+pub(crate) use bound::at_most;
 pub(crate) use counter::{Counter, digest};
 pub(crate) use pieces::Pieces;
 
@@ -58,11 +60,6 @@ pub fn of_ours() -> usize {
 pub fn estimate(text: &str) -> usize {
     let (ascii, other) = mix(text);
     ascii.div_ceil(4) + other
-}
-
-/// At least what `count` would say, without loading anything: a token is a byte at least.
-pub(crate) fn at_most(text: &str) -> usize {
-    text.len()
 }
 
 /// At least what `count` would say of short lists of words and numbers.

@@ -72,11 +72,13 @@ pub(super) async fn list(
 ) -> anyhow::Result<Exit> {
     let generation = front.generation().await?;
     let wanted = of.map(tool::fold);
-    let is_wanted = |entry: &&registry::Entry| match &wanted {
-        None => true,
-        Some(of) => {
-            tool::fold(entry.at.server.as_str()) == *of || tool::fold(&entry.category) == *of
-        }
+    let is_wanted = |entry: &&registry::Entry| {
+        // Our own tools are listed for who names us.
+        let is_own = entry.at.server == tool::ServerName::built_in();
+        wanted.as_ref().map_or(!is_own, |of| {
+            let is_of = |text: &str| tool::fold(text) == *of;
+            is_of(entry.at.server.as_str()) || (!is_own && is_of(&entry.category))
+        })
     };
     let entries: Vec<&registry::Entry> = generation.entries().filter(is_wanted).collect();
     if global.json {

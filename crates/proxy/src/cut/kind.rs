@@ -227,11 +227,11 @@ pub(super) fn heading(line: &str) -> Option<usize> {
 fn is_markdown(lines: &[&str]) -> bool {
     let headings = lines.iter().filter(|line| heading(line).is_some()).count();
     let fences = lines.iter().filter(|line| line.starts_with("```")).count();
-    let links = lines.iter().filter(|line| line.contains("](")).count();
+    let linked = lines.iter().filter(|line| line.contains("](")).count();
     let bars = lines
         .iter()
         .filter(|line| line.starts_with("|--") || line.starts_with("| -"));
-    headings + fences / 2 + links.min(2) + bars.count() >= 2
+    headings + fences / 2 + linked.min(2) + bars.count() >= 2
 }
 
 fn is_code_line(line: &str) -> bool {

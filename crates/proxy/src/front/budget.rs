@@ -153,3 +153,6 @@ enum Fitted {
     },
     Cut(Box<Composition>),
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,7 +123,7 @@ impl Front {
             tool: tool.to_owned(),
         };
         let (name, reply) = match outcome {
-            Outcome::Called(name, called) => match *called {
+            Outcome::Called(name, brought) => match *brought {
                 Called::Server {
                     result,
                     budget,

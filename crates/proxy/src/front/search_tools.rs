@@ -20,7 +20,7 @@ impl Front {
         let arguments = Loose::read(arguments);
         let generation = self.generation().await?;
         let query = query(&arguments);
-        let found = generation.search(&query);
+        let found = self.look(&generation, &query);
         let wants_json = arguments
             .text(&["format"])
             .is_some_and(|format| format == "json");
@@ -36,7 +36,16 @@ impl Front {
         let arguments = RawValue::from_string(arguments.to_string());
         let arguments = Loose::read(arguments.ok().as_deref());
         let generation = self.generation().await?;
-        Ok(!generation.search(&query(&arguments)).hits.is_empty())
+        Ok(!self.look(&generation, &query(&arguments)).hits.is_empty())
+    }
+
+    /// Searches. While no server has told its tools, our own are no answer to what is asked.
+    fn look(&self, generation: &Generation, query: &Query) -> Found {
+        let mut found = generation.search(query);
+        if found.kind != Kind::Exact && self.registry.catalog().tools() == 0 {
+            found.hits.clear();
+        }
+        found
     }
 
     /// The text form (interface, section 4).

@@ -73,7 +73,7 @@ impl Composition {
         let footer = Footer {
             shown,
             whole,
-            counted: view.counted(),
+            counted: Some(view.counted()),
             parts: parts.len(),
         };
         Self {
@@ -267,31 +267,31 @@ impl View<'_> {
     }
 
     /// How much of the text that was cut is shown, in its own units.
-    fn counted(&self) -> Option<Counted> {
+    fn counted(&self) -> Counted {
         let [piece] = self.pieces else {
             let mut ends = 0;
             let whole = self.pieces.iter().take_while(|piece| {
                 ends += piece.text.len();
                 ends <= self.first.end
             });
-            return Some(Counted::of(whole.count(), self.pieces.len(), "texts"));
+            return Counted::of(whole.count(), self.pieces.len(), "texts");
         };
         let head = &piece.text[..self.first.end];
         if piece.kind == Kind::Json
             && let Some(place) = cut::place(piece.text, self.first.end)
         {
             let at = (!place.pointer.is_empty()).then_some(place.pointer);
-            return Some(Counted {
+            return Counted {
                 at,
                 ..Counted::of(place.shown, place.items, "items")
-            });
+            };
         }
         let (shown, whole) = (cut::lines(head), cut::lines(piece.text));
         if whole > 1 && head.ends_with('\n') {
-            return Some(Counted::of(shown, whole, "lines"));
+            return Counted::of(shown, whole, "lines");
         }
         let chars = |text: &str| text.chars().count();
-        Some(Counted::of(chars(head), chars(piece.text), "characters"))
+        Counted::of(chars(head), chars(piece.text), "characters")
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) async fn select(path: &Path, filter: &str) -> Result<String, ReadErro
         .spawn()?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (mut output, mut complaint) = (Vec::new(), Vec::new());
-    let talk = async {
+    let talking = async {
         if let Some(mut stdin) = stdin {
             // A process that ended before it read says why on its other streams.
             let _ = stdin.write_all(&task).await;
@@ -85,7 +85,7 @@ pub(super) async fn select(path: &Path, filter: &str) -> Result<String, ReadErro
         }
         child.wait().await
     };
-    let ended = timeout(TIME_MAX, talk).await;
+    let ended = timeout(TIME_MAX, talking).await;
     let status = match ended {
         Ok(status) => status?,
         Err(_) => {
