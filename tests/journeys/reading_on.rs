@@ -116,6 +116,40 @@ async fn matching_lines_come_with_numbers_and_what_is_around() {
 }
 
 #[tokio::test]
+async fn a_question_of_any_length_leaves_the_answer_in_its_budget() {
+    let long = Long::of(log()).await;
+    let noise = "seldom ".repeat(1_000);
+    let grep = long.ask(json!({ "grep": format!("worker|{noise}") })).await;
+    assert!(
+        grep[1].contains("More: the same with \"offset\":"),
+        "{}",
+        grep[1]
+    );
+    for what in [
+        json!({ "grep": "worker" }),
+        json!({ "find": "worker" }),
+        json!({ "offset": 5 }),
+    ] {
+        let mut input = what;
+        input["handle"] = json!(long.handle);
+        let call =
+            json!({ "tool_name": "proxy/read_result", "tool_input": input, "max_tokens": 1 });
+        let little = long.client.call("execute_dynamic_tool", call).await;
+        assert!(
+            fitting(&little, 200)[0].contains(" worker "),
+            "{}",
+            little.text()
+        );
+    }
+    let found = long.ask(json!({ "find": format!("worker {noise}") })).await;
+    assert!(
+        found.last().unwrap().contains("More: the same with"),
+        "{found:?}"
+    );
+    long.house.stops_clean().await;
+}
+
+#[tokio::test]
 async fn values_of_json_are_taken_out() {
     let long = Long::of(list()).await;
     let one = long.ask(json!({ "pointer": "/items/899/title" })).await;

@@ -31,4 +31,12 @@ impl<'a> Piece<'a> {
             kind: Kind::of(text),
         }
     }
+
+    /// Text to be cut at lines, sentences or words, whatever it is.
+    pub(crate) fn plain(text: &'a str) -> Self {
+        Self {
+            text,
+            kind: Kind::Text,
+        }
+    }
 }

@@ -34,6 +34,8 @@ pub(super) async fn serve(config: Config) -> anyhow::Result<Exit> {
     let background = tokio::spawn(survey::get_to_know(Arc::clone(&front), unknown));
     let refreshing = tokio::spawn(survey::keep_fresh(Arc::clone(&front)));
     let flushing = tokio::spawn(flush(Arc::clone(&front)));
+    let results = front.results.clone();
+    tokio::spawn(async move { results.sweep().await });
     front::serve(Arc::clone(&front), stdio::input(), stdio::output(), stop).await;
     background.abort();
     refreshing.abort();

@@ -244,23 +244,38 @@ fn columns(kept: &mut Kept, at: usize) -> Result<String, ReadError> {
         let end = start + text.bytes;
         if at > start && at < end && matches!(text.kind, Kind::Table(_)) {
             let head = kept.read(start..end.min(start + COLUMNS_BYTES_MAX))?;
-            return Ok(format!("; columns: {}", cut::columns(&head)));
+            let columns = cut::columns(&head);
+            let cost = Counter::with(|counter| counter.count_to(columns, COLUMNS_TOKENS_MAX));
+            if cost <= COLUMNS_TOKENS_MAX {
+                return Ok(format!("; columns: {columns}"));
+            }
         }
         start = end;
     }
     Ok(String::new())
 }
 
-/// The longest line of columns that is repeated, in bytes.
-const COLUMNS_BYTES_MAX: usize = 200;
+/// The longest line of columns that is repeated.
+const COLUMNS_BYTES_MAX: usize = 400;
+const COLUMNS_TOKENS_MAX: usize = 45;
 
 /// What was read, and the arguments of the next call.
 fn noted(what: &str, next: &Value) -> String {
     if next.is_null() {
         return format!("[{what}: the end]");
     }
-    format!("[{what}. More: {next}]")
+    let call = next.to_string();
+    if call.len() > CALL_BYTES_MAX {
+        return format!(
+            "[{what}. More: the same with \"offset\":{}]",
+            next["offset"]
+        );
+    }
+    format!("[{what}. More: {call}]")
 }
+
+/// The longest call that a note repeats, in bytes: an expression may be of any length.
+const CALL_BYTES_MAX: usize = 160;
 
 /// As much of a range as there is room for, and where that ends.
 fn fitting(
@@ -284,11 +299,7 @@ fn fitting(
             fitting.push(text);
             continue;
         }
-        let piece = Piece {
-            text: &text,
-            kind: Kind::Text,
-        };
-        let cut = cut::first_cut(&piece, left);
+        let cut = cut::first_cut(&Piece::plain(&text), left);
         if left >= cut.tokens {
             at += cut.end;
             fitting.push(text[..cut.end].to_owned());

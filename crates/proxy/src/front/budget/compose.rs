@@ -35,10 +35,10 @@ const SHARE_MIN: usize = 100;
 const BINARY_ROOM: usize = 64;
 
 /// What an answer of `proxy/read_result` has besides a part, in tokens.
-pub(crate) const READ_NOTE_TOKENS: usize = 90;
+pub(crate) const READ_NOTE_TOKENS: usize = 110;
 
 /// A part of a result of which nothing was shown, in tokens.
-const DEFAULT_PART_TOKENS: usize = 3_900;
+const DEFAULT_PART_TOKENS: usize = 3_890;
 
 /// The longest line that says what the whole is, in characters.
 const SHAPE_CHARS_MAX: usize = 300;

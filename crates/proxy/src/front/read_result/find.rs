@@ -9,7 +9,12 @@ use std::{
 use serde_json::Value;
 
 use super::{Output, ReadError, Reading, Wanted, noted};
-use crate::{front::grouped, results::Kept, tokens::Counter};
+use crate::{
+    cut::{self, Piece},
+    front::grouped,
+    results::Kept,
+    tokens::Counter,
+};
 
 /// Words that are looked for; more say no more.
 const WORDS_MAX: usize = 16;
@@ -61,7 +66,11 @@ pub(super) fn read(
             grouped(first),
             grouped(last)
         );
-        let text = format!("{head}\n{}\n", text.trim_end());
+        let mut text = format!("{head}\n{}\n", text.trim_end());
+        if texts.is_empty() && room != usize::MAX {
+            // The best one is shown as far as there is room.
+            text.truncate(cut::first_cut(&Piece::plain(&text), room).end);
+        }
         let cost = Counter::with(|counter| counter.count_to(&text, room));
         if cost > room {
             break;
@@ -77,7 +86,8 @@ pub(super) fn read(
 
 fn note(wanted: &Wanted, words: &[String], shown: usize, all: usize) -> String {
     if all == 0 {
-        return format!("[no passage has {}]", words.join(" or "));
+        let words: String = words.join(" or ").chars().take(160).collect();
+        return format!("[no passage has {words}]");
     }
     let what = format!(
         "{} of {} passages, the best first",

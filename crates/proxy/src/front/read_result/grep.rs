@@ -10,7 +10,12 @@ use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
 use super::{Output, ReadError, Reading, Wanted, noted};
-use crate::{front::grouped, results::Kept, tokens::Counter};
+use crate::{
+    cut::{self, Piece},
+    front::grouped,
+    results::Kept,
+    tokens::Counter,
+};
 
 /// How long one search may take. The engine's time grows with the text only.
 const TIME_MAX: Duration = Duration::from_secs(5);
@@ -178,11 +183,22 @@ impl Search {
             let cost = Counter::with(|counter| counter.count_to(block, self.room));
             if cost > self.room {
                 self.is_full = true;
-                return false;
+                return self.shown == 0 && self.show_beginning(number, block);
             }
             self.room -= cost;
         }
         self.text.push_str(block);
+        self.last_shown = Some(number);
+        true
+    }
+
+    /// Where there is no room for the first match and what is around: as much of its line as fits.
+    fn show_beginning(&mut self, number: usize, block: &str) -> bool {
+        let Some(line) = block.lines().next_back() else {
+            return false;
+        };
+        let cut = cut::first_cut(&Piece::plain(line), self.room);
+        self.text = format!("{}\n", &line[..cut.end]);
         self.last_shown = Some(number);
         true
     }

@@ -14,7 +14,7 @@ use jaq_core::{
     unwrap_valr,
 };
 use jaq_json::{Val, read};
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -118,6 +118,8 @@ pub(super) async fn select(path: &Path, filter: &str) -> Result<String, ReadErro
 /// What the process does: the task comes on stdin, the values go to `output`. The error is for
 /// whoever wrote the expression.
 pub(crate) fn work(mut output: impl io::Write) -> Result<(), String> {
+    // Whoever asked is gone with our parent.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let limit = |max: u64| Rlimit {
         current: Some(max),
         maximum: Some(max),
