@@ -193,11 +193,7 @@ pub(super) fn outside_escape(text: &str, at: usize) -> usize {
         }
         let is_long = bytes.get(start + 1) == Some(&b'u');
         let end = start + if is_long { 6 } else { 2 };
-        return if end > at {
-            start
-        } else {
-            outside_pair(text, at)
-        };
+        return outside_pair(text, if end > at { start } else { at });
     }
     at
 }
@@ -212,7 +208,8 @@ fn outside_pair(text: &str, at: usize) -> usize {
                 && digits.contains(&it[3].to_ascii_lowercase())
         })
     };
-    let pair = at >= 6 && is_half(at - 6, b"89ab") && is_half(at, b"cdef");
+    let is_escape = |from: usize| is_odd(&text.as_bytes()[..=from]);
+    let pair = at >= 6 && is_half(at - 6, b"89ab") && is_half(at, b"cdef") && is_escape(at - 6);
     if pair { at - 6 } else { at }
 }
 

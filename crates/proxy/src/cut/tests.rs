@@ -236,9 +236,10 @@ fn a_string_of_json_is_cut_between_its_escapes() {
     let text = json!({"text": "\"\\\n".repeat(500)}).to_string();
     let part = first(&text, 100);
     assert!(closed(part).is_some(), "{part}");
-    let text = format!("{{\"text\":\"{}\"}}", r"\ud83d\ude00".repeat(500));
-    for room in 64..96 {
-        let part = first(&text, room);
-        assert!(closed(part).is_some(), "{part}");
+    let text = format!("{{\"text\":\"{}\"}}", r"\ud83d\ude00\n\\\u00e9".repeat(20));
+    for at in 0..text.len() - 1 {
+        let outside = super::json::outside_escape(&text, at);
+        let part = format!("{}\"}}", &text[..outside.max(9)]);
+        assert!(serde_json::from_str::<Value>(&part).is_ok(), "{at}: {part}");
     }
 }
