@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod broken_servers;
+mod call_many;
 mod calls;
 mod catalogue;
 mod clients_apart;
@@ -22,13 +23,16 @@ mod http;
 mod http_keys;
 mod http_strangers;
 mod interrupted;
+mod kept_results;
 mod learning;
 mod life;
 mod lists_that_change;
+mod long_results;
 mod meaning;
 mod neighbours;
 mod odd_tools;
 mod overlays;
+mod reading_on;
 mod real_clients;
 mod real_servers;
 mod real_servers_alone;
@@ -119,8 +123,8 @@ fn calling(tool: &str, input: &Value) -> Value {
 /// The handle under which a cut result is kept, as its footer names it.
 #[track_caller]
 fn handle(answer: &str) -> &str {
-    let (_, rest) = answer.rsplit_once("`proxy read ").unwrap();
-    rest.split_once('`').unwrap().0
+    let (_, rest) = answer.split_once(r#"{"handle":""#).unwrap();
+    rest.split_once('"').unwrap().0
 }
 
 /// Tokens of a text in the encoding that the figures are about.

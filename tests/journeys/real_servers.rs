@@ -14,7 +14,11 @@ use tokio::{
     time::{interval, timeout},
 };
 
-use crate::{house, programs, real_servers};
+use crate::{
+    house,
+    long_results::{BUDGET, fitting, joined},
+    programs, real_servers, tokens,
+};
 
 /// A house with a folder `open` and these of the servers, indexed; none where
 /// they cannot be installed.
@@ -104,6 +108,58 @@ async fn all_six_are_found_and_called() {
         );
         let answer = client.execute(tool, input).await.good();
         assert!(answer.contains(expected), "{tool}: {answer}");
+    }
+    house.stops_clean().await;
+}
+
+/// A folder with many files, and a repository with many commits.
+fn fill(house: &House) {
+    for folder in 0..30 {
+        let path = house.path(format!("open/folder-{folder}"));
+        std::fs::create_dir(&path).unwrap();
+        for file in 0..30 {
+            std::fs::write(path.join(format!("file-{file}.txt")), "x").unwrap();
+        }
+    }
+    let repository = house.path("repository");
+    let commit = |number: usize| {
+        format!(
+            "commit refs/heads/master\ncommitter Ada <ada@example.com> {} +0000\ndata <<END\n\
+             Change number {number} of this repository\nEND\n\n",
+            1_700_000_000 + number * 60
+        )
+    };
+    let stream: String = (0..400).map(commit).collect::<Vec<_>>().concat();
+    let mut import = std::process::Command::new("git");
+    import
+        .arg("-C")
+        .arg(&repository)
+        .args(["fast-import", "--quiet", "--force"]);
+    let mut import = import.stdin(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut import.stdin.take().unwrap(), stream.as_bytes()).unwrap();
+    assert!(import.wait().unwrap().success());
+}
+
+#[tokio::test]
+async fn long_outputs_of_real_servers_are_cut_and_read_to_the_end() {
+    let Some((house, client)) = house_of(&["filesystem", "git"]).await else {
+        return;
+    };
+    fill(&house);
+    let tree = json!({ "path": house.path("open") });
+    let log = json!({ "repo_path": house.path("repository"), "max_count": 400 });
+    for (tool, input) in [("filesystem/directory_tree", tree), ("git/git_log", log)] {
+        let call = json!({ "tool_name": tool, "tool_input": input, "raw": true });
+        let whole = client.call("execute_dynamic_tool", call).await.good();
+        assert!(tokens(&whole) > 5_000, "{tool}: {} tokens", tokens(&whole));
+        let first = client.execute(tool, input).await;
+        let texts = fitting(&first, BUDGET);
+        if tool.ends_with("tree") {
+            let shown: Value = serde_json::from_str(&texts[1]).unwrap();
+            assert_eq!(shown[0]["name"], "folder-0", "{shown}");
+        }
+        let footer = texts.last().unwrap();
+        assert_eq!(joined(&client, footer, BUDGET).await, whole, "{tool}");
     }
     house.stops_clean().await;
 }

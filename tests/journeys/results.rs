@@ -71,7 +71,12 @@ async fn a_long_result_is_cut_and_can_be_read_to_the_end() {
     house.cli(["reindex"]).await.ended(0);
     let client = house.client().await;
     let text = client.execute("files/read", json!({})).await.good();
-    let (head, _) = text.rsplit_once("\n[cut: ").unwrap();
+    let (told, rest) = text.split_once('\n').unwrap();
+    assert!(
+        told.starts_with("[whole: ") && told.ends_with("; 10,000 lines]"),
+        "{told}"
+    );
+    let (head, _) = rest.rsplit_once("\n[cut: ").unwrap();
     assert!(head.len() < 20_000, "{} bytes are shown", head.len());
     assert!(
         payload::lines(10_000).starts_with(head.trim_end()),
@@ -79,7 +84,7 @@ async fn a_long_result_is_cut_and_can_be_read_to_the_end() {
     );
 
     let read = house.cli(["read", handle(&text)]).await;
-    assert_eq!(read.ended(0).trim_end(), payload::lines(10_000));
+    assert_eq!(read.ended(0), payload::lines(10_000));
     house.stops_clean().await;
 }
 

@@ -153,11 +153,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         action: Option<UsageAction>,
     },
-    /// Print a result that was cut, whole
-    Read {
-        #[arg(value_name = "HANDLE")]
-        handle: String,
-    },
+    /// Print a result that was cut: whole, or what you ask for
+    #[command(
+        after_help = "Examples:\n  proxy read r0123456789abcdef > whole.txt\n  proxy read r0123456789abcdef --grep 'ERROR|WARN'\n  proxy read r0123456789abcdef --select '.items[].id'\n  proxy read r0123456789abcdef --offset -20"
+    )]
+    Read(Read),
     /// Print what a server wrote to its stderr, the oldest first
     Log {
         #[arg(value_name = "SERVER")]
@@ -180,6 +180,9 @@ pub(crate) enum Command {
     /// Ends the servers of a proxy that died (started by every proxy that has servers)
     #[command(hide = true)]
     Guard,
+    /// Runs a jq expression over a kept result (started by `read` and by `proxy/read_result`)
+    #[command(hide = true)]
+    Select,
     /// One of the demo's servers (started by `demo`)
     #[command(hide = true)]
     DemoServer { name: String },
@@ -253,6 +256,39 @@ pub(crate) struct Call {
     /// Check the arguments, call nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Read {
+    #[arg(value_name = "HANDLE")]
+    pub(crate) handle: String,
+    /// One part, as a client reads it; all parts joined are the whole
+    #[arg(long, value_name = "NUMBER", group = "what")]
+    pub(crate) part: Option<usize>,
+    /// Lines (or bytes, or matches) to pass over; negative counts from the end
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    pub(crate) offset: Option<i64>,
+    /// How many lines (or bytes, or matches)
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) limit: Option<usize>,
+    /// Count offset and limit in bytes
+    #[arg(long)]
+    pub(crate) bytes: bool,
+    /// Lines that match a regular expression, with two lines around
+    #[arg(long, value_name = "REGEX", group = "what")]
+    pub(crate) grep: Option<String>,
+    /// The value at a JSON pointer
+    #[arg(long, value_name = "POINTER", group = "what")]
+    pub(crate) pointer: Option<String>,
+    /// The values that a jq expression answers, a line each
+    #[arg(long, value_name = "JQ", group = "what")]
+    pub(crate) select: Option<String>,
+    /// The passages that fit these words best
+    #[arg(long, value_name = "WORDS", group = "what")]
+    pub(crate) find: Option<String>,
+    /// Stop at this many tokens [default: no limit]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_tokens: Option<usize>,
 }
 
 #[derive(Debug, Subcommand)]

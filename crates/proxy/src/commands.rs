@@ -18,6 +18,7 @@ use crate::{
 mod call;
 mod inspect;
 mod look;
+mod read;
 mod reindex;
 mod serve;
 mod serve_http;
@@ -45,6 +46,7 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
             fleet::guard(std::io::stdin().lock());
             return Ok(Exit::Success);
         }
+        Command::Select => return Ok(read::select()),
         Command::DemoServer { name } => {
             runtime()?.block_on(demo::servers::run(&name))?;
             return Ok(Exit::Success);
@@ -128,8 +130,8 @@ async fn ask(front: &Arc<Front>, global: &Global, command: Command) -> anyhow::R
     if let Command::Reindex { servers } = command {
         return reindex::reindex(front, global, &servers).await;
     }
-    if let Command::Read { handle } = command {
-        return Ok(look::read(front, global, &handle));
+    if let Command::Read(read) = command {
+        return read::read(front, global, read).await;
     }
     match command {
         Command::Usage { action: None } => return Ok(usage::usage(front, global)),

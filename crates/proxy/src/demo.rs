@@ -97,7 +97,7 @@ impl Play {
         title("A long answer is cut, and nothing is lost");
         let call = json!({"tool_name": "archive/list_records", "tool_input": {"count": 400}});
         let reply = self.show(EXECUTE, call).await?;
-        self.read_on(&reply.printable());
+        self.read_on(&reply.printable()).await?;
         title("A server that dies says how; the others go on");
         self.show(
             EXECUTE,
@@ -148,25 +148,20 @@ impl Play {
         Ok(reply)
     }
 
-    /// What `proxy read` would print of a result that was cut.
-    fn read_on(&self, answer: &str) {
-        let handle = answer.split("proxy read ").nth(1);
-        let handle = handle.and_then(|rest| rest.split('`').next());
-        let Some((handle, kept)) = handle.and_then(|it| Some((it, self.front.results.read(it)?)))
-        else {
-            return;
-        };
-        let bytes = grouped(kept.len());
-        report::data(&format!(
-            "> proxy read {handle} --json | wc --bytes\n{bytes}"
-        ));
+    /// The next part of a result that was cut, as its footer says.
+    async fn read_on(&self, answer: &str) -> anyhow::Result<()> {
+        let call = answer.rsplit_once("More: execute_dynamic_tool ");
+        let call = call.and_then(|(_, call)| call.split(" or ").next());
+        if let Some(call) = call {
+            self.show(EXECUTE, serde_json::from_str(call)?).await?;
+        }
+        Ok(())
     }
 
     async fn saving(&self) -> anyhow::Result<Exit> {
         title("What it saves: proxy tokens");
         let generation = self.front.generation().await?;
-        let theirs: usize = generation
-            .entries()
+        let theirs: usize = Front::offered(&generation)
             .map(|entry| tokens::of_definition(entry.tool.json()))
             .sum();
         let catalog = self.front.registry.catalog();
@@ -174,7 +169,7 @@ impl Play {
         report::data(&format!(
             "{} tools loaded up front cost {} tokens in every session; the three tools of proxy \
              cost {}.\nWith real servers the left number is tens of thousands, the right one stays.",
-            generation.entries().len(),
+            Front::offered(&generation).count(),
             grouped(theirs),
             grouped(ours),
         ));

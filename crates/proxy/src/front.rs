@@ -3,6 +3,8 @@
 //! The command line asks the same [`Front`] as a client does, so both say the same.
 
 mod budget;
+mod built_in;
+mod call_many;
 mod definitions;
 mod describe_tool;
 mod envelope;
@@ -13,6 +15,7 @@ mod habits;
 mod log_level;
 mod loose;
 mod out;
+mod read_result;
 mod reply;
 mod search_tools;
 mod session;
@@ -39,15 +42,16 @@ use tracing::warn;
 
 use crate::{
     config::{Client, Config, Semantic},
-    results::ResultStore,
+    results::{Caller, ResultStore},
 };
 
-pub(crate) use budget::grouped;
+pub(crate) use budget::{Budget, Origin, grouped, text_block};
 pub use definitions::{TOOLS, instructions};
 pub use error::ToolError;
 pub(crate) use fields::{Fields, text_of};
 pub use habits::Habits;
 pub(crate) use out::{Letter, Letters, Out, Switchboard, mailbox};
+pub(crate) use read_result::{Output, Unit, Wanted, read_kept, read_value, select_work, told};
 pub use reply::Reply;
 #[cfg(test)]
 pub(crate) use session::refuse;
@@ -79,10 +83,11 @@ pub struct Front {
 }
 
 /// What a call brings along from its client.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct CallContext {
     /// What holds for the client that calls.
     pub client: Arc<Client>,
+    pub caller: Caller,
     /// Members of the request's `_meta` that travel on to the server.
     pub meta: Vec<(String, Json)>,
     pub progress: Option<ProgressSink>,
@@ -101,14 +106,11 @@ impl std::fmt::Debug for CallContext {
 impl Front {
     /// Opens the state folder and gets the fleet ready; starts no server. Needs a runtime.
     pub fn new(config: Config) -> anyhow::Result<Arc<Self>> {
-        let registry = Registry::open_with(
-            &config.state_dir,
-            config.shelf(),
-            registry::Options {
-                meaning: config.search.semantic == Semantic::Encoder,
-                ..registry::Options::default()
-            },
-        )?;
+        let options = registry::Options {
+            built_in: built_in::tools(),
+            meaning: config.search.semantic == Semantic::Encoder,
+        };
+        let registry = Registry::open_with(&config.state_dir, config.shelf(), options)?;
         let usage = Usage::open(&config.state_dir);
         let lessons = Arc::new(Lessons::open(&config.state_dir));
         let results = ResultStore::new(&config.state_dir, &config.results);
@@ -172,6 +174,13 @@ impl Front {
         }
     }
 
+    /// The tools of the servers, and not our own.
+    pub fn offered(generation: &Generation) -> impl Iterator<Item = &registry::Entry> {
+        generation
+            .entries()
+            .filter(|entry| !built_in::is_own(entry))
+    }
+
     /// Why a server that failed last time did so.
     pub fn failure(&self, server: &ServerName) -> Option<String> {
         let failures = self.fleet.failures().into_iter();
@@ -217,7 +226,7 @@ impl Front {
     /// Writes down what was counted, and ends every server.
     pub async fn stop(&self) {
         self.flush();
-        self.fleet.stop().await;
+        tokio::join!(self.results.finish(), self.fleet.stop());
     }
 
     pub fn flush(&self) {
@@ -256,7 +265,7 @@ fn surroundings(config: &Config) -> Surroundings {
 }
 
 /// Our own program. On Linux the link still names it after an upgrade has replaced the file.
-fn own_program() -> Option<PathBuf> {
+pub(crate) fn own_program() -> Option<PathBuf> {
     let link = PathBuf::from("/proc/self/exe");
     if link.exists() {
         return Some(link);

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 mod cli;
 mod commands;
 pub mod config;
+mod cut;
 pub mod demo;
 pub mod front;
 mod http;

@@ -27,6 +27,23 @@ pub(crate) fn data(text: &str) {
     let _ = written.and_then(|()| stdout.flush());
 }
 
+/// Prints bytes as they are; what a terminal shows ends with a line end.
+pub(crate) fn bytes(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> io::Result<()> {
+    let is_terminal = io::stdout().is_terminal();
+    let mut stdout = io::BufWriter::new(io::stdout().lock());
+    let written = write(&mut stdout).and_then(|()| {
+        if is_terminal {
+            stdout.write_all(b"\n")?;
+        }
+        stdout.flush()
+    });
+    match written {
+        // A reader that went away has what it wanted.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
 pub(crate) fn json(value: &Value) {
     data(&format!("{value:#}"));
 }

@@ -1,24 +1,75 @@
 //! Results that were too long for a client, kept whole on disk.
+//!
+//! A result is written in the background; whoever reads it meanwhile waits for that. It belongs
+//! to the client that called, and outlives a restart.
+
+mod form;
+mod kept;
 
 use std::{
+    collections::HashMap,
     fs, io,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
-use fleet::Json;
-use tokio::sync::oneshot;
+use tokio::{
+    sync::{Semaphore, watch},
+    time::timeout,
+};
+use tokio_util::task::TaskTracker;
 use tracing::debug;
+
+pub(crate) use form::{Draft, TextHead};
+pub(crate) use kept::Kept;
 
 use crate::config::Results;
 
-/// The folder of kept results: one private file each, named after its handle. They outlive a
-/// restart, for [`Results::keep_hours`] and [`Results::keep_mib`]; the oldest go first.
+/// Who calls, and so whose results these are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Caller {
+    /// Whoever has the command line may read everything here anyway.
+    #[default]
+    Person,
+    /// A client, by the name that tells it from others and that it has again after a restart.
+    Client(Arc<str>),
+}
+
+/// The folder of kept results: one private file each, named after its handle. They are kept for
+/// [`Results::keep_hours`] and within [`Results::keep_mib`]; the oldest go first.
 #[derive(Debug, Clone)]
-pub struct ResultStore {
+pub struct ResultStore(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     folder: PathBuf,
     keep_hours: u64,
     keep_bytes: u64,
+    /// Results that are being written, or could not be, by handle.
+    writing: Mutex<HashMap<String, watch::Receiver<Writing>>>,
+    /// Writers at one time: each holds a whole result in memory.
+    writers: Semaphore,
+    tasks: TaskTracker,
+}
+
+#[derive(Debug, Clone)]
+enum Writing {
+    UnderWay,
+    Done,
+    Failed(String),
+}
+
+/// Why nothing can be read under a handle.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum HandleError {
+    /// It never was, is too old, had to make room, or belongs to another client.
+    #[error("nothing is kept under it (any more)")]
+    Gone { tool: Option<String> },
+    #[error("what was kept under it is damaged: {why}")]
+    Damaged { tool: Option<String>, why: String },
+    #[error("it could not be kept: {0}")]
+    NotWritten(String),
 }
 
 /// Random bytes in a handle: nobody guesses another one's.
@@ -26,104 +77,258 @@ const HANDLE_BYTES: usize = 8;
 
 const BYTES_PER_MIB: u64 = 1024 * 1024;
 
+const WRITERS_MAX: usize = 4;
+
+/// How long an answer waits to hear that its result was kept. A disk that is full says so at
+/// once; one that is slow holds up nobody.
+const WRITE_WAIT: Duration = Duration::from_millis(30);
+
+/// Failures that are remembered, so that a reader hears why.
+const FAILURES_MAX: usize = 1_000;
+
 /// A file that is being written, by us or by another proxy.
 const UNFINISHED: &str = ".unfinished-";
 
 /// A file that was being written for longer than this was given up by a writer that died.
 const WRITING_MAX: Duration = Duration::from_hours(1);
 
+/// What is left of a result that went: which tool gave it.
+const GONE: &str = "gone";
+
+/// How long after its result that goes too.
+const GONE_KEPT: Duration = Duration::from_hours(7 * 24);
+
 impl ResultStore {
     pub fn new(state_dir: &Path, limits: &Results) -> Self {
-        Self {
+        Self(Arc::new(Inner {
             folder: state_dir.join("results"),
             keep_hours: limits.keep_hours,
             keep_bytes: limits.keep_mib.saturating_mul(BYTES_PER_MIB),
-        }
+            writing: Mutex::default(),
+            writers: Semaphore::new(WRITERS_MAX),
+            tasks: TaskTracker::new(),
+        }))
     }
 
-    pub fn keep_hours(&self) -> u64 {
-        self.keep_hours
-    }
-
-    /// Keeps a result and gives its handle, or says why it could not. Room for the next one is
-    /// made afterwards: the answer does not wait for that.
-    pub async fn keep(&self, result: &Json) -> Result<String, String> {
-        let (store, result) = (self.clone(), result.clone());
-        let (done, written) = oneshot::channel();
-        tokio::task::spawn_blocking(move || {
-            let handle = store.write(result.as_str());
-            let _ = done.send(handle);
-            store.sweep();
+    /// Begins to keep a result and gives its handle, or says why it cannot be kept where that is
+    /// known at once. Room for the next one is made afterwards.
+    pub(crate) async fn keep(&self, draft: Draft) -> Result<String, String> {
+        let handle = new_handle().map_err(|error| error.to_string())?;
+        let (done, mut written) = watch::channel(Writing::UnderWay);
+        self.note(&handle, written.clone());
+        let (store, name) = (self.clone(), handle.clone());
+        self.0.tasks.spawn(async move {
+            let permit = store.0.writers.acquire().await;
+            let inner = Arc::clone(&store.0);
+            let named = name.clone();
+            let writing = tokio::task::spawn_blocking(move || inner.write(&named, &draft)).await;
+            drop(permit);
+            let _ = done.send(match writing {
+                Ok(Ok(())) => Writing::Done,
+                Ok(Err(error)) => Writing::Failed(error.to_string()),
+                Err(_) => Writing::Failed("the writer ended early".to_owned()),
+            });
+            store.forget(&name);
+            store.sweep().await;
         });
-        match written.await {
-            Ok(handle) => handle.map_err(|error| error.to_string()),
-            Err(_) => Err("the writer ended early".to_owned()),
+        let settled = written.wait_for(|state| !matches!(state, Writing::UnderWay));
+        match timeout(WRITE_WAIT, settled).await {
+            Ok(Ok(state)) => match &*state {
+                Writing::Failed(why) => Err(why.clone()),
+                _ => Ok(handle),
+            },
+            _ => Ok(handle),
         }
     }
 
-    /// The whole result under a handle, as JSON; `None` when nothing is kept under it.
-    pub fn read(&self, handle: &str) -> Option<String> {
-        is_handle(handle).then(|| fs::read_to_string(self.file(handle)).ok())?
-    }
-
-    fn write(&self, result: &str) -> io::Result<String> {
-        private_folder(&self.folder)?;
-        let handle = new_handle()?;
-        let mut file = tempfile::Builder::new()
-            .prefix(UNFINISHED)
-            .tempfile_in(&self.folder)?;
-        io::Write::write_all(&mut file, result.as_bytes())?;
-        file.persist(self.file(&handle))?;
-        Ok(handle)
+    /// Opens what is kept under a handle for whom it was kept. Waits for its writer, and reads
+    /// the disk on a thread where that may block.
+    pub(crate) async fn open(&self, handle: &str, caller: &Caller) -> Result<Kept, HandleError> {
+        let gone = HandleError::Gone { tool: None };
+        let handle = handle.trim().to_ascii_lowercase();
+        if !is_handle(&handle) {
+            return Err(gone);
+        }
+        let writing = self.writing().get(&handle).cloned();
+        if let Some(mut writing) = writing {
+            let settled = writing.wait_for(|state| !matches!(state, Writing::UnderWay));
+            if let Ok(state) = settled.await
+                && let Writing::Failed(why) = &*state
+            {
+                return Err(HandleError::NotWritten(why.clone()));
+            }
+        }
+        let (inner, caller) = (Arc::clone(&self.0), caller.clone());
+        let opening = tokio::task::spawn_blocking(move || inner.open(&handle, &caller));
+        opening.await.unwrap_or(Err(gone))
     }
 
     /// What is too old goes, then the oldest beyond the room there is; the newest stays.
+    pub(crate) async fn sweep(&self) {
+        let inner = Arc::clone(&self.0);
+        let _ = tokio::task::spawn_blocking(move || inner.sweep()).await;
+    }
+
+    /// Waits for what is being written.
+    pub(crate) async fn finish(&self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        self.0.tasks.reopen();
+    }
+
+    pub fn keep_hours(&self) -> u64 {
+        self.0.keep_hours
+    }
+
+    fn note(&self, handle: &str, writing: watch::Receiver<Writing>) {
+        self.writing().insert(handle.to_owned(), writing);
+    }
+
+    /// What was written is on the disk from now on; what was not is remembered for a while.
+    fn forget(&self, handle: &str) {
+        let mut writing = self.writing();
+        let failed = writing
+            .get(handle)
+            .is_some_and(|state| matches!(&*state.borrow(), Writing::Failed(_)));
+        if !failed || writing.len() > FAILURES_MAX {
+            writing.remove(handle);
+        }
+    }
+
+    fn writing(&self) -> std::sync::MutexGuard<'_, HashMap<String, watch::Receiver<Writing>>> {
+        let writing = self.0.writing.lock();
+        writing.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn write(&self, handle: &str, draft: &Draft) -> io::Result<()> {
+        private_folder(&self.folder)?;
+        let mut file = tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempfile_in(&self.folder)?;
+        form::write(&mut file, draft)?;
+        file.persist(self.file(handle))?;
+        Ok(())
+    }
+
+    fn open(&self, handle: &str, caller: &Caller) -> Result<Kept, HandleError> {
+        let path = self.file(handle);
+        let Ok(about) = fs::metadata(&path) else {
+            return Err(self.gone(handle, caller));
+        };
+        let age = about.modified().ok().and_then(|at| at.elapsed().ok());
+        let kept = Kept::open(&path)?;
+        if !kept.head.belongs_to(caller) {
+            return Err(HandleError::Gone { tool: None });
+        }
+        if age.is_some_and(|age| age > self.oldest()) {
+            return Err(HandleError::Gone {
+                tool: Some(kept.head.tool),
+            });
+        }
+        Ok(kept)
+    }
+
+    fn gone(&self, handle: &str, caller: &Caller) -> HandleError {
+        let left = fs::read(self.file(handle).with_extension(GONE)).ok();
+        let head = left.and_then(|left| serde_json::from_slice::<form::Gone>(&left).ok());
+        let head = head.filter(|head| head.belongs_to(caller));
+        HandleError::Gone {
+            tool: head.map(|head| head.tool),
+        }
+    }
+
+    fn oldest(&self) -> Duration {
+        Duration::from_secs(self.keep_hours.saturating_mul(3_600))
+    }
+
     fn sweep(&self) {
         let mut files = self.files();
         files.sort_by_key(|file| std::cmp::Reverse(file.written));
         let mut room = self.keep_bytes;
-        let oldest = Duration::from_secs(self.keep_hours.saturating_mul(3_600));
-        for (place, file) in files.into_iter().enumerate() {
+        let mut is_newest = true;
+        for file in files {
             let age = file.written.elapsed().unwrap_or_default();
-            if place == 0 || (age <= oldest && file.bytes <= room) {
+            let stays = match file.what {
+                What::Unfinished => age < WRITING_MAX,
+                What::Gone => age < self.oldest() + GONE_KEPT,
+                What::Result => is_newest || (age <= self.oldest() && file.bytes <= room),
+            };
+            if stays {
                 room = room.saturating_sub(file.bytes);
-            } else if let Err(error) = fs::remove_file(&file.path) {
-                // Another proxy's sweep may have been here first.
-                debug!(%error, "an old result was not removed");
+                is_newest &= !matches!(file.what, What::Result);
+            } else {
+                remove(&file);
             }
         }
     }
 
-    fn files(&self) -> Vec<Kept> {
+    fn files(&self) -> Vec<File> {
         let Ok(entries) = fs::read_dir(&self.folder) else {
             return Vec::new();
         };
-        let kept = |entry: fs::DirEntry| {
+        let file = |entry: fs::DirEntry| {
             let about = entry.metadata().ok()?;
-            let written = about.modified().ok()?;
-            let is_unfinished = entry
-                .file_name()
-                .as_encoded_bytes()
-                .starts_with(UNFINISHED.as_bytes());
-            let is_young = written.elapsed().unwrap_or_default() < WRITING_MAX;
-            (!is_unfinished || !is_young).then(|| Kept {
-                path: entry.path(),
-                written,
+            let path = entry.path();
+            let name = entry.file_name();
+            let is_unfinished = name.as_encoded_bytes().starts_with(UNFINISHED.as_bytes());
+            let what = match path.extension() {
+                _ if is_unfinished => What::Unfinished,
+                Some(extension) if extension == GONE => What::Gone,
+                _ => What::Result,
+            };
+            Some(File {
+                written: about.modified().ok()?,
                 bytes: about.len(),
+                path,
+                what,
             })
         };
-        entries.filter_map(Result::ok).filter_map(kept).collect()
+        entries.filter_map(Result::ok).filter_map(file).collect()
     }
 
     fn file(&self, handle: &str) -> PathBuf {
-        self.folder.join(format!("{handle}.json"))
+        self.folder.join(format!("{handle}.result"))
     }
 }
 
-struct Kept {
+struct File {
     path: PathBuf,
     written: SystemTime,
     bytes: u64,
+    what: What,
+}
+
+enum What {
+    Result,
+    Gone,
+    Unfinished,
+}
+
+/// Removes a file; of a result the name of its tool stays, so that a late reader hears what to
+/// call again.
+fn remove(file: &File) {
+    if matches!(file.what, What::Result)
+        && let Ok(head) = Kept::read_head(&file.path)
+    {
+        let text = serde_json::to_string(&head.to_gone()).expect("texts are always JSON");
+        let left = file.path.with_extension(GONE);
+        if let Err(error) = write_private(&left, &text) {
+            debug!(%error, "what is left of an old result was not written");
+        }
+    }
+    if let Err(error) = fs::remove_file(&file.path) {
+        // Another proxy's sweep may have been here first.
+        debug!(%error, "an old result was not removed");
+    }
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _};
+    let mut options = fs::OpenOptions::new();
+    let options = options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path)?.write_all(text.as_bytes())
 }
 
 fn new_handle() -> io::Result<String> {
@@ -147,61 +352,4 @@ fn private_folder(folder: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _};
-
-    use super::ResultStore;
-    use crate::config::Results;
-
-    fn store(keep_mib: u64) -> (ResultStore, tempfile::TempDir) {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let limits = Results {
-            max_tokens: 1,
-            keep_hours: 24,
-            keep_mib,
-        };
-        (ResultStore::new(folder.path(), &limits), folder)
-    }
-
-    #[tokio::test]
-    async fn a_result_is_kept_privately_and_read_back() {
-        let (store, folder) = store(1);
-        let json = fleet::json(r#"{"content":[]}"#.to_owned()).expect("JSON");
-        let handle = store.keep(&json).await.expect("there is room");
-        assert_eq!(store.read(&handle).as_deref(), Some(json.as_str()));
-        let file = folder.path().join(format!("results/{handle}.json"));
-        let mode = fs::metadata(file)
-            .expect("it is there")
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o600);
-    }
-
-    #[test]
-    fn the_oldest_go_when_the_room_is_used_up() {
-        let (store, _folder) = store(1);
-        let big = format!("\"{}\"", "x".repeat(700_000));
-        let first = store.write(&big).expect("the disk has room");
-        store.sweep();
-        assert!(store.read(&first).is_some());
-        let second = store.write(&big).expect("the disk has room");
-        store.sweep();
-        assert_eq!(store.read(&first), None);
-        assert!(store.read(&second).is_some());
-    }
-
-    #[tokio::test]
-    async fn nothing_is_kept_under_what_is_no_handle() {
-        let (store, folder) = store(1);
-        fs::write(folder.path().join("secret.json"), "{}").expect("writable");
-        for handle in [
-            "",
-            "r",
-            "../secret",
-            "r0123456789abcdef",
-            "r../secret0000000",
-        ] {
-            assert_eq!(store.read(handle), None, "{handle}");
-        }
-    }
-}
+mod tests;

@@ -1,5 +1,9 @@
 //! How many tokens a text costs a model: exactly with a tokenizer, or quickly without one.
 
+mod bound;
+mod counter;
+mod pieces;
+
 use std::sync::OnceLock;
 
 use serde_json::value::RawValue;
@@ -7,12 +11,19 @@ use tiktoken_rs::{CoreBPE, o200k_base};
 
 use crate::front::{Fields, TOOLS};
 
+pub(crate) use bound::at_most;
+pub(crate) use counter::{Counter, digest};
+pub(crate) use pieces::Pieces;
+
 /// Counts with the `o200k` encoding. The first call loads the tokenizer, which takes tens of
 /// megabytes and up to a second: never on the way of a call.
 pub fn count(text: &str) -> usize {
+    tokenizer().count_ordinary(text)
+}
+
+fn tokenizer() -> &'static CoreBPE {
     static TOKENIZER: OnceLock<CoreBPE> = OnceLock::new();
-    let tokenizer = TOKENIZER.get_or_init(|| o200k_base().expect("the encoding is built in"));
-    tokenizer.encode_ordinary(text).len()
+    TOKENIZER.get_or_init(|| o200k_base().expect("the encoding is built in"))
 }
 
 /// What one tool's definition costs a model: its name, description and input schema. Clients do

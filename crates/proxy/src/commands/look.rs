@@ -1,4 +1,4 @@
-//! Commands that look at tools and results: `search`, `describe`, `list`, `read`.
+//! Commands that look at tools: `search`, `describe`, `list`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{ask_tool, print_reply};
 use crate::{
     cli::{Exit, Global, Search},
-    front::{self, DESCRIBE, Front, SEARCH},
+    front::{DESCRIBE, Front, SEARCH},
     report,
 };
 
@@ -75,11 +75,13 @@ pub(super) async fn list(
 ) -> anyhow::Result<Exit> {
     let generation = front.generation().await?;
     let wanted = of.map(tool::fold);
-    let is_wanted = |entry: &&registry::Entry| match &wanted {
-        None => true,
-        Some(of) => {
-            tool::fold(entry.at.server.as_str()) == *of || tool::fold(&entry.category) == *of
-        }
+    let is_wanted = |entry: &&registry::Entry| {
+        // Our own tools are listed for who names us.
+        let is_own = entry.at.server == tool::ServerName::built_in();
+        wanted.as_ref().map_or(!is_own, |of| {
+            let is_of = |text: &str| tool::fold(text) == *of;
+            is_of(entry.at.server.as_str()) || (!is_own && is_of(&entry.category))
+        })
     };
     let entries: Vec<&registry::Entry> = generation.entries().filter(is_wanted).collect();
     if global.json {
@@ -105,26 +107,4 @@ pub(super) async fn list(
         return Ok(Exit::Nothing);
     }
     Ok(Exit::Success)
-}
-
-pub(super) fn read(front: &Front, global: &Global, handle: &str) -> Exit {
-    let Some(kept) = front.results.read(handle) else {
-        let error = front::ToolError::HandleExpired {
-            handle: handle.to_owned(),
-        };
-        report::say(&error.to_string());
-        return Exit::Nothing;
-    };
-    if global.json {
-        report::data(&kept);
-    } else {
-        match fleet::json(kept) {
-            Ok(json) => report::data(&front::Reply::of_server(json, false).printable()),
-            Err(error) => {
-                report::say(&format!("error: the kept result is damaged: {error}"));
-                return Exit::Nothing;
-            }
-        }
-    }
-    Exit::Success
 }

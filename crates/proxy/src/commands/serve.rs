@@ -35,6 +35,8 @@ pub(super) async fn serve(config: Config) -> anyhow::Result<Exit> {
     let refreshing = tokio::spawn(survey::keep_fresh(Arc::clone(&front)));
     let understanding = tokio::spawn(survey::keep_meaning(Arc::clone(&front)));
     let flushing = tokio::spawn(flush(Arc::clone(&front)));
+    let results = front.results.clone();
+    tokio::spawn(async move { results.sweep().await });
     front::serve(Arc::clone(&front), stdio::input(), stdio::output(), stop).await;
     background.abort();
     refreshing.abort();

@@ -21,8 +21,7 @@ pub(super) async fn count_tokens(
         return Ok(tokens_by_tool(&generation, global.json));
     }
     let catalog = front.registry.catalog();
-    let counts: Vec<usize> = generation
-        .entries()
+    let counts: Vec<usize> = Front::offered(&generation)
         .map(|entry| tokens::of_definition(entry.tool.json()))
         .collect();
     let theirs: usize = counts.iter().sum();
@@ -57,8 +56,7 @@ pub(super) async fn count_tokens(
 }
 
 fn tokens_by_tool(generation: &registry::Generation, as_json: bool) -> Exit {
-    let mut counts: Vec<(usize, String)> = generation
-        .entries()
+    let mut counts: Vec<(usize, String)> = Front::offered(generation)
         .map(|entry| {
             (
                 tokens::of_definition(entry.tool.json()),

@@ -46,6 +46,9 @@ pub enum ToolError {
     },
     HandleExpired {
         handle: String,
+        why: String,
+        /// That gave the result, where it is known.
+        tool: Option<String>,
     },
     Downstream {
         tool: ToolRef,
@@ -163,8 +166,9 @@ impl ToolError {
                 "{tool} is kept out by {rule}. A person can change it under [{table}] in the \
                  configuration"
             ),
-            Self::HandleExpired { handle } => format!(
-                "nothing is kept under \"{handle}\" (any more). Call the tool again that gave it"
+            Self::HandleExpired { handle, why, tool } => format!(
+                "\"{handle}\": {why}. Call {} again",
+                tool.as_deref().unwrap_or("the tool that gave it")
             ),
             Self::Downstream {
                 tool,

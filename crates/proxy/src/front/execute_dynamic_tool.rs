@@ -9,12 +9,13 @@ use tool::{ServerName, Violation};
 use tracing::debug;
 
 use super::{
-    CallContext, Front, Reply, ToolError,
-    budget::Budget,
+    Budget, CallContext, Front, Origin, Reply, ToolError,
+    budget::Answer,
+    built_in::is_own,
     envelope::{ExecuteRequest, Input, Options, json_of, sole_object},
     error::Signed,
 };
-use crate::config::Client;
+use crate::{config::Client, results::ResultStore};
 
 /// The longest a call may ask us to wait, in milliseconds: an hour.
 const TIMEOUT_MS_MAX: u64 = 3_600_000;
@@ -25,12 +26,23 @@ impl Front {
         arguments: Option<&RawValue>,
         context: CallContext,
     ) -> Result<Reply, ToolError> {
+        let request = ExecuteRequest::parse(arguments)?;
+        let called = self.call(request, context).await?;
+        Ok(called.reply(&self.results).await)
+    }
+
+    /// Calls a tool; how much of its result is sent is decided later.
+    pub(super) async fn call(
+        &self,
+        request: ExecuteRequest,
+        context: CallContext,
+    ) -> Result<Called, ToolError> {
         let ExecuteRequest {
             tool_name,
             input,
             options,
             repairs,
-        } = ExecuteRequest::parse(arguments)?;
+        } = request;
         if !repairs.is_empty() {
             debug!(tool = tool_name, ?repairs, "mended the envelope");
         }
@@ -39,11 +51,14 @@ impl Front {
         let entry = find(&generation, &tool_name, &client)?;
         let arguments = checked(entry, input)?;
         if options.dry_run {
-            return Ok(Reply::text(&format!(
-                "would call {} {}",
-                entry.at,
-                arguments.as_str()
-            )));
+            let text = format!("would call {} {}", entry.at, arguments.as_str());
+            return Ok(Called::Own(Reply::text(&text)));
+        }
+        if is_own(entry) {
+            let arguments = RawValue::from_string(arguments.as_str().to_owned());
+            let arguments = arguments.map_err(|error| ToolError::Internal(error.to_string()))?;
+            let reply = self.call_own(entry, &arguments, &options, context).await?;
+            return Ok(Called::Own(reply));
         }
         let habits = context.habits;
         let request = Request {
@@ -60,14 +75,25 @@ impl Front {
         let answer = call.await;
         self.usage.record(&entry.at, answer.is_ok());
         let result = answer.map_err(|error| {
-            self.learn(habits.as_deref(), &entry.at, false);
+            self.learn(habits.as_deref(), &entry.at, || false);
             let available = || self.available(&generation, &client);
             ToolError::of_call(error, &entry.at, entry.signature(), available)
         })?;
-        let budget = self.budget(entry, &options, &client);
-        let reply = budget.fit(result, &self.results).await;
-        self.learn(habits.as_deref(), &entry.at, !reply.is_error());
-        Ok(reply)
+        let budget = Budget {
+            is_off: options.raw,
+            ..Budget::new(self.max_tokens(entry, &options, &client))
+        };
+        let origin = Origin {
+            caller: context.caller,
+            tool: entry.at.to_string(),
+        };
+        let called = Called::Server {
+            result,
+            budget,
+            origin,
+        };
+        self.learn(habits.as_deref(), &entry.at, || !called.is_error());
+        Ok(called)
     }
 
     /// How long the caller waits: what the call says, else its tool; else the server's own limit.
@@ -79,16 +105,16 @@ impl Front {
         asked.or_else(|| limits.and_then(|limits| limits.timeout))
     }
 
-    fn budget(&self, entry: &Entry, options: &Options, client: &Client) -> Budget {
+    /// How much of a result its caller is sent, in tokens: what the call says, else its tool,
+    /// else its server, else what its client or the configuration for all has. The one place
+    /// that decides it.
+    pub(super) fn max_tokens(&self, entry: &Entry, options: &Options, client: &Client) -> u64 {
         let of_tool = self.config.tool_limits(&entry.at);
         let of_tool = of_tool.and_then(|limits| limits.max_tokens);
         let of_server = self.config.server(&entry.at.server);
         let of_server = of_server.and_then(|server| server.max_tokens);
         let configured = client.max_tokens(of_tool.or(of_server), self.config.results.max_tokens);
-        Budget {
-            max_tokens: options.max_tokens.unwrap_or(configured),
-            is_off: options.raw,
-        }
+        options.max_tokens.unwrap_or(configured)
     }
 
     /// Servers that have tools and did not fail last time.
@@ -97,6 +123,44 @@ impl Front {
         let servers = servers.filter(|server| client.sees(&server.name, &server.category));
         let up = servers.filter(|server| server.tools > 0 && !self.fleet.is_down(&server.name));
         up.map(|server| server.name.clone()).collect()
+    }
+}
+
+/// What a call brought, before it is cut to size.
+pub(super) enum Called {
+    Server {
+        result: Json,
+        budget: Budget,
+        origin: Origin,
+    },
+    /// Of a tool of ours, which keeps to its budget itself.
+    Own(Reply),
+}
+
+impl Called {
+    pub(super) async fn reply(self, store: &ResultStore) -> Reply {
+        match self {
+            Self::Server {
+                result,
+                budget,
+                origin,
+            } => budget.fit(result, origin, store).await,
+            Self::Own(reply) => reply,
+        }
+    }
+
+    pub(super) fn is_error(&self) -> bool {
+        match self {
+            Self::Server { result, .. } => Answer::read(result.as_str()).is_error(),
+            Self::Own(reply) => reply.is_error(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Server { result, .. } => result.len(),
+            Self::Own(reply) => reply.json().len(),
+        }
     }
 }
 

@@ -91,13 +91,13 @@ impl Front {
     }
 
     /// Takes a lesson from a call, if it followed from a search.
-    pub(super) fn learn(&self, habits: Option<&Habits>, tool: &ToolRef, ok: bool) {
+    pub(super) fn learn(&self, habits: Option<&Habits>, tool: &ToolRef, ok: impl FnOnce() -> bool) {
         let Some(habits) = habits.filter(|_| self.config.search.learn) else {
             return;
         };
         if let Some(words) = habits.led_to(tool) {
             let whose = habits.whose(&self.project);
-            self.lessons.learn(&whose, &words, tool, ok, now());
+            self.lessons.learn(&whose, &words, tool, ok(), now());
         }
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use fleet::Json;
 use serde_json::{Value, json, value::RawValue};
 
-use super::{ToolError, fields::Fields};
+use super::{ToolError, budget::Answer, fields::Fields};
 
 /// A result, ready for the wire.
 #[derive(Debug, Clone)]
@@ -27,6 +27,20 @@ impl Reply {
     /// What a server answered, as it came or with pieces left out.
     pub fn of_server(result: Json, is_error: bool) -> Self {
         Self { result, is_error }
+    }
+
+    pub(crate) fn of_blocks(blocks: &[String], is_error: bool) -> Self {
+        let flag = if is_error { r#","isError":true"# } else { "" };
+        let text = format!(r#"{{"content":[{}]{flag}}}"#, blocks.join(","));
+        Self {
+            result: Json::of_built(text),
+            is_error,
+        }
+    }
+
+    /// What its blocks cost a model, images and sounds left out.
+    pub(crate) fn tokens(&self) -> usize {
+        Answer::read(self.result.as_str()).tokens()
     }
 
     fn of_value(value: &Value, is_error: bool) -> Self {

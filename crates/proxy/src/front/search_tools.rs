@@ -55,7 +55,12 @@ impl Front {
         let (generation, query) = (Arc::clone(generation), query.clone());
         let searching = tokio::task::spawn_blocking(move || generation.search(&query));
         let found = searching.await;
-        found.map_err(|error| ToolError::Internal(error.to_string()))
+        let mut found = found.map_err(|error| ToolError::Internal(error.to_string()))?;
+        // While no server has told its tools, our own are no answer to what is asked.
+        if found.kind != Kind::Exact && self.registry.catalog().tools() == 0 {
+            found.hits.clear();
+        }
+        Ok(found)
     }
 
     /// Whether a search with these arguments finds anything.

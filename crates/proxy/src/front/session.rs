@@ -32,7 +32,7 @@ use super::{
     out::Out,
     wire::{Engine, Face, Refused, is_served_modern},
 };
-use crate::config::Client;
+use crate::{config::Client, results::Caller};
 use meta::Meta;
 
 /// Calls of one client under way at one time; a further one is refused.
@@ -77,6 +77,8 @@ pub(crate) struct Session {
     opening: Opening,
     /// What holds for the client, from the moment that it says its name.
     client: OnceLock<Arc<Client>>,
+    /// What the client calls itself.
+    name: OnceLock<Arc<str>>,
     /// Of a legacy session; a modern request says its own.
     level: LogLevel,
     habits: Arc<Habits>,
@@ -117,6 +119,7 @@ impl Session {
             out,
             opening,
             client: OnceLock::new(),
+            name: OnceLock::new(),
             habits: Arc::default(),
             level: LogLevel::unsaid(),
             calls: TaskTracker::new(),
@@ -207,6 +210,7 @@ impl Session {
         };
         if let Some(name) = name {
             self.habits.named(&name);
+            let _ = self.name.set(name.as_str().into());
             let client = self.front.config.clients.of(Some(&name));
             let _ = self.client.set(Arc::new(client));
         }
@@ -268,8 +272,10 @@ impl Session {
     }
 
     async fn answer(&self, call: ToolCall, out: &Out, cancel: CancellationToken) {
+        let name = self.name.get().cloned().unwrap_or_default();
         let context = CallContext {
             client: self.client(),
+            caller: Caller::Client(name),
             meta: call.meta.passed,
             progress: call
                 .meta

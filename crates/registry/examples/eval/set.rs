@@ -111,8 +111,8 @@ impl Catalogue {
             meaning,
             ..Options::default()
         };
-        let shelf = Shelf { servers };
-        Ok(Registry::open_with(self.folder.path(), shelf, options)?)
+        let stand = Shelf { servers };
+        Ok(Registry::open_with(self.folder.path(), stand, options)?)
     }
 
     fn news(&self) -> Vec<News> {

@@ -35,7 +35,7 @@ fn each_key_lands_in_its_place() {
         max_concurrent_calls = 10000
         retry_safe_calls = true
         inherit_env = ["SSH_AUTH_SOCK", "AWS_*", "*"]
-        max_tokens = 100"#,
+        max_tokens = 200"#,
         &[],
     );
     let spec = &server.spec;
@@ -45,7 +45,7 @@ fn each_key_lands_in_its_place() {
     assert_eq!(spec.calls_max, NonZeroUsize::new(10_000));
     assert!(spec.retries_safe_calls);
     assert_eq!(spec.inherit_env, ["SSH_AUTH_SOCK", "AWS_*", "*"]);
-    assert_eq!(server.max_tokens, Some(100));
+    assert_eq!(server.max_tokens, Some(200));
 }
 
 #[test]
@@ -172,7 +172,7 @@ max_tokens = 1e3"#,
     hint: write it without quotes: `true`
 7:15: servers.a.inherit_env: expected a list of texts, found text "HOME"
     hint: write a list: `["HOME"]`
-8:14: servers.a.max_tokens: expected 100 to 1000000 tokens, found 99
+8:14: servers.a.max_tokens: expected 200 to 1000000 tokens, found 99
 9:17: servers.a.timeout_max_s: expected a whole number of seconds, found text "600"
     hint: write it without quotes: `600`
 12:9: servers.b.start: expected `"on-call"` or `"eager"`, found `true`

@@ -153,7 +153,7 @@ keep_hours = -1
 keep_mib = 99999999999999999999999999999999999999999999999
 [reindex]
 parallel = 65",
-        r"2:14: results.max_tokens: expected 100 to 1000000 tokens, found 0
+        r"2:14: results.max_tokens: expected 200 to 1000000 tokens, found 0
 3:14: results.keep_hours: expected 1 to 8760 hours, found -1
 4:12: results.keep_mib: expected 1 to 102400 MiB, found 99999999999999999999999999999999999999999999999
 6:12: reindex.parallel: expected 1 to 64 servers, found 65",
@@ -454,7 +454,7 @@ fn variables_are_checked_as_the_file_is() {
     check_variable(
         "PROXY_RESULTS__MAX_TOKENS",
         "-5",
-        r"PROXY_RESULTS__MAX_TOKENS: results.max_tokens: expected 100 to 1000000 tokens, found -5",
+        r"PROXY_RESULTS__MAX_TOKENS: results.max_tokens: expected 200 to 1000000 tokens, found -5",
     );
     check_variable(
         "PROXY_RESULTS__MAX_TOKEN",
