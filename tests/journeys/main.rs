@@ -1,6 +1,20 @@
 //! Journeys through the whole house, one file each.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
+/// Plays these journeys once more, with a daemon behind their sessions.
+macro_rules! through_daemon {
+    ($($journey:ident),* $(,)?) => {
+        mod through_daemon {
+            $(
+                #[test]
+                fn $journey() {
+                    journeys::house::through_daemon(super::$journey);
+                }
+            )*
+        }
+    };
+}
+
 mod broken_servers;
 mod calls;
 mod catalogue;

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use crate::{
-    Launch, ServerSpec,
+    Caller, Launch, ServerSpec,
     activity::Activity,
     child::{Pipes, Running, Surroundings},
     error::Failure,
@@ -39,6 +39,8 @@ pub struct Request {
     pub limit_is_final: bool,
     /// Whether a second call does what one does: the tool is read-only or idempotent.
     pub is_safe: bool,
+    /// Who calls, for servers that each client has for itself.
+    pub caller: Option<Caller>,
 }
 
 impl std::fmt::Debug for Request {

@@ -7,11 +7,12 @@ use tool::ServerName;
 use crate::{Era, Template};
 
 /// A server we can start or connect.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSpec {
     pub name: ServerName,
     pub launch: Launch,
     pub start: Start,
+    pub scope: Scope,
     /// From spawn or connect to the end of the handshake.
     pub start_timeout: Duration,
     /// For one call, unless the call or its tool says otherwise.
@@ -43,6 +44,16 @@ pub enum Start {
     Eager,
 }
 
+/// Who shares a server's process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All clients.
+    #[default]
+    Shared,
+    /// Nobody: each client has its own, in its own folder.
+    Client,
+}
+
 /// Defaults of a [`ServerSpec`].
 pub const START_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 pub const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_mins(1);
@@ -55,6 +66,7 @@ impl ServerSpec {
             name,
             launch,
             start: Start::default(),
+            scope: Scope::default(),
             start_timeout: START_TIMEOUT_DEFAULT,
             call_timeout: CALL_TIMEOUT_DEFAULT,
             call_timeout_max: None,
@@ -69,7 +81,7 @@ impl ServerSpec {
 
 /// The two ways to reach a server. The texts are templates: they are expanded each time the
 /// server starts, so a variable may be set or changed while we run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Launch {
     /// A child process that speaks over its stdin and stdout.
     Child {

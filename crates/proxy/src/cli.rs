@@ -98,8 +98,23 @@ pub(crate) enum Command {
     ///
     /// This is what a client's configuration names. It answers at once from the last snapshots;
     /// a server starts when one of its tools is first called, or with us where the configuration
-    /// says so.
-    Serve,
+    /// says so. All clients of one configuration share one daemon, which the first of them starts,
+    /// and with it one process for each server.
+    Serve {
+        /// Do everything in this process, with servers of its own, and without the daemon
+        #[arg(long)]
+        standalone: bool,
+    },
+    /// Show the daemon, its clients and its servers
+    Status {
+        /// Draw it again every so many seconds, until Ctrl-C
+        #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1")]
+        #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
+        watch: Option<u64>,
+    },
+    /// Begin, end and look at the daemon that all clients share
+    #[command(subcommand)]
+    Daemon(Daemon),
     /// Ask servers for their tools and bring the index up to date
     ///
     /// A server that fails keeps its last snapshot, marked stale. Exit code 0: all answered;
@@ -213,6 +228,35 @@ pub(crate) enum Config {
     Path,
     /// Print the reference of all keys (`docs/configuration.md`)
     Docs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Daemon {
+    /// Start it, if it does not run; a client's `proxy serve` does so by itself
+    Start,
+    /// End it with all its servers; the next message of a client starts another
+    Stop,
+    /// End it and start another
+    Restart,
+    /// Show it, its clients and its servers, as `proxy status` does
+    Status,
+    /// Print its log, the oldest line first
+    Logs {
+        /// Only the last lines
+        #[arg(long, short = 'n', value_name = "COUNT")]
+        lines: Option<usize>,
+    },
+    /// Print the path of its socket, for a unit of systemd
+    Socket,
+    /// Be it, in the foreground or under systemd (`config/systemd/`)
+    Run {
+        /// Started by `launch`: stdout is the way for a report
+        #[arg(long, hide = true)]
+        launched: bool,
+    },
+    /// Start `run` with our stdin, which is its socket, and end
+    #[command(hide = true)]
+    Launch,
 }
 
 /// The parsed command line; or help, a version, a complaint was printed and this is its code.

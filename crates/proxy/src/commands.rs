@@ -1,6 +1,6 @@
 //! What each command does.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context as _, bail};
 use serde_json::{Value, value::RawValue};
@@ -16,10 +16,13 @@ use crate::{
 };
 
 mod call;
+mod daemon;
 mod inspect;
 mod look;
 mod reindex;
 mod serve;
+mod signals;
+mod status;
 mod tokens;
 
 pub(crate) fn run(arguments: Arguments) -> Exit {
@@ -51,6 +54,13 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
             log("error");
             return runtime()?.block_on(demo::play());
         }
+        Command::Daemon(verb) => return daemon::daemon(&global, &verb),
+        Command::Status { watch } => return status::status(&global, watch),
+        Command::Serve { standalone: false } => {
+            if let Some(exit) = serve::through_daemon(&global)? {
+                return Ok(exit);
+            }
+        }
         _ => {}
     }
     let config = match config::load(&global.overrides(), &Environment::of_process()) {
@@ -62,15 +72,17 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
     };
     // Commands other than `serve` say themselves what a server failed of; whoever asks for logs,
     // in whatever way, gets them.
-    let is_told_anyway = !matches!(command, Command::Serve) && config.log == LOG_DEFAULT;
+    let is_told_anyway = !matches!(command, Command::Serve { .. }) && config.log == LOG_DEFAULT;
     log(if is_told_anyway {
         "warn,fleet=error"
     } else {
         &config.log
     });
+    if let Command::Serve { .. } = command {
+        return serve::standalone(config);
+    }
     runtime()?.block_on(async {
         match command {
-            Command::Serve => serve::serve(config).await,
             Command::Config(_) => Ok(inspect::config_check(&config, global.json)),
             Command::Log { server, lines } => {
                 Ok(inspect::server_log(&config, &global, &server, lines))
@@ -94,28 +106,40 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 /// Logs go to stderr, always: stdout is data, or the protocol.
 fn log(filter: &str) {
-    // The protocol engine logs whole messages, and so secrets; it speaks only when asked to.
+    let has_colour = std::env::var_os("NO_COLOR").is_none()
+        && std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(engine_quiet(filter))
+        .with_writer(std::io::stderr)
+        .with_ansi(has_colour)
+        .try_init();
+}
+
+/// The log of a daemon, which has nobody's stderr.
+fn log_to(filter: &str, log: Mutex<fleet::BoundedLog>) {
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(engine_quiet(filter))
+        .with_writer(log)
+        .with_ansi(false)
+        .try_init();
+}
+
+/// The protocol engine logs whole messages, and so secrets; it speaks only when asked to.
+fn engine_quiet(filter: &str) -> EnvFilter {
     let quiet = if filter.contains("rmcp") {
         ""
     } else {
         ",rmcp=off"
     };
     let filter = EnvFilter::try_new(format!("{filter}{quiet}"));
-    let filter = filter.unwrap_or_else(|_| EnvFilter::new("warn,rmcp=off"));
-    let has_colour = std::env::var_os("NO_COLOR").is_none()
-        && std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(has_colour)
-        .try_init();
+    filter.unwrap_or_else(|_| EnvFilter::new("warn,rmcp=off"))
 }
 
 /// Commands that ask the same front as a client does. Servers that were started are ended.
 async fn with_front(config: Config, global: &Global, command: Command) -> anyhow::Result<Exit> {
     let front = Front::new(config)?;
     let stop = CancellationToken::new();
-    serve::watch_signals(&stop)?;
+    signals::watch_signals(&stop)?;
     let done = stop.run_until_cancelled(ask(&front, global, command)).await;
     front.stop().await;
     done.unwrap_or_else(|| bail!("interrupted"))

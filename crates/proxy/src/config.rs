@@ -38,6 +38,7 @@ pub struct Config {
     pub log: String,
     pub results: Results,
     pub reindex: Reindex,
+    pub daemon: Daemon,
     /// All of them, the ones that are switched off included.
     pub servers: Vec<Server>,
 }
@@ -55,6 +56,19 @@ pub struct Results {
 pub struct Reindex {
     /// How many servers are asked at one time.
     pub parallel: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Daemon {
+    linger_s: u64,
+}
+
+impl Daemon {
+    /// How long it stays without a client; none: for ever.
+    pub fn linger(&self) -> Option<Duration> {
+        (self.linger_s > 0).then(|| Duration::from_secs(self.linger_s))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -114,6 +128,18 @@ struct Sources<'a> {
     text: &'a str,
     overrides: &'a Overrides,
     env: &'a Environment,
+}
+
+/// The file that would be read, as an absolute path; it may not be there.
+pub(crate) fn file_path(overrides: &Overrides, env: &Environment) -> Result<PathBuf, ConfigError> {
+    file::find(overrides, env).map(|file| file.absolute)
+}
+
+/// The state folder as far as a flag or a variable names it, as an absolute path.
+pub(crate) fn named_state_dir(overrides: &Overrides, env: &Environment) -> Option<PathBuf> {
+    let named = overrides.state_dir.clone();
+    let named = named.or_else(|| env.path("PROXY_STATE_DIR"))?;
+    paths::here(&named, env).ok().map(PathBuf::from)
 }
 
 fn understand(file: &file::File, from: &Sources<'_>) -> Result<Config, Vec<Mistake>> {

@@ -3,6 +3,7 @@
 //! The command line asks the same [`Front`] as a client does, so both say the same.
 
 mod budget;
+pub(crate) mod clients;
 mod definitions;
 mod describe_tool;
 mod envelope;
@@ -20,14 +21,12 @@ mod wire;
 use std::{
     collections::BTreeSet,
     path::PathBuf,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::SystemTime,
 };
 
-use fleet::{Fleet, Guard, Json, LogSink, ProgressSink, Surroundings};
+use arc_swap::ArcSwap;
+use fleet::{Caller, Fleet, Guard, Json, LogSink, ProgressSink, Surroundings};
 use registry::{Generation, Registry, Usage};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -36,12 +35,13 @@ use tracing::warn;
 
 use crate::{config::Config, results::ResultStore};
 
+use self::clients::Clients;
 pub(crate) use budget::grouped;
 pub use definitions::{TOOLS, instructions};
 pub use error::ToolError;
 pub(crate) use fields::Fields;
 pub use reply::Reply;
-pub use session::serve;
+pub use session::{Seat, serve};
 
 /// The names of the three tools.
 pub const SEARCH: &str = "search_tools";
@@ -51,14 +51,16 @@ pub const EXECUTE: &str = "execute_dynamic_tool";
 /// What stands behind the three tools. One serves every session.
 #[derive(Debug)]
 pub struct Front {
-    pub config: Config,
+    config: ArcSwap<Config>,
+    /// Why the file as it is now was not taken in.
+    config_mistakes: Mutex<Option<String>>,
     pub registry: Registry,
     pub fleet: Fleet,
     pub results: ResultStore,
     pub usage: Usage,
     /// Servers that are being asked for their tools right now.
     surveying: Mutex<BTreeSet<ServerName>>,
-    sessions: AtomicU64,
+    pub(crate) clients: Clients,
 }
 
 /// What a call brings along from its client.
@@ -69,6 +71,8 @@ pub struct CallContext {
     pub progress: Option<ProgressSink>,
     pub log: Option<LogSink>,
     pub cancel: CancellationToken,
+    /// Who calls; none on the command line.
+    pub caller: Option<Caller>,
 }
 
 impl std::fmt::Debug for CallContext {
@@ -87,14 +91,28 @@ impl Front {
         let fleet = Fleet::new(specs, surroundings(&config));
         let surveying = Mutex::default();
         Ok(Arc::new(Self {
-            config,
+            config: ArcSwap::from_pointee(config),
+            config_mistakes: Mutex::default(),
             registry,
             fleet,
             results,
             usage,
             surveying,
-            sessions: AtomicU64::new(0),
+            clients: Clients::default(),
         }))
+    }
+
+    /// The configuration as it is now: a daemon takes in what changes in the file.
+    pub fn config(&self) -> Arc<Config> {
+        self.config.load_full()
+    }
+
+    /// What is wrong with the file since it was last taken in.
+    pub(crate) fn config_mistakes(&self) -> Option<String> {
+        let mistakes = self.config_mistakes.lock();
+        mistakes
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .clone()
     }
 
     /// Answers a call of one of the three tools; `None` for any other name.
@@ -153,11 +171,6 @@ impl Front {
                 .stale
                 .clone()
         })
-    }
-
-    /// A number for a new session.
-    fn next_session(&self) -> u64 {
-        self.sessions.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Notes that a server is being asked for its tools, until the guard is dropped.

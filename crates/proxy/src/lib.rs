@@ -10,12 +10,14 @@ use std::process::ExitCode;
 mod cli;
 mod commands;
 pub mod config;
+mod daemon;
 pub mod demo;
 pub mod front;
 mod report;
 pub mod results;
 mod survey;
 pub mod tokens;
+mod upkeep;
 
 /// Parses the command line, does what it says, and reports.
 pub fn main() -> ExitCode {

@@ -14,6 +14,7 @@ pub fn docs() -> String {
     for name in [
         "results",
         "reindex",
+        "daemon",
         "servers.NAME",
         "servers.NAME.overlay.TOOL",
     ] {

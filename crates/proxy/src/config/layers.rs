@@ -6,7 +6,7 @@ use figment::{Figment, providers::Serialized};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Environment, Mistake, Overrides, Place, Reindex, Results,
+    Daemon, Environment, Mistake, Overrides, Place, Reindex, Results,
     keys::{KEYS, Kind},
     mistake::Fault,
     paths::here,
@@ -28,6 +28,7 @@ pub(super) struct RawConfig {
     pub(super) log: String,
     pub(super) results: Results,
     pub(super) reindex: Reindex,
+    pub(super) daemon: Daemon,
     #[serde(default)]
     pub(super) servers: BTreeMap<String, RawServer>,
 }
@@ -54,6 +55,7 @@ pub(super) struct RawServer {
     pub(super) timeout_max_s: Option<u64>,
     pub(super) start_timeout_s: u64,
     pub(super) start: String,
+    pub(super) scope: String,
     /// 0: never.
     pub(super) idle_timeout_s: u64,
     /// 0: any number.
@@ -130,7 +132,7 @@ impl Layer {
 /// The defaults that the table of keys declares; those of a server for each server there is.
 fn defaults(servers: &[String]) -> Value {
     let mut values = table("");
-    for name in ["results", "reindex"] {
+    for name in ["results", "reindex", "daemon"] {
         values.insert(name.to_owned(), table(name).into());
     }
     let each = servers

@@ -49,6 +49,7 @@ impl Front {
             meta: context.meta,
             progress: context.progress,
             log: context.log,
+            caller: context.caller,
             limit: self.limit(entry, &options),
             limit_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
@@ -69,18 +70,18 @@ impl Front {
         let asked = options
             .timeout_ms
             .map(|ms| Duration::from_millis(ms.min(TIMEOUT_MS_MAX)));
-        let limits = self.config.tool_limits(&entry.at);
+        let config = self.config();
+        let limits = config.tool_limits(&entry.at);
         asked.or_else(|| limits.and_then(|limits| limits.timeout))
     }
 
     fn budget(&self, entry: &Entry, options: &Options) -> Budget {
-        let of_tool = self.config.tool_limits(&entry.at);
+        let config = self.config();
+        let of_tool = config.tool_limits(&entry.at);
         let of_tool = of_tool.and_then(|limits| limits.max_tokens);
-        let of_server = self.config.server(&entry.at.server);
+        let of_server = config.server(&entry.at.server);
         let of_server = of_server.and_then(|server| server.max_tokens);
-        let configured = of_tool
-            .or(of_server)
-            .unwrap_or(self.config.results.max_tokens);
+        let configured = of_tool.or(of_server).unwrap_or(config.results.max_tokens);
         Budget {
             max_tokens: options.max_tokens.unwrap_or(configured),
             is_off: options.raw,

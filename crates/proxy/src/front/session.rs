@@ -4,6 +4,7 @@
 //! own; everything else is the protocol engine's.
 
 use std::{
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -14,7 +15,7 @@ use std::{
 use bytes::Bytes;
 use dashmap::DashMap;
 use fleet::{
-    Json, LogSink, Message, ProgressSink,
+    Caller, Json, LogSink, Message, ProgressSink,
     line::{Line, LineReader, Outbox, Sink},
 };
 use serde_json::{Value, value::RawValue};
@@ -24,6 +25,7 @@ use tracing::debug;
 
 use super::{
     CallContext, Front, Reply,
+    clients::Client,
     definitions::instructions,
     fields::{Fields, text_of},
     log_level::LogLevel,
@@ -39,9 +41,21 @@ const GRACE_AFTER_EOF: Duration = Duration::from_millis(800);
 /// After that, what was answered may take this long to be read.
 const DRAIN_WAIT: Duration = Duration::from_millis(300);
 
+/// Where a client sits.
+#[derive(Debug, Clone)]
+pub struct Seat {
+    /// The folder it works in, where we know.
+    pub cwd: Option<PathBuf>,
+    /// The process that we talk to: the client's relay.
+    pub pid: Option<u32>,
+    /// `stdio` or `http`, for people.
+    pub transport: &'static str,
+}
+
 /// Serves one client until it closes its end, or until `stop`.
 pub async fn serve(
     front: Arc<Front>,
+    seat: Seat,
     input: impl AsyncRead + Send + Unpin + 'static,
     output: Sink,
     stop: CancellationToken,
@@ -50,8 +64,9 @@ pub async fn serve(
     let level = LogLevel::unsaid();
     let face = Face::new(instructions(&front.registry.catalog()), level.clone());
     let (engine, engine_task) = Engine::start(face, Arc::clone(&outbox));
+    let client = front.clients.enter(seat);
     let session = Arc::new(Session {
-        number: front.next_session(),
+        client,
         front,
         outbox,
         level,
@@ -63,12 +78,14 @@ pub async fn serve(
     let reading = session.read(LineReader::new(input), engine);
     let ended_itself = stop.run_until_cancelled(reading).await.is_some();
     session.end(ended_itself).await;
+    session.front.clients.leave(&session.client);
+    session.front.fleet.forget_client(session.client.number);
     let _ = timeout(DRAIN_WAIT, engine_task).await;
     let _ = timeout(DRAIN_WAIT, session.outbox.drained()).await;
 }
 
 struct Session {
-    number: u64,
+    client: Arc<Client>,
     front: Arc<Front>,
     outbox: Arc<Outbox>,
     /// Of a legacy session; a modern request says its own.
@@ -95,6 +112,9 @@ struct Meta {
 
 /// Keys of the protocol itself, which belong to one hop.
 const PROTOCOL_PREFIX: &str = "io.modelcontextprotocol/";
+
+/// Where a modern client says its name, in every request.
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 
 /// A call of one of our tools, as it came.
 struct ToolCall {
@@ -144,7 +164,12 @@ impl Session {
                 }
             }
             (Some("notifications/cancelled"), None) if self.cancel(&message) => return Ok(()),
-            (Some("initialize"), Some(_)) => self.is_open.store(true, Ordering::Release),
+            (Some("initialize"), Some(_)) => {
+                if let Some(params) = message.params {
+                    self.client.hear_name("clientInfo", params);
+                }
+                self.is_open.store(true, Ordering::Release);
+            }
             // Before a session is open the engine takes a notification for a breach.
             (Some(_), None) if !self.is_open.load(Ordering::Acquire) => return Ok(()),
             // We ask the client for nothing, so an answer answers nothing.
@@ -168,6 +193,9 @@ impl Session {
     fn read_call(&self, line: &Bytes, message: &Message<'_>) -> Option<ToolCall> {
         let params = Fields::of(message.params?.get())?;
         let name = text_of(params.get("name")?)?.into_owned();
+        if let Some(meta) = params.get("_meta") {
+            self.client.hear_name(CLIENT_INFO, meta);
+        }
         let meta = params
             .get("_meta")
             .map(|raw| Meta::read(line, raw))
@@ -209,7 +237,9 @@ impl Session {
                 .map(|token| self.progress(token, cancel.clone())),
             log: self.log(call.meta.log_level, call.is_modern, cancel.clone()),
             cancel: cancel.clone(),
+            caller: Some(self.caller()),
         };
+        self.client.count_call();
         let answering = self
             .front
             .call_tool(&call.name, call.arguments.as_deref(), context);
@@ -226,6 +256,13 @@ impl Session {
                 self.refuse(call.id.as_str(), -32_602, &why).await;
             }
             None => {}
+        }
+    }
+
+    fn caller(&self) -> Caller {
+        Caller {
+            client: self.client.number,
+            cwd: self.client.seat.cwd.clone(),
         }
     }
 
@@ -280,7 +317,7 @@ impl Session {
                 outbox.offer(&[Bytes::from(line)]);
             }
         };
-        let session = self.number;
+        let session = self.client.number;
         Some(LogSink {
             session,
             send: Arc::new(send),

@@ -1,0 +1,105 @@
+//! The clients that are served now, for whoever asks who they are.
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
+};
+
+use dashmap::DashMap;
+use serde_json::value::RawValue;
+
+use super::{
+    fields::{Fields, text_of},
+    session::Seat,
+};
+
+/// One client session.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) number: u64,
+    pub(crate) seat: Seat,
+    pub(crate) since: SystemTime,
+    /// As it calls itself, once it has.
+    name: OnceLock<Named>,
+    calls: AtomicU64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) version: Option<String>,
+}
+
+/// The longest name or version that is kept, in characters.
+const NAME_CHARS_MAX: usize = 100;
+
+impl Client {
+    pub(crate) fn named(&self) -> Option<&Named> {
+        self.name.get()
+    }
+
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes the name from an object with a member `clientInfo`; the first name stays.
+    pub(super) fn hear_name(&self, key: &str, object: &RawValue) {
+        if self.name.get().is_some() {
+            return;
+        }
+        let named = || {
+            let info = Fields::of(object.get())?.get(key)?;
+            let info = Fields::of(info.get())?;
+            let text = |key| {
+                let text = text_of(info.get(key)?)?;
+                Some(text.chars().take(NAME_CHARS_MAX).collect::<String>())
+            };
+            Some(Named {
+                name: text("name")?,
+                version: text("version"),
+            })
+        };
+        if let Some(named) = named() {
+            let _ = self.name.set(named);
+        }
+    }
+}
+
+/// All of them, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Clients {
+    last: AtomicU64,
+    here: DashMap<u64, Arc<Client>>,
+}
+
+impl Clients {
+    pub(super) fn enter(&self, seat: Seat) -> Arc<Client> {
+        let client = Arc::new(Client {
+            number: self.last.fetch_add(1, Ordering::Relaxed),
+            seat,
+            since: SystemTime::now(),
+            name: OnceLock::new(),
+            calls: AtomicU64::new(0),
+        });
+        self.here.insert(client.number, Arc::clone(&client));
+        client
+    }
+
+    pub(super) fn leave(&self, client: &Client) {
+        self.here.remove(&client.number);
+    }
+
+    /// In the order in which they came.
+    pub(crate) fn list(&self) -> Vec<Arc<Client>> {
+        let mut list: Vec<_> = self.here.iter().map(|it| Arc::clone(&it)).collect();
+        list.sort_by_key(|client| client.number);
+        list
+    }
+}
