@@ -12,7 +12,7 @@ use crate::{
     config::{self, Config, Environment},
     demo,
     front::{self, CallContext, Front},
-    report, survey,
+    live, report, survey,
 };
 
 mod call;
@@ -79,7 +79,7 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
         &config.log
     });
     if let Command::Serve { .. } = command {
-        return serve::standalone(config);
+        return serve::standalone(config, live::load_of(&global));
     }
     runtime()?.block_on(async {
         match command {

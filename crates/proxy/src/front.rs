@@ -26,7 +26,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use fleet::{Caller, Fleet, Guard, Json, LogSink, ProgressSink, Surroundings};
+use fleet::{Applied, Caller, Fleet, Guard, Json, LogSink, ProgressSink, Surroundings};
 use registry::{Generation, Registry, Usage};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -113,6 +113,20 @@ impl Front {
         mistakes
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .clone()
+    }
+
+    pub(crate) fn note_config_mistakes(&self, mistakes: Option<String>) {
+        let noted = self.config_mistakes.lock();
+        *noted.unwrap_or_else(std::sync::PoisonError::into_inner) = mistakes;
+    }
+
+    /// Goes on with another configuration: its servers, and what it says of them and their tools.
+    /// Calls under way are not disturbed. Where the state lies and what was opened with it stays.
+    pub(crate) fn take_in(&self, config: Config) -> anyhow::Result<Applied> {
+        self.registry.reshelve(config.shelf())?;
+        let specs = crate::survey::with_known_eras(config.specs(), &self.registry.catalog());
+        self.config.store(Arc::new(config));
+        Ok(self.fleet.apply(specs))
     }
 
     /// Answers a call of one of the three tools; `None` for any other name.

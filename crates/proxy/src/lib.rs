@@ -13,6 +13,7 @@ pub mod config;
 mod daemon;
 pub mod demo;
 pub mod front;
+mod live;
 mod report;
 pub mod results;
 mod survey;

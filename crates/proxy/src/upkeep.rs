@@ -3,12 +3,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{task::JoinSet, time::timeout};
+use tokio::{sync::Notify, task::JoinSet, time::timeout};
 
 use crate::{
     config::Config,
     front::{self, Front},
-    survey,
+    live, survey,
 };
 
 /// How often what was counted is written down.
@@ -25,13 +25,15 @@ pub(crate) struct Upkeep {
 }
 
 impl Upkeep {
-    pub(crate) fn begin(front: &Arc<Front>) -> Self {
+    /// `load` reads the configuration anew; `nudge` asks for it although no file changed.
+    pub(crate) fn begin(front: &Arc<Front>, load: live::Load, nudge: Arc<Notify>) -> Self {
         front.fleet.start_eager();
         let mut tasks = JoinSet::new();
         let unknown = survey::unknown(&front.registry.catalog());
         tasks.spawn(survey::get_to_know(Arc::clone(front), unknown));
         tasks.spawn(survey::keep_fresh(Arc::clone(front)));
         tasks.spawn(flush(Arc::clone(front)));
+        tasks.spawn(live::follow(Arc::clone(front), load, nudge));
         Self {
             front: Arc::clone(front),
             tasks,

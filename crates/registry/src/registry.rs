@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tool::{ServerName, Tool};
 
 use crate::catalog::{CATALOG, Catalog, Records};
@@ -37,18 +37,25 @@ pub struct Registry(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     disk: Disk,
-    shelf: Shelf,
-    gates: Vec<Gate>,
+    shelving: ArcSwap<Shelving>,
     built_in: Vec<Tool>,
     seen: ArcSwapOption<Seen>,
     /// Held while a generation is loaded, so that it is loaded once.
-    generation: Mutex<Option<(Stamp, Arc<Generation>)>>,
+    generation: Mutex<Option<(Arc<Seen>, Arc<Generation>)>>,
 }
 
-/// The catalog file as of one stamp.
+/// What the configuration says, ready for use.
+#[derive(Debug)]
+struct Shelving {
+    shelf: Shelf,
+    gates: Vec<Gate>,
+}
+
+/// The catalog file as of one stamp, under one configuration.
 #[derive(Debug)]
 struct Seen {
     stamp: Stamp,
+    shelving: Arc<Shelving>,
     records: Arc<Records>,
     catalog: Arc<Catalog>,
 }
@@ -67,21 +74,22 @@ impl Registry {
         shelf: Shelf,
         built_in: Vec<Tool>,
     ) -> Result<Self, RegistryError> {
-        let gates = shelf
-            .servers
-            .iter()
-            .map(Gate::new)
-            .collect::<Result<_, _>>()?;
         let inner = Inner {
             disk: Disk::new(folder),
-            shelf,
-            gates,
+            shelving: ArcSwap::from_pointee(Shelving::new(shelf)?),
             built_in,
             seen: ArcSwapOption::empty(),
             generation: Mutex::default(),
         };
         inner.look();
         Ok(Self(Arc::new(inner)))
+    }
+
+    /// Goes on with another configuration, from the next question on. A glob that does not parse
+    /// leaves everything as it was.
+    pub fn reshelve(&self, new: Shelf) -> Result<(), RegistryError> {
+        self.0.shelving.store(Arc::new(Shelving::new(new)?));
+        Ok(())
     }
 
     /// What is there by the catalog file alone, read again when another process replaced it.
@@ -98,13 +106,13 @@ impl Registry {
             .generation
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some((stamp, generation)) = &*held
-            && *stamp == seen.stamp
+        if let Some((of, generation)) = &*held
+            && of.is_same(&seen)
         {
             return Ok(Arc::clone(generation));
         }
-        let (stamp, generation) = self.0.load_newest()?;
-        *held = Some((stamp, Arc::clone(&generation)));
+        let (of, generation) = self.0.load_newest()?;
+        *held = Some((of, Arc::clone(&generation)));
         Ok(generation)
     }
 
@@ -113,8 +121,8 @@ impl Registry {
     pub fn loaded(&self) -> Option<Arc<Generation>> {
         let seen = self.0.look();
         let held = self.0.generation.try_lock().ok()?;
-        let (stamp, generation) = held.as_ref()?;
-        (*stamp == seen.stamp).then(|| Arc::clone(generation))
+        let (of, generation) = held.as_ref()?;
+        of.is_same(&seen).then(|| Arc::clone(generation))
     }
 
     /// Whether this very list is what we have, fresh: then there is nothing to commit.
@@ -155,18 +163,36 @@ impl Registry {
     }
 }
 
+impl Shelving {
+    fn new(shelf: Shelf) -> Result<Self, RegistryError> {
+        let gates = shelf.servers.iter().map(Gate::new);
+        let gates = gates.collect::<Result<_, _>>()?;
+        Ok(Self { shelf, gates })
+    }
+}
+
+impl Seen {
+    /// Whether what was made from the one holds for the other.
+    fn is_same(&self, other: &Self) -> bool {
+        self.stamp == other.stamp && Arc::ptr_eq(&self.shelving, &other.shelving)
+    }
+}
+
 impl Inner {
     fn look(&self) -> Arc<Seen> {
         let stamp = self.disk.stamp(CATALOG);
+        let shelving = self.shelving.load_full();
         if let Some(seen) = self.seen.load_full()
             && seen.stamp == stamp
+            && Arc::ptr_eq(&seen.shelving, &shelving)
         {
             return seen;
         }
         let records = Arc::new(Records::read(&self.disk));
-        let catalog = Arc::new(Catalog::new(&self.shelf, &self.gates, &records));
+        let catalog = Arc::new(Catalog::new(&shelving.shelf, &shelving.gates, &records));
         let seen = Arc::new(Seen {
             stamp,
+            shelving,
             records,
             catalog,
         });
@@ -176,39 +202,39 @@ impl Inner {
 
     /// Loads until no other process committed meanwhile: it may have swept a snapshot that was
     /// about to be read. A process that commits without end is given up on.
-    fn load_newest(&self) -> Result<(Stamp, Arc<Generation>), RegistryError> {
+    fn load_newest(&self) -> Result<(Arc<Seen>, Arc<Generation>), RegistryError> {
         let mut seen = self.look();
-        let mut generation = self.load(&seen.records)?;
+        let mut generation = self.load(&seen)?;
         for _ in 1..LOADS_MAX {
             let now = self.look();
-            if now.stamp == seen.stamp {
+            if now.is_same(&seen) {
                 break;
             }
-            generation = self.load(&now.records)?;
+            generation = self.load(&now)?;
             seen = now;
         }
-        Ok((seen.stamp, Arc::new(generation)))
+        Ok((seen, Arc::new(generation)))
     }
 
-    fn load(&self, records: &Records) -> Result<Generation, RegistryError> {
-        let stock = self.stock(records);
+    fn load(&self, seen: &Seen) -> Result<Generation, RegistryError> {
+        let stock = self.stock(&seen.shelving, &seen.records);
         let index = index::Index::for_readers(&self.disk, &stock)?;
         Ok(Generation::new(stock, index))
     }
 
     fn reindex(&self, records: &Records) -> Result<(), RegistryError> {
-        let stock = self.stock(records);
+        let stock = self.stock(&self.shelving.load(), records);
         self.disk.step()?;
         index::update(&self.disk, &stock)?;
         self.disk.step()?;
         Ok(())
     }
 
-    fn stock(&self, records: &Records) -> crate::generation::Stock {
+    fn stock(&self, shelving: &Shelving, records: &Records) -> crate::generation::Stock {
         crate::generation::Stock::read(
             &self.disk,
-            &self.shelf,
-            &self.gates,
+            &shelving.shelf,
+            &shelving.gates,
             records,
             &self.built_in,
         )

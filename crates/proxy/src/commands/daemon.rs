@@ -27,7 +27,7 @@ use crate::{
         log, place,
         relay::Route,
     },
-    report,
+    live, report,
 };
 
 /// What the daemon logs where nobody said anything: the file is bounded, and the one place where
@@ -48,7 +48,7 @@ pub(super) fn daemon(global: &Global, verb: &Daemon) -> anyhow::Result<Exit> {
             start(route)
         }),
         Daemon::Status => super::status::status(global, None),
-        Daemon::Logs { lines } => logs(global, *lines),
+        Daemon::Logs { lines } => Ok(logs(global, *lines)),
         Daemon::Socket => with_route(global, |route| {
             report::data(&route.place.socket(None).display().to_string());
             Ok(Exit::Success)
@@ -128,10 +128,10 @@ pub(super) fn block_on<T>(future: impl Future<Output = io::Result<T>>) -> io::Re
         .block_on(future)
 }
 
-fn logs(global: &Global, lines: Option<usize>) -> anyhow::Result<Exit> {
+fn logs(global: &Global, lines: Option<usize>) -> Exit {
     let config = match config::load(&global.overrides(), &Environment::of_process()) {
         Ok(config) => config,
-        Err(error) => return Ok(wrong_config(&error)),
+        Err(error) => return wrong_config(&error),
     };
     let newest = log::path(&config.state_dir);
     let shown = super::inspect::last_lines(&newest, lines);
@@ -142,9 +142,9 @@ fn logs(global: &Global, lines: Option<usize>) -> anyhow::Result<Exit> {
     }
     if shown.is_empty() {
         report::say("the daemon has written no log");
-        return Ok(Exit::Nothing);
+        return Exit::Nothing;
     }
-    Ok(Exit::Success)
+    Exit::Success
 }
 
 /// The daemon itself, until it ends.
@@ -197,7 +197,7 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
         let stop = CancellationToken::new();
         watch(SignalKind::terminate(), &stop)?;
         watch(SignalKind::interrupt(), &stop)?;
-        let host = Host::open(config, door, stop)?;
+        let host = Host::open(config, door, live::load_of(global), stop)?;
         if is_launched {
             let_go(&log)?;
         }

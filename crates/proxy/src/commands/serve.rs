@@ -14,7 +14,7 @@ use crate::{
         relay::{NoDaemon, Route, relay},
     },
     front::{self, Front, Seat, stdio},
-    report,
+    live, report,
     upkeep::{self, Upkeep},
 };
 
@@ -68,14 +68,14 @@ pub(super) fn route(global: &Global) -> Result<std::io::Result<Route>, ConfigErr
 }
 
 /// Serves one client in this process, with servers of its own.
-pub(super) fn standalone(config: Config) -> anyhow::Result<Exit> {
+pub(super) fn standalone(config: Config, load: live::Load) -> anyhow::Result<Exit> {
     runtime()?.block_on(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
         upkeep::sweep(&config);
         let front = Front::new(config)?;
         say_to_terminal();
-        let upkeep = Upkeep::begin(&front);
+        let upkeep = Upkeep::begin(&front, load, Arc::default());
         let seat = Seat {
             cwd: std::env::current_dir().ok(),
             pid: None,

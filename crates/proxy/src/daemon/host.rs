@@ -18,7 +18,8 @@ use fleet::line::Sink;
 use futures::FutureExt as _;
 use tokio::{
     net::{UnixListener, UnixStream},
-    sync::watch,
+    signal::unix::{SignalKind, signal},
+    sync::{Notify, watch},
     time::{interval, sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -34,6 +35,7 @@ use super::{
 use crate::{
     config::Config,
     front::{self, Front, Seat},
+    live,
     upkeep::{self, Upkeep},
 };
 
@@ -114,12 +116,20 @@ impl Host {
     pub(crate) fn open(
         config: Config,
         door: Door,
+        load: live::Load,
         stop: CancellationToken,
     ) -> anyhow::Result<Self> {
         upkeep::sweep(&config);
         let front = Front::new(config)?;
         let listener = UnixListener::from_std(door.listener)?;
-        let upkeep = Upkeep::begin(&front);
+        let nudge = Arc::new(Notify::new());
+        let mut hangups = signal(SignalKind::hangup())?;
+        let upkeep = Upkeep::begin(&front, load, Arc::clone(&nudge));
+        tokio::spawn(async move {
+            while hangups.recv().await.is_some() {
+                nudge.notify_one();
+            }
+        });
         let daemon = Arc::new(Daemon {
             front,
             build: Build::ours(),

@@ -115,7 +115,7 @@ mod tests {
     use crate::config::{Environment, Overrides};
 
     fn id(variables: &[(&str, &str)]) -> String {
-        let env = Environment::from_iter(variables.iter().copied());
+        let env: Environment = variables.iter().copied().collect();
         Identity::of(&Overrides::default(), &env)
             .unwrap()
             .id()

@@ -20,6 +20,9 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 const SOCKET: &str = "sock";
 
+/// What the mode of a file allows the group and everybody.
+const OF_OTHERS: u32 = 0o077;
+
 /// The folder of the daemons of one configuration: usually one, more while an older one is busy
 /// or where clients come with other secrets.
 #[derive(Debug, Clone)]
@@ -115,7 +118,7 @@ fn private_folder(path: &Path) -> io::Result<()> {
             }
         })?;
     let about = fs::symlink_metadata(path)?;
-    let is_private = about.is_dir() && about.mode() & 0o077 == 0;
+    let is_private = about.is_dir() && about.mode() & OF_OTHERS == 0;
     if is_private && about.uid() == geteuid().as_raw() {
         return Ok(());
     }
