@@ -20,6 +20,8 @@ mod calls;
 mod catalogue;
 mod command_line;
 mod config_mistakes;
+mod daemon;
+mod daemon_crowd;
 mod death;
 mod declared;
 mod demo;
@@ -33,6 +35,7 @@ mod house_itself;
 mod interrupted;
 mod life;
 mod lists_that_change;
+mod live_config;
 mod neighbours;
 mod odd_tools;
 mod overlays;
@@ -42,6 +45,7 @@ mod reindex;
 mod remote;
 mod results;
 mod scenes;
+mod scope;
 mod secrets;
 mod sessions;
 mod storm;
@@ -73,6 +77,11 @@ fn programs() -> Programs {
 /// A house with these servers.
 fn house<S: Into<Server>>(servers: impl IntoIterator<Item = S>) -> House {
     House::new(&programs(), servers)
+}
+
+/// A house whose sessions share a daemon.
+fn house_with_daemon<S: Into<Server>>(servers: impl IntoIterator<Item = S>) -> House {
+    house(servers).with_daemon()
 }
 
 /// A fake server with nothing before it.

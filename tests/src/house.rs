@@ -246,6 +246,26 @@ impl House {
         command
     }
 
+    /// What the daemon says of itself; null where none runs.
+    pub async fn status(&self) -> Value {
+        let status = self.cli(["status", "--json"]).await.json();
+        status.pointer("/daemons/0").cloned().unwrap_or_default()
+    }
+
+    /// The daemon's process, once there is one.
+    pub async fn daemon(&self) -> u32 {
+        let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
+        let found = timeout(DEADLINE, async {
+            loop {
+                looks.tick().await;
+                if let Some(pid) = self.status().await["pid"].as_u64() {
+                    return u32::try_from(pid).expect("a process id fits");
+                }
+            }
+        });
+        found.await.expect("a daemon runs")
+    }
+
     /// The lines a fake server has received up to now, its remarks among them.
     pub fn received(&self, server: &str) -> Vec<String> {
         let text = fs::read_to_string(self.path(record_name(server))).unwrap_or_default();

@@ -135,6 +135,12 @@ impl Fleet {
         request: &Request,
         ran: &mut Ran,
     ) -> Result<Json, CallError> {
+        let turns = request.caller.as_ref();
+        let turns = turns.map(|caller| self.roster.turns(&server.spec.name, caller));
+        let _turn = match &turns {
+            Some(turns) => turns.acquire().await.ok(),
+            None => None,
+        };
         loop {
             match call_in_turn(&server, request, ran).await {
                 Err(CallError::Unavailable { ran: Ran::No, .. })

@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
+use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tool::ServerName;
 
@@ -13,6 +14,7 @@ use crate::{
     CallError, Launch, Scope, ServerSpec, Start, Surroundings, Template,
     changes::Changes,
     keeper::{Keeper, Server},
+    limits::CALLS_OF_CLIENT_MAX,
 };
 
 /// Who calls: a session of a client, and where that works.
@@ -52,6 +54,8 @@ struct Servers {
     /// One of each; of a server with a scope of clients the one that answers surveys.
     shared: BTreeMap<ServerName, Server>,
     of_clients: HashMap<(ServerName, u64), Server>,
+    /// How many calls each client may still make of each server.
+    turns: HashMap<(ServerName, u64), Arc<Semaphore>>,
 }
 
 impl Roster {
@@ -108,9 +112,20 @@ impl Roster {
         Ok(servers.of_clients.entry(key).or_insert_with(new).clone())
     }
 
+    /// What a call of this caller waits for before it waits for the server.
+    pub(crate) fn turns(&self, name: &ServerName, caller: &Caller) -> Arc<Semaphore> {
+        let key = (name.clone(), caller.client);
+        if let Some(turns) = self.read().turns.get(&key) {
+            return Arc::clone(turns);
+        }
+        let new = || Arc::new(Semaphore::new(CALLS_OF_CLIENT_MAX));
+        Arc::clone(self.write().turns.entry(key).or_insert_with(new))
+    }
+
     /// The client is gone, and with it the servers that were its own.
     pub(crate) fn forget_client(&self, client: u64) {
         let mut servers = self.write();
+        servers.turns.retain(|(_, of), _| *of != client);
         servers.of_clients.retain(|(_, of), server| {
             if *of == client {
                 server.retire();
@@ -210,6 +225,7 @@ fn starts_alike(old: &ServerSpec, new: &ServerSpec) -> bool {
 /// A child works in the folder of its client, unless the configuration names one.
 fn in_folder_of(spec: &ServerSpec, caller: &Caller) -> ServerSpec {
     let mut spec = spec.clone();
+    spec.client_folder.clone_from(&caller.cwd);
     if let Launch::Child { cwd, .. } = &mut spec.launch
         && let (None, Some(folder)) = (&cwd, &caller.cwd)
     {

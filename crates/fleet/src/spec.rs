@@ -1,6 +1,6 @@
 //! What it takes to start a server. Holding a [`ServerSpec`] means that it was checked.
 
-use std::{num::NonZeroUsize, time::Duration};
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use tool::ServerName;
 
@@ -13,6 +13,8 @@ pub struct ServerSpec {
     pub launch: Launch,
     pub start: Start,
     pub scope: Scope,
+    /// Where the one client works that it is started for; its root.
+    pub client_folder: Option<PathBuf>,
     /// From spawn or connect to the end of the handshake.
     pub start_timeout: Duration,
     /// For one call, unless the call or its tool says otherwise.
@@ -67,6 +69,7 @@ impl ServerSpec {
             launch,
             start: Start::default(),
             scope: Scope::default(),
+            client_folder: None,
             start_timeout: START_TIMEOUT_DEFAULT,
             call_timeout: CALL_TIMEOUT_DEFAULT,
             call_timeout_max: None,

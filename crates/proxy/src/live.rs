@@ -76,7 +76,9 @@ async fn reload(front: &Arc<Front>, load: &Load) -> Option<Applied> {
         let before = at.config();
         if config.state_dir != before.state_dir {
             let folder = before.state_dir.display();
-            return Err(format!("`state_dir` cannot change while we run in {folder}"));
+            return Err(format!(
+                "`state_dir` cannot change while we run in {folder}"
+            ));
         }
         let needs_restart = config.log != before.log
             || (config.results.keep_hours, config.results.keep_mib)
@@ -93,7 +95,12 @@ async fn reload(front: &Arc<Front>, load: &Load) -> Option<Applied> {
         Ok(Ok(applied)) => {
             front.note_config_mistakes(None);
             let (added, changed) = (applied.added.len(), applied.changed.len());
-            info!(added, changed, removed = applied.removed.len(), "the configuration was read anew");
+            info!(
+                added,
+                changed,
+                removed = applied.removed.len(),
+                "the configuration was read anew"
+            );
             Some(applied)
         }
         Ok(Err(mistakes)) => {

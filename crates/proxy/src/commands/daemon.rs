@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     io,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, bail};
@@ -129,11 +129,10 @@ pub(super) fn block_on<T>(future: impl Future<Output = io::Result<T>>) -> io::Re
 }
 
 fn logs(global: &Global, lines: Option<usize>) -> Exit {
-    let config = match config::load(&global.overrides(), &Environment::of_process()) {
-        Ok(config) => config,
+    let newest = match log_file(global) {
+        Ok(file) => file,
         Err(error) => return wrong_config(&error),
     };
-    let newest = log::path(&config.state_dir);
     let shown = super::inspect::last_lines(&newest, lines);
     if global.json {
         report::json(&json!({"file": newest, "lines": shown}));
@@ -145,6 +144,21 @@ fn logs(global: &Global, lines: Option<usize>) -> Exit {
         return Exit::Nothing;
     }
     Exit::Success
+}
+
+/// A daemon that runs says where its log is, though the configuration may be broken by now.
+fn log_file(global: &Global) -> Result<PathBuf, ConfigError> {
+    let told = route(global)?.ok().and_then(|route| {
+        let daemons = block_on(super::status::look(&route)).ok()?;
+        Some(PathBuf::from(daemons.first()?["log"].as_str()?))
+    });
+    told.map_or_else(
+        || {
+            let config = config::load(&global.overrides(), &Environment::of_process())?;
+            Ok(log::path(&config.state_dir))
+        },
+        Ok,
+    )
 }
 
 /// The daemon itself, until it ends.

@@ -52,7 +52,7 @@ pub(super) fn status(global: &Global, watch: Option<u64>) -> anyhow::Result<Exit
 }
 
 /// What each daemon of the configuration says of itself, the usual one first.
-async fn look(route: &Route) -> anyhow::Result<Vec<Value>> {
+pub(super) async fn look(route: &Route) -> io::Result<Vec<Value>> {
     let mut daemons = Vec::new();
     for socket in route.place.sockets() {
         if let Some(stream) = connect(&socket)?

@@ -240,9 +240,12 @@ impl Session {
             caller: Some(self.caller()),
         };
         self.client.count_call();
-        let answering = self
-            .front
-            .call_tool(&call.name, call.arguments.as_deref(), context);
+        let answering = async {
+            // Whoever does not read gets no further answers to keep for him.
+            self.outbox.room().await;
+            let arguments = call.arguments.as_deref();
+            self.front.call_tool(&call.name, arguments, context).await
+        };
         let reply = cancel.run_until_cancelled(answering).await;
         self.running.remove(call.id.as_str());
         // Nothing is said to a client that took its call back.
