@@ -281,6 +281,11 @@ impl Outbox {
         self.wake_all();
     }
 
+    /// Closes the stream now; what is queued is not written any more.
+    pub fn give_up(&self) {
+        self.lose();
+    }
+
     /// Returns once everything was written or the stream was given up.
     pub async fn drained(&self) {
         loop {

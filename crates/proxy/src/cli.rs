@@ -64,9 +64,11 @@ pub(crate) struct Global {
     #[arg(help = "Where snapshots, index and results are kept [env: PROXY_STATE_DIR]")]
     state_dir: Option<PathBuf>,
     #[arg(long, global = true, value_name = "FILTER")]
-    #[arg(help = "What goes to stderr, a filter such as `info,fleet=debug` [env: PROXY_LOG]")]
+    #[arg(
+        help = "What goes to stderr, or to the log of the daemon, a filter such as `info,fleet=debug` [env: PROXY_LOG]"
+    )]
     log: Option<String>,
-    /// Say more on stderr: -v what happens, -vv how
+    /// Say more: -v what happens, -vv how
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
     /// Print JSON, and nothing else, on stdout

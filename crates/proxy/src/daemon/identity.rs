@@ -15,6 +15,8 @@ pub(crate) struct Identity {
     pub(crate) config: PathBuf,
     /// What a flag or a variable says; the file may say it as well. Absolute.
     pub(crate) state_dir: Option<PathBuf>,
+    /// What a flag asks the daemon to log, should it be started by us. Makes no other daemon.
+    pub(crate) log: Option<String>,
     id: String,
 }
 
@@ -61,6 +63,7 @@ impl Identity {
         Ok(Self {
             config,
             state_dir,
+            log: overrides.log.clone(),
             id,
         })
     }

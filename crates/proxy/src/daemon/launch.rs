@@ -119,8 +119,12 @@ fn program() -> PathBuf {
 /// Starts the daemon by way of a process between that ends at once: so the daemon is nobody's
 /// child, and a client that ends us and all below us does not end it for the others.
 fn spawn(identity: &Identity, listener: UnixListener) -> io::Result<ChildStdout> {
-    let state_dir = identity.state_dir.as_deref();
-    let mut between = command(&identity.config, state_dir, &["launch"])
+    let overrides = Overrides {
+        config: Some(identity.config.clone()),
+        state_dir: identity.state_dir.clone(),
+        log: identity.log.clone(),
+    };
+    let mut between = command(&overrides, &["launch"])
         .stdin(OwnedFd::from(listener))
         .stdout(Stdio::piped())
         .spawn()?;
@@ -131,18 +135,22 @@ fn spawn(identity: &Identity, listener: UnixListener) -> io::Result<ChildStdout>
 
 /// What the process between does: its stdin is the socket, its stdout the way for a report.
 pub(crate) fn launch(overrides: &Overrides) -> anyhow::Result<()> {
-    let config = overrides.config.as_deref().context("no `--config`")?;
-    let state_dir = overrides.state_dir.as_deref();
-    let mut daemon = command(config, state_dir, &["run", "--launched"]);
+    let mut daemon = command(overrides, &["run", "--launched"]);
     daemon.spawn().context("cannot start the daemon")?;
     Ok(())
 }
 
-fn command(config: &Path, state_dir: Option<&Path>, verb: &[&str]) -> Command {
+fn command(overrides: &Overrides, verb: &[&str]) -> Command {
     let mut command = Command::new(program());
-    command.arg0("proxy").arg("--config").arg(config);
-    if let Some(folder) = state_dir {
+    command.arg0("proxy");
+    if let Some(config) = &overrides.config {
+        command.arg("--config").arg(config);
+    }
+    if let Some(folder) = &overrides.state_dir {
         command.arg("--state-dir").arg(folder);
+    }
+    if let Some(log) = &overrides.log {
+        command.arg("--log").arg(log);
     }
     command.arg("daemon").args(verb).stderr(Stdio::null());
     command

@@ -58,6 +58,13 @@ struct Link {
     socket: std::os::unix::net::UnixStream,
 }
 
+impl Drop for Link {
+    /// Its outbox has a task, which would keep the socket.
+    fn drop(&mut self) {
+        self.outbox.give_up();
+    }
+}
+
 /// Serves our client until either end is gone. The error is that no daemon could be had to begin
 /// with; nothing was read from the client then.
 pub(crate) async fn relay(route: Route, stop: CancellationToken) -> Result<Exit, NoDaemon> {
@@ -257,7 +264,12 @@ async fn open(route: &Route) -> Result<Link, NoDaemon> {
                 }
             }
             Some((stream, Answer::Welcome { taken })) => match taken.agrees() {
-                Ok(()) => return Ok(link(stream)?),
+                Ok(()) => {
+                    if route.identity.log.is_some() && !connection.is_of_a_new_daemon() {
+                        report::say(LOG_COMES_LATE);
+                    }
+                    return Ok(link(stream)?);
+                }
                 // With other secrets in our environment, servers are started by another daemon.
                 Err(digest) => variant = Some(digest),
             },
@@ -272,6 +284,9 @@ async fn open(route: &Route) -> Result<Link, NoDaemon> {
     }
     Err(anyhow!("no daemon of ours stayed in {TRIES} tries; see `proxy daemon logs`").into())
 }
+
+const LOG_COMES_LATE: &str = "the daemon runs already and logs as it was told to; for another log: \
+                              `proxy daemon restart --log FILTER`, or `serve --standalone`";
 
 /// A newer daemon holds our place: we meet ours at another.
 fn variant_of_build(variant: Option<&str>) -> String {

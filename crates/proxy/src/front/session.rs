@@ -19,7 +19,7 @@ use fleet::{
     line::{Line, LineReader, Outbox, Sink},
 };
 use serde_json::{Value, value::RawValue};
-use tokio::{io::AsyncRead, time::timeout};
+use tokio::{io::AsyncRead, sync::Semaphore, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::debug;
 
@@ -34,6 +34,10 @@ use super::{
 
 /// Calls of one client under way at one time; a further one is refused.
 const CALLS_MAX: usize = 1_024;
+
+/// Of those, how many are made at one time; the others wait. So many answers at most wait in
+/// memory for a client that does not read, beside what its outbox holds.
+const CALLS_AT_ONCE: usize = 128;
 
 /// After the client's end of input, calls under way may still answer for this long.
 const GRACE_AFTER_EOF: Duration = Duration::from_millis(800);
@@ -71,6 +75,7 @@ pub async fn serve(
         outbox,
         level,
         calls: TaskTracker::new(),
+        turns: Semaphore::new(CALLS_AT_ONCE),
         running: DashMap::new(),
         is_open: AtomicBool::new(false),
         gone: CancellationToken::new(),
@@ -82,6 +87,7 @@ pub async fn serve(
     session.front.fleet.forget_client(session.client.number);
     let _ = timeout(DRAIN_WAIT, engine_task).await;
     let _ = timeout(DRAIN_WAIT, session.outbox.drained()).await;
+    session.outbox.give_up();
 }
 
 struct Session {
@@ -91,6 +97,8 @@ struct Session {
     /// Of a legacy session; a modern request says its own.
     level: LogLevel,
     calls: TaskTracker,
+    /// One permit a call that is made, not merely taken off the line.
+    turns: Semaphore,
     /// Calls under way by the text of their request id.
     running: DashMap<String, CancellationToken>,
     /// An `initialize` was seen: from here on calls need no metadata of their own.
@@ -240,6 +248,8 @@ impl Session {
             caller: Some(self.caller()),
         };
         self.client.count_call();
+        // Held until the answer is on its way.
+        let _turn = cancel.run_until_cancelled(self.turns.acquire()).await;
         let answering = async {
             // Whoever does not read gets no further answers to keep for him.
             self.outbox.room().await;
