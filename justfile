@@ -16,7 +16,7 @@ test NAME:
 journeys *ARGS:
     cargo test -p journeys --test journeys -- {{ ARGS }}
 
-# Speed beside calling a server directly; PART is hop, spawn, flight, search, memory or size
+# Speed beside calling a server directly; PART is hop, spawn, daemon, flight, search, memory or size
 bench *PART:
     cargo bench -p journeys -- {{ PART }}
 

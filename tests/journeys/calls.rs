@@ -231,3 +231,14 @@ async fn only_a_safe_call_is_made_once_more_and_only_where_it_may() {
         assert_eq!(calls, expected, "{what}");
     }
 }
+
+through_daemon!(
+    two_calls_of_half_a_second_run_side_by_side,
+    a_server_that_takes_one_call_at_a_time_gets_one,
+    a_call_in_the_queue_keeps_its_limit_and_never_reaches_the_server,
+    a_limit_of_the_tool_of_the_server_and_of_the_call,
+    progress_extends_a_call_up_to_the_hard_limit,
+    a_late_answer_makes_no_noise,
+    calls_in_flight_fail_when_their_server_dies,
+    only_a_safe_call_is_made_once_more_and_only_where_it_may,
+);

@@ -92,3 +92,10 @@ async fn a_server_that_asks_for_roots_first_still_answers() {
     );
     house.stops_clean().await;
 }
+
+through_daemon!(
+    every_client_reaches_every_server,
+    a_modern_client_gets_what_its_era_promises,
+    a_client_may_probe_the_modern_era_and_fall_back,
+    a_server_that_asks_for_roots_first_still_answers,
+);

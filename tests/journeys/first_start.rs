@@ -61,3 +61,9 @@ async fn the_command_line_asks_unknown_servers_itself() {
     assert_eq!(house.starts("quick"), 1);
     house.stops_clean().await;
 }
+
+through_daemon!(
+    a_server_that_hangs_hides_nobody_else,
+    who_asks_too_early_is_told_to_ask_again,
+    the_command_line_asks_unknown_servers_itself,
+);

@@ -170,17 +170,17 @@ async fn a_server_that_recovers_is_there_again() {
 /// The environment of a server whose proxy has these secrets.
 async fn environment(server: Fake) -> Value {
     let house = house([server.tool("environment", Step::Environment)]);
-    let with_secrets = |verb| {
-        let mut command = house.command([verb]);
+    let with_secrets = |verb: &[&str]| {
+        let mut command = house.command(verb);
         command
             .env("BANK_TOKEN", "of the bank")
             .env("AWS_REGION", "moon-1")
             .env("AWS_SECRET", "of the cloud");
         command
     };
-    let reindexed = with_secrets("reindex").output().await.unwrap();
+    let reindexed = with_secrets(&["reindex"]).output().await.unwrap();
     assert!(reindexed.status.success());
-    let client = Client::start(with_secrets("serve"));
+    let client = Client::start(with_secrets(&["serve", "--standalone"]));
     client.initialize(LEGACY_VERSION).await;
     let mut call = calling("any/environment", &json!({}));
     call["arguments"]["raw"] = json!(true);

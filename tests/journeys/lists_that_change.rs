@@ -222,3 +222,14 @@ async fn ten_thousand_tools_are_taken_in_while_calls_are_answered() {
     assert!(names.len() >= MANY_TOOLS, "{} are listed", names.len());
     house.stops_clean().await;
 }
+
+through_daemon!(
+    a_new_tool_is_found_though_the_client_does_nothing,
+    a_new_tool_is_found_under_load,
+    a_new_tool_is_found_by_another_session,
+    a_server_that_comes_back_with_other_tools_is_looked_at,
+    a_tool_that_is_gone_is_found_no_more,
+    a_hundred_notices_are_one_look_or_a_few,
+    malformed_tools_are_dropped_alone_and_reported,
+    lists_without_end_are_bounded,
+);

@@ -1,6 +1,20 @@
 //! Journeys through the whole house, one file each.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
+/// Plays these journeys once more, with a daemon behind their sessions.
+macro_rules! through_daemon {
+    ($($journey:ident),* $(,)?) => {
+        mod through_daemon {
+            $(
+                #[test]
+                fn $journey() {
+                    journeys::house::through_daemon(super::$journey);
+                }
+            )*
+        }
+    };
+}
+
 mod broken_servers;
 mod call_many;
 mod calls;
@@ -9,6 +23,8 @@ mod clients_apart;
 mod command_line;
 mod config_mistakes;
 mod conformance;
+mod daemon;
+mod daemon_crowd;
 mod death;
 mod declared;
 mod demo;
@@ -27,6 +43,7 @@ mod kept_results;
 mod learning;
 mod life;
 mod lists_that_change;
+mod live_config;
 mod long_results;
 mod meaning;
 mod neighbours;
@@ -40,6 +57,7 @@ mod reindex;
 mod remote;
 mod results;
 mod scenes;
+mod scope;
 mod secrets;
 mod sessions;
 mod storm;
@@ -72,6 +90,11 @@ fn programs() -> Programs {
 /// A house with these servers.
 fn house<S: Into<Server>>(servers: impl IntoIterator<Item = S>) -> House {
     House::new(&programs(), servers)
+}
+
+/// A house whose sessions share a daemon.
+fn house_with_daemon<S: Into<Server>>(servers: impl IntoIterator<Item = S>) -> House {
+    house(servers).with_daemon()
 }
 
 /// A fake server with nothing before it.

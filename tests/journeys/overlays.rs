@@ -63,3 +63,5 @@ async fn denied_tools_are_refused_and_overlays_are_shown() {
     assert!(house.received_method("issues", "tools/call").is_empty());
     house.stops_clean().await;
 }
+
+through_daemon!(denied_tools_are_refused_and_overlays_are_shown,);

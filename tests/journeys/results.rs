@@ -125,3 +125,12 @@ async fn arguments_arrive_byte_for_byte() {
         .await;
     house.stops_clean().await;
 }
+
+through_daemon!(
+    blocks_come_through_unchanged_and_in_order,
+    structured_content_becomes_text_where_no_text_says_it,
+    a_tool_error_is_passed_on_as_one,
+    a_long_result_is_cut_and_can_be_read_to_the_end,
+    results_of_any_size_arrive_or_are_kept,
+    arguments_arrive_byte_for_byte,
+);

@@ -169,3 +169,11 @@ async fn two_servers_have_a_tool_of_one_name() {
     );
     house.stops_clean().await;
 }
+
+through_daemon!(
+    which_tool_can_search_within_code,
+    a_word_is_no_prefix_of_another_and_a_plural_is_found,
+    a_right_name_that_was_never_searched,
+    one_of_three_is_broken,
+    two_servers_have_a_tool_of_one_name,
+);

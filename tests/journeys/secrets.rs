@@ -40,7 +40,7 @@ async fn a_token_is_in_no_message_and_in_no_file() {
     assert!(said.contains("is refused"), "{said}");
     assert!(!said.contains(SECRET), "{said}");
 
-    let mut command = house.command(["-vv", "serve"]);
+    let mut command = house.command(["-vv", "serve", "--standalone"]);
     command.env("BLABBER_TOKEN", SECRET);
     let client = Client::start(command);
     client.initialize("2025-11-25").await;

@@ -129,3 +129,10 @@ async fn broken_protocol_gets_a_protocol_error_and_the_session_lives() {
     client.execute("any/echo", json!({})).await.good();
     house.stops_clean().await;
 }
+
+through_daemon!(
+    each_of_many_calls_gets_its_own_answer,
+    a_cancelled_call_ends_at_the_server_and_only_there,
+    progress_comes_under_the_clients_own_token,
+    broken_protocol_gets_a_protocol_error_and_the_session_lives,
+);

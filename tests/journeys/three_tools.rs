@@ -366,3 +366,19 @@ async fn a_server_starts_at_its_first_call_and_not_before() {
     );
     house.stops_clean().await;
 }
+
+through_daemon!(
+    the_list_is_these_three_and_the_same_for_any_registry,
+    what_is_loaded_up_front_is_small,
+    a_tool_is_found_described_and_called,
+    marks_stand_only_where_they_are_true,
+    five_hits_are_short,
+    a_search_that_fits_nothing_says_so,
+    a_right_name_works_though_it_was_never_searched,
+    a_wrong_name_is_corrected,
+    a_name_two_servers_have_is_asked_back,
+    a_bent_envelope_is_straightened,
+    wrong_arguments_are_refused_before_the_server_starts,
+    only_broken_protocol_is_a_protocol_error,
+    a_server_starts_at_its_first_call_and_not_before,
+);

@@ -295,3 +295,13 @@ fn bytes_below(folder: &std::path::Path, start: &str) -> u64 {
     });
     sizes.sum()
 }
+
+through_daemon!(
+    odd_lines_lose_no_call,
+    odd_lines_at_once_lose_no_call,
+    malformed_answers_are_errors_of_their_call,
+    unknown_blocks_come_through,
+    half_a_line_at_the_end_is_no_answer_and_the_next_call_starts_anew,
+    the_log_of_a_server_holds_its_stderr_and_no_secret,
+    a_log_that_is_flooded_stays_small,
+);

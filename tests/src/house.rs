@@ -5,6 +5,7 @@
 mod server;
 
 use std::{
+    cell::Cell,
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
@@ -36,6 +37,19 @@ pub struct House {
     programs: Programs,
     clients: Mutex<Vec<Client>>,
     understands: bool,
+    /// Whether its sessions share a daemon, or each does everything by itself.
+    has_daemon: bool,
+}
+
+thread_local! {
+    static THROUGH_DAEMON: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Plays a journey with houses whose sessions share a daemon.
+pub fn through_daemon(journey: impl FnOnce()) {
+    THROUGH_DAEMON.set(true);
+    journey();
+    THROUGH_DAEMON.set(false);
 }
 
 /// What a command line verb did.
@@ -81,12 +95,22 @@ impl House {
     /// A house without even a configuration file.
     pub fn without_config(programs: &Programs) -> Self {
         let folder = tempfile::Builder::new().prefix("proxy-house-").tempdir();
+        let folder = folder.expect("there is room for a temporary folder");
+        fs::create_dir(folder.path().join("run")).expect("the house is ours to write in");
         Self {
-            folder: folder.expect("there is room for a temporary folder"),
+            folder,
             programs: programs.clone(),
             clients: Mutex::default(),
             understands: false,
+            has_daemon: THROUGH_DAEMON.get(),
         }
+    }
+
+    /// Its sessions share a daemon.
+    #[must_use]
+    pub fn with_daemon(mut self) -> Self {
+        self.has_daemon = true;
+        self
     }
 
     /// Replaces the whole configuration.
@@ -171,7 +195,23 @@ impl House {
 
     /// Starts `serve`; the test says the first word.
     pub fn serve(&self) -> Client {
-        let client = Client::start(self.command(["serve"]));
+        self.serve_from(self.folder.path())
+    }
+
+    /// Starts `serve` in another folder, as a client does that works there.
+    pub fn serve_from(&self, folder: &Path) -> Client {
+        let args: &[&str] = if self.has_daemon {
+            &["serve"]
+        } else {
+            &["serve", "--standalone"]
+        };
+        let mut command = self.command(args);
+        command.current_dir(folder);
+        self.keep(Client::start(command))
+    }
+
+    /// A client that ends with the house.
+    pub fn keep(&self, client: Client) -> Client {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         clients.push(client.clone());
         client
@@ -200,6 +240,7 @@ impl House {
             .env("HOME", self.folder.path())
             .env("XDG_CONFIG_HOME", self.path("xdg-config"))
             .env("XDG_STATE_HOME", self.path("xdg-state"))
+            .env("XDG_RUNTIME_DIR", self.path("run"))
             .env("PROXY_CONFIG", self.config())
             .env(HOUSE_VARIABLE, self.folder.path())
             .stdin(std::process::Stdio::null())
@@ -216,6 +257,26 @@ impl House {
     pub fn understanding(mut self) -> Self {
         self.understands = true;
         self
+    }
+
+    /// What the daemon says of itself; null where none runs.
+    pub async fn status(&self) -> Value {
+        let status = self.cli(["status", "--json"]).await.json();
+        status.pointer("/daemons/0").cloned().unwrap_or_default()
+    }
+
+    /// The daemon's process, once there is one.
+    pub async fn daemon(&self) -> u32 {
+        let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
+        let found = timeout(DEADLINE, async {
+            loop {
+                looks.tick().await;
+                if let Some(pid) = self.status().await["pid"].as_u64() {
+                    return u32::try_from(pid).expect("a process id fits");
+                }
+            }
+        });
+        found.await.expect("a daemon runs")
     }
 
     /// The lines a fake server has received up to now, its remarks among them.
@@ -307,6 +368,9 @@ impl House {
                 garbage.is_empty(),
                 "standard output is for messages: {garbage:#?}"
             );
+        }
+        if self.has_daemon {
+            self.cli(["daemon", "stop"]).await;
         }
         if let Err(left) = self.all_gone().await {
             panic!("still running: {left:#?}");

@@ -104,6 +104,11 @@ pub fn terminate(pid: u32) {
     send(pid, Signal::TERM);
 }
 
+/// What a terminal sends when it goes, and an operator to have files read anew.
+pub fn hang_up(pid: u32) {
+    send(pid, Signal::HUP);
+}
+
 /// What a terminal sends for Ctrl-C.
 pub fn interrupt(pid: u32) {
     send(pid, Signal::INT);

@@ -5,12 +5,15 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 /// Counts the users of one connection. The keeper closes it only between two uses, so no call is
 /// ever sent into a connection that is being stopped for idleness.
 #[derive(Debug)]
-pub(crate) struct Activity(Mutex<State>);
+pub(crate) struct Activity {
+    state: Mutex<State>,
+    unused: Notify,
+}
 
 #[derive(Debug)]
 struct State {
@@ -25,11 +28,15 @@ pub(crate) struct Use(Arc<Activity>);
 
 impl Activity {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State {
+        let state = State {
             users: 0,
             idle_since: Instant::now(),
             is_closed: false,
-        })))
+        };
+        Arc::new(Self {
+            state: Mutex::new(state),
+            unused: Notify::new(),
+        })
     }
 
     /// `None` once the connection was closed.
@@ -60,8 +67,19 @@ impl Activity {
         state.is_closed
     }
 
+    /// Closes it as soon as nobody uses it.
+    pub(crate) async fn close_when_unused(&self) {
+        loop {
+            let unused = self.unused.notified();
+            if self.close_if_idle(Duration::ZERO) {
+                return;
+            }
+            unused.await;
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0
+        self.state
             .lock()
             .expect("no code panics while it holds the count")
     }
@@ -72,12 +90,14 @@ impl Drop for Use {
         let mut state = self.0.lock();
         state.users -= 1;
         state.idle_since = Instant::now();
+        drop(state);
+        self.0.unused.notify_waiters();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{sync::Arc, time::Duration};
 
     use tokio::time::{Instant, advance};
 
@@ -97,6 +117,24 @@ mod tests {
         assert!(!activity.close_if_idle(IDLE));
         advance(Duration::from_secs(1)).await;
         assert!(activity.close_if_idle(IDLE));
+        assert!(activity.begin().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_is_to_go_waits_for_its_last_use() {
+        let activity = Activity::new();
+        let in_use = activity.begin().expect("open");
+        let closing = tokio::spawn({
+            let activity = Arc::clone(&activity);
+            async move { activity.close_when_unused().await }
+        });
+        advance(IDLE).await;
+        let later = activity.begin().expect("still open");
+        drop(in_use);
+        advance(IDLE).await;
+        assert!(!closing.is_finished());
+        drop(later);
+        closing.await.expect("it ends");
         assert!(activity.begin().is_none());
     }
 }

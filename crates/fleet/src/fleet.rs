@@ -1,7 +1,6 @@
 //! All servers: one call, one survey, one stop.
 
 use std::{
-    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -13,18 +12,21 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tool::{ServerName, Tool};
 
 use crate::{
-    About, CallError, Failure, Json, Ran, Request, ServerSpec, Start, Surroundings, SurveyError,
+    About, Applied, CallError, Failure, Json, Ran, Request, Scope, ServerSpec, ServerState, Start,
+    Surroundings, SurveyError,
     changes::Changes,
-    keeper::{Held, Keeper, NotReady, Server},
+    keeper::{Held, NotReady, Server},
     limits::{LOOK_AGAIN_MIN, PAGES_MAX, SURVEY_TIMEOUT, TOOLS_MAX},
     link::{Link, LinkError},
+    processes::group_memory,
+    roster::Roster,
 };
 
 /// The servers of one configuration. A server is started by the first call or survey that wants
 /// it (or with the program), rests when nobody calls for long, and ends at [`Fleet::stop`].
 #[derive(Debug)]
 pub struct Fleet {
-    servers: HashMap<ServerName, Server>,
+    roster: Roster,
     changes: Arc<Changes>,
     stop: CancellationToken,
     keepers: TaskTracker,
@@ -44,34 +46,50 @@ pub struct Survey {
 impl Fleet {
     /// Needs a runtime; starts no server.
     pub fn new(specs: Vec<ServerSpec>, surroundings: Surroundings) -> Self {
-        let surroundings = Arc::new(surroundings);
         let stop = CancellationToken::new();
         let keepers = TaskTracker::new();
         let changes = Arc::new(Changes::default());
-        let mut servers = HashMap::new();
-        for spec in specs {
-            let (keeper, server) = Keeper::new(
-                spec,
-                Arc::clone(&surroundings),
-                Arc::clone(&changes),
-                stop.clone(),
-            );
-            keepers.spawn(keeper.run());
-            servers.insert(server.spec.name.clone(), server);
-        }
+        let roster = Roster::new(
+            surroundings,
+            Arc::clone(&changes),
+            stop.clone(),
+            keepers.clone(),
+        );
+        roster.apply(specs);
         Self {
-            servers,
+            roster,
             changes,
             stop,
             keepers,
         }
     }
 
+    /// Makes the servers those of `specs`, without a call being lost: one that changed or is no
+    /// more finishes the calls it has.
+    pub fn apply(&self, specs: Vec<ServerSpec>) -> Applied {
+        self.roster.apply(specs)
+    }
+
+    /// Ends the servers that were one client's own.
+    pub fn forget_client(&self, client: u64) {
+        self.roster.forget_client(client);
+    }
+
+    /// Every server and what it is doing. Reads `/proc`, and so blocks for a moment.
+    pub fn states(&self) -> Vec<ServerState> {
+        let memory = group_memory();
+        let all = self.roster.all().into_iter();
+        all.map(|(client, server)| server.state(client, &memory))
+            .collect()
+    }
+
     /// Starts the servers that are to start with the program.
     pub fn start_eager(&self) {
-        let eager = self.servers.values();
-        let eager = eager.filter(|server| server.spec.start == Start::Eager);
-        eager.for_each(Server::want);
+        for (_, server) in self.roster.all() {
+            if server.spec.start == Start::Eager && server.spec.scope == Scope::Shared {
+                server.want();
+            }
+        }
     }
 
     /// The next server whose tools may be others than they were: it said so, it was started
@@ -91,20 +109,50 @@ impl Fleet {
         request: &Request,
         cancel: &CancellationToken,
     ) -> Result<Json, CallError> {
-        let server = self.find(server)?;
-        let patience = Patience::new(&server.spec, request);
+        let found = self.roster.find(server, request.caller.as_ref())?;
+        let patience = Patience::new(&found.spec, request);
         let request = patience.watching(request);
         let mut ran = Ran::No;
-        tokio::select! {
+        let answer = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(CallError::Cancelled),
-            answer = call_in_turn(server, &request, &mut ran) => answer,
+            answer = self.call_in_turn(found.clone(), &request, &mut ran) => answer,
             limit = patience.ends() => {
-                let server = server.spec.name.clone();
+                let server = server.clone();
                 Err(CallError::TimedOut { server, limit, ran: Ran::Maybe })
             }
         }
-        .map_err(|error| mark_ran(error, ran))
+        .map_err(|error| mark_ran(error, ran));
+        found.vitals.count(answer.as_ref().err());
+        answer
+    }
+
+    /// Waits for a place, calls, and calls once more where that is safe and the server died. A
+    /// server that was replaced before the call reached it leaves it to the one in its place.
+    async fn call_in_turn(
+        &self,
+        mut server: Server,
+        request: &Request,
+        ran: &mut Ran,
+    ) -> Result<Json, CallError> {
+        let turns = request.caller.as_ref();
+        let turns = turns.map(|caller| self.roster.turns(&server.spec.name, caller));
+        let _turn = match &turns {
+            Some(turns) => turns.acquire().await.ok(),
+            None => None,
+        };
+        loop {
+            match call_in_turn(&server, request, ran).await {
+                Err(CallError::Unavailable { ran: Ran::No, .. })
+                    if server.is_retired() && !self.stop.is_cancelled() =>
+                {
+                    server = self
+                        .roster
+                        .find(&server.spec.name, request.caller.as_ref())?;
+                }
+                answer => return answer,
+            }
+        }
     }
 
     /// Reads every page of a server's `tools/list`, starting the server if need be.
@@ -112,18 +160,18 @@ impl Fleet {
         let missing = |error: CallError| SurveyError {
             failure: Failure::new(error.to_string()),
         };
-        let server = self.find(server).map_err(missing)?;
+        let server = self.roster.find(server, None).map_err(missing)?;
         let held = server.ready().await.map_err(|not_ready| SurveyError {
             failure: not_ready.failure,
         })?;
-        survey_held(server, held).await
+        survey_held(&server, held).await
     }
 
     /// The same of a server that is running; `None` of one that is not, which is left alone.
     pub async fn survey_running(&self, server: &ServerName) -> Option<Result<Survey, SurveyError>> {
-        let server = self.servers.get(server)?;
+        let server = self.roster.get(server)?;
         let held = server.open_now()?;
-        Some(survey_held(server, held).await)
+        Some(survey_held(&server, held).await)
     }
 
     /// Has a server looked at again after its list's time to live, if it still runs then.
@@ -140,15 +188,17 @@ impl Fleet {
 
     /// Why each server that is not available now is so, by name.
     pub fn failures(&self) -> Vec<(ServerName, Failure)> {
-        let failed = |server: &Server| Some((server.spec.name.clone(), server.last_failure()?));
-        let mut failures: Vec<_> = self.servers.values().filter_map(failed).collect();
+        let failed =
+            |(_, server): (_, Server)| Some((server.spec.name.clone(), server.last_failure()?));
+        let mut failures: Vec<_> = self.roster.all().into_iter().filter_map(failed).collect();
         failures.sort_by(|a, b| a.0.cmp(&b.0));
+        failures.dedup_by(|a, b| a.0 == b.0);
         failures
     }
 
     /// Whether this server failed last time and was not started since.
     pub fn is_down(&self, server: &ServerName) -> bool {
-        self.servers
+        self.roster
             .get(server)
             .is_some_and(|server| server.last_failure().is_some())
     }
@@ -159,12 +209,6 @@ impl Fleet {
         self.stop.cancel();
         self.keepers.close();
         self.keepers.wait().await;
-    }
-
-    fn find(&self, name: &ServerName) -> Result<&Server, CallError> {
-        self.servers
-            .get(name)
-            .ok_or_else(|| CallError::UnknownServer(name.clone()))
     }
 }
 
@@ -189,7 +233,6 @@ async fn survey_held(server: &Server, held: Held) -> Result<Survey, SurveyError>
     Err(SurveyError { failure })
 }
 
-/// Waits for a place, calls, and calls once more where that is safe and the server died.
 async fn call_in_turn(
     server: &Server,
     request: &Request,

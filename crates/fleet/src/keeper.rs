@@ -1,7 +1,10 @@
 //! The one task that owns a server: it starts it when somebody wants it, watches it, and ends
 //! it.
 
-use std::{convert::Infallible, num::NonZeroUsize, ops::ControlFlow, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap, convert::Infallible, num::NonZeroUsize, ops::ControlFlow, sync::Arc,
+    time::Duration,
+};
 
 use tokio::{
     sync::{Notify, Semaphore, watch},
@@ -11,13 +14,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    Era, ServerSpec,
+    Era, ServerSpec, ServerState, State,
     activity::Use,
     changes::Changes,
     child::{Running, Surroundings},
     error::Failure,
     limits::{HEALTHY_AFTER, OBITUARY_WAIT, REST_MAX, REST_MIN, REST_WAIT_MAX},
     link::Link,
+    vitals::Vitals,
     wire::OnListChanged,
 };
 
@@ -46,8 +50,10 @@ pub(crate) struct Server {
     pub(crate) spec: Arc<ServerSpec>,
     /// One permit a call that may be under way.
     pub(crate) places: Arc<Semaphore>,
+    pub(crate) vitals: Arc<Vitals>,
     stage: watch::Receiver<Stage>,
     wanted: Arc<Notify>,
+    retired: CancellationToken,
 }
 
 /// Why a server is not ready.
@@ -70,11 +76,14 @@ pub(crate) struct Keeper {
     changes: Arc<Changes>,
     stage: watch::Sender<Stage>,
     wanted: Arc<Notify>,
+    vitals: Arc<Vitals>,
     stop: CancellationToken,
+    /// Its calls may finish; then it ends.
+    retired: CancellationToken,
+    /// Whose place it takes: it starts nothing before that one has ended.
+    before: Option<watch::Receiver<Stage>>,
     /// Failures in a row.
     tries: u32,
-    /// Starts that succeeded, ever.
-    starts: u32,
     /// The era that worked last, so that no start pays for a wrong guess twice.
     era: Era,
 }
@@ -85,6 +94,7 @@ impl Keeper {
         surroundings: Arc<Surroundings>,
         changes: Arc<Changes>,
         stop: CancellationToken,
+        before: Option<&Server>,
     ) -> (Self, Server) {
         let spec = Arc::new(spec);
         let (sender, stage) = watch::channel(Stage::Stopped { last: None });
@@ -95,8 +105,10 @@ impl Keeper {
         let server = Server {
             spec: Arc::clone(&spec),
             places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+            vitals: before.map_or_else(Arc::default, |it| Arc::clone(&it.vitals)),
             stage,
             wanted: Arc::clone(&wanted),
+            retired: CancellationToken::new(),
         };
         let era = spec.era.unwrap_or(Era::Legacy);
         let keeper = Self {
@@ -105,9 +117,11 @@ impl Keeper {
             changes,
             stage: sender,
             wanted,
+            vitals: Arc::clone(&server.vitals),
             stop,
+            retired: server.retired.clone(),
+            before: before.map(|it| it.stage.clone()),
             tries: 0,
-            starts: 0,
             era,
         };
         (keeper, server)
@@ -115,6 +129,7 @@ impl Keeper {
 
     /// Runs until told to stop. Each line is one stage of the server's life.
     pub(crate) async fn run(mut self) {
+        self.predecessor_ended().await;
         while self.stopped().await.is_continue() {
             if let Some((link, running)) = self.starting().await {
                 self.ready(link, running).await;
@@ -124,10 +139,21 @@ impl Keeper {
         self.stage.send_replace(Stage::Ended);
     }
 
+    async fn predecessor_ended(&mut self) {
+        if let Some(mut before) = self.before.take() {
+            let ended = before.wait_for(|stage| matches!(stage, Stage::Ended));
+            tokio::select! {
+                () = self.stop.cancelled() => {}
+                _ = ended => {}
+            }
+        }
+    }
+
     async fn stopped(&self) -> ControlFlow<()> {
         tokio::select! {
             biased;
             () = self.stop.cancelled() => ControlFlow::Break(()),
+            () = self.retired.cancelled() => ControlFlow::Break(()),
             () = self.wanted.notified() => ControlFlow::Continue(()),
         }
     }
@@ -151,8 +177,8 @@ impl Keeper {
         match opened {
             Ok((link, running)) => {
                 let pid = running.as_ref().and_then(Running::id);
-                self.starts += 1;
-                let (starts, ms) = (self.starts, began.elapsed().as_millis());
+                let starts = self.vitals.started(pid);
+                let ms = began.elapsed().as_millis();
                 info!(server, pid, starts, ms, "ready");
                 self.era = link.about().era();
                 // Its tools may be others than when it was last here.
@@ -177,6 +203,7 @@ impl Keeper {
             () = self.stop.cancelled() => End::Stop,
             () = link.ended() => End::ByItself,
             () = idle(&link, self.spec.idle_timeout) => End::Idle,
+            () = retired(&link, &self.retired) => End::Retired,
             never = bury_leader(running.as_mut()) => match never {},
         };
         if matches!(end, End::ByItself) {
@@ -184,7 +211,7 @@ impl Keeper {
                 Some(running) => running.autopsy().await,
                 None => link.epitaph(),
             };
-            let (server, starts) = (self.spec.name.as_str(), self.starts);
+            let (server, starts) = (self.spec.name.as_str(), self.vitals.starts());
             warn!(server, pid, starts, %failure, "ended by itself");
             if began.elapsed() >= HEALTHY_AFTER {
                 self.tries = 0;
@@ -195,6 +222,7 @@ impl Keeper {
         if let Some(running) = running {
             running.stop().await;
         }
+        self.vitals.ended();
         if matches!(end, End::Idle) {
             info!(server = %self.spec.name, "stopped, nobody called for long");
             self.tries = 0;
@@ -225,6 +253,7 @@ impl Keeper {
         };
         tokio::select! {
             () = self.stop.cancelled() => {}
+            () = self.retired.cancelled() => {}
             () = sleep_until(until) => {}
         }
         self.forget_wishes();
@@ -248,6 +277,7 @@ enum End {
     Stop,
     ByItself,
     Idle,
+    Retired,
 }
 
 /// Waits for the child itself and no further: under a wrapper that was killed, the server may live
@@ -267,6 +297,12 @@ async fn idle(link: &Link, timeout: Option<Duration>) {
     while !link.activity().close_if_idle(timeout) {
         sleep_until(link.activity().idle_at(timeout)).await;
     }
+}
+
+/// Returns when the server has no place any more and its calls are done.
+async fn retired(link: &Link, retired: &CancellationToken) {
+    retired.cancelled().await;
+    link.activity().close_when_unused().await;
 }
 
 /// Doubles with each failure, and varies by a quarter so that servers that failed together do
@@ -344,6 +380,25 @@ impl Server {
     /// Has it started, whether or not anybody calls.
     pub(crate) fn want(&self) {
         self.wanted.notify_one();
+    }
+
+    /// Lets it finish its calls, and no more.
+    pub(crate) fn retire(&self) {
+        self.retired.cancel();
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.is_cancelled()
+    }
+
+    pub(crate) fn state(&self, client: Option<u64>, memory: &HashMap<i32, u64>) -> ServerState {
+        let state = match &*self.stage.borrow() {
+            Stage::Stopped { .. } | Stage::Ended => State::Stopped,
+            Stage::Starting => State::Starting,
+            Stage::Ready(_) => State::Ready,
+            Stage::Resting { .. } => State::Resting,
+        };
+        self.vitals.state(&self.spec, state, client, memory)
     }
 
     /// Why the server that was ready a moment ago is gone.

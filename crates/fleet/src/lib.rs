@@ -22,9 +22,11 @@ mod log;
 mod mask;
 mod message;
 mod processes;
+mod roster;
 mod spec;
 mod sweep;
 mod template;
+mod vitals;
 mod wire;
 
 pub use child::Surroundings;
@@ -33,11 +35,15 @@ pub use fleet::{Fleet, Survey};
 pub use guard::{Guard, guard};
 pub use lane::{LogSink, ProgressSink};
 pub use link::{Request, json};
-pub use log::log_path;
+pub use log::{BoundedLog, log_path};
 pub use message::{Json, Message, ProtocolError};
+pub use processes::own_memory;
+pub use roster::{Applied, Caller};
 pub use spec::{
-    CALL_TIMEOUT_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, START_TIMEOUT_DEFAULT, ServerSpec, Start,
+    CALL_TIMEOUT_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, START_TIMEOUT_DEFAULT, Scope, ServerSpec,
+    Start,
 };
 pub use sweep::sweep;
 pub use template::{Template, TemplateError, Unset};
+pub use vitals::{ServerState, State};
 pub use wire::{About, Era};

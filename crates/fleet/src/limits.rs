@@ -36,6 +36,10 @@ pub(crate) const LOG_BATCH_LINES: usize = 32;
 /// A log this long is put aside, and the one before it is thrown away.
 pub(crate) const LOG_BYTES_MAX: u64 = 1024 * 1024;
 
+/// Calls of one client that one server gets at one time; further ones of that client wait, within
+/// their own limit. So a client that floods a server delays others by so many calls at most.
+pub(crate) const CALLS_OF_CLIENT_MAX: usize = 64;
+
 /// Pages of `tools/list` read from one server: none of 85 real ones pages at all.
 pub(crate) const PAGES_MAX: usize = 200;
 

@@ -243,6 +243,33 @@ impl Outbox {
         has_room && self.push(parts).is_ok()
     }
 
+    /// Sends one line however much is queued: for whoever waited for [`Outbox::room`].
+    pub fn put(&self, parts: &[Bytes]) -> Result<(), Closed> {
+        self.push(parts)
+    }
+
+    /// Waits until a line can be sent without waiting.
+    pub async fn room(&self) {
+        loop {
+            let room = self.room.notified();
+            if self.lock().bytes < OUTBOX_BYTES_MAX {
+                return;
+            }
+            room.await;
+        }
+    }
+
+    /// Returns when the peer was found to be gone, or the outbox was closed and is empty.
+    pub async fn gone(&self) {
+        loop {
+            let news = self.room.notified();
+            if self.lock().sink.is_none() {
+                return;
+            }
+            news.await;
+        }
+    }
+
     /// Nothing is taken from here on. What is queued is still written, then the stream closes.
     pub fn close(&self) {
         let mut queue = self.lock();
@@ -252,6 +279,11 @@ impl Outbox {
         }
         drop(queue);
         self.wake_all();
+    }
+
+    /// Closes the stream now; what is queued is not written any more.
+    pub fn give_up(&self) {
+        self.lose();
     }
 
     /// Returns once everything was written or the stream was given up.

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use crate::{
-    Launch, ServerSpec,
+    Caller, Launch, ServerSpec,
     activity::Activity,
     child::{Pipes, Running, Surroundings},
     error::Failure,
@@ -15,7 +15,7 @@ use crate::{
     message::{Json, ProtocolError},
     wire::{
         About, EngineTransport, Era, OnListChanged, Remote, Service, ShakeError, denial,
-        modern_meta, shake,
+        modern_meta, shake_in,
     },
 };
 
@@ -39,6 +39,8 @@ pub struct Request {
     pub limit_is_final: bool,
     /// Whether a second call does what one does: the tool is read-only or idempotent.
     pub is_safe: bool,
+    /// Who calls, for servers that each client has for itself.
+    pub caller: Option<Caller>,
 }
 
 impl std::fmt::Debug for Request {
@@ -241,7 +243,8 @@ async fn open_child(
     let Pipes { lines, outbox } = pipes;
     let (transport, feed) = EngineTransport::new(outbox.clone(), Arc::clone(on_list_changed));
     let lane = Lane::start(lines, outbox, feed);
-    let shaking = shake(transport, era, Arc::clone(on_list_changed));
+    let folder = spec.client_folder.as_deref();
+    let shaking = shake_in(transport, era, Arc::clone(on_list_changed), folder);
     match timeout(spec.start_timeout, shaking).await {
         Ok(Ok((engine, about))) => {
             let modern = match about.era() {

@@ -1,7 +1,7 @@
 //! What the system tells of processes, where it has a `/proc`.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     fs,
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
@@ -23,6 +23,22 @@ pub(crate) fn living_groups() -> Option<HashSet<i32>> {
     Some(living.map(|stat| stat.group).collect())
 }
 
+/// The memory that each process group has in use, in bytes, by its number.
+pub(crate) fn group_memory() -> HashMap<i32, u64> {
+    let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
+    let mut memory = HashMap::new();
+    for stat in processes().filter_map(|process| Stat::read(&process)) {
+        *memory.entry(stat.group).or_default() += stat.pages * page;
+    }
+    memory
+}
+
+/// The memory that this process has in use, in bytes.
+pub fn own_memory() -> Option<u64> {
+    let page = u64::try_from(rustix::param::page_size()).ok()?;
+    Some(Stat::read(Path::new("/proc/self"))?.pages * page)
+}
+
 /// What `/proc/PID/stat` says of a process.
 pub(crate) struct Stat {
     pub(crate) pid: i32,
@@ -32,6 +48,8 @@ pub(crate) struct Stat {
     pub(crate) session: i32,
     /// Since the system started.
     pub(crate) start_ticks: u64,
+    /// Of memory, in use.
+    pages: u64,
 }
 
 impl Stat {
@@ -50,6 +68,7 @@ impl Stat {
             group: rest.get(2)?.parse().ok()?,
             session: rest.get(3)?.parse().ok()?,
             start_ticks: rest.get(19)?.parse().ok()?,
+            pages: rest.get(21)?.parse().ok()?,
         })
     }
 }
@@ -60,11 +79,12 @@ mod tests {
 
     #[test]
     fn a_name_with_spaces_and_parentheses_hides_nothing() {
-        let text = "7 (a) Z (b) S 1 70 700 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
+        let text = "7 (a) Z (b) S 1 70 700 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 3";
         let stat = Stat::parse(text).unwrap();
         let told = (stat.pid, stat.group, stat.session, stat.start_ticks);
         assert_eq!(told, (7, 70, 700, 12345));
         assert!(!stat.is_dead);
+        assert_eq!(stat.pages, 3);
         assert!(Stat::parse("7 (a").is_none());
     }
 }

@@ -1,17 +1,20 @@
 //! What it takes to start a server. Holding a [`ServerSpec`] means that it was checked.
 
-use std::{num::NonZeroUsize, time::Duration};
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use tool::ServerName;
 
 use crate::{Era, Template};
 
 /// A server we can start or connect.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSpec {
     pub name: ServerName,
     pub launch: Launch,
     pub start: Start,
+    pub scope: Scope,
+    /// Where the one client works that it is started for; its root.
+    pub client_folder: Option<PathBuf>,
     /// From spawn or connect to the end of the handshake.
     pub start_timeout: Duration,
     /// For one call, unless the call or its tool says otherwise.
@@ -43,6 +46,16 @@ pub enum Start {
     Eager,
 }
 
+/// Who shares a server's process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All clients.
+    #[default]
+    Shared,
+    /// Nobody: each client has its own, in its own folder.
+    Client,
+}
+
 /// Defaults of a [`ServerSpec`].
 pub const START_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 pub const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_mins(1);
@@ -55,6 +68,8 @@ impl ServerSpec {
             name,
             launch,
             start: Start::default(),
+            scope: Scope::default(),
+            client_folder: None,
             start_timeout: START_TIMEOUT_DEFAULT,
             call_timeout: CALL_TIMEOUT_DEFAULT,
             call_timeout_max: None,
@@ -69,7 +84,7 @@ impl ServerSpec {
 
 /// The two ways to reach a server. The texts are templates: they are expanded each time the
 /// server starts, so a variable may be set or changed while we run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Launch {
     /// A child process that speaks over its stdin and stdout.
     Child {

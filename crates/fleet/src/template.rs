@@ -55,6 +55,13 @@ impl Template {
         Ok(Self { parts })
     }
 
+    /// A text that is what it is, `$` included.
+    pub(crate) fn literal(text: &str) -> Self {
+        Self {
+            parts: vec![Part::Text(text.to_owned())],
+        }
+    }
+
     /// The text with its variables filled in. An empty variable takes the default, as in a shell.
     pub fn expand(&self, lookup: impl Fn(&str) -> Option<String>) -> Result<String, Unset> {
         let mut text = String::new();

@@ -1,24 +1,27 @@
 //! The protocol engine (rmcp) on a server's side: handshake, pings, whatever the server asks of
 //! us. This file and those below it are the only ones that name its message types.
 
+// Roots are deprecated in the newest revision, and asked for by servers of all others.
+#![expect(deprecated)]
+
 mod http;
 mod listen;
 mod remote;
 mod sse;
 mod streamable;
 
-use std::{fmt, future::ready, sync::Arc};
+use std::{fmt, future::ready, path::Path, sync::Arc};
 
 use bytes::Bytes;
 use rmcp::{
-    ClientHandler, Peer, RoleClient,
+    ClientHandler, ErrorData, Peer, RoleClient,
     model::{
         ClientCapabilities, ClientConfig, ClientJsonRpcMessage, ErrorCode, Implementation,
-        ProtocolVersion, ServerJsonRpcMessage,
+        ListRootsRequestMethod, ListRootsResult, ProtocolVersion, Root, ServerJsonRpcMessage,
     },
     service::{
         ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext,
-        RunningService, RxJsonRpcMessage,
+        RequestContext, RunningService, RxJsonRpcMessage,
     },
     transport::Transport,
 };
@@ -113,6 +116,19 @@ pub(crate) async fn shake<T>(
 where
     T: Transport<RoleClient> + 'static,
 {
+    shake_in(transport, era, on_list_changed, None).await
+}
+
+/// The same for a server that works for one client in this folder.
+pub(crate) async fn shake_in<T>(
+    transport: T,
+    era: Era,
+    on_list_changed: OnListChanged,
+    folder: Option<&Path>,
+) -> Result<(Service, About), ShakeError>
+where
+    T: Transport<RoleClient> + 'static,
+{
     let mode = match era {
         Era::Older | Era::Legacy => ClientLifecycleMode::Initialize,
         Era::Modern => ClientLifecycleMode::Discover {
@@ -121,6 +137,7 @@ where
     };
     let ourselves = Ourselves {
         on_list_changed: OnListChanged::clone(&on_list_changed),
+        root: folder.and_then(root_of),
     };
     let serving = ourselves.serve_with_lifecycle(transport, mode);
     let running = serving.await.map_err(classify)?;
@@ -195,6 +212,13 @@ fn about(peer: &Peer<RoleClient>) -> About {
 #[derive(Clone)]
 pub(crate) struct Ourselves {
     on_list_changed: OnListChanged,
+    /// The folder of the one client that the server works for.
+    root: Option<Root>,
+}
+
+fn root_of(folder: &Path) -> Option<Root> {
+    let url = reqwest::Url::from_directory_path(folder).ok()?;
+    Some(Root::new(url.as_str().trim_end_matches('/')))
 }
 
 impl fmt::Debug for Ourselves {
@@ -205,7 +229,22 @@ impl fmt::Debug for Ourselves {
 
 impl ClientHandler for Ourselves {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(ClientCapabilities::default(), implementation())
+        let capabilities = if self.root.is_some() {
+            ClientCapabilities::builder().enable_roots().build()
+        } else {
+            ClientCapabilities::default()
+        };
+        ClientConfig::new(capabilities, implementation())
+    }
+
+    fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> impl Future<Output = Result<ListRootsResult, ErrorData>> + Send + '_ {
+        ready(match &self.root {
+            Some(root) => Ok(ListRootsResult::new(vec![root.clone()])),
+            None => Err(ErrorData::method_not_found::<ListRootsRequestMethod>()),
+        })
     }
 
     fn on_tool_list_changed(

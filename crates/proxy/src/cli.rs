@@ -67,9 +67,11 @@ pub(crate) struct Global {
     #[arg(help = "Where snapshots, index and results are kept [env: PROXY_STATE_DIR]")]
     state_dir: Option<PathBuf>,
     #[arg(long, global = true, value_name = "FILTER")]
-    #[arg(help = "What goes to stderr, a filter such as `info,fleet=debug` [env: PROXY_LOG]")]
+    #[arg(
+        help = "What goes to stderr, or to the log of the daemon, a filter such as `info,fleet=debug` [env: PROXY_LOG]"
+    )]
     log: Option<String>,
-    /// Say more on stderr: -v what happens, -vv how
+    /// Say more: -v what happens, -vv how
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
     /// Print JSON, and nothing else, on stdout
@@ -101,18 +103,32 @@ pub(crate) enum Command {
     ///
     /// This is what a client's configuration names. It answers at once from the last snapshots;
     /// a server starts when one of its tools is first called, or with us where the configuration
-    /// says so.
+    /// says so. All clients of one configuration share one daemon, which the first of them starts,
+    /// and with it one process for each server.
     #[command(
         after_help = "Examples:\n  proxy serve                        what a client's configuration names\n  proxy serve --http                 at `http.listen` of the configuration\n  proxy serve --http 127.0.0.1:7331  clients connect to http://127.0.0.1:7331/mcp"
     )]
     Serve {
+        /// Do everything in this process, with servers of its own, and without the daemon
+        #[arg(long)]
+        standalone: bool,
         /// Serve over streamable HTTP at this address, `/mcp` [default: `http.listen`]
         ///
-        /// A port alone is one of this machine. Any address that other machines can reach needs
-        /// a token in the configuration.
+        /// In this process, without the daemon. A port alone is one of this machine. Any address
+        /// that other machines can reach needs a token in the configuration.
         #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = CONFIGURED)]
         http: Option<HttpAt>,
     },
+    /// Show the daemon, its clients and its servers
+    Status {
+        /// Draw it again every so many seconds, until Ctrl-C
+        #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1")]
+        #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
+        watch: Option<u64>,
+    },
+    /// Begin, end and look at the daemon that all clients share
+    #[command(subcommand)]
+    Daemon(Daemon),
     /// Ask servers for their tools and bring the index up to date
     ///
     /// A server that fails keeps its last snapshot, marked stale. Exit code 0: all answered;
@@ -299,6 +315,35 @@ pub(crate) enum Config {
     Path,
     /// Print the reference of all keys (`docs/configuration.md`)
     Docs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Daemon {
+    /// Start it, if it does not run; a client's `proxy serve` does so by itself
+    Start,
+    /// End it with all its servers; the next message of a client starts another
+    Stop,
+    /// End it and start another
+    Restart,
+    /// Show it, its clients and its servers, as `proxy status` does
+    Status,
+    /// Print its log, the oldest line first
+    Logs {
+        /// Only the last lines
+        #[arg(long, short = 'n', value_name = "COUNT")]
+        lines: Option<usize>,
+    },
+    /// Print the path of its socket, for a unit of systemd
+    Socket,
+    /// Be it, in the foreground or under systemd (`config/systemd/`)
+    Run {
+        /// Started by `launch`: stdout is the way for a report
+        #[arg(long, hide = true)]
+        launched: bool,
+    },
+    /// Start `run` with our stdin, which is its socket, and end
+    #[command(hide = true)]
+    Launch,
 }
 
 /// The parsed command line; or help, a version, a complaint was printed and this is its code.

@@ -1,6 +1,6 @@
 //! What each command does.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context as _, bail};
 use serde_json::{Value, value::RawValue};
@@ -12,16 +12,19 @@ use crate::{
     config::{self, Config, Environment},
     demo,
     front::{self, CallContext, Front},
-    report, survey,
+    live, report, survey,
 };
 
 mod call;
+mod daemon;
 mod inspect;
 mod look;
 mod read;
 mod reindex;
 mod serve;
 mod serve_http;
+mod signals;
+mod status;
 mod tokens;
 mod usage;
 
@@ -55,6 +58,16 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
             log("error");
             return runtime()?.block_on(demo::play());
         }
+        Command::Daemon(verb) => return daemon::daemon(&global, &verb),
+        Command::Status { watch } => return status::status(&global, watch),
+        Command::Serve {
+            standalone: false,
+            http: None,
+        } => {
+            if let Some(exit) = serve::through_daemon(&global)? {
+                return Ok(exit);
+            }
+        }
         _ => {}
     }
     let config = match config::load(&global.overrides(), &Environment::of_process()) {
@@ -72,15 +85,20 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
     } else {
         &config.log
     });
+    if let Command::Serve { http, .. } = command {
+        let load = live::load_of(&global);
+        return match http {
+            None => serve::standalone(config, load),
+            Some(at) => serve_http::serve(config, at, load),
+        };
+    }
     runtime()?.block_on(async {
         match command {
-            Command::Serve { http: None } => serve::serve(config).await,
-            Command::Serve { http: Some(at) } => serve_http::serve(config, at).await,
             Command::Config(_) => Ok(inspect::config_check(&config, global.json)),
             Command::Log { server, lines } => {
                 Ok(inspect::server_log(&config, &global, &server, lines))
             }
-            other => with_front(config, &global, other).await,
+            other => Box::pin(with_front(config, &global, other)).await,
         }
     })
 }
@@ -99,29 +117,43 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 /// Logs go to stderr, always: stdout is data, or the protocol.
 fn log(filter: &str) {
-    // The protocol engine logs whole messages, and so secrets; it speaks only when asked to.
+    let has_colour = std::env::var_os("NO_COLOR").is_none()
+        && std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(engine_quiet(filter))
+        .with_writer(std::io::stderr)
+        .with_ansi(has_colour)
+        .try_init();
+}
+
+/// The log of a daemon, which has nobody's stderr.
+fn log_to(filter: &str, log: Mutex<fleet::BoundedLog>) {
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(engine_quiet(filter))
+        .with_writer(log)
+        .with_ansi(false)
+        .try_init();
+}
+
+/// The protocol engine logs whole messages, and so secrets; it speaks only when asked to.
+fn engine_quiet(filter: &str) -> EnvFilter {
     let quiet = if filter.contains("rmcp") {
         ""
     } else {
         ",rmcp=off"
     };
     let filter = EnvFilter::try_new(format!("{filter}{quiet}"));
-    let filter = filter.unwrap_or_else(|_| EnvFilter::new("warn,rmcp=off"));
-    let has_colour = std::env::var_os("NO_COLOR").is_none()
-        && std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(has_colour)
-        .try_init();
+    filter.unwrap_or_else(|_| EnvFilter::new("warn,rmcp=off"))
 }
 
 /// Commands that ask the same front as a client does. Servers that were started are ended.
 async fn with_front(config: Config, global: &Global, command: Command) -> anyhow::Result<Exit> {
     let front = Front::new(config)?;
     let stop = CancellationToken::new();
-    serve::watch_signals(&stop)?;
-    let done = stop.run_until_cancelled(ask(&front, global, command)).await;
+    signals::watch_signals(&stop)?;
+    let done = stop
+        .run_until_cancelled(Box::pin(ask(&front, global, command)))
+        .await;
     front.stop().await;
     done.unwrap_or_else(|| bail!("interrupted"))
 }

@@ -47,6 +47,7 @@ pub struct Config {
     pub http: Http,
     /// What holds for a client by the name it announces.
     pub clients: Clients,
+    pub daemon: Daemon,
     /// All of them, the ones that are switched off included.
     pub servers: Vec<Server>,
 }
@@ -80,6 +81,19 @@ pub struct Reindex {
 pub enum Semantic {
     Encoder,
     Off,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Daemon {
+    linger_s: u64,
+}
+
+impl Daemon {
+    /// How long it stays without a client; none: for ever.
+    pub fn linger(&self) -> Option<Duration> {
+        (self.linger_s > 0).then(|| Duration::from_secs(self.linger_s))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -139,6 +153,18 @@ struct Sources<'a> {
     text: &'a str,
     overrides: &'a Overrides,
     env: &'a Environment,
+}
+
+/// The file that would be read, as an absolute path; it may not be there.
+pub(crate) fn file_path(overrides: &Overrides, env: &Environment) -> Result<PathBuf, ConfigError> {
+    file::find(overrides, env).map(|file| file.absolute)
+}
+
+/// The state folder as far as a flag or a variable names it, as an absolute path.
+pub(crate) fn named_state_dir(overrides: &Overrides, env: &Environment) -> Option<PathBuf> {
+    let named = overrides.state_dir.clone();
+    let named = named.or_else(|| env.path("PROXY_STATE_DIR"))?;
+    paths::here(&named, env).ok().map(PathBuf::from)
 }
 
 fn understand(file: &file::File, from: &Sources<'_>) -> Result<Config, Vec<Mistake>> {

@@ -5,6 +5,7 @@
 mod budget;
 mod built_in;
 mod call_many;
+pub(crate) mod clients;
 mod definitions;
 mod describe_tool;
 mod envelope;
@@ -25,14 +26,12 @@ mod wire;
 use std::{
     collections::BTreeSet,
     path::PathBuf,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::SystemTime,
 };
 
-use fleet::{Fleet, Guard, Json, LogSink, ProgressSink, Surroundings};
+use arc_swap::ArcSwap;
+use fleet::{Applied, Fleet, Guard, Json, LogSink, ProgressSink, Surroundings};
 use registry::{Generation, Lessons, Registry, Usage};
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
@@ -45,6 +44,7 @@ use crate::{
     results::{Caller, ResultStore},
 };
 
+use self::clients::Clients;
 pub(crate) use budget::{Budget, Origin, grouped, text_block};
 pub use definitions::{TOOLS, instructions};
 pub use error::ToolError;
@@ -55,8 +55,8 @@ pub(crate) use read_result::{Output, Unit, Wanted, read_kept, read_value, select
 pub use reply::Reply;
 #[cfg(test)]
 pub(crate) use session::refuse;
-pub use session::serve;
 pub(crate) use session::{Opening, Session};
+pub use session::{Seat, serve};
 pub(crate) use wire::{is_known, is_modern};
 
 /// The names of the three tools.
@@ -67,7 +67,9 @@ pub const EXECUTE: &str = "execute_dynamic_tool";
 /// What stands behind the three tools. One serves every session.
 #[derive(Debug)]
 pub struct Front {
-    pub config: Config,
+    config: ArcSwap<Config>,
+    /// Why the file as it is now was not taken in.
+    config_mistakes: Mutex<Option<String>>,
     pub registry: Registry,
     pub fleet: Fleet,
     pub results: ResultStore,
@@ -77,7 +79,7 @@ pub struct Front {
     project: String,
     /// Servers that are being asked for their tools right now.
     surveying: Mutex<BTreeSet<ServerName>>,
-    sessions: AtomicU64,
+    pub(crate) clients: Clients,
     /// Told when there may be tools without a meaning.
     pub(crate) to_understand: Notify,
 }
@@ -95,6 +97,8 @@ pub struct CallContext {
     pub cancel: CancellationToken,
     /// What this session searched for; none: nothing is learned from the call.
     pub habits: Option<Arc<Habits>>,
+    /// Whose own servers are meant, where a server's scope is the client.
+    pub seat: Option<fleet::Caller>,
 }
 
 impl std::fmt::Debug for CallContext {
@@ -118,7 +122,8 @@ impl Front {
         let fleet = Fleet::new(specs, surroundings(&config));
         let surveying = Mutex::default();
         Ok(Arc::new(Self {
-            config,
+            config: ArcSwap::from_pointee(config),
+            config_mistakes: Mutex::default(),
             registry,
             fleet,
             results,
@@ -126,9 +131,36 @@ impl Front {
             lessons,
             project: habits::project(),
             surveying,
-            sessions: AtomicU64::new(0),
+            clients: Clients::default(),
             to_understand: Notify::new(),
         }))
+    }
+
+    /// The configuration as it is now: a daemon takes in what changes in the file.
+    pub fn config(&self) -> Arc<Config> {
+        self.config.load_full()
+    }
+
+    /// What is wrong with the file since it was last taken in.
+    pub(crate) fn config_mistakes(&self) -> Option<String> {
+        let mistakes = self.config_mistakes.lock();
+        mistakes
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn note_config_mistakes(&self, mistakes: Option<String>) {
+        let noted = self.config_mistakes.lock();
+        *noted.unwrap_or_else(std::sync::PoisonError::into_inner) = mistakes;
+    }
+
+    /// Goes on with another configuration: its servers, and what it says of them and their tools.
+    /// Calls under way are not disturbed. Where the state lies and what was opened with it stays.
+    pub(crate) fn take_in(&self, config: Config) -> anyhow::Result<Applied> {
+        self.registry.reshelve(config.shelf())?;
+        let specs = crate::survey::with_known_eras(config.specs(), &self.registry.catalog());
+        self.config.store(Arc::new(config));
+        Ok(self.fleet.apply(specs))
     }
 
     /// Answers a call of one of the three tools; `None` for any other name.
@@ -197,11 +229,6 @@ impl Front {
                 .stale
                 .clone()
         })
-    }
-
-    /// A number for a new session.
-    fn next_session(&self) -> u64 {
-        self.sessions.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Notes that a server is being asked for its tools, until the guard is dropped.

@@ -11,13 +11,16 @@ mod cli;
 mod commands;
 pub mod config;
 mod cut;
+mod daemon;
 pub mod demo;
 pub mod front;
 mod http;
+mod live;
 mod report;
 pub mod results;
 mod survey;
 pub mod tokens;
+mod upkeep;
 
 /// Parses the command line, does what it says, and reports.
 pub fn main() -> ExitCode {

@@ -39,7 +39,7 @@ pub(crate) fn survey(
     servers: Vec<ServerName>,
     count: Count,
 ) -> impl Stream<Item = Asked> + use<> {
-    let parallel = front.config.reindex.parallel.max(1);
+    let parallel = front.config().reindex.parallel.max(1);
     let front = Arc::clone(front);
     let ask = move |server| ask(Arc::clone(&front), server, count);
     stream::iter(servers).map(ask).buffer_unordered(parallel)
@@ -216,11 +216,8 @@ pub(crate) fn with_known_eras(mut specs: Vec<ServerSpec>, catalog: &Catalog) -> 
 /// The names to survey: all enabled servers, or the asked ones. The error is every name that is
 /// no server.
 pub(crate) fn choose(front: &Front, asked: &[String]) -> Result<Vec<ServerName>, Vec<String>> {
-    let known: Vec<ServerName> = front
-        .config
-        .enabled()
-        .map(|it| it.spec.name.clone())
-        .collect();
+    let config = front.config();
+    let known: Vec<ServerName> = config.enabled().map(|it| it.spec.name.clone()).collect();
     if asked.is_empty() {
         return Ok(known);
     }

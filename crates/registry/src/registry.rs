@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tool::{ServerName, Tool};
 
 use crate::catalog::{CATALOG, Catalog, Records};
@@ -48,22 +48,29 @@ pub struct Registry(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     disk: Disk,
-    shelf: Shelf,
-    gates: Vec<Gate>,
+    shelving: ArcSwap<Shelving>,
     built_in: Vec<Tool>,
     encoder: LazyEncoder,
     seen: ArcSwapOption<Seen>,
     /// Held while a generation is loaded, so that it is loaded once.
-    generation: Mutex<Option<(Stamps, Arc<Generation>)>>,
+    generation: Mutex<Option<(Arc<Seen>, Arc<Generation>)>>,
+}
+
+/// What the configuration says, ready for use.
+#[derive(Debug)]
+struct Shelving {
+    shelf: Shelf,
+    gates: Vec<Gate>,
 }
 
 /// Of the catalog and of the file of vectors.
 type Stamps = (Stamp, Stamp);
 
-/// The catalog file as of one stamp.
+/// The catalog file as of one stamp, under one configuration.
 #[derive(Debug)]
 struct Seen {
-    stamp: Stamp,
+    stamp: Stamps,
+    shelving: Arc<Shelving>,
     records: Arc<Records>,
     catalog: Arc<Catalog>,
 }
@@ -78,15 +85,9 @@ impl Registry {
     /// Like [`Registry::open`], with more to say.
     pub fn open_with(folder: &Path, shelf: Shelf, options: Options) -> Result<Self, RegistryError> {
         let Options { built_in, meaning } = options;
-        let gates = shelf
-            .servers
-            .iter()
-            .map(Gate::new)
-            .collect::<Result<_, _>>()?;
         let inner = Inner {
             disk: Disk::new(folder),
-            shelf,
-            gates,
+            shelving: ArcSwap::from_pointee(Shelving::new(shelf)?),
             built_in,
             encoder: LazyEncoder::new(meaning),
             seen: ArcSwapOption::empty(),
@@ -94,6 +95,13 @@ impl Registry {
         };
         inner.look();
         Ok(Self(Arc::new(inner)))
+    }
+
+    /// Goes on with another configuration, from the next question on. A glob that does not parse
+    /// leaves everything as it was.
+    pub fn reshelve(&self, new: Shelf) -> Result<(), RegistryError> {
+        self.0.shelving.store(Arc::new(Shelving::new(new)?));
+        Ok(())
     }
 
     /// What is there by the catalog file alone, read again when another process replaced it.
@@ -110,13 +118,13 @@ impl Registry {
             .generation
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some((stamp, generation)) = &*held
-            && *stamp == self.0.stamps(&seen)
+        if let Some((of, generation)) = &*held
+            && of.is_same(&seen)
         {
             return Ok(Arc::clone(generation));
         }
-        let (stamp, generation) = self.0.load_newest()?;
-        *held = Some((stamp, Arc::clone(&generation)));
+        let (of, generation) = self.0.load_newest()?;
+        *held = Some((of, Arc::clone(&generation)));
         Ok(generation)
     }
 
@@ -125,8 +133,8 @@ impl Registry {
     pub fn loaded(&self) -> Option<Arc<Generation>> {
         let seen = self.0.look();
         let held = self.0.generation.try_lock().ok()?;
-        let (stamp, generation) = held.as_ref()?;
-        (*stamp == self.0.stamps(&seen)).then(|| Arc::clone(generation))
+        let (of, generation) = held.as_ref()?;
+        of.is_same(&seen).then(|| Arc::clone(generation))
     }
 
     /// Whether this very list is what we have, fresh: then there is nothing to commit.
@@ -151,7 +159,8 @@ impl Registry {
     ) -> Result<Vec<Planned>, RegistryError> {
         let inner = &*self.0;
         let turn = inner.disk.take_turn()?;
-        let commit = Commit::new(&inner.disk, &inner.shelf, keep_others);
+        let shelving = inner.shelving.load_full();
+        let commit = Commit::new(&inner.disk, &shelving.shelf, keep_others);
         let done = commit.run(news, now)?;
         if let Err(error) = inner.reindex(&done.records) {
             tracing::warn!(%error, "index not updated, the next search rebuilds it");
@@ -197,18 +206,36 @@ impl Registry {
     }
 }
 
+impl Shelving {
+    fn new(shelf: Shelf) -> Result<Self, RegistryError> {
+        let gates = shelf.servers.iter().map(Gate::new);
+        let gates = gates.collect::<Result<_, _>>()?;
+        Ok(Self { shelf, gates })
+    }
+}
+
+impl Seen {
+    /// Whether what was made from the one holds for the other.
+    fn is_same(&self, other: &Self) -> bool {
+        self.stamp == other.stamp && Arc::ptr_eq(&self.shelving, &other.shelving)
+    }
+}
+
 impl Inner {
     fn look(&self) -> Arc<Seen> {
-        let stamp = self.disk.stamp(CATALOG);
+        let stamp = self.stamps();
+        let shelving = self.shelving.load_full();
         if let Some(seen) = self.seen.load_full()
             && seen.stamp == stamp
+            && Arc::ptr_eq(&seen.shelving, &shelving)
         {
             return seen;
         }
         let records = Arc::new(Records::read(&self.disk));
-        let catalog = Arc::new(Catalog::new(&self.shelf, &self.gates, &records));
+        let catalog = Arc::new(Catalog::new(&shelving.shelf, &shelving.gates, &records));
         let seen = Arc::new(Seen {
             stamp,
+            shelving,
             records,
             catalog,
         });
@@ -216,35 +243,33 @@ impl Inner {
         seen
     }
 
-    /// Loads until no other process committed meanwhile: it may have swept a snapshot that was
-    /// about to be read. A process that commits without end is given up on.
-    fn load_newest(&self) -> Result<(Stamps, Arc<Generation>), RegistryError> {
-        let mut seen = self.look();
-        let mut stamps = self.stamps(&seen);
-        let mut generation = self.load(&seen.records)?;
-        for _ in 1..LOADS_MAX {
-            seen = self.look();
-            let now = self.stamps(&seen);
-            if now == stamps {
-                break;
-            }
-            generation = self.load(&seen.records)?;
-            stamps = now;
-        }
-        Ok((stamps, Arc::new(generation)))
-    }
-
-    fn stamps(&self, seen: &Seen) -> Stamps {
+    fn stamps(&self) -> Stamps {
         let vectors = if self.encoder.is_on() {
             self.disk.stamp(meaning::FILE)
         } else {
             Stamp::Absent
         };
-        (seen.stamp, vectors)
+        (self.disk.stamp(CATALOG), vectors)
     }
 
-    fn load(&self, records: &Records) -> Result<Generation, RegistryError> {
-        let stock = self.stock(records);
+    /// Loads until no other process committed meanwhile: it may have swept a snapshot that was
+    /// about to be read. A process that commits without end is given up on.
+    fn load_newest(&self) -> Result<(Arc<Seen>, Arc<Generation>), RegistryError> {
+        let mut seen = self.look();
+        let mut generation = self.load(&seen)?;
+        for _ in 1..LOADS_MAX {
+            let now = self.look();
+            if now.is_same(&seen) {
+                break;
+            }
+            generation = self.load(&now)?;
+            seen = now;
+        }
+        Ok((seen, Arc::new(generation)))
+    }
+
+    fn load(&self, seen: &Seen) -> Result<Generation, RegistryError> {
+        let stock = self.stock(&seen.shelving, &seen.records);
         let index = index::Index::for_readers(&self.disk, &stock)?;
         let kept = if self.encoder.is_on() {
             meaning::Kept::read(&self.disk)
@@ -255,18 +280,18 @@ impl Inner {
     }
 
     fn reindex(&self, records: &Records) -> Result<(), RegistryError> {
-        let stock = self.stock(records);
+        let stock = self.stock(&self.shelving.load(), records);
         self.disk.step()?;
         index::update(&self.disk, &stock)?;
         self.disk.step()?;
         Ok(())
     }
 
-    fn stock(&self, records: &Records) -> crate::generation::Stock {
+    fn stock(&self, shelving: &Shelving, records: &Records) -> crate::generation::Stock {
         crate::generation::Stock::read(
             &self.disk,
-            &self.shelf,
-            &self.gates,
+            &shelving.shelf,
+            &shelving.gates,
             records,
             &self.built_in,
         )

@@ -84,12 +84,24 @@ impl House {
     }
 
     pub(crate) fn serve_command(&self) -> Command {
-        self.command("serve")
+        self.command(&["serve", "--standalone"])
     }
 
-    fn command(&self, verb: &str) -> Command {
+    /// `serve` as a client starts it.
+    pub(crate) fn serve_with_daemon(&self) -> Command {
+        self.command(&["serve"])
+    }
+
+    /// Ends the daemon and waits until it is gone; there may be none.
+    pub(crate) fn stop_daemon(&self) {
+        let output = self.command(&["daemon", "stop"]).output();
+        output.expect("the proxy can be started");
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.proxy);
-        command.arg(verb).env_clear();
+        command.args(args).env_clear();
+        command.env("XDG_RUNTIME_DIR", self.folder.path());
         command.env("PROXY_CONFIG", self.path("config.toml"));
         command.env("HOME", self.folder.path());
         command
@@ -97,7 +109,7 @@ impl House {
 
     fn reindex(&self) -> Duration {
         let began = Instant::now();
-        let output = self.command("reindex").output();
+        let output = self.command(&["reindex"]).output();
         let output = output.expect("the proxy can be started");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "reindex: {stderr}");

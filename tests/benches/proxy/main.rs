@@ -1,12 +1,13 @@
 //! Speed of the whole program, beside calling the same server directly in the same run.
 //!
 //! `cargo bench -p journeys [-- PART... [--json FILE] [--proxy FILE]]`, where a part is `hop`,
-//! `spawn`, `flight`, `search`, `memory` or `size`; none means all. `--json` writes every figure
+//! `spawn`, `daemon`, `flight`, `search`, `memory` or `size`; none means all. `--json` writes every figure
 //! to a file, `--proxy` measures another build. Needs no network. Each line says the median and,
 //! in brackets, the 10th and 90th percentile.
 
 mod catalog;
 mod cores;
+mod daemon;
 mod figures;
 mod flight;
 mod hop;
@@ -27,9 +28,10 @@ use figures::{Figures, say};
 
 type Part = (&'static str, fn(&Path, &mut Figures));
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     ("hop", hop::run),
     ("spawn", spawn::run),
+    ("daemon", daemon::run),
     ("flight", flight::run),
     ("search", search::run),
     ("memory", memory::run),

@@ -175,6 +175,8 @@ pub enum Step {
     Environment,
     /// Reads no further line, though its input stays open.
     StopReading,
+    /// Answers with the folder it works in.
+    Folder,
     /// Starts a process that does nothing for an hour and heeds nobody.
     Spawn,
     /// Ends the process.

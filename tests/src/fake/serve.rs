@@ -354,6 +354,10 @@ impl Fake {
                 let variables: HashMap<String, String> = std::env::vars().collect();
                 text_result(&json!(variables).to_string());
             }
+            Step::Folder => {
+                let folder = std::env::current_dir().unwrap_or_default();
+                text_result(&folder.display().to_string());
+            }
             Step::Text(text) => text_result(text),
             Step::TextOfBytes(bytes) => text_result(&payload::text(*bytes)),
             Step::Lines(count) => text_result(&payload::lines(*count)),

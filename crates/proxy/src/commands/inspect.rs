@@ -1,6 +1,6 @@
 //! Commands that look at files only: the configuration, a server's log.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -70,11 +70,7 @@ pub(super) fn server_log(
         return Exit::Usage;
     };
     let newest = fleet::log_path(&front::logs(config), &known.spec.name);
-    let older = newest.with_extension("log.1");
-    let texts = [older, newest].map(|path| std::fs::read_to_string(path).unwrap_or_default());
-    let text = texts.concat();
-    let all: Vec<&str> = text.lines().collect();
-    let shown = &all[all.len().saturating_sub(lines.unwrap_or(usize::MAX))..];
+    let shown = last_lines(&newest, lines);
     if global.json {
         report::json(&json!({"server": server, "lines": shown}));
     } else if !shown.is_empty() {
@@ -85,4 +81,14 @@ pub(super) fn server_log(
         return Exit::Nothing;
     }
     Exit::Success
+}
+
+/// The last lines of a log, what was put aside included.
+pub(super) fn last_lines(newest: &Path, lines: Option<usize>) -> Vec<String> {
+    let older = newest.with_extension("log.1");
+    let texts = [&older, newest].map(|path| std::fs::read_to_string(path).unwrap_or_default());
+    let text = texts.concat();
+    let all: Vec<&str> = text.lines().collect();
+    let shown = &all[all.len().saturating_sub(lines.unwrap_or(usize::MAX))..];
+    shown.iter().map(ToString::to_string).collect()
 }

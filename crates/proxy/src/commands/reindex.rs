@@ -19,8 +19,8 @@ pub(super) async fn reindex(
     let chosen = match survey::choose(front, servers) {
         Ok(chosen) => chosen,
         Err(missing) => {
-            let known: Vec<String> = front
-                .config
+            let config = front.config();
+            let known: Vec<String> = config
                 .enabled()
                 .map(|server| server.spec.name.to_string())
                 .collect();

@@ -1,85 +1,97 @@
-//! `proxy serve`: one client over stdin and stdout, until either end says so.
+//! `proxy serve`: a client on stdin and stdout, served by the daemon or by this process alone.
 
-use std::{io::IsTerminal as _, sync::Arc, time::Duration};
+use std::{io::IsTerminal as _, sync::Arc};
 
-use anyhow::Context as _;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::{runtime, signals::watch_signals};
 use crate::{
-    cli::Exit,
-    config::Config,
-    front::{self, Front, stdio},
-    report, survey,
+    cli::{Exit, Global},
+    config::{Config, ConfigError, Environment},
+    daemon::{
+        identity::Identity,
+        place::Place,
+        relay::{NoDaemon, Route, relay},
+    },
+    front::{self, Front, Seat, stdio},
+    live, report,
+    upkeep::{self, Upkeep},
 };
 
-/// The whole shutdown of `serve`: servers that do not go by then were killed.
-pub(super) const STOP_WAIT: Duration = Duration::from_millis(1_800);
+/// Serves through the daemon. `None`: there can be none here, and this process has to serve alone.
+pub(super) fn through_daemon(global: &Global) -> anyhow::Result<Option<Exit>> {
+    let route = match route(global) {
+        Ok(Ok(route)) => route,
+        Ok(Err(error)) => return Ok(without_daemon(&error.into())),
+        Err(error) => {
+            report::say(&error.to_string());
+            return Ok(Some(Exit::Usage));
+        }
+    };
+    say_to_terminal();
+    // One thread: all it does is to pass lines.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let relayed = runtime.block_on(async {
+        let stop = CancellationToken::new();
+        watch_signals(&stop)?;
+        relay(route, stop).await
+    });
+    // A read of a terminal cannot be taken back.
+    runtime.shutdown_background();
+    match relayed {
+        Ok(exit) => Ok(Some(exit)),
+        Err(NoDaemon::Said(report)) => {
+            report::say(&report.text);
+            let exit = if report.is_usage {
+                Exit::Usage
+            } else {
+                Exit::Nothing
+            };
+            Ok(Some(exit))
+        }
+        Err(NoDaemon::Failed(error)) => Ok(without_daemon(&error)),
+    }
+}
 
-/// How often what was counted is written down.
-const FLUSH_EVERY: Duration = Duration::from_secs(30);
+fn without_daemon(why: &anyhow::Error) -> Option<Exit> {
+    report::say(&format!("serving without the daemon: {why:#}"));
+    None
+}
 
-pub(super) async fn serve(config: Config) -> anyhow::Result<Exit> {
-    let stop = CancellationToken::new();
-    watch_signals(&stop)?;
-    sweep(&config);
-    let front = Front::new(config)?;
+/// Where the daemon of this configuration is met.
+pub(super) fn route(global: &Global) -> Result<std::io::Result<Route>, ConfigError> {
+    let env = Environment::of_process();
+    let identity = Identity::of(&global.overrides(), &env)?;
+    Ok(Place::of(&identity, &env).map(|place| Route { identity, place }))
+}
+
+/// Serves one client in this process, with servers of its own.
+pub(super) fn standalone(config: Config, load: live::Load) -> anyhow::Result<Exit> {
+    runtime()?.block_on(async {
+        let stop = CancellationToken::new();
+        watch_signals(&stop)?;
+        upkeep::sweep(&config);
+        let front = Front::new(config)?;
+        say_to_terminal();
+        let upkeep = Upkeep::begin(&front, load, Arc::default());
+        let seat = Seat {
+            cwd: std::env::current_dir().ok(),
+            pid: None,
+            transport: "stdio",
+        };
+        let (input, output) = (stdio::input(), stdio::output());
+        front::serve(Arc::clone(&front), seat, input, output, stop).await;
+        upkeep.end().await;
+        Ok(Exit::Success)
+    })
+}
+
+fn say_to_terminal() {
     if std::io::stdin().is_terminal() {
         report::say(
             "serving MCP on stdin and stdout: this is for a client to start; Ctrl-C ends it",
         );
-    }
-    front.fleet.start_eager();
-    let unknown = survey::unknown(&front.registry.catalog());
-    let background = tokio::spawn(survey::get_to_know(Arc::clone(&front), unknown));
-    let refreshing = tokio::spawn(survey::keep_fresh(Arc::clone(&front)));
-    let understanding = tokio::spawn(survey::keep_meaning(Arc::clone(&front)));
-    let flushing = tokio::spawn(flush(Arc::clone(&front)));
-    let results = front.results.clone();
-    tokio::spawn(async move { results.sweep().await });
-    front::serve(Arc::clone(&front), stdio::input(), stdio::output(), stop).await;
-    background.abort();
-    refreshing.abort();
-    understanding.abort();
-    flushing.abort();
-    if timeout(STOP_WAIT, front.stop()).await.is_err() {
-        tracing::warn!("some servers did not end in time and were killed");
-    }
-    Ok(Exit::Success)
-}
-
-/// Ends what a predecessor that crashed left behind. Nobody waits for it.
-pub(super) fn sweep(config: &Config) {
-    let marker = front::marker(config);
-    tokio::task::spawn_blocking(move || {
-        let ended = fleet::sweep(&marker);
-        if ended > 0 {
-            tracing::warn!(ended, "ended servers that a crashed proxy had left");
-        }
-    });
-}
-
-pub(super) fn watch_signals(stop: &CancellationToken) -> anyhow::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    for kind in [
-        SignalKind::terminate(),
-        SignalKind::interrupt(),
-        SignalKind::hangup(),
-    ] {
-        let mut signals = signal(kind).context("cannot watch signals")?;
-        let stop = stop.clone();
-        tokio::spawn(async move {
-            signals.recv().await;
-            stop.cancel();
-        });
-    }
-    Ok(())
-}
-
-pub(super) async fn flush(front: Arc<Front>) {
-    loop {
-        tokio::time::sleep(FLUSH_EVERY).await;
-        let front = Arc::clone(&front);
-        let _ = tokio::task::spawn_blocking(move || front.flush()).await;
     }
 }

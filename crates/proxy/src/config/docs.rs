@@ -17,6 +17,7 @@ pub fn docs() -> String {
         "search",
         "http",
         "clients.NAME",
+        "daemon",
         "servers.NAME",
         "servers.NAME.overlay.TOOL",
     ] {

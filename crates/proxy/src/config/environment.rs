@@ -17,17 +17,17 @@ impl Environment {
     }
 
     /// An empty variable counts as not set, as in a shell's `${VAR:-}`.
-    pub(super) fn get(&self, name: &str) -> Option<&OsStr> {
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
         let value = self.0.get(name).map(OsString::as_os_str);
         value.filter(|value| !value.is_empty())
     }
 
-    pub(super) fn path(&self, name: &str) -> Option<PathBuf> {
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).map(PathBuf::from)
     }
 
     /// The variables that start with `prefix` and hold something, in the order of their names.
-    pub(super) fn starting<'a>(
+    pub(crate) fn starting<'a>(
         &'a self,
         prefix: &'a str,
     ) -> impl Iterator<Item = (&'a str, &'a OsStr)> {

@@ -295,6 +295,14 @@ pub(super) static KEYS: &[Key] = &[
         "it sees no tools of servers or categories whose name fits one of these",
     ),
     key(
+        "daemon.linger_s",
+        count(0, 604_800, "seconds"),
+        "how long the daemon stays after the last client has gone, with the servers that still \
+         run; 0: for ever",
+    )
+    .or("600")
+    .variable(),
+    key(
         "servers.NAME.command",
         Kind::Command,
         "the program of a server that speaks over stdin and stdout. A bare word is looked up \
@@ -376,6 +384,14 @@ pub(super) static KEYS: &[Key] = &[
         "when it is started: by the first call that wants it, or with the program",
     )
     .or("\"on-call\"")
+    .variable(),
+    key(
+        "servers.NAME.scope",
+        Kind::Choice(&["shared", "client"]),
+        "`\"shared\"`: one process for all clients. `\"client\"`: one for each client session, which \
+         works in that client's folder unless `cwd` names another, and ends with it",
+    )
+    .or("\"shared\"")
     .variable(),
     key(
         "servers.NAME.idle_timeout_s",

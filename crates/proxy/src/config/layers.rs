@@ -6,7 +6,7 @@ use figment::{Figment, providers::Serialized};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Environment, Mistake, Overrides, Place, Reindex, Results, Search,
+    Daemon, Environment, Mistake, Overrides, Place, Reindex, Results, Search,
     keys::{KEYS, Kind},
     mistake::Fault,
     paths::here,
@@ -32,6 +32,7 @@ pub(super) struct RawConfig {
     pub(super) http: RawHttp,
     #[serde(default)]
     pub(super) clients: BTreeMap<String, RawClient>,
+    pub(super) daemon: Daemon,
     #[serde(default)]
     pub(super) servers: BTreeMap<String, RawServer>,
 }
@@ -91,6 +92,7 @@ pub(super) struct RawServer {
     pub(super) timeout_max_s: Option<u64>,
     pub(super) start_timeout_s: u64,
     pub(super) start: String,
+    pub(super) scope: String,
     /// 0: never.
     pub(super) idle_timeout_s: u64,
     /// 0: any number.
@@ -167,7 +169,7 @@ impl Layer {
 /// The defaults that the table of keys declares; those of a server for each server there is.
 fn defaults(servers: &[String]) -> Value {
     let mut values = table("");
-    for name in ["results", "search", "reindex", "http"] {
+    for name in ["results", "search", "reindex", "http", "daemon"] {
         values.insert(name.to_owned(), table(name).into());
     }
     let each = servers

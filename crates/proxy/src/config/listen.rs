@@ -24,7 +24,7 @@ pub struct Listen {
     pub port: u16,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Http {
     pub listen: Option<Listen>,
     /// By the name a person gave to whoever holds it.
@@ -41,13 +41,13 @@ pub struct Http {
 }
 
 /// The files of a certificate chain and its key.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Tls {
     pub cert: Template,
     pub key: Template,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HttpLimits {
     pub body_bytes_max: usize,
     pub header_bytes_max: usize,

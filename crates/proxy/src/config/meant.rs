@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use fleet::{Launch, ServerSpec, Start, Template, TemplateError};
+use fleet::{Launch, Scope, ServerSpec, Start, Template, TemplateError};
 
 use super::{
     Clients, Config, Environment, Mistake, Place, Server, ToolLimits,
@@ -53,6 +53,7 @@ pub(super) fn config(
             reindex: raw.reindex,
             http,
             clients,
+            daemon: raw.daemon,
             servers,
         }),
         _ => Err(mistakes),
@@ -80,6 +81,7 @@ fn server(name: &str, raw: RawServer, folders: &Folders<'_>) -> Result<Server, F
         .map_err(|error| Fault::bare(format!("{error}")))?;
     let spec = ServerSpec {
         start: start(&raw.start)?,
+        scope: scope(&raw.scope)?,
         start_timeout: Duration::from_secs(raw.start_timeout_s),
         call_timeout: Duration::from_secs(raw.timeout_s),
         call_timeout_max: raw.timeout_max_s.map(Duration::from_secs),
@@ -107,6 +109,14 @@ fn start(written: &str) -> Result<Start, Fault> {
         "on-call" => Ok(Start::OnCall),
         "eager" => Ok(Start::Eager),
         other => Err(Fault::bare(format!("no such start: `{other}`"))),
+    }
+}
+
+fn scope(written: &str) -> Result<Scope, Fault> {
+    match written {
+        "shared" => Ok(Scope::Shared),
+        "client" => Ok(Scope::Client),
+        other => Err(Fault::bare(format!("no such scope: `{other}`"))),
     }
 }
 

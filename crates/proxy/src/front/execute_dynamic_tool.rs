@@ -67,6 +67,7 @@ impl Front {
             meta: context.meta,
             progress: context.progress,
             log: context.log,
+            caller: context.seat,
             limit: self.limit(entry, &options),
             limit_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
@@ -101,7 +102,8 @@ impl Front {
         let asked = options
             .timeout_ms
             .map(|ms| Duration::from_millis(ms.min(TIMEOUT_MS_MAX)));
-        let limits = self.config.tool_limits(&entry.at);
+        let config = self.config();
+        let limits = config.tool_limits(&entry.at);
         asked.or_else(|| limits.and_then(|limits| limits.timeout))
     }
 
@@ -109,11 +111,12 @@ impl Front {
     /// else its server, else what its client or the configuration for all has. The one place
     /// that decides it.
     pub(super) fn max_tokens(&self, entry: &Entry, options: &Options, client: &Client) -> u64 {
-        let of_tool = self.config.tool_limits(&entry.at);
+        let config = self.config();
+        let of_tool = config.tool_limits(&entry.at);
         let of_tool = of_tool.and_then(|limits| limits.max_tokens);
-        let of_server = self.config.server(&entry.at.server);
+        let of_server = config.server(&entry.at.server);
         let of_server = of_server.and_then(|server| server.max_tokens);
-        let configured = client.max_tokens(of_tool.or(of_server), self.config.results.max_tokens);
+        let configured = client.max_tokens(of_tool.or(of_server), config.results.max_tokens);
         options.max_tokens.unwrap_or(configured)
     }
 

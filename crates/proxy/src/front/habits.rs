@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    path::Path,
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
@@ -20,6 +21,8 @@ const CLIENT_CHARS: usize = 32;
 #[derive(Debug, Default)]
 pub struct Habits {
     client: OnceLock<String>,
+    /// The client's own, where we know the folder it works in.
+    project: Option<String>,
     searches: Mutex<VecDeque<Searched>>,
 }
 
@@ -31,6 +34,13 @@ struct Searched {
 }
 
 impl Habits {
+    pub(super) fn in_folder(folder: Option<&Path>) -> Self {
+        Self {
+            project: folder.map(project_of),
+            ..Self::default()
+        }
+    }
+
     /// What the client calls itself; the first name counts.
     pub(super) fn named(&self, client: &str) {
         let plain = client
@@ -43,6 +53,7 @@ impl Habits {
     fn whose(&self, project: &str) -> String {
         let client = self.client.get().map_or("", String::as_str);
         let client = if client.is_empty() { "unnamed" } else { client };
+        let project = self.project.as_deref().unwrap_or(project);
         format!("{client}{project}")
     }
 
@@ -83,7 +94,7 @@ impl Front {
     /// What a search may know of earlier calls: those of this client in this project, or for a
     /// search from the shell those of all clients here.
     pub(super) fn learned(&self, habits: Option<&Habits>) -> Option<Learned> {
-        self.config.search.learn.then(|| Learned {
+        self.config().search.learn.then(|| Learned {
             lessons: self.lessons.clone(),
             whose: habits.map_or(self.project.clone(), |it| it.whose(&self.project)),
             now: now(),
@@ -92,7 +103,7 @@ impl Front {
 
     /// Takes a lesson from a call, if it followed from a search.
     pub(super) fn learn(&self, habits: Option<&Habits>, tool: &ToolRef, ok: impl FnOnce() -> bool) {
-        let Some(habits) = habits.filter(|_| self.config.search.learn) else {
+        let Some(habits) = habits.filter(|_| self.config().search.learn) else {
             return;
         };
         if let Some(words) = habits.led_to(tool) {
@@ -104,7 +115,10 @@ impl Front {
 
 /// Tells this project from others without naming it: our working folder, which clients set.
 pub(super) fn project() -> String {
-    let folder = std::env::current_dir().unwrap_or_default();
+    project_of(&std::env::current_dir().unwrap_or_default())
+}
+
+fn project_of(folder: &Path) -> String {
     let digest = Digest::of_bytes(folder.as_os_str().as_encoded_bytes());
     format!("@{}", digest.short(8))
 }

@@ -50,6 +50,13 @@ impl Out {
         }
     }
 
+    /// Waits until there is room for an answer. Over HTTP each has room of its own.
+    pub(super) async fn room(&self) {
+        if let Self::Line(outbox) = self {
+            outbox.room().await;
+        }
+    }
+
     /// A notification, which is dropped where the client does not keep up.
     pub(super) fn offer(&self, parts: Vec<Bytes>) {
         match self {

@@ -6,6 +6,7 @@
 mod meta;
 
 use std::{
+    path::PathBuf,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -20,12 +21,12 @@ use fleet::{
     line::{Line, LineReader, Outbox, Sink},
 };
 use serde_json::{Value, value::RawValue};
-use tokio::{io::AsyncRead, task::JoinHandle, time::timeout};
+use tokio::{io::AsyncRead, sync::Semaphore, task::JoinHandle, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::debug;
 
 use super::{
-    CallContext, Front, Habits, Reply,
+    CallContext, Front, Habits, Reply, clients,
     definitions::instructions,
     fields::{Fields, text_of},
     log_level::LogLevel,
@@ -38,25 +39,48 @@ use meta::Meta;
 /// Calls of one client under way at one time; a further one is refused.
 const CALLS_MAX: usize = 1_024;
 
+/// Of those, how many are made at one time; the others wait. So many answers at most wait in
+/// memory for a client that does not read, beside what its outbox holds.
+const CALLS_AT_ONCE: usize = 128;
+
 /// After the client's end of input, calls under way may still answer for this long.
 const GRACE_AFTER_EOF: Duration = Duration::from_millis(800);
 
 /// After that, what was answered may take this long to be read.
 const DRAIN_WAIT: Duration = Duration::from_millis(300);
 
+/// Where a client sits.
+#[derive(Debug, Clone, Default)]
+pub struct Seat {
+    /// The folder it works in, where we know.
+    pub cwd: Option<PathBuf>,
+    /// The process that we talk to: the client's relay.
+    pub pid: Option<u32>,
+    /// `stdio` or `http`, for people.
+    pub transport: &'static str,
+}
+
 /// Serves one client until it closes its end, or until `stop`.
 pub async fn serve(
     front: Arc<Front>,
+    seat: Seat,
     input: impl AsyncRead + Send + Unpin + 'static,
     output: Sink,
     stop: CancellationToken,
 ) {
     let outbox = Outbox::new(output);
-    let session = Session::new(front, Out::Line(Arc::clone(&outbox)), Opening::Handshake);
+    let session = Session::new(
+        front,
+        Some(seat),
+        Out::Line(Arc::clone(&outbox)),
+        Opening::Handshake,
+    );
     let reading = session.read(LineReader::new(input));
     let ended_itself = stop.run_until_cancelled(reading).await.is_some();
     session.end(ended_itself).await;
+    drop(session);
     let _ = timeout(DRAIN_WAIT, outbox.drained()).await;
+    outbox.give_up();
 }
 
 /// What comes before a client's first call.
@@ -70,19 +94,21 @@ pub(crate) enum Opening {
 
 /// What one client has of us: calls under way, a log level, an engine of its own.
 pub(crate) struct Session {
-    number: u64,
+    /// Who it is, for whoever asks who is served.
+    who: Arc<clients::Client>,
+    has_seat: bool,
     front: Arc<Front>,
     /// For what belongs to no request.
     out: Out,
     opening: Opening,
     /// What holds for the client, from the moment that it says its name.
     client: OnceLock<Arc<Client>>,
-    /// What the client calls itself.
-    name: OnceLock<Arc<str>>,
     /// Of a legacy session; a modern request says its own.
     level: LogLevel,
     habits: Arc<Habits>,
     calls: TaskTracker,
+    /// One permit a call that is made, not merely taken off the line.
+    turns: Semaphore,
     /// Calls under way by the text of their request id.
     running: DashMap<String, CancellationToken>,
     /// An `initialize` was seen: from here on calls need no metadata of their own.
@@ -112,17 +138,28 @@ struct ToolCall {
 
 impl Session {
     /// `out` is for what belongs to no request; over HTTP each request brings a way of its own.
-    pub(crate) fn new(front: Arc<Front>, out: Out, opening: Opening) -> Arc<Self> {
+    /// Without a `seat` the session is one request that stands alone: nobody hears of it.
+    pub(crate) fn new(
+        front: Arc<Front>,
+        seat: Option<Seat>,
+        out: Out,
+        opening: Opening,
+    ) -> Arc<Self> {
+        let folder = seat.as_ref().and_then(|seat| seat.cwd.clone());
         Arc::new(Self {
-            number: front.next_session(),
+            has_seat: seat.is_some(),
+            who: match seat {
+                Some(seat) => front.clients.enter(seat),
+                None => front.clients.pass_by(),
+            },
             front,
             out,
             opening,
             client: OnceLock::new(),
-            name: OnceLock::new(),
-            habits: Arc::default(),
+            habits: Arc::new(Habits::in_folder(folder.as_deref())),
             level: LogLevel::unsaid(),
             calls: TaskTracker::new(),
+            turns: Semaphore::new(CALLS_AT_ONCE),
             running: DashMap::new(),
             is_open: AtomicBool::new(opening == Opening::None),
             gone: CancellationToken::new(),
@@ -161,7 +198,7 @@ impl Session {
             refuse_unreadable(out, line).await;
             return Ok(());
         };
-        self.know_client(line, &message);
+        self.know_client(&message);
         match (message.method.as_deref(), message.id) {
             (Some("tools/call"), Some(_)) => {
                 if let Some(call) = self.read_call(line, &message) {
@@ -195,30 +232,27 @@ impl Session {
     }
 
     /// The first name that the client says of itself holds for the whole session.
-    fn know_client(&self, line: &Bytes, message: &Message<'_>) {
+    fn know_client(&self, message: &Message<'_>) {
         if self.client.get().is_some() {
             return;
         }
         let Some(params) = message.params.and_then(|params| Fields::of(params.get())) else {
             return;
         };
-        let name = match message.method.as_deref() {
-            Some("initialize") => params.get("clientInfo").and_then(meta::name_in),
-            _ => params
-                .get("_meta")
-                .and_then(|raw| Meta::read(line, raw).client),
+        let info = match message.method.as_deref() {
+            Some("initialize") => params.get("clientInfo"),
+            _ => params.get("_meta").and_then(meta::client_info),
         };
-        if let Some(name) = name {
+        if let Some(name) = info.and_then(|info| self.who.hear(info)) {
             self.habits.named(&name);
-            let _ = self.name.set(name.as_str().into());
-            let client = self.front.config.clients.of(Some(&name));
+            let client = self.front.config().clients.of(Some(&name));
             let _ = self.client.set(Arc::new(client));
         }
     }
 
     /// What holds for this client, whether it has said its name or not.
     fn client(&self) -> Arc<Client> {
-        let nameless = || Arc::new(self.front.config.clients.of(None));
+        let nameless = || Arc::new(self.front.config().clients.of(None));
         self.client.get().cloned().unwrap_or_else(nameless)
     }
 
@@ -272,10 +306,10 @@ impl Session {
     }
 
     async fn answer(&self, call: ToolCall, out: &Out, cancel: CancellationToken) {
-        let name = self.name.get().cloned().unwrap_or_default();
+        let name = self.who.named().map(|it| it.name.as_str());
         let context = CallContext {
             client: self.client(),
-            caller: Caller::Client(name),
+            caller: Caller::Client(name.unwrap_or_default().into()),
             meta: call.meta.passed,
             progress: call
                 .meta
@@ -284,10 +318,17 @@ impl Session {
             log: self.log(call.meta.log_level, call.is_modern, out, cancel.clone()),
             cancel: cancel.clone(),
             habits: Some(Arc::clone(&self.habits)),
+            seat: self.seat(),
         };
-        let answering = self
-            .front
-            .call_tool(&call.name, call.arguments.as_deref(), context);
+        self.who.count_call();
+        // Held until the answer is on its way.
+        let _turn = cancel.run_until_cancelled(self.turns.acquire()).await;
+        let answering = async {
+            // Whoever does not read gets no further answers to keep for him.
+            out.room().await;
+            let arguments = call.arguments.as_deref();
+            self.front.call_tool(&call.name, arguments, context).await
+        };
         let reply = cancel.run_until_cancelled(answering).await;
         self.running.remove(call.id.as_str());
         // Nothing is said to a client that took its call back.
@@ -302,6 +343,15 @@ impl Session {
             }
             None => {}
         }
+    }
+
+    /// A request over HTTP that stands alone has no servers of its own: they would live as long
+    /// as it does.
+    fn seat(&self) -> Option<fleet::Caller> {
+        self.has_seat.then(|| fleet::Caller {
+            client: self.who.number,
+            cwd: self.who.seat.cwd.clone(),
+        })
     }
 
     /// Forwards log messages of the server that is called. A modern client hears them only where
@@ -323,7 +373,7 @@ impl Session {
                 out.offer(vec![Bytes::from(line)]);
             }
         };
-        let session = self.number;
+        let session = self.who.number;
         Some(LogSink {
             session,
             send: Arc::new(send),
@@ -372,6 +422,16 @@ impl Session {
     /// Whether a call is under way.
     pub(crate) fn is_busy(&self) -> bool {
         !self.calls.is_empty()
+    }
+}
+
+/// Whoever is gone is served no more, and servers of his own end.
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.has_seat {
+            self.front.clients.leave(&self.who);
+            self.front.fleet.forget_client(self.who.number);
+        }
     }
 }
 

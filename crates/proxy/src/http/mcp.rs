@@ -201,7 +201,7 @@ impl Service {
     async fn start_alone(&self, asked: &Asked<'_>, opening: Opening) -> (Letters, Arc<Session>) {
         let (mailbox, letters) = mailbox();
         let out = Out::Reply(mailbox);
-        let session = Session::new(Arc::clone(&self.front), out.clone(), opening);
+        let session = Session::new(Arc::clone(&self.front), None, out.clone(), opening);
         // An engine that has ended has closed the mailbox; there the exchange finds out.
         let _ = session.take(asked.line, &out).await;
         (letters, session)

@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use super::{Caller, STOP_WAIT, refusal::Refusal};
 use crate::{
     config::HttpLimits,
-    front::{Front, Opening, Out, Session, Switchboard},
+    front::{Front, Opening, Out, Seat, Session, Switchboard},
 };
 
 /// A session whose client never came back after `initialize` lives no longer than this: whoever
@@ -86,9 +86,13 @@ impl Sessions {
         let place = Arc::clone(&self.places).try_acquire_owned();
         let place = place.map_err(|_| Refusal::too_many_sessions(self.max))?;
         let board = Arc::new(Switchboard::default());
+        let seat = Seat {
+            transport: "http",
+            ..Seat::default()
+        };
         let out = Out::Board(Arc::clone(&board));
         let entry = Arc::new(Entry {
-            session: Session::new(Arc::clone(front), out, Opening::Handshake),
+            session: Session::new(Arc::clone(front), Some(seat), out, Opening::Handshake),
             board,
             token: caller.token.clone(),
             used_at: Mutex::new(Instant::now()),
@@ -212,7 +216,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_session_ends_when_it_is_idle_and_gives_its_place_back() {
         let (_folder, front) = front();
-        let sessions = Arc::new(Sessions::new(&front.config.http.limits));
+        let sessions = Arc::new(Sessions::new(&front.config().http.limits));
         let caller = Caller { token: None };
         let begin = || sessions.begin(&front, &caller);
         let (half_open, used) = begin().unwrap();

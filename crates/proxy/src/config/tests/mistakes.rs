@@ -40,7 +40,7 @@ hiden = true"#,
         r#"1:1: command: unknown key
     hint: `command` belongs in `[servers.NAME]`
 2:1: "a\nb": unknown key
-    hint: known here: `state_dir`, `log`, `results`, `search`, `reindex`, `http`, `clients`, `servers`
+    hint: known here: `state_dir`, `log`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
 3:1: "results.max_tokens": unknown key
     hint: write it without quotes: `results.max_tokens`"#,
     );
@@ -76,7 +76,7 @@ frobnicate = 1"#,
 6:7: servers.a.tools.dney: unknown key
     hint: did you mean `deny`?
 7:1: servers.a.frobnicate: unknown key
-    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `url`, `headers`, `enabled`, `category`, `tags`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `tools`, `overlay`",
+    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `url`, `headers`, `enabled`, `category`, `tags`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `tools`, `overlay`",
     );
 }
 
@@ -410,7 +410,7 @@ foo = 1"#,
     hint: write it in quotes: `"npx"`
 3:13: no TOML: missing comma between array elements, expected `,`
 4:1: servers.a.foo: unknown key
-    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `url`, `headers`, `enabled`, `category`, `tags`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `tools`, `overlay`"#,
+    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `url`, `headers`, `enabled`, `category`, `tags`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `tools`, `overlay`"#,
     );
     check(
         r#"[servers.a
@@ -421,7 +421,7 @@ nonsense = 1"#,
         r"1:11: no TOML: unclosed table, expected `]`
     hint: close the name of the table with `]`
 5:1: servers.b.nonsense: unknown key
-    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `url`, `headers`, `enabled`, `category`, `tags`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `tools`, `overlay`",
+    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `url`, `headers`, `enabled`, `category`, `tags`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `tools`, `overlay`",
     );
     check(
         r#"foo = 1
@@ -430,7 +430,7 @@ args = ["x",
 [results]
 nonsense = 1"#,
         r"1:1: foo: unknown key
-    hint: known here: `state_dir`, `log`, `results`, `search`, `reindex`, `http`, `clients`, `servers`
+    hint: known here: `state_dir`, `log`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
 4:2: no TOML: string values must be quoted, expected literal string
     hint: write every text in quotes
 5:1: no TOML: missing comma between array elements, expected `,`",

@@ -17,8 +17,6 @@ pub(super) struct Meta {
     pub(super) has_capabilities: bool,
     pub(super) log_level: Option<LogLevel>,
     pub(super) progress_token: Option<Json>,
-    /// The name of the program that asks, where the request says it.
-    pub(super) client: Option<String>,
     /// What travels on to the server.
     pub(super) passed: Vec<(String, Json)>,
 }
@@ -39,7 +37,6 @@ impl Meta {
                 Some("logLevel") => {
                     meta.log_level = text_of(value).and_then(|level| LogLevel::named(&level));
                 }
-                Some("clientInfo") => meta.client = name_in(value),
                 Some(_) => {}
                 None if key == "progressToken" => {
                     meta.progress_token = Some(Json::part_of(line, value));
@@ -53,8 +50,12 @@ impl Meta {
     }
 }
 
-/// The name in a `clientInfo`.
-pub(super) fn name_in(client_info: &RawValue) -> Option<String> {
-    let name = Fields::of(client_info.get())?.get("name")?;
-    text_of(name).map(Into::into)
+/// What the program that asks says of itself, in a request's `_meta`.
+pub(super) fn client_info(meta: &RawValue) -> Option<&RawValue> {
+    let fields = Fields::of(meta.get())?;
+    let is_it = |key: &str| key.strip_prefix(PROTOCOL_PREFIX) == Some("clientInfo");
+    fields
+        .0
+        .into_iter()
+        .find_map(|(key, value)| is_it(&key).then_some(value))
 }

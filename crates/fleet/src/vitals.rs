@@ -1,0 +1,107 @@
+//! What is counted of a server, over all its processes.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+    time::SystemTime,
+};
+
+use tool::ServerName;
+
+use crate::{CallError, ServerSpec};
+
+/// What a server is doing now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// No process and no connection; its next call starts it.
+    Stopped,
+    Starting,
+    Ready,
+    /// It failed, and is not started again for a while.
+    Resting,
+}
+
+/// A server as a person looks at it.
+#[derive(Debug, Clone)]
+pub struct ServerState {
+    pub name: ServerName,
+    /// The client whose own it is; none if it is everybody's.
+    pub client: Option<u64>,
+    pub state: State,
+    /// None for a remote server, and for one that does not run.
+    pub pid: Option<u32>,
+    /// Of the process and all that it started.
+    pub memory_bytes: Option<u64>,
+    pub starts: u32,
+    pub calls: u64,
+    /// Calls that brought no result; a tool that says no has answered.
+    pub errors: u64,
+    pub last_error: Option<(SystemTime, String)>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Vitals {
+    /// 0: none.
+    pid: AtomicU32,
+    starts: AtomicU32,
+    calls: AtomicU64,
+    errors: AtomicU64,
+    last_error: Mutex<Option<(SystemTime, String)>>,
+}
+
+impl Vitals {
+    /// How often it was started, this time included.
+    pub(crate) fn started(&self, pid: Option<u32>) -> u32 {
+        self.pid.store(pid.unwrap_or(0), Ordering::Relaxed);
+        self.starts.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) fn starts(&self) -> u32 {
+        self.starts.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn ended(&self) {
+        self.pid.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts a call; one that its client took back is no error.
+    pub(crate) fn count(&self, error: Option<&CallError>) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        if let Some(error) = error.filter(|it| !matches!(it, CallError::Cancelled)) {
+            self.errors.fetch_add(1, Ordering::Relaxed);
+            *self.last_error() = Some((SystemTime::now(), error.to_string()));
+        }
+    }
+
+    pub(crate) fn state(
+        &self,
+        spec: &ServerSpec,
+        state: State,
+        client: Option<u64>,
+        memory: &HashMap<i32, u64>,
+    ) -> ServerState {
+        let pid = Some(self.pid.load(Ordering::Relaxed)).filter(|pid| *pid > 0);
+        // It leads a group of its own.
+        let group = pid.and_then(|pid| i32::try_from(pid).ok());
+        ServerState {
+            name: spec.name.clone(),
+            client,
+            state,
+            pid,
+            memory_bytes: group.and_then(|group| memory.get(&group).copied()),
+            starts: self.starts(),
+            calls: self.calls.load(Ordering::Relaxed),
+            errors: self.errors.load(Ordering::Relaxed),
+            last_error: self.last_error().clone(),
+        }
+    }
+
+    fn last_error(&self) -> MutexGuard<'_, Option<(SystemTime, String)>> {
+        self.last_error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,267 @@
+//! `proxy daemon`: the process that all clients share, begun, ended, looked at.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+use rustix::{
+    process::setsid,
+    stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
+};
+use serde_json::json;
+use tokio::signal::unix::SignalKind;
+use tokio_util::sync::CancellationToken;
+
+use super::{LOG_DEFAULT, runtime, serve::route, signals::watch};
+use crate::{
+    cli::{Daemon, Exit, Global},
+    config::{self, Config, ConfigError, Environment},
+    daemon::{
+        hello::{Answer, Purpose, greet},
+        host::{Door, Host},
+        launch::{self, Report, connect, connect_or_start},
+        log, place,
+        relay::Route,
+    },
+    live, report,
+};
+
+/// What the daemon logs where nobody said anything: the file is bounded, and the one place where
+/// a person can look afterwards.
+const LOG_OF_DAEMON: &str = "warn,proxy=info,fleet=info";
+
+/// As `ps` and `top` show it.
+const NAME: &str = "proxy-daemon";
+
+pub(super) fn daemon(global: &Global, verb: &Daemon) -> anyhow::Result<Exit> {
+    match verb {
+        Daemon::Launch => launch::launch(&global.overrides()).map(|()| Exit::Success),
+        Daemon::Run { launched } => Ok(run(global, *launched)),
+        Daemon::Start => with_route(global, start),
+        Daemon::Stop => with_route(global, stop),
+        Daemon::Restart => with_route(global, |route| {
+            stop(route)?;
+            start(route)
+        }),
+        Daemon::Status => super::status::status(global, None),
+        Daemon::Logs { lines } => Ok(logs(global, *lines)),
+        Daemon::Socket => with_route(global, |route| {
+            report::data(&route.place.socket(None).display().to_string());
+            Ok(Exit::Success)
+        }),
+    }
+}
+
+fn with_route(
+    global: &Global,
+    act: impl FnOnce(&Route) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    match route(global) {
+        Ok(route) => act(&route.context("no place for the daemon's socket")?),
+        Err(error) => Ok(wrong_config(&error)),
+    }
+}
+
+fn wrong_config(error: &ConfigError) -> Exit {
+    report::say(&error.to_string());
+    Exit::Usage
+}
+
+fn start(route: &Route) -> anyhow::Result<Exit> {
+    let socket = route.place.socket(None);
+    let connection = connect_or_start(&route.identity, &socket)?;
+    let is_new = connection.is_of_a_new_daemon();
+    let stream = connection.stream.try_clone()?;
+    match block_on(greet(stream, Purpose::Status))? {
+        Some((_, Answer::Status(status))) => {
+            let state = if is_new { "started" } else { "runs already" };
+            report::data(&format!("{state}: pid {}", status["pid"]));
+            Ok(Exit::Success)
+        }
+        Some((_, answer)) => bail!("the daemon answered with {answer:?}"),
+        None => {
+            let report = connection.report().context("the daemon left at once")?;
+            report::say(&report.text);
+            Ok(if report.is_usage {
+                Exit::Usage
+            } else {
+                Exit::Nothing
+            })
+        }
+    }
+}
+
+/// Ends every daemon of this configuration, those of other builds and secrets included.
+fn stop(route: &Route) -> anyhow::Result<Exit> {
+    let mut stopped = 0;
+    for socket in route.place.sockets() {
+        let Some(stream) = connect(&socket)? else {
+            continue;
+        };
+        let ended = block_on(async {
+            let Some((mut stream, Answer::Stopping)) = greet(stream, Purpose::Stop).await? else {
+                return Ok(false);
+            };
+            // The daemon holds its end until its servers have ended.
+            let mut rest = Vec::new();
+            tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut rest).await?;
+            Ok::<_, io::Error>(true)
+        });
+        stopped += usize::from(ended?);
+    }
+    if stopped == 0 {
+        report::say("no daemon runs");
+        return Ok(Exit::Nothing);
+    }
+    report::data("stopped");
+    Ok(Exit::Success)
+}
+
+pub(super) fn block_on<T>(future: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(future)
+}
+
+fn logs(global: &Global, lines: Option<usize>) -> Exit {
+    let newest = match log_file(global) {
+        Ok(file) => file,
+        Err(error) => return wrong_config(&error),
+    };
+    let shown = super::inspect::last_lines(&newest, lines);
+    if global.json {
+        report::json(&json!({"file": newest, "lines": shown}));
+    } else if !shown.is_empty() {
+        report::data(&shown.join("\n"));
+    }
+    if shown.is_empty() {
+        report::say("the daemon has written no log");
+        return Exit::Nothing;
+    }
+    Exit::Success
+}
+
+/// A daemon that runs says where its log is, though the configuration may be broken by now.
+fn log_file(global: &Global) -> Result<PathBuf, ConfigError> {
+    let told = route(global)?.ok().and_then(|route| {
+        let daemons = block_on(super::status::look(&route)).ok()?;
+        Some(PathBuf::from(daemons.first()?["log"].as_str()?))
+    });
+    told.map_or_else(
+        || {
+            let config = config::load(&global.overrides(), &Environment::of_process())?;
+            Ok(log::path(&config.state_dir))
+        },
+        Ok,
+    )
+}
+
+/// The daemon itself, until it ends.
+fn run(global: &Global, is_launched: bool) -> Exit {
+    if is_launched {
+        // A client's terminal is not ours: its signals do not reach us, its end is not our end.
+        let _ = setsid();
+    }
+    let _ = fs::write("/proc/self/comm", NAME);
+    let failed = match serve(global, is_launched) {
+        Ok(()) => return Exit::Success,
+        Err(failed) => failed,
+    };
+    let exit = if failed.is_usage {
+        Exit::Usage
+    } else {
+        Exit::Nothing
+    };
+    if is_launched {
+        report::data(&json!(failed).to_string());
+    } else {
+        report::say(&failed.text);
+    }
+    exit
+}
+
+fn serve(global: &Global, is_launched: bool) -> Result<(), Report> {
+    let config = config::load(&global.overrides(), &Environment::of_process());
+    let config = config.map_err(|error| Report {
+        is_usage: true,
+        text: error.to_string(),
+    })?;
+    serve_config(global, config, is_launched).map_err(|error| Report {
+        is_usage: false,
+        text: format!("error: {error:#}"),
+    })
+}
+
+fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::Result<()> {
+    let door = door(global)?;
+    // Whoever waits for us to leave must not wait for a copy of the socket.
+    null_for_stdin()?;
+    let log = log::path(&config.state_dir);
+    private_folder(&config.state_dir)?;
+    super::log_to(&filter(&config), log::writer(&config.state_dir));
+    if let Some(home) = std::env::home_dir().filter(|home| home.is_dir()) {
+        std::env::set_current_dir(home).context("cannot work in the home folder")?;
+    }
+    runtime()?.block_on(async {
+        let stop = CancellationToken::new();
+        watch(SignalKind::terminate(), &stop)?;
+        watch(SignalKind::interrupt(), &stop)?;
+        let host = Host::open(config, door, live::load_of(global), stop)?;
+        if is_launched {
+            let_go(&log)?;
+        }
+        host.run().await;
+        Ok(())
+    })
+}
+
+/// The socket that we were given (by a client's front, or by systemd), or one that we bind.
+fn door(global: &Global) -> anyhow::Result<Door> {
+    if let Some(door) = Door::on_stdin() {
+        return Ok(door);
+    }
+    let route = route(global)?.context("no place for the daemon's socket")?;
+    let socket = route.place.socket(None);
+    let _lock = place::lock(&socket)?;
+    if connect(&socket)?.is_some() {
+        bail!("a daemon runs already; `proxy daemon stop` ends it");
+    }
+    Door::new(launch::bind(&socket)?).context("cannot listen")
+}
+
+fn filter(config: &Config) -> String {
+    let filter = if config.log == LOG_DEFAULT {
+        LOG_OF_DAEMON
+    } else {
+        &config.log
+    };
+    filter.to_owned()
+}
+
+fn private_folder(path: &Path) -> anyhow::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .with_context(|| format!("cannot make the folder {}", path.display()))
+}
+
+fn null_for_stdin() -> io::Result<()> {
+    Ok(dup2_stdin(File::open("/dev/null")?)?)
+}
+
+/// Nothing of whoever started us stays open. A panic is told to the log.
+fn let_go(log: &Path) -> io::Result<()> {
+    dup2_stdout(File::options().write(true).open("/dev/null")?)?;
+    let log = File::options()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(log)?;
+    Ok(dup2_stderr(log)?)
+}

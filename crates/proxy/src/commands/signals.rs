@@ -1,0 +1,25 @@
+//! The signals that ask us to end.
+
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// TERM, Ctrl-C and the end of the terminal.
+pub(super) fn watch_signals(stop: &CancellationToken) -> anyhow::Result<()> {
+    let kinds = [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::hangup(),
+    ];
+    kinds.into_iter().try_for_each(|kind| watch(kind, stop))
+}
+
+pub(super) fn watch(kind: SignalKind, stop: &CancellationToken) -> anyhow::Result<()> {
+    let mut signals = signal(kind).context("cannot watch signals")?;
+    let stop = stop.clone();
+    tokio::spawn(async move {
+        signals.recv().await;
+        stop.cancel();
+    });
+    Ok(())
+}

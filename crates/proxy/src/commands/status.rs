@@ -1,0 +1,252 @@
+//! `proxy status`: what the daemon, its clients and its servers are doing.
+
+use std::{
+    io::{self, IsTerminal as _},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::serve::route;
+use crate::{
+    cli::{Exit, Global},
+    daemon::{
+        hello::{Answer, Purpose, greet},
+        launch::connect,
+        relay::Route,
+    },
+    front::grouped,
+    report,
+};
+
+pub(super) fn status(global: &Global, watch: Option<u64>) -> anyhow::Result<Exit> {
+    let route = match route(global) {
+        Ok(route) => route.context("no place for the daemon's socket")?,
+        Err(error) => {
+            report::say(&error.to_string());
+            return Ok(Exit::Usage);
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let Some(seconds) = watch else {
+            return Ok(print(&look(&route).await?, global.json));
+        };
+        loop {
+            let daemons = look(&route).await?;
+            // The top of the screen, and nothing below what we print.
+            if io::stdout().is_terminal() && !global.json {
+                report::data("\x1b[H\x1b[J");
+            }
+            let exit = print(&daemons, global.json);
+            let ended = timeout(Duration::from_secs(seconds), tokio::signal::ctrl_c());
+            if ended.await.is_ok() {
+                return Ok(exit);
+            }
+        }
+    })
+}
+
+/// What each daemon of the configuration says of itself, the usual one first.
+pub(super) async fn look(route: &Route) -> io::Result<Vec<Value>> {
+    let mut daemons = Vec::new();
+    for socket in route.place.sockets() {
+        if let Some(stream) = connect(&socket)?
+            && let Some((_, Answer::Status(status))) = greet(stream, Purpose::Status).await?
+        {
+            daemons.push(status);
+        }
+    }
+    Ok(daemons)
+}
+
+fn print(daemons: &[Value], as_json: bool) -> Exit {
+    if as_json {
+        report::json(&json!({"daemons": daemons}));
+    } else {
+        let texts: Vec<String> = daemons.iter().map(text).collect();
+        if !texts.is_empty() {
+            report::data(&texts.join("\n\n"));
+        }
+    }
+    if daemons.is_empty() {
+        report::say("no daemon runs; a client's `proxy serve` starts it, or `proxy daemon start`");
+        return Exit::Nothing;
+    }
+    Exit::Success
+}
+
+fn text(daemon: &Value) -> String {
+    let mut lines = vec![format!(
+        "daemon {}, pid {}, up {}, {}{}",
+        shown(&daemon["version"]),
+        daemon["pid"],
+        span(daemon["uptime_s"].as_u64().unwrap_or_default()),
+        memory(&daemon["memory_bytes"]),
+        if daemon["is_leaving"] == true {
+            ", leaves with its last client"
+        } else {
+            ""
+        },
+    )];
+    lines.push(format!("config {}", shown(&daemon["config"])));
+    match (&daemon["http"]["url"], &daemon["http"]["error"]) {
+        (Value::String(url), _) => lines.push(format!("http {url}")),
+        (_, Value::String(error)) => lines.push(format!("http is not served: {error}")),
+        _ => {}
+    }
+    if let Some(mistakes) = daemon["config_mistakes"].as_str() {
+        lines.push("The file has mistakes; what it said before still holds:".to_owned());
+        lines.extend(mistakes.lines().map(|line| format!("  {line}")));
+    }
+    lines.push(String::new());
+    lines.push(clients(&daemon["clients"]));
+    lines.push(String::new());
+    lines.push(servers(&daemon["servers"]));
+    lines.join("\n")
+}
+
+fn clients(clients: &Value) -> String {
+    let row = |client: &Value| {
+        [
+            client["name"].as_str().unwrap_or("unnamed").to_owned(),
+            shown(&client["version"]),
+            shown(&client["transport"]),
+            shown(&client["pid"]),
+            shown(&client["calls"]),
+            shown(&client["cwd"]),
+        ]
+    };
+    let rows = clients.as_array().map(Vec::as_slice).unwrap_or_default();
+    if rows.is_empty() {
+        return "no clients".to_owned();
+    }
+    let head = ["client", "version", "over", "pid", "calls", "folder"];
+    table(head, rows.iter().map(row).collect())
+}
+
+fn servers(servers: &Value) -> String {
+    let row = |server: &Value| {
+        let name = shown(&server["name"]);
+        let why = [&server["last_error"], &server["stale"]].map(Value::as_str);
+        let why = why.into_iter().flatten().next().unwrap_or_default();
+        [
+            match server["client_name"].as_str() {
+                Some(client) => format!("{name} ({client})"),
+                None => name,
+            },
+            shown(&server["state"]),
+            shown(&server["pid"]),
+            memory(&server["memory_bytes"]),
+            shown(&server["tools"]),
+            shown(&server["calls"]),
+            shown(&server["errors"]),
+            why.chars().take(WHY_CHARS_MAX).collect(),
+        ]
+    };
+    let rows = servers.as_array().map(Vec::as_slice).unwrap_or_default();
+    if rows.is_empty() {
+        return "no servers".to_owned();
+    }
+    let head = [
+        "server",
+        "state",
+        "pid",
+        "memory",
+        "tools",
+        "calls",
+        "errors",
+        "last error",
+    ];
+    table(head, rows.iter().map(row).collect())
+}
+
+/// Of an error in a table; `--json` has all of it.
+const WHY_CHARS_MAX: usize = 80;
+
+fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
+    let rows: Vec<[String; N]> = [head.map(str::to_owned)].into_iter().chain(rows).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..N).map(|column| width(column).unwrap_or(0)).collect();
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(&widths);
+        let cells: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn memory(bytes: &Value) -> String {
+    let mib = |bytes: u64| grouped(usize::try_from(bytes >> 20).unwrap_or(usize::MAX));
+    bytes
+        .as_u64()
+        .map_or_else(|| "-".to_owned(), |bytes| format!("{} MiB", mib(bytes)))
+}
+
+fn span(seconds: u64) -> String {
+    match (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{span, text};
+
+    #[test]
+    fn a_span_is_told_in_its_two_largest_units() {
+        let check = |seconds, told| assert_eq!(span(seconds), told);
+        check(59, "59 s");
+        check(60, "1 min");
+        check(3_661, "1 h 1 min");
+        check(90_061, "1 d 1 h");
+    }
+
+    #[test]
+    fn a_person_reads_a_table() {
+        let daemon = json!({
+            "version": "1.2.3", "pid": 7, "uptime_s": 61, "memory_bytes": 5 << 20,
+            "config": "/c.toml", "config_mistakes": "c.toml:1:1: no",
+            "clients": [{"name": "claude-code", "transport": "stdio", "pid": 8, "calls": 3,
+                "cwd": "/home/ada"}],
+            "servers": [
+                {"name": "git", "state": "ready", "pid": 9, "memory_bytes": 1 << 20, "tools": 12,
+                    "calls": 3, "errors": 1, "last_error": "no answer"},
+                {"name": "shell", "client_name": "claude-code", "state": "stopped", "tools": 1,
+                    "calls": 0, "errors": 0},
+            ],
+        });
+        let expected = "\
+daemon 1.2.3, pid 7, up 1 min, 5 MiB
+config /c.toml
+The file has mistakes; what it said before still holds:
+  c.toml:1:1: no
+
+client       version  over   pid  calls  folder
+claude-code  -        stdio  8    3      /home/ada
+
+server               state    pid  memory  tools  calls  errors  last error
+git                  ready    9    1 MiB   12     3      1       no answer
+shell (claude-code)  stopped  -    -       1      0      0";
+        assert_eq!(text(&daemon), expected);
+    }
+}

@@ -1,0 +1,162 @@
+//! The configuration while we run: the file is watched, and what changes in it is taken in.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use fleet::Applied;
+use notify::{
+    Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _,
+    event::{AccessKind, AccessMode},
+};
+use tokio::{
+    sync::{Notify, mpsc},
+    task::JoinSet,
+    time::sleep,
+};
+use tracing::{info, warn};
+
+use crate::{
+    cli::Global,
+    config::{self, Config, ConfigError, Environment},
+    front::Front,
+    survey,
+};
+
+/// Reads the configuration anew, from where it was read first.
+pub(crate) type Load = Arc<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
+
+/// Editors write a file in several steps; this long after the first we look.
+const GATHER: Duration = Duration::from_millis(100);
+
+pub(crate) fn load_of(global: &Global) -> Load {
+    let overrides = global.overrides();
+    Arc::new(move || config::load(&overrides, &Environment::of_process()))
+}
+
+/// Takes in each change of the file, and looks at it when nudged. Runs until it is dropped.
+pub(crate) async fn follow(front: Arc<Front>, load: Load, nudge: Arc<Notify>) {
+    let file = front.config().file.clone();
+    let (sender, mut changes) = mpsc::channel(1);
+    // The watcher lives as long as this.
+    let _watcher = watcher(&file, sender)
+        .inspect_err(|error| warn!(%error, "the file is not watched; SIGHUP has it read"));
+    let mut text = std::fs::read(&file).ok();
+    let mut surveys = JoinSet::new();
+    loop {
+        let is_nudged = tokio::select! {
+            Some(()) = changes.recv() => false,
+            () = nudge.notified() => true,
+        };
+        sleep(GATHER).await;
+        let _ = changes.try_recv();
+        let now = tokio::fs::read(&file).await.ok();
+        if now == text && !is_nudged {
+            continue;
+        }
+        text = now;
+        if let Some(applied) = reload(&front, &load).await {
+            let unsure = to_survey(&front, &applied);
+            if !unsure.is_empty() {
+                surveys.spawn(survey::get_to_know(Arc::clone(&front), unsure));
+            }
+        }
+        while surveys.try_join_next().is_some() {}
+    }
+}
+
+/// What the file says now, taken in; or told why not, and what it said before holds.
+async fn reload(front: &Arc<Front>, load: &Load) -> Option<Applied> {
+    let (load, at) = (Arc::clone(load), Arc::clone(front));
+    let taking = tokio::task::spawn_blocking(move || {
+        let config = load().map_err(|error| error.to_string())?;
+        let before = at.config();
+        if config.state_dir != before.state_dir {
+            let folder = before.state_dir.display();
+            return Err(format!(
+                "`state_dir` cannot change while we run in {folder}"
+            ));
+        }
+        let needs_restart = config.log != before.log
+            || (config.results.keep_hours, config.results.keep_mib)
+                != (before.results.keep_hours, before.results.keep_mib)
+            || config.search.semantic != before.search.semantic
+            || config.http != before.http;
+        if needs_restart {
+            warn!(
+                "`log`, `results.keep_hours`, `results.keep_mib`, `search.semantic` and `[http]` \
+                 hold from the next start on"
+            );
+        }
+        let applied = at.take_in(config).map_err(|error| error.to_string())?;
+        // The next search finds it loaded.
+        let _ = at.registry.generation();
+        Ok(applied)
+    });
+    match taking.await {
+        Ok(Ok(applied)) => {
+            front.note_config_mistakes(None);
+            let (added, changed) = (applied.added.len(), applied.changed.len());
+            info!(
+                added,
+                changed,
+                removed = applied.removed.len(),
+                "the configuration was read anew"
+            );
+            Some(applied)
+        }
+        Ok(Err(mistakes)) => {
+            warn!(%mistakes, "the configuration has mistakes; what it said before still holds");
+            front.note_config_mistakes(Some(mistakes));
+            None
+        }
+        Err(error) => {
+            warn!(%error, "the configuration was not read");
+            None
+        }
+    }
+}
+
+/// Servers that are new to us, and those that are started in another way and may be others.
+fn to_survey(front: &Front, applied: &Applied) -> Vec<tool::ServerName> {
+    let unknown = survey::unknown(&front.registry.catalog());
+    let added = applied.added.iter().filter(|name| unknown.contains(name));
+    let changed = applied.changed.iter();
+    let changed = changed.filter_map(|(name, is_other)| is_other.then_some(name));
+    added.chain(changed).cloned().collect()
+}
+
+/// Watches the folder: editors put a new file in the place of the old one. Where the file is a
+/// link, the folder of what it names is watched as well.
+fn watcher(file: &Path, sender: mpsc::Sender<()>) -> notify::Result<RecommendedWatcher> {
+    let named = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let files = [file.to_owned(), named];
+    let meant = files.clone();
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        if event.is_ok_and(|event| concerns(&event, &meant)) {
+            // A look that is due already sees this change too.
+            let _ = sender.try_send(());
+        }
+    })?;
+    let mut folders: Vec<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+    folders.dedup();
+    for folder in folders {
+        watcher.watch(folder, RecursiveMode::NonRecursive)?;
+    }
+    Ok(watcher)
+}
+
+fn concerns(event: &Event, files: &[PathBuf]) -> bool {
+    let changes = match event.kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
+        // We read it ourselves.
+        EventKind::Access(_) => false,
+        _ => true,
+    };
+    let name = |path: &PathBuf| path.file_name().map(OsStr::to_owned);
+    let is_meant = |path: &PathBuf| files.iter().any(|file| name(file) == name(path));
+    changes && (event.paths.is_empty() || event.paths.iter().any(is_meant))
+}
