@@ -1,15 +1,19 @@
 //! Ten clients, thirty servers, one daemon, and somebody who kills.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use journeys::{
-    client::Client,
-    fake::Step,
+    client::{Client, DEADLINE},
+    fake::{LEGACY_VERSION, Step},
     house::{House, fake},
     processes,
+    web::Web,
 };
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::timeout};
@@ -39,6 +43,70 @@ fn running(house: &House) -> usize {
 fn living_children(house: &House) -> usize {
     let pids = (0..SERVERS).flat_map(|server| house.pids(&format!("server-{server}")));
     pids.filter(|pid| processes::lives(*pid)).count()
+}
+
+/// Every second client comes over HTTP, to the same daemon.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_over_stdio_and_http_share_the_children() {
+    let house = Arc::new(crowd().await);
+    house.configure_more("[http]\nlisten = \"127.0.0.1:0\"\n");
+    let first = house.client().await;
+    let url = url_of(&house).await;
+    let mut tasks = JoinSet::new();
+    for number in 0..CLIENTS {
+        let (house, url) = (Arc::clone(&house), url.clone());
+        tasks.spawn(async move {
+            if number % 2 == 0 {
+                let client = house.client().await;
+                for (tool, input) in calls(number) {
+                    let answer = client.execute(&tool, input.clone()).await.good();
+                    assert_eq!(answer, input.to_string());
+                }
+                return;
+            }
+            let client = Web::new(address(&url))
+                .initialize("web", LEGACY_VERSION)
+                .await;
+            for (tool, input) in calls(number) {
+                let answer = client.execute(&tool, input.clone()).await.good();
+                assert_eq!(answer, input.to_string());
+            }
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+    assert_eq!(
+        (running(&house), living_children(&house)),
+        (SERVERS, SERVERS)
+    );
+    first.close().await;
+    Arc::into_inner(house).unwrap().stops_clean().await;
+}
+
+fn calls(number: usize) -> impl Iterator<Item = (String, Value)> {
+    (0..SERVERS).map(move |server| {
+        let input = json!({ "client": number, "server": server });
+        (format!("server-{server}/echo"), input)
+    })
+}
+
+async fn url_of(house: &House) -> String {
+    let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
+    let url = async {
+        loop {
+            looks.tick().await;
+            if let Some(url) = house.status().await["http"]["url"].as_str() {
+                return url.to_owned();
+            }
+        }
+    };
+    timeout(DEADLINE, url).await.expect("HTTP is served")
+}
+
+fn address(url: &str) -> SocketAddr {
+    let (_, rest) = url.split_once("://").unwrap();
+    rest.split_once('/').unwrap().0.parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -139,7 +139,7 @@ async fn where_nothing_can_be_kept_the_answer_still_comes() {
 /// The proxy with a limit on the size of the files that it writes: writing fails midway, as it
 /// does on a full disk.
 fn with_little_disk(house: &House) -> Client {
-    let proxy = house.command(["serve"]);
+    let proxy = house.command(["serve", "--standalone"]);
     let mut command = tokio::process::Command::new("/bin/sh");
     let limited = r#"ulimit -f 2000; trap "" XFSZ; exec "$@""#;
     command.args(["-c", limited, "sh"]);

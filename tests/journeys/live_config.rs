@@ -50,7 +50,7 @@ async fn a_server_that_is_added_is_callable_and_one_that_is_removed_is_gone() {
     let before = fs::read_to_string(house.config()).unwrap();
     house.add(echoing("second"));
     called_in_the_end(&client, "second/echo").await;
-    client.until_search_finds("echo", "second/echo").await;
+    client.until_search_finds("echo", "second").await;
     let second = *house.pids("second").last().unwrap();
     assert_eq!(house.starts("first"), 2, "the other one was left alone");
 

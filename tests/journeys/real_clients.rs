@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use journeys::{
     fake::Step,
     house::{Fake, House, fake},
+    processes::HOUSE_VARIABLE,
     real_clients::RealClients,
     site::Site,
 };
 use serde_json::{Value, json};
 
-use crate::{house, programs, real_clients};
+use crate::{house_with_daemon, programs, real_clients};
 
 /// Clients that can be had, a house with a tool that tells its progress, and a site of it.
 async fn ready() -> Option<(RealClients, House, Site)> {
     let clients = real_clients()?;
-    let house = house::<Fake>([]);
+    let house = house_with_daemon::<Fake>([]);
     // The TypeScript SDK takes an answer before a notification that came in the same piece, and
     // then drops that; so each step waits until the client has heard the one before.
     let work = [
@@ -38,6 +39,15 @@ fn servers(house: &House, site: &Site) -> [Vec<String>; 2] {
     let variables = [
         format!("PROXY_CONFIG={}", path(house.config())),
         format!("XDG_STATE_HOME={}", path(house.path("xdg-state"))),
+        format!("XDG_CONFIG_HOME={}", path(house.path("xdg-config"))),
+        format!("XDG_RUNTIME_DIR={}", path(house.path("run"))),
+        format!("HOME={}", path(house.path("")).trim_end_matches('/')),
+        // The daemon is told apart by these, so that the house finds it again.
+        format!(
+            "{HOUSE_VARIABLE}={}",
+            path(house.path("")).trim_end_matches('/')
+        ),
+        "PROXY_SEARCH__SEMANTIC=off".to_owned(),
     ];
     let program = [path(programs().proxy), "serve".to_owned()];
     let command = [vec!["env".to_owned()], variables.to_vec(), program.to_vec()];
