@@ -49,7 +49,7 @@ const NOT_APPLICABLE: [(&str, &str); 18] = [
     ),
     (
         "server-sse-polling",
-        "streams are not resumed (decision 0025)",
+        "streams are not resumed (decision 0011)",
     ),
     ("resources-list", "we offer no resources"),
     ("resources-read-text", "we offer no resources"),

@@ -8,7 +8,7 @@ use journeys::{
 };
 use serde_json::json;
 
-use crate::house;
+use crate::{handle, house};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -104,5 +104,29 @@ async fn tls_with_a_certificate_of_ones_own() {
         "{}",
         refused.stderr
     );
+    house.stops_clean().await;
+}
+
+/// A client says its own name; the token that let it in it cannot make up.
+#[tokio::test]
+async fn a_kept_result_belongs_to_the_token_it_was_made_under() {
+    let long = "a line of a long answer\n".repeat(2_000);
+    let house = house([fake("any").tool("long", Step::text(&long))]);
+    house.configure_more(&format!(
+        "[http]\ntokens = {{ one = \"{TOKEN}\", two = \"{TOKEN}2\" }}"
+    ));
+    house.cli(["reindex"]).await.ended(0);
+    let site = house.site().await;
+    let web = |token: &str| site.web().with("authorization", &format!("bearer {token}"));
+    let other = format!("{TOKEN}2");
+    let one = web(TOKEN).initialize("same", LEGACY_VERSION).await;
+    let two = web(&other).initialize("same", LEGACY_VERSION).await;
+    let answer = one.execute("any/long", json!({})).await.good();
+    let read = json!({ "handle": handle(&answer), "offset": 0, "limit": 1 });
+    let mine = one.execute("proxy/read_result", read.clone()).await.good();
+    assert!(mine.contains("a line of a long answer"), "{mine}");
+    let theirs = two.execute("proxy/read_result", read).await.bad();
+    assert!(theirs.starts_with("error handle_expired"), "{theirs}");
+    site.stop().await;
     house.stops_clean().await;
 }

@@ -80,6 +80,7 @@ pub(super) fn standalone(config: Config, load: live::Load) -> anyhow::Result<Exi
             cwd: std::env::current_dir().ok(),
             pid: None,
             transport: "stdio",
+            ..Seat::default()
         };
         let (input, output) = (stdio::input(), stdio::output());
         front::serve(Arc::clone(&front), seat, input, output, stop).await;

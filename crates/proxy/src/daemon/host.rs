@@ -357,6 +357,7 @@ impl Daemon {
             cwd,
             pid: Some(pid),
             transport: "stdio",
+            ..Seat::default()
         };
         let (front, stop) = (Arc::clone(&self.front), self.stop.child_token());
         front::serve(front, seat, input, Sink::Socket(output), stop).await;

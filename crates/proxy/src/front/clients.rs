@@ -74,24 +74,17 @@ pub(crate) struct Clients {
 
 impl Clients {
     pub(super) fn enter(&self, seat: Seat) -> Arc<Client> {
-        let client = self.seated(seat);
-        self.here.insert(client.number, Arc::clone(&client));
-        client
-    }
-
-    /// Whoever asks once and is gone: he is not listed.
-    pub(super) fn pass_by(&self) -> Arc<Client> {
-        self.seated(Seat::default())
-    }
-
-    fn seated(&self, seat: Seat) -> Arc<Client> {
-        Arc::new(Client {
+        let client = Arc::new(Client {
             number: self.last.fetch_add(1, Ordering::Relaxed),
             seat,
             since: SystemTime::now(),
             name: OnceLock::new(),
             calls: AtomicU64::new(0),
-        })
+        });
+        if !client.seat.passes_by {
+            self.here.insert(client.number, Arc::clone(&client));
+        }
+        client
     }
 
     pub(super) fn leave(&self, client: &Client) {

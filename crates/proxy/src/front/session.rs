@@ -58,6 +58,10 @@ pub struct Seat {
     pub pid: Option<u32>,
     /// `stdio` or `http`, for people.
     pub transport: &'static str,
+    /// The name of the token that let it in, over HTTP: clients of different tokens share nothing.
+    pub token: Option<Arc<str>>,
+    /// It asks once and is gone: nobody hears of it, and it has no servers of its own.
+    pub passes_by: bool,
 }
 
 /// Serves one client until it closes its end, or until `stop`.
@@ -71,7 +75,7 @@ pub async fn serve(
     let outbox = Outbox::new(output);
     let session = Session::new(
         front,
-        Some(seat),
+        seat,
         Out::Line(Arc::clone(&outbox)),
         Opening::Handshake,
     );
@@ -96,7 +100,6 @@ pub(crate) enum Opening {
 pub(crate) struct Session {
     /// Who it is, for whoever asks who is served.
     who: Arc<clients::Client>,
-    has_seat: bool,
     front: Arc<Front>,
     /// For what belongs to no request.
     out: Out,
@@ -138,20 +141,10 @@ struct ToolCall {
 
 impl Session {
     /// `out` is for what belongs to no request; over HTTP each request brings a way of its own.
-    /// Without a `seat` the session is one request that stands alone: nobody hears of it.
-    pub(crate) fn new(
-        front: Arc<Front>,
-        seat: Option<Seat>,
-        out: Out,
-        opening: Opening,
-    ) -> Arc<Self> {
-        let folder = seat.as_ref().and_then(|seat| seat.cwd.clone());
+    pub(crate) fn new(front: Arc<Front>, seat: Seat, out: Out, opening: Opening) -> Arc<Self> {
+        let folder = seat.cwd.clone();
         Arc::new(Self {
-            has_seat: seat.is_some(),
-            who: match seat {
-                Some(seat) => front.clients.enter(seat),
-                None => front.clients.pass_by(),
-            },
+            who: front.clients.enter(seat),
             front,
             out,
             opening,
@@ -306,10 +299,9 @@ impl Session {
     }
 
     async fn answer(&self, call: ToolCall, out: &Out, cancel: CancellationToken) {
-        let name = self.who.named().map(|it| it.name.as_str());
         let context = CallContext {
             client: self.client(),
-            caller: Caller::Client(name.unwrap_or_default().into()),
+            caller: self.caller(),
             meta: call.meta.passed,
             progress: call
                 .meta
@@ -345,10 +337,19 @@ impl Session {
         }
     }
 
+    /// Whose results are kept: a name may be anybody's, a token is not.
+    fn caller(&self) -> Caller {
+        let name = self.who.named().map_or("", |it| it.name.as_str());
+        Caller::Client(match &self.who.seat.token {
+            Some(token) => format!("{token}\n{name}").into(),
+            None => name.into(),
+        })
+    }
+
     /// A request over HTTP that stands alone has no servers of its own: they would live as long
     /// as it does.
     fn seat(&self) -> Option<fleet::Caller> {
-        self.has_seat.then(|| fleet::Caller {
+        (!self.who.seat.passes_by).then(|| fleet::Caller {
             client: self.who.number,
             cwd: self.who.seat.cwd.clone(),
         })
@@ -428,7 +429,7 @@ impl Session {
 /// Whoever is gone is served no more, and servers of his own end.
 impl Drop for Session {
     fn drop(&mut self) {
-        if self.has_seat {
+        if !self.who.seat.passes_by {
             self.front.clients.leave(&self.who);
             self.front.fleet.forget_client(self.who.number);
         }

@@ -23,7 +23,7 @@ use super::{
     reply::{self, Errors, Exchange},
     sessions::Use,
 };
-use crate::front::{Letters, Opening, Out, Session, mailbox};
+use crate::front::{Letters, Opening, Out, Seat, Session, mailbox};
 
 /// What a request holds until its answer is gone.
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ impl Service {
                 let used = self.sessions.find(session, &caller).map_err(about)?;
                 self.in_session(asked, used).await
             }
-            _ => self.alone(asked).await,
+            _ => self.alone(asked, &caller).await,
         }
     }
 
@@ -117,7 +117,7 @@ impl Service {
         caller: &Caller,
     ) -> Result<Response<Body>, Refusal> {
         if !self.gives_sessions {
-            return self.alone(asked).await;
+            return self.alone(asked, caller).await;
         }
         let (id, used) = self.sessions.begin(&self.front, caller)?;
         let answer = self.in_session(asked, used).await;
@@ -167,7 +167,7 @@ impl Service {
     }
 
     /// A request that belongs to no session: everything it needs it brings, or does without.
-    async fn alone(&self, asked: Asked<'_>) -> Result<Response<Body>, Refusal> {
+    async fn alone(&self, asked: Asked<'_>, caller: &Caller) -> Result<Response<Body>, Refusal> {
         if !asked.is_request {
             return Ok(reply::empty(StatusCode::ACCEPTED));
         }
@@ -179,7 +179,7 @@ impl Service {
             Era::Legacy => (Opening::None, Errors::InBand),
         };
         let place = self.place(&self.request_places)?;
-        let (letters, session) = self.start_alone(&asked, opening).await;
+        let (letters, session) = self.start_alone(&asked, caller, opening).await;
         let held = Held {
             _places: vec![place],
             _use: None,
@@ -198,10 +198,21 @@ impl Service {
         place.map_err(|_| Refusal::too_many_requests(self.limits.requests_max))
     }
 
-    async fn start_alone(&self, asked: &Asked<'_>, opening: Opening) -> (Letters, Arc<Session>) {
+    async fn start_alone(
+        &self,
+        asked: &Asked<'_>,
+        caller: &Caller,
+        opening: Opening,
+    ) -> (Letters, Arc<Session>) {
         let (mailbox, letters) = mailbox();
         let out = Out::Reply(mailbox);
-        let session = Session::new(Arc::clone(&self.front), None, out.clone(), opening);
+        let seat = Seat {
+            transport: "http",
+            token: caller.token.clone(),
+            passes_by: true,
+            ..Seat::default()
+        };
+        let session = Session::new(Arc::clone(&self.front), seat, out.clone(), opening);
         // An engine that has ended has closed the mailbox; there the exchange finds out.
         let _ = session.take(asked.line, &out).await;
         (letters, session)

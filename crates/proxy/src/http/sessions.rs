@@ -88,11 +88,12 @@ impl Sessions {
         let board = Arc::new(Switchboard::default());
         let seat = Seat {
             transport: "http",
+            token: caller.token.clone(),
             ..Seat::default()
         };
         let out = Out::Board(Arc::clone(&board));
         let entry = Arc::new(Entry {
-            session: Session::new(Arc::clone(front), Some(seat), out, Opening::Handshake),
+            session: Session::new(Arc::clone(front), seat, out, Opening::Handshake),
             board,
             token: caller.token.clone(),
             used_at: Mutex::new(Instant::now()),
