@@ -476,7 +476,7 @@ const SCORE_SHARE_MIN: f32 = 0.2;
 /// Requests of so few words are keywords.
 const KEYWORDS_MAX: usize = 3;
 const KEYWORDS_WEIGHT: f32 = 0.25;
-const WORDS_WEIGHT: f32 = 0.12;
+const WORDS_WEIGHT: f32 = 0.15;
 const MEANT_SHARE_MIN: f32 = 0.4;
 const COVERAGE_CONFIDENCE: f32 = 0.2;
 const LONG_REQUEST_WORDS: usize = 12;
