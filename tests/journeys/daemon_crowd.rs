@@ -73,15 +73,17 @@ async fn clients_over_stdio_and_http_share_the_children() {
             }
         });
     }
+    share_the_children(&house, tasks).await;
+    first.close().await;
+    Arc::into_inner(house).unwrap().stops_clean().await;
+}
+
+/// Every client is served, by one process a server.
+async fn share_the_children(house: &House, mut tasks: JoinSet<()>) {
     while let Some(done) = tasks.join_next().await {
         done.unwrap();
     }
-    assert_eq!(
-        (running(&house), living_children(&house)),
-        (SERVERS, SERVERS)
-    );
-    first.close().await;
-    Arc::into_inner(house).unwrap().stops_clean().await;
+    assert_eq!((running(house), living_children(house)), (SERVERS, SERVERS));
 }
 
 fn calls(number: usize) -> impl Iterator<Item = (String, Value)> {
@@ -117,25 +119,14 @@ async fn ten_clients_have_thirty_children_in_all() {
         let house = Arc::clone(&house);
         tasks.spawn(async move {
             let client = house.client().await;
-            for server in 0..SERVERS {
-                let input = json!({ "client": number, "server": server });
-                let tool = format!("server-{server}/echo");
+            for (tool, input) in calls(number) {
                 let answer = client.execute(&tool, input.clone()).await.good();
                 assert_eq!(answer, input.to_string());
             }
         });
     }
-    while let Some(done) = tasks.join_next().await {
-        done.unwrap();
-    }
-    assert_eq!(
-        (running(&house), living_children(&house)),
-        (SERVERS, SERVERS)
-    );
-    let Ok(house) = Arc::try_unwrap(house) else {
-        panic!("a client still has the house");
-    };
-    house.stops_clean().await;
+    share_the_children(&house, tasks).await;
+    Arc::into_inner(house).unwrap().stops_clean().await;
 }
 
 /// Each answer is the caller's own, or says honestly why there is none; and whoever was not

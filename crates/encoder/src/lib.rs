@@ -33,7 +33,7 @@ pub enum EncoderError {
     Words(&'static str),
 }
 
-/// The loaded model: about 30 MB, made in about 60 ms. One serves every thread.
+/// The loaded model: about 45 MB, made in about 60 ms. One serves every thread.
 pub struct Encoder {
     pieces: Pieces,
     words: Words,
