@@ -4,29 +4,37 @@
 default:
     @{{ just_executable() }} --list --unsorted
 
-# What CI runs: format, crate arrows, clippy, docs, tests
+# What CI runs: format, arrows, licences, clippy, docs, tests
 check:
     .ci/run
 
 # One test, or all whose name holds NAME
 test NAME:
-    cargo test --workspace -- {{ quote(NAME) }}
+    cargo test --locked --workspace -- {{ quote(NAME) }}
 
 # Whole programs against fake and real servers
 journeys *ARGS:
-    cargo test -p journeys --test journeys -- {{ ARGS }}
+    cargo test --locked -p journeys --test journeys -- {{ ARGS }}
 
 # Speed beside calling a server directly; PART is hop, spawn, daemon, flight, search, memory or size
 bench *PART:
-    cargo bench -p journeys -- {{ PART }}
+    cargo bench --locked -p journeys -- {{ PART }}
+
+# Exit code 1: a call was unanswered, answered twice or with another's answer, or something was
+# left over. `--hours N`, `--seed N`, `--no-faults`; `just soak --help`. Works without network;
+# the full disk is a tmpfs, for which it must be root.
+# Ten minutes of calls through one daemon with faults at random: what became of every call
+soak *ARGS:
+    cargo build --release --package journeys --bins
+    cargo run --release --package journeys --bin soak -- {{ ARGS }}
 
 # The program, as in `just run search create issue`
 run *ARGS:
-    cargo run -p proxy -- {{ ARGS }}
+    cargo run --locked -p proxy -- {{ ARGS }}
 
 # A session to follow, without any configuration
 demo:
-    cargo run --release -p proxy -- demo
+    cargo run --locked --release -p proxy -- demo
 
 # Format everything
 fmt:
@@ -34,9 +42,17 @@ fmt:
 
 # Make docs/configuration.md again from the table of keys
 docs:
-    cargo run -p proxy -- config docs > target/configuration.md
+    cargo run --locked -p proxy -- config docs > target/configuration.md
     mv target/configuration.md docs/configuration.md
 
-# Which crate may depend on which
+# Who names whom, against .ci/arrows.toml
 deps:
     .ci/run arrows
+
+# Licences, bans and sources of every package, against deny.toml
+deny:
+    .ci/run deny
+
+# Files, lines, functions, documentation and circles, a line a crate
+measures:
+    cargo run --locked --quiet -p tree -- measures

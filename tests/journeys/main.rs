@@ -1,68 +1,19 @@
-//! Journeys through the whole house, one file each.
+//! Journeys through the whole house, one file each, in a folder for what they are about.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
-/// Plays these journeys once more, with a daemon behind their sessions.
-macro_rules! through_daemon {
-    ($($journey:ident),* $(,)?) => {
-        mod through_daemon {
-            $(
-                #[test]
-                fn $journey() {
-                    journeys::house::through_daemon(super::$journey);
-                }
-            )*
-        }
-    };
-}
+/// `#[journey]`, in every file.
+#[macro_use]
+extern crate journey;
 
-mod broken_servers;
-mod call_many;
 mod calls;
-mod catalogue;
-mod clients_apart;
-mod command_line;
-mod config_mistakes;
-mod conformance;
+mod cli;
 mod daemon;
-mod daemon_crowd;
-mod death;
-mod declared;
-mod demo;
-mod endings;
-mod eras;
-mod fake_catalog;
-mod fake_eras;
-mod fake_steps;
-mod first_start;
-mod house_itself;
+mod harness;
 mod http;
-mod http_keys;
-mod http_strangers;
-mod interrupted;
-mod kept_results;
-mod learning;
 mod life;
-mod lists_that_change;
-mod live_config;
-mod long_results;
-mod meaning;
-mod neighbours;
-mod odd_tools;
-mod overlays;
-mod reading_on;
-mod real_clients;
-mod real_servers;
-mod real_servers_alone;
-mod reindex;
-mod remote;
+mod real;
 mod results;
-mod scenes;
-mod scope;
-mod secrets;
-mod sessions;
-mod storm;
-mod three_tools;
-mod untrusted;
+mod search;
 
 use std::{path::Path, time::Duration};
 
@@ -95,6 +46,14 @@ fn house<S: Into<Server>>(servers: impl IntoIterator<Item = S>) -> House {
 /// A house whose sessions share a daemon.
 fn house_with_daemon<S: Into<Server>>(servers: impl IntoIterator<Item = S>) -> House {
     house(servers).with_daemon()
+}
+
+/// A house with these servers, whose tools are known, and a session in it.
+async fn opened<S: Into<Server>>(servers: impl IntoIterator<Item = S>) -> (House, Client) {
+    let house = house(servers);
+    house.indexed().await;
+    let client = house.client().await;
+    (house, client)
 }
 
 /// A fake server with nothing before it.
@@ -163,10 +122,10 @@ fn definition_tokens(tool: &Value) -> usize {
     tokens(&Value::Object(seen.into_iter().collect()).to_string())
 }
 
-fn real_clients() -> Option<RealClients> {
+fn real_clients() -> RealClients {
     RealClients::ready(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
 }
 
-fn real_servers() -> Option<RealServers> {
+fn real_servers() -> RealServers {
     RealServers::ready(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
 }

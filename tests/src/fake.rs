@@ -10,6 +10,7 @@ pub mod payload;
 mod script;
 mod serve;
 
+pub(crate) use answers::with_catalog;
 pub use far::{Far, Mood};
 pub use script::{Era, FakeTool, Paging, Script, Step};
 pub use serve::serve;

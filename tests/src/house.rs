@@ -3,15 +3,16 @@
 //! that nobody is left inside.
 
 mod server;
+mod state;
 
 use std::{
     cell::Cell,
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::{process::Command, time::timeout};
@@ -47,9 +48,16 @@ thread_local! {
 
 /// Plays a journey with houses whose sessions share a daemon.
 pub fn through_daemon(journey: impl FnOnce()) {
+    /// Also when the journey panics: the thread may play another one.
+    struct Reset;
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            THROUGH_DAEMON.set(false);
+        }
+    }
+    let _reset = Reset;
     THROUGH_DAEMON.set(true);
     journey();
-    THROUGH_DAEMON.set(false);
 }
 
 /// What a command line verb did.
@@ -212,7 +220,7 @@ impl House {
 
     /// A client that ends with the house.
     pub fn keep(&self, client: Client) -> Client {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         clients.push(client.clone());
         client
     }
@@ -357,8 +365,7 @@ impl House {
     /// Ends every session and proves that nothing of this house still runs
     /// and that no session wrote anything but messages to its output.
     pub async fn stops_clean(self) {
-        let clients =
-            std::mem::take(&mut *self.clients.lock().unwrap_or_else(PoisonError::into_inner));
+        let clients = std::mem::take(&mut *self.clients.lock());
         for client in clients {
             client.close().await;
             let strays = client.strays();
@@ -400,4 +407,29 @@ impl Drop for House {
 
 fn record_name(server: &str) -> String {
     format!("{server}.received")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has_daemon() -> bool {
+        let programs = Programs {
+            proxy: PathBuf::new(),
+            fake_server: PathBuf::new(),
+        };
+        House::without_config(&programs).has_daemon
+    }
+
+    #[test]
+    fn a_journey_through_the_daemon_that_fails_leaves_the_thread_as_it_was() {
+        let failed = std::panic::catch_unwind(|| {
+            through_daemon(|| {
+                assert!(has_daemon());
+                panic!("as intended");
+            });
+        });
+        assert!(failed.is_err());
+        assert!(!has_daemon());
+    }
 }

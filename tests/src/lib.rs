@@ -10,4 +10,5 @@ pub mod processes;
 pub mod real;
 pub mod real_clients;
 pub mod site;
+pub mod soak;
 pub mod web;

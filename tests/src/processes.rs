@@ -1,6 +1,6 @@
 //! Which processes live, by what they were started with.
 
-use std::{fs, time::Duration};
+use std::{fs, os::unix::process::CommandExt as _, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{interval, timeout};
@@ -12,6 +12,8 @@ pub const HOUSE_VARIABLE: &str = "PROXY_TEST_HOUSE";
 
 /// No good process takes this long to go.
 const GONE_WITHIN: Duration = Duration::from_secs(15);
+/// How often a number is asked for.
+const NUMBER_TRIES: usize = 500;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, PartialEq)]
@@ -94,6 +96,43 @@ pub fn kill_marked(marker: &str) {
     }
 }
 
+/// A process that leads a group, and has nothing to do with any house.
+#[derive(Debug)]
+pub struct Bystander(std::process::Child);
+
+impl Bystander {
+    /// It has the number of a process that is no more, where we may choose numbers: as root, and
+    /// where others do not take it each time.
+    pub fn with_number(number: u32) -> Self {
+        let choose = || fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string());
+        for _ in 0..NUMBER_TRIES {
+            let can_choose = choose().is_ok();
+            let bystander = Self::start();
+            if bystander.0.id() == number || !can_choose {
+                return bystander;
+            }
+        }
+        Self::start()
+    }
+
+    fn start() -> Self {
+        let mut sleeps = std::process::Command::new("sleep");
+        let sleeper = sleeps.arg("3600").process_group(0).spawn();
+        Self(sleeper.expect("every system has `sleep`"))
+    }
+
+    pub fn lives(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        let ended = self.0.kill().and_then(|()| self.0.wait());
+        ended.expect("it is a child of ours");
+    }
+}
+
 /// `kill -9`; a process that is gone already is no error.
 pub fn kill(pid: u32) {
     send(pid, Signal::KILL);
@@ -114,6 +153,19 @@ pub fn interrupt(pid: u32) {
     send(pid, Signal::INT);
 }
 
+/// Holds it where it stands, until [`resume`].
+pub fn pause(pid: u32) {
+    send(pid, Signal::STOP);
+}
+
+pub fn resume(pid: u32) {
+    send(pid, Signal::CONT);
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test means the process that it has just seen"
+)]
 fn send(pid: u32, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let _ = kill_process(pid.expect("a process id fits"), signal);

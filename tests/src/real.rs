@@ -3,6 +3,7 @@
 
 use std::{
     fs::{self, File},
+    io::Write as _,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -28,16 +29,18 @@ impl RealServers {
     /// Installs what is missing into `real-servers` below Cargo's target
     /// folder; tests and processes that come meanwhile wait.
     ///
-    /// Answers none on a machine without npm or Python, so that the other
-    /// tests are of use there; where `CI` is set that is an error.
-    pub fn ready(target: &Path) -> Option<Self> {
+    /// # Panics
+    ///
+    /// Without npm or Python, and says what to install; `installed` says how such tests are left
+    /// out.
+    pub fn ready(target: &Path) -> Self {
         let wanted = [&NPM_PACKAGES[..], &PYTHON_PACKAGES[..]].concat();
         let folder = target.join("real-servers");
         installed(&folder, &wanted, || {
             install_node(&folder.join("npm"), &NPM_PACKAGES)?;
             install_python(&folder.join("python"), &PYTHON_PACKAGES)
-        })
-        .then_some(Self(folder))
+        });
+        Self(folder)
     }
 
     pub fn everything(&self) -> Program {
@@ -109,24 +112,28 @@ pub(crate) enum Missing {
     Package(String),
 }
 
-/// Makes the folder anew unless exactly these packages are in it; whether they are in the end.
+/// Makes the folder anew unless exactly these packages are in it.
+///
+/// A test that needs them has `#[cfg_attr(offline, ignore = "calls real programs")]`, which
+/// `build.rs` sets where `PROXY_TESTS_OFFLINE=1` is: it is then counted as ignored, and never
+/// passes without having run.
+#[track_caller]
 pub(crate) fn installed(
     folder: &Path,
     wanted: &[&str],
     install: impl FnOnce() -> Result<(), Missing>,
-) -> bool {
+) {
     fs::create_dir_all(folder).expect("the target folder is ours");
     let lock = File::create(folder.join("lock")).expect("the target folder is ours");
     lock.lock().expect("the lock is granted in the end");
     let done = install_all(folder, &wanted.join("\n"), install);
     drop(lock);
     match done {
-        Ok(()) => true,
-        Err(Missing::Program(why)) if std::env::var_os("CI").is_none() => {
-            say(&format!("REAL PROGRAMS ARE NOT TESTED HERE: {why}"));
-            false
+        Ok(()) => {}
+        Err(Missing::Program(why)) => {
+            panic!("{why}, or set PROXY_TESTS_OFFLINE=1 to leave out the tests that need it")
         }
-        Err(Missing::Program(why) | Missing::Package(why)) => panic!("{why}"),
+        Err(Missing::Package(why)) => panic!("{why}"),
     }
 }
 
@@ -194,7 +201,7 @@ fn run(command: &mut Command) -> Result<(), Missing> {
     Err(Missing::Package(format!("{command:?} failed:\n{stderr}")))
 }
 
-#[expect(clippy::print_stderr, reason = "whoever runs the tests must see it")]
+/// To the terminal at once: what `eprintln!` prints is shown only when the test fails.
 fn say(text: &str) {
-    eprintln!("\n*** {text} ***\n");
+    drop(writeln!(std::io::stderr(), "\n*** {text} ***\n"));
 }

@@ -38,15 +38,15 @@ pub struct RealClients(PathBuf);
 
 impl RealClients {
     /// Installs what is missing into `real-clients` below Cargo's target folder; tests and
-    /// processes that come meanwhile wait. None on a machine that cannot have them.
-    pub fn ready(target: &Path) -> Option<Self> {
+    /// processes that come meanwhile wait. Panics as [`crate::real::RealServers::ready`] does.
+    pub fn ready(target: &Path) -> Self {
         let wanted = [&NPM_PACKAGES[..], &PYTHON_PACKAGES[..]].concat();
         let folder = target.join("real-clients");
         installed(&folder, &wanted, || {
             install_node(&folder.join("npm"), &NPM_PACKAGES)?;
             install_python(&folder.join("python"), &PYTHON_PACKAGES)
-        })
-        .then_some(Self(folder))
+        });
+        Self(folder)
     }
 
     /// The scene of the three tools, played by the Python SDK; `mode` is `legacy` or `auto`. For

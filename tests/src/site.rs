@@ -1,12 +1,8 @@
 //! A proxy that serves over HTTP, from its start to its end.
 
-use std::{
-    net::SocketAddr,
-    process::Stdio,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{net::SocketAddr, process::Stdio, sync::Arc};
 
-use rustix::process::{Pid, Signal, kill_process};
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
     process::{Child, ChildStderr, Command},
@@ -14,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{client::DEADLINE, house::House, web::Web};
+use crate::{client::DEADLINE, house::House, processes::terminate, web::Web};
 
 #[derive(Debug)]
 pub struct Site {
@@ -80,8 +76,7 @@ impl Site {
 
     /// Ends it as a system does, and expects that it ends well.
     pub async fn stop(mut self) {
-        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
-        kill_process(pid.expect("a process has an id"), Signal::TERM).expect("it lives");
+        terminate(self.pid());
         let ended = timeout(DEADLINE, self.child.wait()).await;
         let status = ended.expect("it ends").expect("it is our child");
         assert_eq!(status.code(), Some(0), "{}", self.stderr());
@@ -93,7 +88,7 @@ async fn keep(output: ChildStderr, kept: Arc<Mutex<String>>, url: oneshot::Sende
     let mut lines = BufReader::new(output).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let found = line.strip_prefix("serving MCP at ").map(str::to_owned);
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = kept.lock();
         kept.push_str(&line);
         kept.push('\n');
         drop(kept);
@@ -104,8 +99,5 @@ async fn keep(output: ChildStderr, kept: Arc<Mutex<String>>, url: oneshot::Sende
 }
 
 fn said(stderr: &Mutex<String>) -> String {
-    stderr
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone()
+    stderr.lock().clone()
 }

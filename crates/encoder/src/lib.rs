@@ -3,6 +3,7 @@
 //! The model (all-MiniLM-L6-v2; `registry/encoder/README.md` says where it comes from and how it
 //! was made small) is part of the program: nothing is downloaded, nothing is asked for. This
 //! room knows no tools and no queries.
+#![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod pieces;
@@ -25,10 +26,13 @@ pub const MODEL: &str = "all-MiniLM-L6-v2/i7/1";
 /// Bytes of a text that are looked at; what fits the model's 256 words is far less.
 const TEXT_BYTES_MAX: usize = 4_096;
 
+/// A model that cannot be used; only a broken build has one.
 #[derive(Debug, thiserror::Error)]
 pub enum EncoderError {
+    /// The network cannot be read or run.
     #[error("the encoder's model: {0}")]
     Model(String),
+    /// The table of word pieces cannot be read.
     #[error("the encoder's {0} is not what it should be")]
     Words(&'static str),
 }
@@ -53,6 +57,7 @@ impl std::fmt::Debug for Encoder {
 }
 
 impl Encoder {
+    /// The encoder, read from the program itself: some 60 ms.
     pub fn load() -> Result<Self, EncoderError> {
         let model = |error: &dyn std::fmt::Display| EncoderError::Model(error.to_string());
         let mut options = ModelOptions::with_all_ops();

@@ -1,10 +1,8 @@
 //! Which servers may have other tools than they had: told by them, or because they are new here.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, MutexGuard},
-};
+use std::collections::BTreeSet;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tool::ServerName;
 
@@ -33,8 +31,6 @@ impl Changes {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<ServerName>> {
-        self.names
-            .lock()
-            .expect("no code panics while it holds the names")
+        self.names.lock()
     }
 }

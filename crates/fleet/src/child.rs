@@ -3,19 +3,15 @@
 use std::{
     collections::BTreeMap,
     io,
+    os::unix::process::ExitStatusExt as _,
     path::PathBuf,
     process::{ExitStatus, Stdio},
     sync::Arc,
-    time::Duration,
 };
 
-use rustix::process::Signal;
-use tokio::{
-    net::unix::pipe,
-    process::{Child, Command},
-    task::JoinHandle,
-    time::{sleep, timeout},
-};
+use jsonrpc::{LineReader, Outbox, Sink};
+use processes::{Spawner, Tree};
+use tokio::{net::unix::pipe, process::Command, task::JoinHandle, time::timeout};
 
 mod stderr;
 #[cfg(test)]
@@ -23,42 +19,31 @@ mod tests;
 
 use self::stderr::{Kept, Tail, drain};
 use crate::{
-    Guard, Launch, ServerSpec, Template,
+    Launch, ServerSpec, Template,
     environment::{find_program, inherited, is_harmless, is_named},
     error::Failure,
-    group::Group,
-    limits::{
-        EXIT_STATUS_WAIT, GRACE_AFTER_EOF, GRACE_AFTER_KILL, GRACE_AFTER_TERM, GROUP_POLL,
-        GROUP_POLL_MAX, PIPE_BYTES, STDERR_END_WAIT,
-    },
-    line::{LineReader, Outbox, Sink},
+    limits::{EXIT_STATUS_WAIT, PIPE_BYTES, STDERR_END_WAIT},
     log::{Log, log_path},
     mask::Mask,
-    sweep::{self, mark_of},
+    proxies,
 };
 
-/// What children need of the house around the fleet. Each part may be missing.
+/// What children need of the house around the fleet.
 #[derive(Debug, Default)]
 pub struct Surroundings {
-    /// Ends the children when we are killed.
-    pub guard: Option<Guard>,
-    /// Where the stderr of each server is kept.
+    /// Starts them, so that they end with us.
+    pub spawner: Arc<Spawner>,
+    /// Where the stderr of each server is kept, if it is.
     pub log_folder: Option<PathBuf>,
-    /// By which [`sweep`](crate::sweep) knows the children of a proxy that is gone. All proxies
-    /// that may clean up after each other share it.
-    pub marker: Option<String>,
 }
 
-/// A running child. It leads a process group of its own, so that wrappers (`npx`, `sh -c`) and
-/// what they started are ended together.
+/// A running child, and all it started.
 #[derive(Debug)]
 pub(crate) struct Running {
-    child: Child,
-    group: Option<Group>,
+    tree: Tree,
     stderr: Arc<Tail>,
     drain: Option<JoinHandle<()>>,
     mask: Arc<Mask>,
-    surroundings: Arc<Surroundings>,
 }
 
 /// The two ends we talk through.
@@ -84,40 +69,21 @@ impl Running {
         surroundings: &Arc<Surroundings>,
     ) -> Result<(Self, Pipes), Failure> {
         let filled = fill(spec)?;
-        let mut command = command(&filled)?;
-        if let Some(mark) = surroundings.marker.as_deref().and_then(mark_of) {
-            command.env(sweep::VARIABLE, mark);
-        }
-        if let Some(guard) = &surroundings.guard {
-            guard.prepare();
-        }
-        let child = command
-            .spawn()
+        let tree = surroundings
+            .spawner
+            .spawn(command(&filled)?)
             .map_err(|error| Failure::new(format!("cannot start `{}`: {error}", filled.command)))?;
-        let mut running = Self::watched(child, filled.mask, surroundings);
-        let pipes = take_pipes(&mut running.child)
+        let mut running = Self {
+            tree,
+            stderr: Arc::default(),
+            drain: None,
+            mask: Arc::new(filled.mask),
+        };
+        let pipes = take_pipes(&mut running.tree)
             .map_err(|error| Failure::new(format!("cannot use the child's pipes: {error}")))?;
         let log_folder = surroundings.log_folder.as_deref();
         running.drain_stderr(log_folder.map(|folder| Log::new(log_path(folder, &spec.name))));
         Ok((running, pipes))
-    }
-
-    /// Nothing comes between a spawn and this: the guard is told.
-    fn watched(child: Child, mask: Mask, surroundings: &Arc<Surroundings>) -> Self {
-        let group = child
-            .id()
-            .and_then(|id| Group::new(i32::try_from(id).ok()?));
-        if let (Some(guard), Some(group)) = (&surroundings.guard, group) {
-            guard.watch(group);
-        }
-        Self {
-            child,
-            group,
-            stderr: Arc::default(),
-            drain: None,
-            mask: Arc::new(mask),
-            surroundings: Arc::clone(surroundings),
-        }
     }
 
     fn drain_stderr(&mut self, log: Option<Log>) {
@@ -126,32 +92,36 @@ impl Running {
             mask: Arc::clone(&self.mask),
             log,
         };
-        let output = self.child.stderr.take();
+        let output = self.tree.take_stderr();
         self.drain = output.map(|output| tokio::spawn(drain(output, kept)));
     }
 
     pub(crate) fn id(&self) -> Option<u32> {
-        self.child.id()
+        self.tree.id()
     }
 
-    /// Returns when the child itself has left; others of its group may live on.
-    pub(crate) async fn leader_left(&mut self) {
-        let _ = self.child.wait().await;
+    /// Returns when the child itself has left, and was waited for; others it started may live on.
+    pub(crate) async fn reap_leader(&mut self) {
+        self.tree.reap_leader().await;
     }
 
     /// Why the child left, when its stdout closed.
-    pub(crate) async fn autopsy(&mut self) -> Failure {
-        let why = match timeout(EXIT_STATUS_WAIT, self.child.wait()).await {
+    pub(crate) async fn exit_reason(&mut self) -> Failure {
+        let why = match timeout(EXIT_STATUS_WAIT, self.tree.exited()).await {
             Ok(Ok(status)) => exit_text(status),
             Ok(Err(error)) => format!("its exit status is unknown: {error}"),
             Err(_) => "it closed its stdout while it still runs".to_owned(),
         };
         let _ = timeout(STDERR_END_WAIT, self.end_of_stderr()).await;
-        self.blame(Failure::new(why))
+        self.with_stderr(Failure::new(why))
+    }
+
+    pub(crate) fn mask(&self) -> Arc<Mask> {
+        Arc::clone(&self.mask)
     }
 
     /// Adds the end of stderr, and takes secrets out.
-    pub(crate) fn blame(&self, failure: Failure) -> Failure {
+    pub(crate) fn with_stderr(&self, failure: Failure) -> Failure {
         Failure {
             why: self.mask.apply(&failure.why),
             stderr: self.stderr.telling_line(),
@@ -159,35 +129,10 @@ impl Running {
         }
     }
 
-    /// Ends the child and its whole group: end of input, then TERM, then KILL. The caller has
-    /// closed the outbox. Each step waits for the group, since a leader often leaves before those
-    /// it started; together they take 1.5 s at most.
+    /// Ends the child and all it started. The caller has closed the outbox.
     pub(crate) async fn stop(mut self) {
-        if !self.is_gone_within(GRACE_AFTER_EOF).await {
-            self.signal(Signal::TERM);
-            if !self.is_gone_within(GRACE_AFTER_TERM).await {
-                self.signal(Signal::KILL);
-            }
-        }
-        let _ = timeout(GRACE_AFTER_KILL, async {
-            self.gone().await;
-            self.end_of_stderr().await;
-        })
-        .await;
-    }
-
-    async fn is_gone_within(&mut self, grace: Duration) -> bool {
-        timeout(grace, self.gone()).await.is_ok()
-    }
-
-    /// Until the child is waited for and nobody is left in its group.
-    async fn gone(&mut self) {
-        let _ = self.child.wait().await;
-        let mut rest = GROUP_POLL;
-        while self.group.is_some_and(Group::lives) {
-            sleep(rest).await;
-            rest = (rest * 2).min(GROUP_POLL_MAX);
-        }
+        self.tree.stop().await;
+        let _ = timeout(STDERR_END_WAIT, self.end_of_stderr()).await;
     }
 
     async fn end_of_stderr(&mut self) {
@@ -196,24 +141,11 @@ impl Running {
             self.drain = None;
         }
     }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = self.group {
-            group.signal(signal);
-        }
-    }
 }
 
-/// A start that is given up half-way, or a runtime that ends, leaves no process either.
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.group.is_some_and(Group::exists) {
-            self.signal(Signal::KILL);
-        }
-        if let (Some(guard), Some(group)) = (&self.surroundings.guard, self.group) {
-            guard.forget(group);
-        }
-        // Somebody who left the group may hold the other end for ever.
+        // Somebody who left for a session of his own may hold the other end for ever.
         if let Some(drain) = &self.drain {
             drain.abort();
         }
@@ -240,7 +172,8 @@ fn fill(spec: &ServerSpec) -> Result<Filled, Failure> {
     let secrets = of_texts
         .flat_map(secrets_of)
         .chain(secrets_inherited(&env, &spec.inherit_env))
-        .chain(secrets_configured(templates, &configured));
+        .chain(secrets_configured(templates, &configured))
+        .chain(proxies::secrets());
     let mask = Mask::new(secrets);
     env.extend(configured);
     Ok(Filled {
@@ -317,9 +250,7 @@ fn command(filled: &Filled) -> Result<Command, Failure> {
         .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true);
+        .stderr(Stdio::piped());
     Ok(command)
 }
 
@@ -337,10 +268,10 @@ fn not_found(command: &str, searched: &[PathBuf]) -> Failure {
     ))
 }
 
-fn take_pipes(child: &mut Child) -> io::Result<Pipes> {
+fn take_pipes(tree: &mut Tree) -> io::Result<Pipes> {
     let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
-    let stdin = child.stdin.take().ok_or_else(missing)?.into_owned_fd()?;
-    let stdout = child.stdout.take().ok_or_else(missing)?.into_owned_fd()?;
+    let stdin = tree.take_stdin().ok_or_else(missing)?.into_owned_fd()?;
+    let stdout = tree.take_stdout().ok_or_else(missing)?.into_owned_fd()?;
     let _ = rustix::pipe::fcntl_setpipe_size(&stdout, PIPE_BYTES);
     Ok(Pipes {
         lines: LineReader::new(pipe::Receiver::from_owned_fd(stdout)?),
@@ -349,7 +280,6 @@ fn take_pipes(child: &mut Child) -> io::Result<Pipes> {
 }
 
 fn exit_text(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("it exited with code {code}"),
         (None, Some(signal)) => format!("it was killed by signal {signal}"),

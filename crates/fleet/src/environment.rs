@@ -8,21 +8,18 @@ use std::{
 
 use rustix::fs::{Access, access};
 
+use crate::proxies;
+
 /// Variables that every child gets. Anything else, and so every secret, is passed only where
 /// the configuration says so.
 const INHERITED: &[&str] = &[
     "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
 ];
 
-/// Without these a child behind a company's proxy or certificate authority cannot connect.
+/// Without these, and those of [`proxies`], a child behind a company's proxy or certificate
+/// authority cannot connect.
 const INHERITED_OF_NETWORK: &[&str] = &[
-    "ALL_PROXY",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
     "NO_PROXY",
-    "all_proxy",
-    "https_proxy",
-    "http_proxy",
     "no_proxy",
     "NODE_EXTRA_CA_CERTS",
     "SSL_CERT_DIR",
@@ -71,7 +68,14 @@ fn passed(
     ours: impl Iterator<Item = (String, String)>,
     inherit_env: &[String],
 ) -> impl Iterator<Item = (String, String)> {
-    ours.filter(|(name, _)| is_usual(name) || is_named(name, inherit_env))
+    ours.filter_map(|(name, value)| {
+        if is_usual(&name) || is_named(&name, inherit_env) {
+            return Some((name, value));
+        }
+        // Who may use the proxy is a secret like any other: only where it is asked for.
+        let is_proxy = proxies::VARIABLES.contains(&name.as_str());
+        is_proxy.then(|| (name, proxies::without_login(&value)))
+    })
 }
 
 fn is_usual(name: &str) -> bool {
@@ -224,6 +228,13 @@ mod tests {
             &["HOME", "LC_ALL", "no_proxy", "GITHUB_TOKEN"],
         );
         check(&["*"], &ours);
+        let proxy = |inherit_env: &[&str]| {
+            let inherit_env: Vec<String> = inherit_env.iter().map(ToString::to_string).collect();
+            let ours = ("HTTPS_PROXY".to_owned(), "http://me:pass@host:1".to_owned());
+            passed([ours].into_iter(), &inherit_env).next().unwrap().1
+        };
+        assert_eq!(proxy(&[]), "http://host:1");
+        assert_eq!(proxy(&["HTTPS_PROXY"]), "http://me:pass@host:1");
         assert!(inherited(&[]).contains_key("PATH"));
     }
 

@@ -2,9 +2,8 @@
 
 use std::{fmt, time::Duration};
 
+use jsonrpc::ProtocolError;
 use tool::ServerName;
-
-use crate::message::ProtocolError;
 
 /// Whether a call that failed may have acted. Only `No` is safe to try again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,9 +47,10 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.why)?;
+        // What a server, or whoever stands before it, said of itself.
+        f.write_str(&printable::one_line(&self.why))?;
         match &self.stderr {
-            Some(stderr) => write!(f, "; stderr ends: {stderr}"),
+            Some(stderr) => write!(f, "; stderr ends: {}", printable::one_line(stderr)),
             None => Ok(()),
         }
     }
@@ -83,7 +83,7 @@ pub enum CallError {
     #[error("cancelled")]
     Cancelled,
 
-    #[error("`{server}` answered with error {}: {}", error.code, error.message)]
+    #[error("`{server}` answered with error {}: {}", printable::one_line(&error.code), printable::one_line(&error.message))]
     Protocol {
         server: ServerName,
         error: ProtocolError,

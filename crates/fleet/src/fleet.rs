@@ -1,10 +1,9 @@
 //! All servers: one call, one survey, one stop.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use jsonrpc::Json;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -12,13 +11,15 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tool::{ServerName, Tool};
 
 use crate::{
-    About, Applied, CallError, Failure, Json, Ran, Request, Scope, ServerSpec, ServerState, Start,
+    About, Applied, CallError, Failure, Ran, Request, Scope, ServerSpec, ServerState, Start,
     Surroundings, SurveyError,
     changes::Changes,
     keeper::{Held, NotReady, Server},
-    limits::{LOOK_AGAIN_MIN, PAGES_MAX, SURVEY_TIMEOUT, TOOLS_MAX},
+    limits::{
+        DROPPED_REASONS_MAX, LIST_BYTES_MAX, LOOK_AGAIN_MIN, PAGES_MAX, SURVEY_TIMEOUT,
+        TOOL_BYTES_MAX, TOOLS_MAX,
+    },
     link::{Link, LinkError},
-    processes::group_memory,
     roster::Roster,
 };
 
@@ -36,7 +37,7 @@ pub struct Fleet {
 #[derive(Debug)]
 pub struct Survey {
     pub tools: Vec<Tool>,
-    /// Why each element that is not in `tools` was left out.
+    /// Why each element that is not in `tools` was left out; of very many, that there are more.
     pub dropped: Vec<String>,
     pub about: About,
     /// How long the server says that its list stays as it is (revision 2026-07-28).
@@ -77,7 +78,7 @@ impl Fleet {
 
     /// Every server and what it is doing. Reads `/proc`, and so blocks for a moment.
     pub fn states(&self) -> Vec<ServerState> {
-        let memory = group_memory();
+        let memory = processes::group_memory();
         let all = self.roster.all().into_iter();
         all.map(|(client, server)| server.state(client, &memory))
             .collect()
@@ -218,7 +219,7 @@ async fn survey_held(server: &Server, held: Held) -> Result<Survey, SurveyError>
         Ok(Ok(survey)) => return Ok(survey),
         Ok(Err(LinkError::Lost)) => {
             drop(held);
-            server.obituary().await
+            server.exit_reason().await
         }
         Ok(Err(LinkError::Failed(why))) => Failure::new(why),
         Ok(Err(LinkError::Protocol(error))) => Failure::new(format!(
@@ -266,7 +267,7 @@ async fn call_ready(server: &Server, request: &Request, ran: &mut Ran) -> Result
         }),
         Err(LinkError::Lost) => {
             drop(held);
-            Err(unavailable(name(), server.obituary().await))
+            Err(unavailable(name(), server.exit_reason().await))
         }
         Err(LinkError::Failed(why)) => Err(unavailable(name(), Failure::new(why))),
     }
@@ -324,9 +325,7 @@ impl Patience {
 }
 
 fn lock(heard: &Mutex<Instant>) -> MutexGuard<'_, Instant> {
-    heard
-        .lock()
-        .expect("no code panics while it holds the moment")
+    heard.lock()
 }
 
 fn unavailable(server: ServerName, failure: Failure) -> CallError {
@@ -361,66 +360,161 @@ struct Page<'a> {
 }
 
 async fn survey_link(link: &Arc<Link>) -> Result<Survey, LinkError> {
-    let mut survey = Survey {
-        tools: Vec::new(),
-        dropped: Vec::new(),
-        about: link.about().clone(),
-        time_to_live: None,
-    };
+    let mut reading = Reading::new(link.about().clone());
     let mut cursors: Vec<String> = Vec::new();
     for _ in 0..PAGES_MAX {
         let answer = match link.list_tools(cursors.last().map(String::as_str)).await {
-            Err(LinkError::Protocol(_)) if !survey.about.offers_tools => return Ok(survey),
+            Err(LinkError::Protocol(_)) if !reading.survey.about.offers_tools => {
+                return Ok(reading.end(None));
+            }
             other => other?,
         };
         let page: Page<'_> = serde_json::from_str(answer.as_str())
             .map_err(|error| LinkError::Failed(format!("`tools/list` is malformed: {error}")))?;
-        take_page(&page.tools, &mut survey);
+        reading.bytes = reading.bytes.saturating_add(answer.len());
+        reading.take(&page.tools);
         let ttl_ms = page.ttl_ms.and_then(|raw| raw.get().parse::<u64>().ok());
-        survey.time_to_live = ttl_ms.filter(|ms| *ms > 0).map(Duration::from_millis);
-        match page.next_cursor {
-            None => return Ok(survey),
-            Some(_) if survey.tools.len() >= TOOLS_MAX => {
-                survey
-                    .dropped
-                    .push(format!("the list goes on after {TOOLS_MAX} tools"));
-                return Ok(survey);
-            }
-            Some(cursor) if cursors.contains(&cursor) => {
-                survey
-                    .dropped
-                    .push("the list repeats a page for ever".to_owned());
-                return Ok(survey);
-            }
-            Some(cursor) => cursors.push(cursor),
+        reading.survey.time_to_live = ttl_ms.filter(|ms| *ms > 0).map(Duration::from_millis);
+        let Some(cursor) = page.next_cursor else {
+            return Ok(reading.end(None));
+        };
+        if let Some(why) = reading.is_full() {
+            return Ok(reading.end(Some(why)));
         }
+        if cursors.contains(&cursor) {
+            let why = "the list repeats a page for ever".to_owned();
+            return Ok(reading.end(Some(why)));
+        }
+        cursors.push(cursor);
     }
-    survey
-        .dropped
-        .push(format!("the list goes on after {PAGES_MAX} pages"));
-    Ok(survey)
+    let why = format!("the list goes on after {PAGES_MAX} pages");
+    Ok(reading.end(Some(why)))
 }
 
-fn take_page(page: &[&RawValue], survey: &mut Survey) {
-    let mut known: std::collections::HashSet<String> = survey
-        .tools
-        .iter()
-        .map(|tool| tool.name().to_owned())
-        .collect();
-    for raw in page {
-        match Tool::parse(raw.get()) {
-            Ok(tool) if survey.tools.len() >= TOOLS_MAX => {
-                survey
-                    .dropped
-                    .push(format!("`{}`: over {TOOLS_MAX} tools", tool.name()));
-            }
-            Ok(tool) if !known.insert(tool.name().to_owned()) => {
-                survey
-                    .dropped
-                    .push(format!("`{}` is listed twice", tool.name()));
-            }
-            Ok(tool) => survey.tools.push(tool),
-            Err(error) => survey.dropped.push(error.to_string()),
+/// A survey while its pages come.
+struct Reading {
+    survey: Survey,
+    names: HashSet<String>,
+    /// Of all pages so far.
+    bytes: usize,
+    /// Reasons that were not kept.
+    untold: usize,
+}
+
+impl Reading {
+    fn new(about: About) -> Self {
+        Self {
+            survey: Survey {
+                tools: Vec::new(),
+                dropped: Vec::new(),
+                about,
+                time_to_live: None,
+            },
+            names: HashSet::new(),
+            bytes: 0,
+            untold: 0,
         }
+    }
+
+    fn take(&mut self, page: &[&RawValue]) {
+        for raw in page {
+            match self.read(raw.get()) {
+                Ok(tool) => {
+                    self.names.insert(tool.name().to_owned());
+                    self.survey.tools.push(tool);
+                }
+                Err(_) if self.survey.dropped.len() >= DROPPED_REASONS_MAX => self.untold += 1,
+                Err(why) => self.survey.dropped.push(why),
+            }
+        }
+    }
+
+    fn read(&self, json: &str) -> Result<Tool, String> {
+        let tool = Tool::parse(json).map_err(|error| error.to_string())?;
+        let name = tool.name();
+        if json.len() > TOOL_BYTES_MAX {
+            let bytes = json.len();
+            return Err(format!(
+                "`{name}`: its definition has {bytes} bytes, over {TOOL_BYTES_MAX}"
+            ));
+        }
+        if self.survey.tools.len() >= TOOLS_MAX {
+            return Err(format!("`{name}`: over {TOOLS_MAX} tools"));
+        }
+        if self.names.contains(name) {
+            return Err(format!("`{name}` is listed twice"));
+        }
+        Ok(tool)
+    }
+
+    /// Why no further page is read.
+    fn is_full(&self) -> Option<String> {
+        if self.survey.tools.len() >= TOOLS_MAX {
+            return Some(format!("the list goes on after {TOOLS_MAX} tools"));
+        }
+        let is_long = self.bytes >= LIST_BYTES_MAX;
+        is_long.then(|| format!("the list goes on after {LIST_BYTES_MAX} bytes"))
+    }
+
+    fn end(mut self, why: Option<String>) -> Survey {
+        if self.untold > 0 {
+            self.survey.dropped.push(format!("{} more", self.untold));
+        }
+        self.survey.dropped.extend(why);
+        self.survey
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json, value::to_raw_value};
+
+    use super::*;
+
+    fn read(pages: &[Vec<Value>]) -> Reading {
+        let mut reading = Reading::new(About::default());
+        for page in pages {
+            let raws: Vec<_> = page.iter().map(|it| to_raw_value(it).unwrap()).collect();
+            let raws: Vec<&RawValue> = raws.iter().map(AsRef::as_ref).collect();
+            reading.bytes += raws.iter().map(|raw| raw.get().len()).sum::<usize>();
+            reading.take(&raws);
+        }
+        reading
+    }
+
+    #[test]
+    fn a_definition_over_its_bound_is_left_out_with_a_reason() {
+        let long = |bytes: usize| json!({"name": "big", "description": "x".repeat(bytes)});
+        let fits = TOOL_BYTES_MAX - long(0).to_string().len();
+        let survey = read(&[vec![long(fits)]]).end(None);
+        assert_eq!((survey.tools.len(), survey.dropped.len()), (1, 0));
+        let survey = read(&[vec![long(fits + 1), json!({"name": "small"})]]).end(None);
+        assert_eq!(survey.tools.len(), 1);
+        assert_eq!(
+            survey.dropped,
+            ["`big`: its definition has 1048577 bytes, over 1048576"]
+        );
+    }
+
+    #[test]
+    fn a_list_over_its_bound_is_read_no_further() {
+        let page = |first: usize| -> Vec<Value> {
+            let name = |nth: usize| format!("t{}", first + nth);
+            let tool = |nth| json!({"name": name(nth), "description": "x".repeat(1_000_000)});
+            (0..17).map(tool).collect()
+        };
+        assert_eq!(read(&[page(0)]).is_full(), None);
+        assert_eq!(
+            read(&[page(0), page(17)]).is_full().as_deref(),
+            Some("the list goes on after 33554432 bytes")
+        );
+    }
+
+    #[test]
+    fn reasons_are_bounded_as_well() {
+        let survey = read(&[vec![json!(7); 100_000]]).end(Some("the end".to_owned()));
+        let dropped = survey.dropped;
+        assert_eq!(dropped.len(), DROPPED_REASONS_MAX + 2);
+        assert_eq!(&dropped[DROPPED_REASONS_MAX..], ["99900 more", "the end"]);
     }
 }

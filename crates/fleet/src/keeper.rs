@@ -19,7 +19,7 @@ use crate::{
     changes::Changes,
     child::{Running, Surroundings},
     error::Failure,
-    limits::{HEALTHY_AFTER, OBITUARY_WAIT, REST_MAX, REST_MIN, REST_WAIT_MAX},
+    limits::{EXIT_REASON_WAIT, HEALTHY_AFTER, REST_MAX, REST_MIN, REST_WAIT_MAX},
     link::Link,
     vitals::Vitals,
     wire::OnListChanged,
@@ -204,12 +204,12 @@ impl Keeper {
             () = link.ended() => End::ByItself,
             () = idle(&link, self.spec.idle_timeout) => End::Idle,
             () = retired(&link, &self.retired) => End::Retired,
-            never = bury_leader(running.as_mut()) => match never {},
+            never = reap_leader(running.as_mut()) => match never {},
         };
         if matches!(end, End::ByItself) {
             let failure = match &mut running {
-                Some(running) => running.autopsy().await,
-                None => link.epitaph(),
+                Some(running) => running.exit_reason().await,
+                None => link.exit_reason(),
             };
             let (server, starts) = (self.spec.name.as_str(), self.vitals.starts());
             warn!(server, pid, starts, %failure, "ended by itself");
@@ -282,9 +282,9 @@ enum End {
 
 /// Waits for the child itself and no further: under a wrapper that was killed, the server may live
 /// on and be called, and the wrapper must not stay a zombie.
-async fn bury_leader(running: Option<&mut Running>) -> Infallible {
+async fn reap_leader(running: Option<&mut Running>) -> Infallible {
     if let Some(running) = running {
-        running.leader_left().await;
+        running.reap_leader().await;
     }
     std::future::pending().await
 }
@@ -402,9 +402,9 @@ impl Server {
     }
 
     /// Why the server that was ready a moment ago is gone.
-    pub(crate) async fn obituary(&self) -> Failure {
+    pub(crate) async fn exit_reason(&self) -> Failure {
         let mut stage = self.stage.clone();
-        let told = timeout(OBITUARY_WAIT, async {
+        let told = timeout(EXIT_REASON_WAIT, async {
             loop {
                 match stage.borrow_and_update().clone() {
                     Stage::Stopped {

@@ -16,17 +16,17 @@ use std::{
 
 use bytes::Bytes;
 use dashmap::DashMap;
+use jsonrpc::{
+    Cap, Json, Line, LineReader, Message, Outbox, ProtocolError, answered_id, frame,
+    limits::LINE_BYTES_MAX,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use crate::{
-    line::{Line, LineReader, Outbox},
-    link::Request,
-    message::{Json, Message, ProtocolError},
-};
+use crate::{limits::LIST_BYTES_MAX, link::Request, mask::Mask};
 
 /// Receives the `params` of each progress notification of one call.
 pub type ProgressSink = Arc<dyn Fn(&RawValue) + Send + Sync>;
@@ -78,12 +78,15 @@ pub(crate) trait Engine: Send + 'static {
 #[derive(Debug)]
 pub(crate) struct Lane {
     outbox: Arc<Outbox>,
+    /// Takes secrets out of the server's errors; results are its own affair.
+    mask: Arc<Mask>,
     calls: Arc<Calls>,
     next: AtomicU64,
 }
 
+/// The requests under way on a lane.
 #[derive(Debug, Default)]
-struct Calls {
+pub(crate) struct Calls {
     pending: DashMap<u64, Pending>,
     /// Cancelled when the child's stdout ended.
     ended: CancellationToken,
@@ -91,6 +94,8 @@ struct Calls {
 
 struct Pending {
     answer: oneshot::Sender<Answer>,
+    /// How long its answer may be.
+    bytes_max: usize,
     listeners: Listeners,
 }
 
@@ -120,11 +125,28 @@ pub(crate) enum LaneError {
 
 impl Lane {
     /// Starts reading the child's lines on the current runtime.
-    pub(crate) fn start(lines: LineReader, outbox: Arc<Outbox>, engine: impl Engine) -> Self {
-        let calls = Arc::new(Calls::default());
+    pub(crate) fn start(
+        lines: LineReader,
+        outbox: Arc<Outbox>,
+        engine: impl Engine,
+        mask: Arc<Mask>,
+    ) -> Self {
+        Self::start_with(Arc::default(), lines, outbox, engine, mask)
+    }
+
+    /// The same with requests that whoever reads before the lane knows of as well.
+    pub(crate) fn start_with(
+        calls: Arc<Calls>,
+        lines: LineReader,
+        outbox: Arc<Outbox>,
+        engine: impl Engine,
+        mask: Arc<Mask>,
+    ) -> Self {
+        let lines = lines.capped(LIST_BYTES_MAX, Calls::cap(&calls));
         tokio::spawn(read(lines, Arc::clone(&calls), engine));
         Self {
             outbox,
+            mask,
             calls,
             next: AtomicU64::new(0),
         }
@@ -139,7 +161,12 @@ impl Lane {
     ) -> Result<Json, LaneError> {
         let id = FIRST_ID + self.next.fetch_add(1, Ordering::Relaxed) % IDS;
         let (answer, answered) = oneshot::channel();
-        self.calls.pending.insert(id, Pending { answer, listeners });
+        let pending = Pending {
+            answer,
+            bytes_max: bytes_max(method),
+            listeners,
+        };
+        self.calls.pending.insert(id, pending);
         let mut abandoned = Abandoned {
             lane: self,
             id,
@@ -149,19 +176,15 @@ impl Lane {
             abandoned.armed = false;
             return Err(LaneError::Lost);
         }
-        let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#);
-        let mut parts = vec![Bytes::from(head)];
-        parts.extend(params(id));
-        parts.push(Bytes::from_static(b"}\n"));
         self.outbox
-            .send(&parts)
+            .send(&frame::request(id, method, params(id)))
             .await
             .map_err(|_| LaneError::Lost)?;
         let answer = answered.await;
         abandoned.armed = false;
         match answer {
             Ok(Answer::Result(json)) => Ok(json),
-            Ok(Answer::Error(error)) => Err(LaneError::Protocol(error)),
+            Ok(Answer::Error(error)) => Err(LaneError::Protocol(self.mask.error(error))),
             Ok(Answer::TooLong { bytes }) => Err(LaneError::TooLong { bytes }),
             Err(_) => Err(LaneError::Lost),
         }
@@ -194,10 +217,9 @@ impl Drop for Abandoned<'_> {
         self.lane.calls.pending.remove(&self.id);
         if self.armed {
             let id = self.id;
-            let cancelled = format!(
-                r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"the caller stopped waiting"}}}}"#
-            );
-            self.lane.outbox.offer(&[Bytes::from(cancelled + "\n")]);
+            let params = format!(r#"{{"requestId":{id},"reason":"the caller stopped waiting"}}"#);
+            let cancelled = frame::notification("notifications/cancelled", &params);
+            self.lane.outbox.offer(&[cancelled]);
         }
     }
 }
@@ -236,7 +258,28 @@ fn route(line: &Bytes, calls: &Calls, engine: &mut impl Engine) {
     }
 }
 
+/// How long the answer to a request may be. What a list says is kept, sent on and indexed; a
+/// result is cut.
+pub(crate) fn bytes_max(method: &str) -> usize {
+    if method == "tools/list" {
+        LIST_BYTES_MAX
+    } else {
+        LINE_BYTES_MAX
+    }
+}
+
 impl Calls {
+    /// How long a line may be that begins so: as long as the answer to the request it names, and
+    /// where it names none, as any answer that is waited for.
+    pub(crate) fn cap(calls: &Arc<Self>) -> Cap {
+        let calls = Arc::clone(calls);
+        Arc::new(move |head| {
+            let named = id_in(head).and_then(|id| Some(calls.pending.get(&id)?.bytes_max));
+            let longest = || calls.pending.iter().map(|it| it.bytes_max).max();
+            named.or_else(longest).unwrap_or(LIST_BYTES_MAX)
+        })
+    }
+
     /// Whether the message answers a request of the lane, also one that nobody waits for now.
     fn answer(&self, line: &Bytes, message: &Message<'_>) -> bool {
         let Some(id) = message.id.and_then(own_id) else {
@@ -284,17 +327,15 @@ impl Calls {
         true
     }
 
-    /// Finds the call that an over-long line answers, where its id comes early.
+    /// Finds the call that an over-long line answers: its id comes early, or no other is waited
+    /// for that could not be so long.
     fn too_long(&self, head: &[u8], bytes: usize) {
-        let text = String::from_utf8_lossy(head);
-        let id = text.split_once(r#""id":"#).and_then(|(_, rest)| {
-            let digits: String = rest
-                .trim_start()
-                .chars()
-                .take_while(char::is_ascii_digit)
-                .collect();
-            digits.parse::<u64>().ok()
-        });
+        let only = || {
+            let mut short = self.pending.iter().filter(|it| it.bytes_max < bytes);
+            let first = short.next().map(|it| *it.key());
+            first.filter(|_| short.next().is_none())
+        };
+        let id = id_in(head).or_else(only);
         if let Some((_, pending)) = id.and_then(|id| self.pending.remove(&id)) {
             let _ = pending.answer.send(Answer::TooLong { bytes });
         }
@@ -305,6 +346,11 @@ impl Calls {
         self.ended.cancel();
         self.pending.clear();
     }
+}
+
+/// The id of ours that a line answers, where the line names it at its beginning.
+fn id_in(head: &[u8]) -> Option<u64> {
+    answered_id(head)?.trim_matches('"').parse().ok()
 }
 
 /// The number in an id of ours, also where the server gives it back as text.
@@ -326,8 +372,9 @@ pub(crate) fn progress_token(params: &RawValue) -> Option<&RawValue> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
 
+    use jsonrpc::Sink;
+    use parking_lot::Mutex;
     use tokio::{
         io::{
             AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines, ReadHalf, WriteHalf, split,
@@ -336,7 +383,6 @@ mod tests {
     };
 
     use super::*;
-    use crate::line::Sink;
 
     fn hears(progress: ProgressSink) -> Listeners {
         Listeners {
@@ -352,7 +398,7 @@ mod tests {
     impl Engine for Left {
         fn take(&mut self, line: &Bytes, _: &Message<'_>) {
             let text = String::from_utf8_lossy(line).into_owned();
-            self.0.lock().unwrap().push(text);
+            self.0.lock().push(text);
         }
     }
 
@@ -370,7 +416,7 @@ mod tests {
             let (input, output) = ours.into_split();
             let outbox = Outbox::new(Sink::stream(output));
             let left = Left::default();
-            let lane = Lane::start(LineReader::new(input), outbox, left.clone());
+            let lane = Lane::start(LineReader::new(input), outbox, left.clone(), mask());
             let (requests, answers) = split(theirs);
             let requests = BufReader::new(requests).lines();
             Self {
@@ -436,6 +482,38 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_list_may_not_be_as_long_as_a_result() {
+        let body = "x".repeat(LIST_BYTES_MAX);
+        // Wherever its id stands, and also while a call is under way that may be answered so.
+        for (is_early, has_call) in [(true, false), (false, false), (true, true)] {
+            let mut peer = Peer::new();
+            let lane = Arc::clone(&peer.lane);
+            let params = |_| vec![Bytes::from_static(b"{}")];
+            let list = tokio::spawn(async move {
+                let nobody = Listeners::default();
+                lane.request("tools/list", params, nobody).await
+            });
+            let id = peer.read_id().await;
+            let call = has_call.then(|| peer.call());
+            let written = if is_early {
+                format!("{{\"id\":{id},\"result\":\"{body}\"}}\n")
+            } else {
+                format!("{{\"result\":\"{body}\",\"id\":{id}}}\n")
+            };
+            peer.write(written.as_bytes()).await;
+            let Err(LaneError::TooLong { bytes }) = list.await.unwrap() else {
+                panic!("a list of {} bytes was taken", body.len());
+            };
+            assert!(bytes > LIST_BYTES_MAX);
+            let call = call.unwrap_or_else(|| peer.call());
+            let id = peer.read_id().await;
+            let written = format!("{{\"id\":{id},\"result\":\"{body}\"}}\n");
+            peer.write(written.as_bytes()).await;
+            assert!(call.await.unwrap().unwrap().len() > LIST_BYTES_MAX);
+        }
+    }
+
+    #[tokio::test]
     async fn garbage_before_an_answer_is_passed_over() {
         let noise = "\u{1b}[32mstarting\u{1b}[0m\n\n{\"half\":\n[1]\n{\"id\":999,\"result\":0}\n";
         let written = format!("{noise}{{\"id\":ID,\"result\":1}}\n");
@@ -471,6 +549,30 @@ mod tests {
             };
             assert_eq!((read.code.as_str(), read.message.as_str()), (code, message));
         }
+    }
+
+    /// As a server may have been given it.
+    const SECRET: &str = "sk-live-5f1e9c0b7a";
+
+    fn mask() -> Arc<Mask> {
+        Arc::new(Mask::new([SECRET.to_owned()]))
+    }
+
+    #[tokio::test]
+    async fn an_error_tells_no_secret_and_a_result_is_left_alone() {
+        let error = format!(
+            "{{\"id\":ID,\"error\":{{\"code\":\"{SECRET}\",\"message\":\"no {SECRET}\",\"data\":{{\"is\":\"{SECRET}\"}}}}}}\n"
+        );
+        let Err(LaneError::Protocol(read)) = answered(error.as_bytes()).await else {
+            panic!("an error");
+        };
+        assert_eq!(
+            (read.code.as_str(), read.message.as_str()),
+            ("***", "no ***")
+        );
+        assert_eq!(read.data.as_deref(), Some(r#"{"is":"***"}"#));
+        let result = format!("{{\"id\":ID,\"result\":\"{SECRET}\"}}\n");
+        check(&answered(result.as_bytes()).await, &format!("\"{SECRET}\""));
     }
 
     #[tokio::test]
@@ -511,7 +613,7 @@ mod tests {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sink: ProgressSink = {
             let seen = Arc::clone(&seen);
-            Arc::new(move |params: &RawValue| seen.lock().unwrap().push(params.get().to_owned()))
+            Arc::new(move |params: &RawValue| seen.lock().push(params.get().to_owned()))
         };
         let lane = Arc::clone(&peer.lane);
         let params = |_| vec![Bytes::from_static(b"{}")];
@@ -524,7 +626,7 @@ mod tests {
         );
         peer.write(lines.as_bytes()).await;
         check(&call.await.unwrap(), "1");
-        assert_eq!(*seen.lock().unwrap(), [ours]);
-        assert_eq!(*peer.left.0.lock().unwrap(), [ping]);
+        assert_eq!(*seen.lock(), [ours]);
+        assert_eq!(*peer.left.0.lock(), [ping]);
     }
 }

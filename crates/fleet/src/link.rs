@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use serde_json::value::RawValue;
+use jsonrpc::{Json, ProtocolError};
 use tokio::time::timeout;
 
 use crate::{
@@ -12,7 +12,6 @@ use crate::{
     child::{Pipes, Running, Surroundings},
     error::Failure,
     lane::{Lane, LaneError, Listeners, LogSink, ProgressSink},
-    message::{Json, ProtocolError},
     wire::{
         About, EngineTransport, Era, OnListChanged, Remote, Service, ShakeError, denial,
         modern_meta, shake_in,
@@ -206,10 +205,10 @@ impl Link {
     }
 
     /// Why a connection without a process ended by itself.
-    pub(crate) fn epitaph(&self) -> Failure {
+    pub(crate) fn exit_reason(&self) -> Failure {
         match &self.kind {
             Kind::Child { .. } => Failure::new("the connection ended"),
-            Kind::Remote(remote) => remote.epitaph(),
+            Kind::Remote(remote) => remote.exit_reason(),
         }
     }
 
@@ -242,7 +241,7 @@ async fn open_child(
     let (mut running, pipes) = Running::spawn(spec, surroundings)?;
     let Pipes { lines, outbox } = pipes;
     let (transport, feed) = EngineTransport::new(outbox.clone(), Arc::clone(on_list_changed));
-    let lane = Lane::start(lines, outbox, feed);
+    let lane = Lane::start(lines, outbox, feed, running.mask());
     let folder = spec.client_folder.as_deref();
     let shaking = shake_in(transport, era, Arc::clone(on_list_changed), folder);
     match timeout(spec.start_timeout, shaking).await {
@@ -261,11 +260,11 @@ async fn open_child(
         failed => {
             let error = match failed {
                 Ok(Err(ShakeError::WrongEra(why))) => OpenError::WrongEra(why),
-                Ok(Err(ShakeError::Closed)) => running.autopsy().await.into(),
+                Ok(Err(ShakeError::Closed)) => running.exit_reason().await.into(),
                 Ok(Err(ShakeError::Denied(why) | ShakeError::Other(why))) => {
-                    running.blame(Failure::new(why)).into()
+                    running.with_stderr(Failure::new(why)).into()
                 }
-                Ok(Ok(_)) | Err(_) => running.blame(silent(spec)).into(),
+                Ok(Ok(_)) | Err(_) => running.with_stderr(silent(spec)).into(),
             };
             lane.close();
             running.stop().await;
@@ -321,9 +320,4 @@ pub(crate) fn list_params(cursor: Option<&str>, modern: &[(String, String)]) -> 
 fn members<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let member = |(key, value)| format!("{}:{value}", serde_json::Value::from(key));
     pairs.map(member).collect::<Vec<_>>().join(",")
-}
-
-/// JSON text that a caller built.
-pub fn json(text: String) -> Result<Json, serde_json::Error> {
-    RawValue::from_string(text).map(Json::from)
 }

@@ -1,14 +1,12 @@
 //! What a server writes to stderr, kept in a file.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Write as _},
     mem,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use files::BoundedLog;
 use tokio::{
     sync::mpsc::{self, Receiver, Sender, error::TrySendError},
     task::{JoinHandle, spawn_blocking},
@@ -16,7 +14,7 @@ use tokio::{
 use tool::ServerName;
 use tracing::debug;
 
-use crate::limits::{LOG_BATCH_LINES, LOG_BYTES_MAX, LOG_WAITING_LINES_MAX};
+use crate::limits::{LOG_BATCH_LINES, LOG_WAITING_LINES_MAX};
 
 /// Where the stderr of a server is kept. What was written before stands beside it, in a file
 /// with `.1` after the name.
@@ -46,7 +44,7 @@ impl Log {
         let (lines, waiting) = mpsc::channel(LOG_WAITING_LINES_MAX);
         Self {
             lines,
-            writer: tokio::spawn(write(waiting, LogFile { path, file: None })),
+            writer: tokio::spawn(write(waiting, BoundedLog::new(path))),
             left_out: 0,
         }
     }
@@ -80,110 +78,27 @@ impl Log {
 }
 
 /// The disk may be slow, so it is never waited for on the event loop.
-async fn write(mut waiting: Receiver<Line>, mut file: LogFile) {
+async fn write(mut waiting: Receiver<Line>, mut log: BoundedLog) {
     let mut batch = Vec::new();
     while waiting.recv_many(&mut batch, LOG_BATCH_LINES).await > 0 {
         let lines = mem::take(&mut batch);
         let written = spawn_blocking(move || {
-            file.write(&lines);
-            file
+            write_lines(&mut log, &lines);
+            log
         });
         match written.await {
-            Ok(back) => file = back,
+            Ok(back) => log = back,
             // The runtime is ending.
             Err(_) => return,
         }
     }
 }
 
-/// A file of bounded size that several processes write to.
-#[derive(Debug)]
-struct LogFile {
-    path: PathBuf,
-    file: Option<File>,
-}
-
-/// A log of bounded size for whoever writes whole lines himself. Blocks as long as the disk does.
-#[derive(Debug)]
-pub struct BoundedLog(LogFile);
-
-impl BoundedLog {
-    /// Opens nothing yet.
-    pub fn new(path: PathBuf) -> Self {
-        Self(LogFile { path, file: None })
+fn write_lines(log: &mut BoundedLog, lines: &[Line]) {
+    let text: String = lines.iter().map(Line::text).collect();
+    if let Err(error) = log.append(text.as_bytes()) {
+        debug!(path = %log.path().display(), %error, "lines of stderr were not kept");
     }
-}
-
-impl io::Write for BoundedLog {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        self.0.append(text).map(|()| text.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl LogFile {
-    fn write(&mut self, lines: &[Line]) {
-        let text: String = lines.iter().map(Line::text).collect();
-        if let Err(error) = self.append(text.as_bytes()) {
-            debug!(path = %self.path.display(), %error, "lines of stderr were not kept");
-            self.file = None;
-        }
-    }
-
-    fn append(&mut self, text: &[u8]) -> io::Result<()> {
-        let mut file = self.current()?;
-        if file.metadata()?.len() + text.len() as u64 > LOG_BYTES_MAX {
-            self.rotate(&file)?;
-            file = self.current()?;
-        }
-        file.write_all(text)?;
-        self.file = Some(file);
-        Ok(())
-    }
-
-    /// The file under our name now. Another process may have moved ours away.
-    fn current(&mut self) -> io::Result<File> {
-        match self.file.take() {
-            Some(file) if self.is_current(&file) => Ok(file),
-            _ => open(&self.path),
-        }
-    }
-
-    fn is_current(&self, file: &File) -> bool {
-        let id = |about: fs::Metadata| (about.dev(), about.ino());
-        match (fs::metadata(&self.path), file.metadata()) {
-            (Ok(named), Ok(held)) => id(named) == id(held),
-            _ => false,
-        }
-    }
-
-    /// One of several processes does it: the others find it done, or go on in the old file.
-    fn rotate(&self, file: &File) -> io::Result<()> {
-        if file.try_lock().is_ok() && self.is_current(file) {
-            fs::rename(&self.path, older(&self.path))?;
-        }
-        Ok(())
-    }
-}
-
-fn older(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".1");
-    name.into()
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
-    }
-    let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600).open(path)
 }
 
 impl Line {
@@ -228,13 +143,11 @@ fn date(days: u64) -> (u64, u64, u64) {
 mod tests {
     use std::{
         fs,
-        os::unix::fs::PermissionsExt as _,
-        path::Path,
         time::{Duration, UNIX_EPOCH},
     };
 
-    use super::{Line, Log, LogFile, log_path, older, rfc3339};
-    use crate::limits::{LOG_BYTES_MAX, LOG_WAITING_LINES_MAX};
+    use super::{Log, log_path, rfc3339};
+    use crate::limits::LOG_WAITING_LINES_MAX;
 
     #[test]
     fn times_are_told_in_utc() {
@@ -248,65 +161,6 @@ mod tests {
         check(1_709_251_199_001, "2024-02-29T23:59:59.001Z");
         check(4_107_542_400_000, "2100-03-01T00:00:00.000Z");
         check(1_798_761_599_000, "2026-12-31T23:59:59.000Z");
-    }
-
-    fn line(text: String) -> Line {
-        Line {
-            at: UNIX_EPOCH,
-            text,
-            left_out_before: 0,
-        }
-    }
-
-    fn file(path: &Path) -> LogFile {
-        LogFile {
-            path: path.to_owned(),
-            file: None,
-        }
-    }
-
-    fn bytes(path: &Path) -> u64 {
-        fs::metadata(path).unwrap().len()
-    }
-
-    #[test]
-    fn a_full_log_is_put_aside_once_by_whoever_finds_it_full() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = log_path(&folder.path().join("logs"), &"notes".parse().unwrap());
-        let (mut ours, mut theirs) = (file(&path), file(&path));
-        let block = |name: &str| [line(format!("{name}{}", "x".repeat(300 * 1024)))];
-
-        ours.write(&block("1"));
-        theirs.write(&block("2"));
-        ours.write(&block("3"));
-        assert!(!older(&path).exists());
-        theirs.write(&block("4"));
-        ours.write(&block("5"));
-
-        let firsts = |path: &Path| -> String {
-            let text = fs::read_to_string(path).unwrap();
-            text.lines().map(|line| &line[25..26]).collect()
-        };
-        assert_eq!(firsts(&older(&path)), "123");
-        assert_eq!(firsts(&path), "45");
-        for (path, mode) in [(path.as_path(), 0o600), (path.parent().unwrap(), 0o700)] {
-            let found = fs::metadata(path).unwrap().permissions().mode();
-            assert_eq!(found & 0o777, mode, "{}", path.display());
-        }
-    }
-
-    #[test]
-    fn two_files_of_bounded_size_are_all_there_is() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = log_path(folder.path(), &"notes".parse().unwrap());
-        let mut file = file(&path);
-        for number in 0..50 {
-            file.write(&[line(format!("{number} {}", "x".repeat(100 * 1024)))]);
-        }
-        assert!(bytes(&path) <= LOG_BYTES_MAX);
-        assert!(bytes(&older(&path)) <= LOG_BYTES_MAX);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-        assert!(fs::read_to_string(&path).unwrap().contains("Z 49 x"));
     }
 
     #[tokio::test]

@@ -1,5 +1,10 @@
 //! Secrets taken out of texts that people and models read.
 
+use jsonrpc::ProtocolError;
+use std::{cmp::Reverse, ops::Range};
+
+use crate::forms;
+
 /// Values shorter than this are not masked: they would tear holes into ordinary words, and are
 /// no secrets worth the name.
 const SECRET_BYTES_MIN: usize = 6;
@@ -7,10 +12,14 @@ const SECRET_BYTES_MIN: usize = 6;
 /// What stands in the place of a secret.
 const HIDDEN: &str = "***";
 
-/// The values that must not appear in a server's messages.
+/// The values that must not appear in a server's messages, in any form that programs commonly
+/// print: as they are, as JSON, in hexadecimal, base64, or encoded for an address.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mask {
+    /// As they were given.
     secrets: Vec<String>,
+    /// Those and their other forms, the longest first.
+    forms: Vec<String>,
 }
 
 impl Mask {
@@ -19,38 +28,66 @@ impl Mask {
             .into_iter()
             .filter(|value| value.len() >= SECRET_BYTES_MIN)
             .collect();
-        // Programs also show what they were given as JSON.
-        let quoted = |secret: &String| {
-            let quoted = serde_json::Value::from(secret.as_str()).to_string();
-            quoted[1..quoted.len() - 1].to_owned()
-        };
-        let as_json: Vec<String> = secrets.iter().map(quoted).collect();
-        secrets.extend(as_json);
-        // The longest first, so that a secret which holds another one goes whole.
-        secrets.sort_by_cached_key(|secret| (std::cmp::Reverse(secret.len()), secret.clone()));
-        secrets.dedup();
-        Self { secrets }
+        longest_first(&mut secrets);
+        let mut forms: Vec<String> = secrets.iter().flat_map(|it| forms::of(it)).collect();
+        // So that a secret which holds another one goes whole.
+        longest_first(&mut forms);
+        Self { secrets, forms }
+    }
+
+    /// An error of a server without secrets: its texts go to the model.
+    pub(crate) fn error(&self, error: ProtocolError) -> ProtocolError {
+        error.map(|text| self.apply(text))
     }
 
     pub(crate) fn apply(&self, text: &str) -> String {
-        let hide = |text: String, secret: &String| {
-            if text.contains(secret.as_str()) {
-                return text.replace(secret.as_str(), HIDDEN);
+        let hide = |text: String, form: &String| {
+            if text.contains(form.as_str()) {
+                return text.replace(form.as_str(), HIDDEN);
             }
             text
         };
-        self.secrets.iter().fold(text.to_owned(), hide)
+        let text = self.forms.iter().fold(text.to_owned(), hide);
+        if text.contains(['%', '+']) {
+            return self.secrets.iter().fold(text, hide_encoded);
+        }
+        text
     }
 
     /// For a text whose end was cut off, and with it perhaps the end of a secret.
     pub(crate) fn apply_to_cut(&self, text: &str) -> String {
         let text = self.apply(text);
         let begun = |secret: &String| begun(&text, secret);
-        match self.secrets.iter().map(begun).max() {
+        match self.forms.iter().map(begun).max() {
             Some(bytes @ 1..) => format!("{}{HIDDEN}", &text[..text.len() - bytes]),
             _ => text,
         }
     }
+}
+
+fn longest_first(texts: &mut Vec<String>) {
+    texts.sort_by_cached_key(|text| (Reverse(text.len()), text.clone()));
+    texts.dedup();
+}
+
+/// Takes a secret out where any of its bytes is encoded as in an address.
+fn hide_encoded(text: String, secret: &String) -> String {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        match forms::encoded_at(&text.as_bytes()[at..], secret.as_bytes()) {
+            Some(bytes) => {
+                found.push(at..at + bytes);
+                at += bytes;
+            }
+            None => at += 1,
+        }
+    }
+    let mut text = text;
+    for range in found.into_iter().rev() {
+        text.replace_range(range, HIDDEN);
+    }
+    text
 }
 
 /// How many bytes at the end of the text are the beginning of the secret.
@@ -62,6 +99,9 @@ fn begun(text: &str, secret: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
     use super::Mask;
 
     #[test]
@@ -79,6 +119,63 @@ mod tests {
             mask.apply(r#"{"said":"he said \"no\""}"#),
             r#"{"said":"***"}"#
         );
+    }
+
+    #[test]
+    fn a_secret_is_hidden_as_programs_encode_it() {
+        let secret = "sk/live+5f1e 9c0ñ?b7~";
+        let mask = Mask::new([secret.to_owned()]);
+        let check = |text: &str| assert_eq!(mask.apply(&format!("<{text}>")), "<***>");
+        let hex: Vec<String> = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex.concat();
+        check(&hex);
+        check(&hex.to_uppercase());
+        for encoded in [
+            "sk%2Flive%2B5f1e%209c0%C3%B1%3Fb7~",
+            "sk%2flive%2b5f1e+9c0%c3%b1%3fb7%7e",
+            "sk/live%2B5f1e%209c0%C3%B1%3Fb7~",
+            "%73%6B/live+5f1e%209c0%c3%B1?b7~",
+        ] {
+            check(encoded);
+        }
+    }
+
+    #[test]
+    fn a_secret_is_hidden_wherever_it_lies_in_base64() {
+        let secret = "sk-live-5f1e9c0b7a??>>";
+        let mask = Mask::new([secret.to_owned()]);
+        for before in ["", "u", "us", "user:", "a longer name:"] {
+            for after in ["", "x", "\n", ":and more"] {
+                let text = format!("{before}{secret}{after}");
+                for engine in [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+                    let encoded = engine.encode(&text);
+                    let shown = mask.apply(&encoded);
+                    assert!(shown.contains("***"), "{text:?}: {encoded}");
+                    // What is left of it says nothing of the secret beyond a part of a byte.
+                    let left = shown.replace("***", "").len();
+                    let others = (before.len() + after.len()) * 4 / 3 + 8;
+                    assert!(left <= others, "{text:?}: {shown}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ordinary_text_is_left_alone() {
+        let mask = Mask::new(["hunter2".to_owned(), "100% sure".to_owned()]);
+        for text in [
+            "",
+            "50%",
+            "a+b",
+            "%zz%4",
+            "hunter%20",
+            "68756e7465",
+            "ünter2 100%",
+        ] {
+            assert_eq!(mask.apply(text), text);
+        }
+        assert_eq!(mask.apply("ü hunter%32 ü"), "ü *** ü");
+        assert_eq!(mask.apply("100%25+sure"), "***");
     }
 
     #[test]

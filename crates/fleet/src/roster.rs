@@ -3,9 +3,10 @@
 use std::{
     collections::{BTreeMap, HashMap},
     path::PathBuf,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::Arc,
 };
 
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tool::ServerName;
@@ -187,11 +188,11 @@ impl Roster {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Servers> {
-        self.servers.read().unwrap_or_else(PoisonError::into_inner)
+        self.servers.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Servers> {
-        self.servers.write().unwrap_or_else(PoisonError::into_inner)
+        self.servers.write()
     }
 }
 

@@ -2,13 +2,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU32, AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU32, AtomicU64, Ordering},
     time::SystemTime,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tool::ServerName;
 
 use crate::{CallError, ServerSpec};
@@ -100,8 +98,6 @@ impl Vitals {
     }
 
     fn last_error(&self) -> MutexGuard<'_, Option<(SystemTime, String)>> {
-        self.last_error
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.last_error.lock()
     }
 }

@@ -13,6 +13,8 @@ mod streamable;
 use std::{fmt, future::ready, path::Path, sync::Arc};
 
 use bytes::Bytes;
+use jsonrpc::{Closed, Message, Outbox, frame};
+use printable::one_line_of;
 use rmcp::{
     ClientHandler, ErrorData, Peer, RoleClient,
     model::{
@@ -32,9 +34,7 @@ use tracing::debug;
 
 use crate::{
     lane::Engine,
-    limits::ENGINE_MESSAGES_MAX,
-    line::{Closed, Outbox},
-    message::Message,
+    limits::{ABOUT_CHARS_MAX, ENGINE_MESSAGES_MAX, INSTRUCTIONS_CHARS_MAX},
 };
 
 pub(crate) use remote::{Remote, denial};
@@ -200,9 +200,12 @@ fn about(peer: &Peer<RoleClient>) -> About {
     };
     let implementation = info.server_info.as_ref();
     About {
-        name: implementation.map(|it| it.name.clone()),
-        version: implementation.map(|it| it.version.clone()),
-        instructions: info.instructions.clone(),
+        name: implementation.map(|it| one_line_of(&it.name, ABOUT_CHARS_MAX)),
+        version: implementation.map(|it| one_line_of(&it.version, ABOUT_CHARS_MAX)),
+        instructions: info.instructions.as_deref().map(|text| {
+            let first: String = text.chars().take(INSTRUCTIONS_CHARS_MAX).collect();
+            printable::prose(&first).into_owned()
+        }),
         protocol: info.protocol_version.to_string(),
         offers_tools: info.capabilities.tools.is_some(),
     }
@@ -346,10 +349,8 @@ impl Engine for Feed {
             (self.on_list_changed)();
         }
         if !taken && let (Some(id), Some(_)) = (message.id, &message.method) {
-            let refusal = format!(
-                r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"not supported"}}}}"#
-            );
-            self.outbox.offer(&[Bytes::from(refusal + "\n")]);
+            let refusal = frame::error(id.get(), frame::METHOD_NOT_FOUND, "not supported");
+            self.outbox.offer(&[refusal]);
         }
     }
 }

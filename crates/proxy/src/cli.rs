@@ -3,11 +3,10 @@
 use std::{ffi::OsString, path::PathBuf, process::ExitCode, str::FromStr};
 
 use clap::{Args, Parser, Subcommand};
+use config::Overrides;
+use http_server::Listen;
 
-use crate::{
-    config::{Listen, Overrides},
-    report,
-};
+use crate::report;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,12 +81,29 @@ pub(crate) struct Global {
     pub(crate) quiet: bool,
 }
 
+/// The rooms that log, each under its own name.
+const ROOMS: [&str; 7] = [
+    "proxy",
+    "gateway",
+    "daemon",
+    "http_server",
+    "fleet",
+    "processes",
+    "registry",
+];
+
+/// The filter that lets what is ours through from this level on.
+pub(crate) fn filter_of(level: &str) -> String {
+    let ours = ROOMS.map(|room| format!(",{room}={level}"));
+    format!("warn{}", ours.concat())
+}
+
 impl Global {
     pub(crate) fn overrides(&self) -> Overrides {
         let verbose = match self.verbose {
             0 => None,
-            1 => Some("warn,proxy=info,fleet=info,registry=info".to_owned()),
-            _ => Some("warn,proxy=debug,fleet=debug,registry=debug".to_owned()),
+            1 => Some(filter_of("info")),
+            _ => Some(filter_of("debug")),
         };
         Overrides {
             config: self.config.clone(),
@@ -195,10 +211,10 @@ pub(crate) enum Command {
     Demo,
     /// Ends the servers of a proxy that died (started by every proxy that has servers)
     #[command(hide = true)]
-    Guard,
-    /// Runs a jq expression over a kept result (started by `read` and by `proxy/read_result`)
+    Reaper,
+    /// Reads on in a kept result (started by `read` and by `proxy/read_result`)
     #[command(hide = true)]
-    Select,
+    Helper,
     /// One of the demo's servers (started by `demo`)
     #[command(hide = true)]
     DemoServer { name: String },
@@ -220,7 +236,10 @@ impl FromStr for HttpAt {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             CONFIGURED => Ok(Self::Configured),
-            other => other.parse().map(Self::Flag),
+            other => other
+                .parse()
+                .map(Self::Flag)
+                .map_err(|error: http_server::NoAddress| error.to_string()),
         }
     }
 }

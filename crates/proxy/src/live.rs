@@ -7,24 +7,24 @@ use std::{
     time::Duration,
 };
 
+use config::{Config, ConfigError, Environment};
 use fleet::Applied;
+use gateway::{
+    Gateway, survey,
+    upkeep::{self, Upkeep},
+};
 use notify::{
     Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _,
     event::{AccessKind, AccessMode},
 };
 use tokio::{
-    sync::{Notify, mpsc},
+    sync::{Notify, mpsc, watch},
     task::JoinSet,
     time::sleep,
 };
 use tracing::{info, warn};
 
-use crate::{
-    cli::Global,
-    config::{self, Config, ConfigError, Environment},
-    front::Front,
-    survey,
-};
+use crate::cli::Global;
 
 /// Reads the configuration anew, from where it was read first.
 pub(crate) type Load = Arc<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
@@ -37,92 +37,136 @@ pub(crate) fn load_of(global: &Global) -> Load {
     Arc::new(move || config::load(&overrides, &Environment::of_process()))
 }
 
-/// Takes in each change of the file, and looks at it when nudged. Runs until it is dropped.
-pub(crate) async fn follow(front: Arc<Front>, load: Load, nudge: Arc<Notify>) {
-    let file = front.config().file.clone();
-    let (sender, mut changes) = mpsc::channel(1);
-    // The watcher lives as long as this.
-    let _watcher = watcher(&file, sender)
-        .inspect_err(|error| warn!(%error, "the file is not watched; SIGHUP has it read"));
-    let mut text = std::fs::read(&file).ok();
-    let mut surveys = JoinSet::new();
-    loop {
-        let is_nudged = tokio::select! {
-            Some(()) = changes.recv() => false,
-            () = nudge.notified() => true,
-        };
-        sleep(GATHER).await;
-        let _ = changes.try_recv();
-        let now = tokio::fs::read(&file).await.ok();
-        if now == text && !is_nudged {
-            continue;
+/// Opens the state folder and begins to take care of the servers, and to follow the file. Starts
+/// no server but those that are to be started with us. Needs a runtime.
+pub(crate) fn open(
+    config: Config,
+    load: Load,
+    nudge: Arc<Notify>,
+    daemon: watch::Sender<daemon::Settings>,
+) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
+    upkeep::sweep(&config.gateway.state_dir);
+    let gateway = Gateway::new(config.gateway.clone())?;
+    let mut upkeep = Upkeep::begin(&gateway);
+    let follower = Follower {
+        gateway: Arc::clone(&gateway),
+        config,
+        load,
+        nudge,
+        daemon,
+    };
+    upkeep.add(follower.follow());
+    Ok((gateway, upkeep))
+}
+
+/// What follows the configuration while we run.
+struct Follower {
+    gateway: Arc<Gateway>,
+    /// As it was taken in last.
+    config: Config,
+    load: Load,
+    /// Asks for a look although no file changed.
+    nudge: Arc<Notify>,
+    daemon: watch::Sender<daemon::Settings>,
+}
+
+impl Follower {
+    /// Takes in each change of the file, and looks at it when nudged. Runs until it is dropped.
+    async fn follow(mut self) {
+        let file = self.config.file.clone();
+        let (sender, mut changes) = mpsc::channel(1);
+        // The watcher lives as long as this.
+        let _watcher = watcher(&file, sender)
+            .inspect_err(|error| warn!(%error, "the file is not watched; SIGHUP has it read"));
+        let mut text = std::fs::read(&file).ok();
+        let mut surveys = JoinSet::new();
+        loop {
+            let is_nudged = tokio::select! {
+                Some(()) = changes.recv() => false,
+                () = self.nudge.notified() => true,
+            };
+            sleep(GATHER).await;
+            let _ = changes.try_recv();
+            let now = tokio::fs::read(&file).await.ok();
+            if now == text && !is_nudged {
+                continue;
+            }
+            text = now;
+            if let Some(applied) = self.reload().await {
+                let unsure = to_survey(&self.gateway, &applied);
+                if !unsure.is_empty() {
+                    surveys.spawn(survey::get_to_know(Arc::clone(&self.gateway), unsure));
+                }
+            }
+            while surveys.try_join_next().is_some() {}
         }
-        text = now;
-        if let Some(applied) = reload(&front, &load).await {
-            let unsure = to_survey(&front, &applied);
-            if !unsure.is_empty() {
-                surveys.spawn(survey::get_to_know(Arc::clone(&front), unsure));
+    }
+
+    /// What the file says now, taken in; or told why not, and what it said before holds.
+    async fn reload(&mut self) -> Option<Applied> {
+        let (load, before) = (Arc::clone(&self.load), self.config.clone());
+        let at = Arc::clone(&self.gateway);
+        let taking = tokio::task::spawn_blocking(move || {
+            let config = load().map_err(|error| error.to_string())?;
+            if config.gateway.state_dir != before.gateway.state_dir {
+                let folder = before.gateway.state_dir.display();
+                return Err(format!(
+                    "`state_dir` cannot change while we run in {folder}"
+                ));
+            }
+            if needs_restart(&config, &before) {
+                warn!(
+                    "`log`, `results.keep_hours`, `results.keep_mib`, `search.semantic` and \
+                     `[http]` hold from the next start on"
+                );
+            }
+            let applied = at.apply(config.gateway.clone());
+            let applied = applied.map_err(|error| error.to_string())?;
+            // The next search finds it loaded.
+            let _ = at.registry.generation();
+            Ok((config, applied))
+        });
+        match taking.await {
+            Ok(Ok((config, applied))) => {
+                self.daemon.send_replace(config.daemon);
+                self.config = config;
+                self.gateway.note_config_mistakes(None);
+                let (added, changed) = (applied.added.len(), applied.changed.len());
+                info!(
+                    added,
+                    changed,
+                    removed = applied.removed.len(),
+                    "the configuration was read anew"
+                );
+                Some(applied)
+            }
+            Ok(Err(mistakes)) => {
+                warn!(%mistakes, "the configuration has mistakes; what it said before still holds");
+                self.gateway.note_config_mistakes(Some(mistakes));
+                None
+            }
+            Err(error) => {
+                warn!(%error, "the configuration was not read");
+                None
             }
         }
-        while surveys.try_join_next().is_some() {}
     }
 }
 
-/// What the file says now, taken in; or told why not, and what it said before holds.
-async fn reload(front: &Arc<Front>, load: &Load) -> Option<Applied> {
-    let (load, at) = (Arc::clone(load), Arc::clone(front));
-    let taking = tokio::task::spawn_blocking(move || {
-        let config = load().map_err(|error| error.to_string())?;
-        let before = at.config();
-        if config.state_dir != before.state_dir {
-            let folder = before.state_dir.display();
-            return Err(format!(
-                "`state_dir` cannot change while we run in {folder}"
-            ));
-        }
-        let needs_restart = config.log != before.log
-            || (config.results.keep_hours, config.results.keep_mib)
-                != (before.results.keep_hours, before.results.keep_mib)
-            || config.search.semantic != before.search.semantic
-            || config.http != before.http;
-        if needs_restart {
-            warn!(
-                "`log`, `results.keep_hours`, `results.keep_mib`, `search.semantic` and `[http]` \
-                 hold from the next start on"
-            );
-        }
-        let applied = at.take_in(config).map_err(|error| error.to_string())?;
-        // The next search finds it loaded.
-        let _ = at.registry.generation();
-        Ok(applied)
-    });
-    match taking.await {
-        Ok(Ok(applied)) => {
-            front.note_config_mistakes(None);
-            let (added, changed) = (applied.added.len(), applied.changed.len());
-            info!(
-                added,
-                changed,
-                removed = applied.removed.len(),
-                "the configuration was read anew"
-            );
-            Some(applied)
-        }
-        Ok(Err(mistakes)) => {
-            warn!(%mistakes, "the configuration has mistakes; what it said before still holds");
-            front.note_config_mistakes(Some(mistakes));
-            None
-        }
-        Err(error) => {
-            warn!(%error, "the configuration was not read");
-            None
-        }
-    }
+fn needs_restart(config: &Config, before: &Config) -> bool {
+    let kept = |config: &Config| {
+        let results = config.gateway.results;
+        (results.keep_hours, results.keep_mib)
+    };
+    config.log != before.log
+        || kept(config) != kept(before)
+        || config.gateway.search.embeds != before.gateway.search.embeds
+        || config.http != before.http
 }
 
 /// Servers that are new to us, and those that are started in another way and may be others.
-fn to_survey(front: &Front, applied: &Applied) -> Vec<tool::ServerName> {
-    let unknown = survey::unknown(&front.registry.catalog());
+fn to_survey(gateway: &Gateway, applied: &Applied) -> Vec<tool::ServerName> {
+    let unknown = survey::unknown(&gateway.registry.catalog());
     let added = applied.added.iter().filter(|name| unknown.contains(name));
     let changed = applied.changed.iter();
     let changed = changed.filter_map(|(name, is_other)| is_other.then_some(name));

@@ -2,20 +2,23 @@
 //!
 //! The only file that prints. `serve` uses `say` alone: there, stdout is the protocol.
 
-#![expect(clippy::print_stderr, reason = "this is the one file that speaks")]
-
 use std::{
+    borrow::Cow,
     io::{self, IsTerminal as _, Write as _},
     time::Duration,
 };
 
+use gateway::survey::Asked;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use printable::grouped;
 use serde_json::{Value, json};
 
-use crate::{cli::Exit, front::grouped, survey::Asked};
+use crate::cli::Exit;
 
-/// Prints data. A reader that went away (`| head`) is no error.
+/// Prints data. A reader that went away (`| head`) is no error. What strangers wrote does
+/// nothing to a terminal; elsewhere not one byte changes.
 pub(crate) fn data(text: &str) {
+    let text = shown(text, io::stdout().is_terminal());
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| {
         if text.ends_with('\n') {
@@ -27,16 +30,33 @@ pub(crate) fn data(text: &str) {
     let _ = written.and_then(|()| stdout.flush());
 }
 
-/// Prints bytes as they are; what a terminal shows ends with a line end.
+/// A text as it is printed: the one place that keeps a terminal from what is in it.
+fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    if is_terminal {
+        printable::for_terminal(text)
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Takes a terminal to an empty screen.
+pub(crate) fn clear_screen() {
+    let mut stdout = io::stdout().lock();
+    if stdout.is_terminal() {
+        let _ = stdout.write_all(b"\x1b[H\x1b[J");
+    }
+}
+
+/// Prints bytes as they are; a terminal is shown them as text that ends with a line end.
 pub(crate) fn bytes(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> io::Result<()> {
-    let is_terminal = io::stdout().is_terminal();
+    if io::stdout().is_terminal() {
+        let mut bytes = Vec::new();
+        write(&mut bytes)?;
+        data(&String::from_utf8_lossy(&bytes));
+        return Ok(());
+    }
     let mut stdout = io::BufWriter::new(io::stdout().lock());
-    let written = write(&mut stdout).and_then(|()| {
-        if is_terminal {
-            stdout.write_all(b"\n")?;
-        }
-        stdout.flush()
-    });
+    let written = write(&mut stdout).and_then(|()| stdout.flush());
     match written {
         // A reader that went away has what it wanted.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -48,14 +68,15 @@ pub(crate) fn json(value: &Value) {
     data(&format!("{value:#}"));
 }
 
-/// Says something beside the data.
+/// Says something beside the data. Where nobody can hear it (a closed pipe, a full disk), it is
+/// lost: that ends no client's session.
 pub(crate) fn say(text: &str) {
-    eprintln!("{text}");
+    let _ = writeln!(io::stderr(), "{}", shown(text, true));
 }
 
 /// Says what went wrong.
 pub(crate) fn fail(error: &anyhow::Error) {
-    eprintln!("error: {error:#}");
+    say(&format!("error: {error:#}"));
 }
 
 pub(crate) fn clap(error: &clap::Error) {
@@ -230,7 +251,7 @@ fn rounded(seconds: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Reindexed, reindex_text};
+    use super::{Reindexed, reindex_text, shown};
 
     fn server(name: &str) -> Reindexed {
         Reindexed {
@@ -244,6 +265,16 @@ mod tests {
             dropped: Vec::new(),
             seconds: 0.25,
         }
+    }
+
+    #[test]
+    fn a_terminal_is_kept_from_what_it_is_shown() {
+        let text = "\u{1b}[2Jgone\u{202e}\n\tfine\u{e0041}";
+        assert_eq!(
+            shown(text, true),
+            "\\u{1b}[2Jgone\\u{202e}\n\tfine\\u{e0041}"
+        );
+        assert_eq!(shown(text, false), text);
     }
 
     #[test]

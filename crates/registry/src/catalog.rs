@@ -5,29 +5,36 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tool::{ServerName, Tool};
 
-use crate::categories::{self, Guess};
+use crate::allow_deny::AllowDeny;
+use crate::categories;
 use crate::disk::{Disk, snapshot_path};
-use crate::limits::FORMAT;
+use crate::guess::Guess;
+use crate::limits::{CHANGE_KEPT_S, FORMAT};
 use crate::recipes::Names;
-use crate::shelf::{Gate, Shelf, Shelved};
+use crate::server_rules::{Rules, ServerRules};
 use crate::snapshot::{Kept, server_in};
 
-/// What is on the shelf, without opening a single snapshot.
+/// Every configured server in numbers, without opening a single snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     /// In the configuration's order.
     pub servers: Vec<CatalogServer>,
 }
 
+/// One server of the [`Catalog`].
 #[derive(Debug, Clone)]
 pub struct CatalogServer {
+    /// Its key in the configuration.
     pub name: ServerName,
+    /// Its category: the configuration's, else by our rules.
     pub category: String,
+    /// The configuration's tags, then those of our rules.
     pub tags: Vec<String>,
     /// Tools a search can find: neither denied nor hidden.
     pub tools: usize,
+    /// Tokens that all of its definitions would cost a model up front.
     pub tokens: u64,
-    /// Why the last survey failed, when it did.
+    /// The reason why the last survey failed, when it did.
     pub stale: Option<String>,
     /// Unix seconds; `None` for a server that was never surveyed.
     pub surveyed_at: Option<u64>,
@@ -41,11 +48,11 @@ impl Catalog {
         self.servers.iter().map(|server| server.tools).sum()
     }
 
-    pub(crate) fn new(shelf: &Shelf, gates: &[Gate], records: &Records) -> Self {
-        let servers = shelf.servers.iter().zip(gates);
-        let servers = servers.map(|(shelved, gate)| {
-            let record = records.servers.get(shelved.name.as_str());
-            CatalogServer::new(shelved, gate, record)
+    pub(crate) fn new(rules: &Rules, gates: &[AllowDeny], records: &Records) -> Self {
+        let servers = rules.servers.iter().zip(gates);
+        let servers = servers.map(|(server_rules, gate)| {
+            let record = records.servers.get(server_rules.name.as_str());
+            CatalogServer::new(server_rules, gate, record)
         });
         Self {
             servers: servers.collect(),
@@ -54,14 +61,15 @@ impl Catalog {
 }
 
 impl CatalogServer {
-    fn new(shelved: &Shelved, gate: &Gate, record: Option<&Record>) -> Self {
+    fn new(server_rules: &ServerRules, gate: &AllowDeny, record: Option<&Record>) -> Self {
         let nothing = Record::default();
         let known = record.unwrap_or(&nothing);
-        let is_visible = |name: &&String| !shelved.hides(name) && gate.refuses(name).is_none();
+        let is_visible =
+            |name: &&String| !server_rules.hides(name) && gate.refuses(&[name]).is_none();
         Self {
-            name: shelved.name.clone(),
-            category: known.category(shelved),
-            tags: known.tags(shelved),
+            name: server_rules.name.clone(),
+            category: known.category(server_rules),
+            tags: known.tags(server_rules),
             tools: known.tools.iter().filter(is_visible).count(),
             tokens: known.tokens,
             stale: known.stale.clone(),
@@ -85,13 +93,16 @@ pub(crate) struct Record {
     /// The file in `snapshots/`; absent when no survey ever succeeded.
     pub(crate) snapshot: Option<String>,
     pub(crate) tools: Vec<String>,
-    /// Tools whose definition the last fresh survey found altered.
+    /// Tools whose definition a survey found altered and that nobody has read since.
     pub(crate) changed: Vec<String>,
+    /// The times of those surveys, in unix seconds; without one, the last survey's counts.
+    #[serde(default)]
+    pub(crate) changed_at: BTreeMap<String, u64>,
     pub(crate) tokens: u64,
     pub(crate) stale: Option<String>,
     pub(crate) surveyed_at: u64,
     pub(crate) protocol: String,
-    /// What our rules say; the configuration wins over it.
+    /// The category by our rules; the configuration wins over it.
     pub(crate) category: Option<String>,
     pub(crate) tags: Vec<String>,
     #[serde(default)]
@@ -102,17 +113,52 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn category(&self, shelved: &Shelved) -> String {
-        let said = shelved.category.as_ref().or(self.category.as_ref());
+    pub(crate) fn category(&self, server_rules: &ServerRules) -> String {
+        let said = server_rules.category.as_ref().or(self.category.as_ref());
         said.cloned().unwrap_or_else(|| "utility".to_owned())
     }
 
-    /// What the configuration says, else the tool's own where its server does many things, else
+    /// The configuration's category, else the tool's own where its server does many things, else
     /// the server's.
-    pub(crate) fn category_of(&self, shelved: &Shelved, tool: &Tool) -> String {
+    pub(crate) fn category_of(&self, server_rules: &ServerRules, tool: &Tool) -> String {
         let own = || categories::of_tool(tool).map(str::to_owned);
-        let own = (self.mixed && shelved.category.is_none()).then(own);
-        own.flatten().unwrap_or_else(|| self.category(shelved))
+        let own = (self.mixed && server_rules.category.is_none()).then(own);
+        own.flatten().unwrap_or_else(|| self.category(server_rules))
+    }
+
+    /// The time at which a tool was found altered that nobody has read since.
+    pub(crate) fn change_of(&self, tool: &str) -> Option<u64> {
+        let at = || self.changed_at.get(tool).copied();
+        let is_changed = self.changed.iter().any(|name| name == tool);
+        is_changed.then(|| at().unwrap_or(self.surveyed_at))
+    }
+
+    /// Marks the tools that this survey found altered, and keeps the marks of the others: a
+    /// second survey does not make them known. Marks of gone and long altered tools go.
+    pub(crate) fn keep_changes(&mut self, before: &Self, altered: &[String]) {
+        let now = self.surveyed_at;
+        for tool in &self.tools {
+            let at = if altered.contains(tool) {
+                Some(now)
+            } else {
+                let at = before.change_of(tool);
+                at.filter(|at| now.saturating_sub(*at) < CHANGE_KEPT_S)
+            };
+            if let Some(at) = at {
+                self.changed.push(tool.clone());
+                self.changed_at.insert(tool.clone(), at);
+            }
+        }
+    }
+
+    /// Takes the mark away of a tool that was read as it was altered then; whether it had one.
+    pub(crate) fn forget_change(&mut self, tool: &str, at: u64) -> bool {
+        let is_it = self.change_of(tool) == Some(at);
+        if is_it {
+            self.changed.retain(|name| name != tool);
+            self.changed_at.remove(tool);
+        }
+        is_it
     }
 
     pub(crate) fn guess(&mut self, guess: Guess) {
@@ -122,16 +168,19 @@ impl Record {
         self.mixed = guess.mixed;
     }
 
-    pub(crate) fn tags(&self, shelved: &Shelved) -> Vec<String> {
-        let mut tags = shelved.tags.clone();
-        let more = self.tags.iter().filter(|tag| !shelved.tags.contains(tag));
+    pub(crate) fn tags(&self, server_rules: &ServerRules) -> Vec<String> {
+        let mut tags = server_rules.tags.clone();
+        let more = self
+            .tags
+            .iter()
+            .filter(|tag| !server_rules.tags.contains(tag));
         tags.extend(more.cloned());
         tags
     }
 }
 
 impl Records {
-    /// What is on disk; put together from the snapshots where the file is damaged.
+    /// The records on disk; put together from the snapshots where the file is damaged.
     pub(crate) fn read(disk: &Disk) -> Self {
         let Ok(bytes) = disk.read(CATALOG) else {
             return Self::default();

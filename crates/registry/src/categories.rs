@@ -1,44 +1,12 @@
-//! Which category and tags a server gets when the configuration names none.
+//! Categories of servers and tools, by their words: `registry/categories.toml`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use tool::{Digest, Tool};
+use tool::Tool;
 
-use crate::recipes::{self, Names, Recipe};
 use crate::words;
-
-/// What our rules make of one server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Guess {
-    pub(crate) category: String,
-    pub(crate) tags: Vec<String>,
-    /// What people call it besides its name.
-    pub(crate) aliases: Vec<String>,
-    /// Its tools have categories of their own.
-    pub(crate) mixed: bool,
-}
-
-impl Guess {
-    /// By a recipe for one of its names, else by the words of its tools.
-    pub(crate) fn new(names: Names, tools: &[Tool]) -> Self {
-        match Recipe::of(names) {
-            Some(recipe) => Self {
-                category: recipe.category.clone(),
-                tags: recipe.tags.clone(),
-                aliases: recipe.aliases.clone(),
-                mixed: recipe.mixed,
-            },
-            None => Self {
-                category: by_words(tools).unwrap_or(OTHERWISE).to_owned(),
-                tags: Vec::new(),
-                aliases: Vec::new(),
-                mixed: false,
-            },
-        }
-    }
-}
 
 /// The category of one tool of a server that does many things.
 pub(crate) fn of_tool(tool: &Tool) -> Option<&'static str> {
@@ -58,15 +26,6 @@ pub(crate) fn exists(category: &str) -> bool {
 /// Words of server names that say nothing.
 pub(crate) fn noise() -> &'static [String] {
     &RULES.noise
-}
-
-/// Changes with the rules: what was made by others is made anew.
-pub(crate) fn rules_digest() -> &'static str {
-    static DIGEST: LazyLock<String> = LazyLock::new(|| {
-        let sources = [SOURCE, recipes::SOURCE].concat();
-        Digest::of_bytes(sources.as_bytes()).short(16)
-    });
-    &DIGEST
 }
 
 /// `registry/categories.toml`.
@@ -89,7 +48,7 @@ struct Rule {
 }
 
 /// The category whose words stand in most tools, if they stand in half of them at least.
-fn by_words(tools: &[Tool]) -> Option<&'static str> {
+pub(crate) fn by_words(tools: &[Tool]) -> Option<&'static str> {
     let counts = words_of(tools);
     let score = |rule: &Rule| -> usize {
         let stems = rule.stems.iter();
@@ -133,9 +92,7 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
     rules
 });
 
-const SOURCE: &str = include_str!("../../../registry/categories.toml");
-
-const OTHERWISE: &str = "utility";
+pub(crate) const SOURCE: &str = include_str!("../../../registry/categories.toml");
 
 /// A purpose stands in the first sentences; the rest is about other things too.
 const DESCRIPTION_CHARS: usize = 300;
@@ -150,27 +107,6 @@ mod tests {
             .iter()
             .map(|name| Tool::parse(&json(name)).unwrap())
             .collect()
-    }
-
-    #[track_caller]
-    fn check(names: &[&str], expected: &str) {
-        let nobody = Names {
-            configured: "x",
-            program: "",
-            server_name: "y",
-        };
-        assert_eq!(Guess::new(nobody, &tools(names)).category, expected);
-    }
-
-    #[test]
-    fn a_server_that_no_recipe_knows_is_filed_by_what_its_tools_speak_of() {
-        check(&["send_email", "list_inbox"], "communication");
-        check(
-            &["run_query", "describe_table", "list_schemas"],
-            "databases",
-        );
-        check(&["frobnicate"], "utility");
-        check(&[], "utility");
     }
 
     #[test]

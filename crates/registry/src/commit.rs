@@ -6,17 +6,19 @@ use std::{fs, io};
 use tool::Tool;
 
 use crate::catalog::{CATALOG, Record, Records};
-use crate::categories::Guess;
-use crate::disk::{Disk, TEMPORARY, snapshot_path};
+use files::UNFINISHED;
+
+use crate::disk::{Disk, snapshot_path};
+use crate::guess::Guess;
 use crate::plan::{Plan, Planned, plan};
 use crate::recipes::Names;
-use crate::shelf::Shelf;
+use crate::server_rules::Rules;
 use crate::snapshot::{Kept, News, Snapshot};
 
 #[derive(Debug)]
 pub(crate) struct Commit<'a> {
     disk: &'a Disk,
-    shelf: &'a Shelf,
+    rules: &'a Rules,
     before: Records,
     keep_others: bool,
 }
@@ -31,10 +33,10 @@ pub(crate) struct Done {
 
 impl<'a> Commit<'a> {
     /// Reads what is there now, which another process may have written; call with the turn held.
-    pub(crate) fn new(disk: &'a Disk, shelf: &'a Shelf, keep_others: bool) -> Self {
+    pub(crate) fn new(disk: &'a Disk, rules: &'a Rules, keep_others: bool) -> Self {
         Self {
             disk,
-            shelf,
+            rules,
             before: Records::read(disk),
             keep_others,
         }
@@ -85,7 +87,7 @@ impl<'a> Commit<'a> {
         }
         let names = Names {
             configured: snapshot.server.as_str(),
-            program: self.shelf.program(&snapshot.server),
+            program: self.rules.program(&snapshot.server),
             server_name: &snapshot.server_name,
         };
         let mut record = Record {
@@ -95,13 +97,13 @@ impl<'a> Commit<'a> {
                 .iter()
                 .map(|tool| tool.name().to_owned())
                 .collect(),
-            changed: plan.changed.clone(),
             tokens: snapshot.tokens,
             stale: None,
             surveyed_at: snapshot.surveyed_at,
             protocol: snapshot.protocol.clone(),
             ..Record::default()
         };
+        record.keep_changes(known, &plan.changed);
         record.guess(Guess::new(names, &snapshot.tools));
         Ok((record, plan))
     }
@@ -164,7 +166,7 @@ impl Done {
             let _ = disk.remove(path);
         }
         let left = fs::read_dir(disk.path("")).into_iter().flatten().flatten();
-        for file in left.filter(|file| file.file_name().to_string_lossy().starts_with(TEMPORARY)) {
+        for file in left.filter(|file| file.file_name().to_string_lossy().starts_with(UNFINISHED)) {
             let _ = fs::remove_file(file.path());
         }
     }

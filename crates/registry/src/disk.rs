@@ -2,16 +2,19 @@
 //! be written.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+
+use files::{Lock, Unfinished, own_folder, sync_folder};
+use parking_lot::{Mutex, MutexGuard};
 
 #[derive(Debug)]
 pub(crate) struct Disk {
     folder: PathBuf,
-    /// What could not be written because the folder is read-only; it is read before the disk.
+    /// What could not be written: the folder is read-only, or the disk full. It is read before the
+    /// disk, until it can be written or somebody else has written the file.
     memory: Mutex<BTreeMap<String, Kept>>,
     #[cfg(test)]
     pub(crate) faults: faults::Faults,
@@ -21,6 +24,8 @@ pub(crate) struct Disk {
 struct Kept {
     bytes: Vec<u8>,
     writes: u64,
+    /// The file that it takes the place of.
+    over: Stamp,
 }
 
 /// Tells two states of one file apart without reading it.
@@ -40,7 +45,7 @@ pub(crate) enum Stamp {
 
 /// The writers' turn; given up when dropped. `None` inside: nobody else can write here either.
 #[derive(Debug)]
-pub(crate) struct Turn(#[expect(dead_code, reason = "held for its lock")] Option<File>);
+pub(crate) struct Turn(#[expect(dead_code, reason = "held for its lock")] Option<Lock>);
 
 impl Disk {
     /// Makes the folder if that is possible; a folder that cannot be made reads as empty.
@@ -51,7 +56,8 @@ impl Disk {
             #[cfg(test)]
             faults: faults::Faults::default(),
         };
-        if let Err(error) = private_folder(&disk.path(SNAPSHOTS)) {
+        let made = own_folder(folder).and_then(|()| own_folder(&disk.path(SNAPSHOTS)));
+        if let Err(error) = made {
             tracing::debug!(%error, "registry folder cannot be made, keeping to memory");
         }
         disk
@@ -62,18 +68,20 @@ impl Disk {
     }
 
     pub(crate) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        match self.memory().get(name) {
-            Some(kept) => Ok(kept.bytes.clone()),
+        match self.kept(name) {
+            Some(kept) => Ok(kept.bytes),
             None => fs::read(self.path(name)),
         }
     }
 
     pub(crate) fn stamp(&self, name: &str) -> Stamp {
-        if let Some(kept) = self.memory().get(name) {
-            return Stamp::InMemory {
-                writes: kept.writes,
-            };
+        match self.kept(name) {
+            Some(Kept { writes, .. }) => Stamp::InMemory { writes },
+            None => self.stamp_on_disk(name),
         }
+    }
+
+    fn stamp_on_disk(&self, name: &str) -> Stamp {
         match fs::metadata(self.path(name)) {
             Ok(found) => Stamp::OnDisk {
                 inode: found.ino(),
@@ -87,13 +95,42 @@ impl Disk {
 
     /// Writes a file whole: readers see the old bytes or the new ones, also after a crash.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        match self.replace(name, bytes) {
-            Err(error) if is_read_only(&error) => {
+        match self.write_kept().and_then(|()| self.replace(name, bytes)) {
+            Ok(()) => {
+                self.memory().remove(name);
+                Ok(())
+            }
+            Err(error) if takes_nothing(&error) => {
+                tracing::debug!(name, %error, "kept in memory, since it cannot be written");
                 self.remember(name, bytes);
                 Ok(())
             }
             outcome => outcome,
         }
+    }
+
+    /// Where the disk takes files again, it gets what it did not take before; the catalog is the
+    /// first name of all and comes last, since it names others.
+    fn write_kept(&self) -> io::Result<()> {
+        let names: Vec<String> = self.memory().keys().rev().cloned().collect();
+        for name in names {
+            if let Some(kept) = self.kept(&name) {
+                self.replace(&name, &kept.bytes)?;
+                self.memory().remove(&name);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is in memory of a file, unless another process has written that meanwhile.
+    fn kept(&self, name: &str) -> Option<Kept> {
+        let mut memory = self.memory();
+        let kept = memory.get(name)?;
+        if kept.over == self.stamp_on_disk(name) {
+            return Some(kept.clone());
+        }
+        memory.remove(name);
+        None
     }
 
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
@@ -125,54 +162,48 @@ impl Disk {
 
     /// Waits for the writers' turn.
     pub(crate) fn take_turn(&self) -> io::Result<Turn> {
-        self.turn(|file| file.lock().map(|()| true))
-            .map(|turn| turn.expect("lock() waits"))
+        match Lock::take(&self.path(LOCK)) {
+            Ok(lock) => Ok(Turn(Some(lock))),
+            Err(error) if takes_nothing(&error) => Ok(Turn(None)),
+            Err(error) => Err(error),
+        }
     }
 
     /// The writers' turn if nobody has it now.
     pub(crate) fn try_turn(&self) -> io::Result<Option<Turn>> {
-        self.turn(|file| match file.try_lock() {
-            Ok(()) => Ok(true),
-            Err(fs::TryLockError::WouldBlock) => Ok(false),
-            Err(fs::TryLockError::Error(error)) => Err(error),
-        })
-    }
-
-    fn turn(&self, lock: impl Fn(&File) -> io::Result<bool>) -> io::Result<Option<Turn>> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600);
-        match options.open(self.path("lock")) {
-            Ok(file) => Ok(lock(&file)?.then(|| Turn(Some(file)))),
-            Err(error) if is_read_only(&error) => Ok(Some(Turn(None))),
+        match Lock::try_take(&self.path(LOCK)) {
+            Ok(lock) => Ok(lock.map(|lock| Turn(Some(lock)))),
+            Err(error) if takes_nothing(&error) => Ok(Some(Turn(None))),
             Err(error) => Err(error),
         }
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(name);
-        let parent = path.parent().unwrap_or(&self.folder);
         self.step()?;
-        private_folder(parent)?;
-        let mut file = tempfile::Builder::new()
-            .prefix(TEMPORARY)
-            .tempfile_in(parent)?;
+        own_folder(path.parent().unwrap_or(&self.folder))?;
+        let mut file = Unfinished::begin(&path)?;
         file.write_all(bytes)?;
-        file.as_file().sync_all()?;
+        file.sync()?;
         self.step()?;
-        file.persist(&path).map_err(|error| error.error)?;
+        file.finish()?;
         self.step()?;
-        File::open(parent)?.sync_all()
+        sync_folder(&path)
     }
 
     fn remember(&self, name: &str, bytes: &[u8]) {
         let mut memory = self.memory();
         let writes = memory.get(name).map_or(0, |kept| kept.writes + 1);
-        let bytes = bytes.to_vec();
-        memory.insert(name.to_owned(), Kept { bytes, writes });
+        let kept = Kept {
+            bytes: bytes.to_vec(),
+            writes,
+            over: self.stamp_on_disk(name),
+        };
+        memory.insert(name.to_owned(), kept);
     }
 
-    fn memory(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Kept>> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    fn memory(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
+        self.memory.lock()
     }
 
     /// A point at which a test may let the process die.
@@ -191,50 +222,66 @@ impl Disk {
     }
 }
 
-/// Makes a folder that only its owner may enter, with its parents.
-pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
 pub(crate) fn snapshot_path(file_name: &str) -> String {
     format!("{SNAPSHOTS}/{file_name}")
 }
 
-fn is_read_only(error: &io::Error) -> bool {
-    use ErrorKind::{NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+/// Whether the folder takes no file now, be it read-only or full.
+fn takes_nothing(error: &io::Error) -> bool {
+    use ErrorKind::{
+        NotADirectory, NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+    };
     matches!(
         error.kind(),
-        NotADirectory | NotFound | PermissionDenied | ReadOnlyFilesystem
+        NotADirectory
+            | NotFound
+            | PermissionDenied
+            | QuotaExceeded
+            | ReadOnlyFilesystem
+            | StorageFull
     )
 }
 
 const SNAPSHOTS: &str = "snapshots";
 
-/// How unfinished files begin; a later commit sweeps what a dead process left.
-pub(crate) const TEMPORARY: &str = ".unfinished-";
+const LOCK: &str = "lock";
 
 #[cfg(test)]
 pub(crate) mod faults {
     use std::io;
-    use std::sync::atomic::{AtomicI64, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
     /// Lets the process "die" at its n-th file operation: that one and all later ones fail.
     #[derive(Debug)]
-    pub(crate) struct Faults(AtomicI64);
+    pub(crate) struct Faults {
+        steps: AtomicI64,
+        is_full: AtomicBool,
+    }
 
     impl Default for Faults {
         fn default() -> Self {
-            Self(AtomicI64::new(i64::MAX))
+            Self {
+                steps: AtomicI64::new(i64::MAX),
+                is_full: AtomicBool::new(false),
+            }
         }
     }
 
     impl Faults {
         pub(crate) fn die_after(&self, steps: i64) {
-            self.0.store(steps, Ordering::SeqCst);
+            self.steps.store(steps, Ordering::SeqCst);
+        }
+
+        /// From now on the disk has no room, or has some again.
+        pub(crate) fn fill(&self, is_full: bool) {
+            self.is_full.store(is_full, Ordering::SeqCst);
         }
 
         pub(crate) fn step(&self) -> io::Result<()> {
-            match self.0.fetch_sub(1, Ordering::SeqCst) {
+            if self.is_full.load(Ordering::SeqCst) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            match self.steps.fetch_sub(1, Ordering::SeqCst) {
                 left if left > 0 => Ok(()),
                 _ => Err(io::Error::other("killed")),
             }

@@ -5,30 +5,36 @@ use std::sync::OnceLock;
 
 use tool::{Checker, Tool, ToolRef};
 
-use crate::shelf::Overlay;
+use crate::server_rules::Overlay;
 use crate::words;
 
+/// One tool of a [`Generation`](crate::Generation).
 #[derive(Debug)]
 pub struct Entry {
+    /// Its address.
     pub at: ToolRef,
+    /// The definition, as its server sent it.
     pub tool: Tool,
+    /// Its category: the overlay's, else its own, else its server's.
     pub category: String,
     /// The server's tags, then the tool's own.
     pub tags: Vec<String>,
-    /// What people call its server besides its name.
+    /// Other names that people have for its server.
     pub(crate) aliases: Vec<String>,
+    /// Additions by the configuration.
     pub overlay: Overlay,
     /// The server's last survey failed: this is what it offered before.
     pub stale: bool,
-    /// The last fresh survey found the definition altered.
-    pub changed: bool,
+    /// The time of the survey that found the definition altered, in unix seconds, where nobody has
+    /// read it since.
+    pub changed: Option<u64>,
     signature: OnceLock<String>,
     purpose: OnceLock<String>,
     checker: OnceLock<Checker>,
     is_deprecated: OnceLock<bool>,
 }
 
-/// What stands in an [`Entry`] beside the tool itself.
+/// The parts of an [`Entry`] beside the tool itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Context {
     pub(crate) category: String,
@@ -36,7 +42,7 @@ pub(crate) struct Context {
     pub(crate) aliases: Vec<String>,
     pub(crate) overlay: Overlay,
     pub(crate) stale: bool,
-    pub(crate) changed: bool,
+    pub(crate) changed: Option<u64>,
 }
 
 impl Entry {
@@ -85,6 +91,11 @@ impl Entry {
             .get_or_init(|| Checker::new(&self.tool.input_schema()))
     }
 
+    /// The checker, if it is made: making one may take long enough to disturb others.
+    pub fn ready_checker(&self) -> Option<&Checker> {
+        self.checker.get()
+    }
+
     /// The overlay's description, else the server's.
     pub fn description(&self) -> Cow<'_, str> {
         match &self.overlay.description {
@@ -93,12 +104,13 @@ impl Entry {
         }
     }
 
+    /// The server says that it changes nothing.
     pub fn is_read_only(&self) -> bool {
         self.tool.annotations().read_only == Some(true)
     }
 
-    /// What the server says; of a server that says nothing, whether the name begins with a verb
-    /// that takes something away.
+    /// The server says that it takes something away; of one that says nothing, its name begins with
+    /// a verb that takes something away.
     pub fn is_destructive(&self) -> bool {
         let annotations = self.tool.annotations();
         match (annotations.read_only, annotations.destructive) {
@@ -108,6 +120,7 @@ impl Entry {
         }
     }
 
+    /// The definition says that it should not be used any more.
     pub fn is_deprecated(&self) -> bool {
         *self.is_deprecated.get_or_init(|| self.tool.is_deprecated())
     }

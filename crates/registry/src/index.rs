@@ -16,17 +16,20 @@ use tantivy::{
 };
 use tool::{Digest, ServerName};
 
-use crate::disk::{Disk, private_folder};
+use crate::disk::Disk;
 use crate::entry::Entry;
-use crate::generation::Stock;
 use crate::limits::INDEX_WRITER_BYTES;
+use crate::loaded_tools::LoadedTools;
 
 mod document;
 
+/// An index that could neither be read nor made.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
+    /// Tantivy's own error.
     #[error(transparent)]
     Tantivy(#[from] tantivy::TantivyError),
+    /// Its folder could not be read or written.
     #[error(transparent)]
     Disk(#[from] io::Error),
     /// It is another generation's index, or a damaged one.
@@ -47,7 +50,7 @@ pub(crate) struct Index {
 
 /// One of the two fields of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lane {
+pub(crate) enum IndexField {
     /// Stems of the combined text, as often as they weigh.
     Stems,
     /// Words as written and identifiers joined.
@@ -72,48 +75,48 @@ impl std::fmt::Debug for Segment {
 impl Index {
     /// The index on disk if it fits; else brought up to date there if it is our turn to write;
     /// else one in memory.
-    pub(crate) fn for_readers(disk: &Disk, stock: &Stock) -> Result<Self, IndexError> {
+    pub(crate) fn for_readers(disk: &Disk, tools: &LoadedTools) -> Result<Self, IndexError> {
         let folder = disk.path(FOLDER);
-        if let Ok(index) = Self::open(&folder, stock) {
+        if let Ok(index) = Self::open(&folder, tools) {
             return Ok(index);
         }
         let updated = match disk.try_turn() {
-            Ok(Some(_turn)) => update(disk, stock).and_then(|()| Self::open(&folder, stock)),
+            Ok(Some(_turn)) => update(disk, tools).and_then(|()| Self::open(&folder, tools)),
             Ok(None) => Err(IndexError::Misfit("another process is writing it")),
             Err(error) => Err(error.into()),
         };
         updated.or_else(|error| {
             tracing::debug!(%error, "searching from memory");
-            Self::in_memory(stock)
+            Self::in_memory(tools)
         })
     }
 
-    fn in_memory(stock: &Stock) -> Result<Self, IndexError> {
+    fn in_memory(tools: &LoadedTools) -> Result<Self, IndexError> {
         let index = tantivy::Index::create_in_ram(Fields::schema());
-        write(&index, stock, &Contents::default())?;
-        Self::read(&index, stock)
+        write(&index, tools, &Contents::default())?;
+        Self::read(&index, tools)
     }
 
-    fn open(folder: &Path, stock: &Stock) -> Result<Self, IndexError> {
+    fn open(folder: &Path, tools: &LoadedTools) -> Result<Self, IndexError> {
         let index = existing(folder)?;
-        if Contents::of(&index)? != Contents::wanted(stock) {
+        if Contents::of(&index)? != Contents::wanted(tools) {
             return Err(IndexError::Misfit("it holds other tools"));
         }
         if !index.validate_checksum()?.is_empty() {
             return Err(IndexError::Misfit("its files are damaged"));
         }
-        Self::read(&index, stock)
+        Self::read(&index, tools)
     }
 
     /// Matches documents to tools one to one, so nothing foreign or missing goes unseen.
-    fn read(index: &tantivy::Index, stock: &Stock) -> Result<Self, IndexError> {
+    fn read(index: &tantivy::Index, tools: &LoadedTools) -> Result<Self, IndexError> {
         let reader: IndexReader = index
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
             .try_into()?;
         let fields = Fields::of(&index.schema())?;
-        let mut places = places(stock);
-        let mut lengths = vec![0.0; stock.visible.len()];
+        let mut places = places(tools);
+        let mut lengths = vec![0.0; tools.visible.len()];
         let mut segments = Vec::new();
         for segment in reader.searcher().segment_readers() {
             segments.push(Segment::read(segment, fields, &mut places, &mut lengths)?);
@@ -131,10 +134,10 @@ impl Index {
 
     /// The tools whose text holds a word, and how often. Deleted documents do not count, so an
     /// index answers alike whatever its history.
-    pub(crate) fn postings(&self, lane: Lane, word: &str) -> Vec<(u32, u32)> {
+    pub(crate) fn postings(&self, field: IndexField, word: &str) -> Vec<(u32, u32)> {
         let mut found = Vec::new();
         for segment in &self.segments {
-            if let Err(error) = segment.postings(lane, word, &mut found) {
+            if let Err(error) = segment.postings(field, word, &mut found) {
                 tracing::warn!(%error, word, "postings not read");
             }
         }
@@ -178,10 +181,15 @@ impl Segment {
         })
     }
 
-    fn postings(&self, lane: Lane, word: &str, found: &mut Vec<(u32, u32)>) -> io::Result<()> {
-        let (inverted, field) = match lane {
-            Lane::Stems => (&self.stems, Field::from_field_id(STEMS_ID)),
-            Lane::Exact => (&self.exact, Field::from_field_id(EXACT_ID)),
+    fn postings(
+        &self,
+        field: IndexField,
+        word: &str,
+        found: &mut Vec<(u32, u32)>,
+    ) -> io::Result<()> {
+        let (inverted, field) = match field {
+            IndexField::Stems => (&self.stems, Field::from_field_id(STEMS_ID)),
+            IndexField::Exact => (&self.exact, Field::from_field_id(EXACT_ID)),
         };
         let term = Term::from_field_text(field, word);
         let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::WithFreqs)?
@@ -215,18 +223,18 @@ impl Segment {
 
 /// Brings the index on disk up to date in one commit, from nothing if it must. Call with the
 /// writers' turn held.
-pub(crate) fn update(disk: &Disk, stock: &Stock) -> Result<(), IndexError> {
+pub(crate) fn update(disk: &Disk, tools: &LoadedTools) -> Result<(), IndexError> {
     let folder = disk.path(FOLDER);
     let attempt = existing(&folder).and_then(|index| {
         let before = Contents::of(&index)?;
-        if before != Contents::wanted(stock) {
-            write(&index, stock, &before)?;
+        if before != Contents::wanted(tools) {
+            write(&index, tools, &before)?;
         }
-        Index::open(&folder, stock).map(drop)
+        Index::open(&folder, tools).map(drop)
     });
     attempt.or_else(|_| {
         let index = fresh(&folder)?;
-        write(&index, stock, &Contents::default())
+        write(&index, tools, &Contents::default())
     })
 }
 
@@ -248,21 +256,21 @@ fn fresh(folder: &Path) -> Result<tantivy::Index, IndexError> {
         Ok(_) => std::fs::remove_file(folder)?,
         Err(_) => {}
     }
-    private_folder(folder)?;
+    files::own_folder(folder).map_err(io::Error::from)?;
     Ok(tantivy::Index::create_in_dir(folder, Fields::schema())?)
 }
 
 /// Replaces the documents of servers whose contents differ, with one commit.
-fn write(index: &tantivy::Index, stock: &Stock, before: &Contents) -> Result<(), IndexError> {
+fn write(index: &tantivy::Index, tools: &LoadedTools, before: &Contents) -> Result<(), IndexError> {
     let fields = Fields::of(&index.schema())?;
-    let wanted = Contents::wanted(stock);
+    let wanted = Contents::wanted(tools);
     let mut writer: IndexWriter = index.writer_with_num_threads(1, INDEX_WRITER_BYTES)?;
     let altered = |server: &str| before.0.get(server) != wanted.0.get(server);
     let servers = before.0.keys().chain(wanted.0.keys());
     for server in servers.filter(|server| altered(server)) {
         writer.delete_term(Term::from_field_text(fields.server, server));
     }
-    for entry in stock
+    for entry in tools
         .visible
         .iter()
         .filter(|entry| altered(entry.at.server.as_str()))
@@ -280,13 +288,14 @@ fn write(index: &tantivy::Index, stock: &Stock, before: &Contents) -> Result<(),
     Ok(())
 }
 
-/// What an index says it was made of: a digest a server. It is the payload of its one commit.
+/// The origin of an index, as it says itself: a digest a server. It is the payload of its one
+/// commit.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Contents(BTreeMap<String, String>);
 
 impl Contents {
-    fn wanted(stock: &Stock) -> Self {
-        let digests = stock.digests.iter();
+    fn wanted(tools: &LoadedTools) -> Self {
+        let digests = tools.digests.iter();
         Self(
             digests
                 .map(|(server, digest)| (server.to_string(), digest.clone()))
@@ -357,14 +366,14 @@ impl Fields {
     }
 }
 
-/// Where each visible tool's document belongs.
-fn places(stock: &Stock) -> HashMap<u64, u32> {
-    let digests: HashMap<&ServerName, &str> = stock
+/// The place of each visible tool's document.
+fn places(tools: &LoadedTools) -> HashMap<u64, u32> {
+    let digests: HashMap<&ServerName, &str> = tools
         .digests
         .iter()
         .map(|(server, digest)| (server, digest.as_str()))
         .collect();
-    let entries = (0..).zip(&stock.visible);
+    let entries = (0..).zip(&tools.visible);
     entries
         .map(|(place, entry)| {
             let digest = digests.get(&entry.at.server).copied().unwrap_or_default();

@@ -55,18 +55,22 @@ pub(crate) const PARAMETERS_ENCODED: usize = 12;
 
 /// Tools up to which vectors are made, at some 30 ms of one core each: ten minutes. Beyond,
 /// words alone decide.
-pub const MEANINGS_MAX: usize = 20_000;
+pub const EMBEDDED_TOOLS_MAX: usize = 20_000;
 
 /// Tools that are given a vector between two writes: what a process that dies loses.
-pub(crate) const MEANINGS_A_WRITE: usize = 256;
+pub(crate) const EMBEDDINGS_A_WRITE: usize = 256;
 
 /// Stretches of a request that are looked at for its parts, and parts that are searched: each is
 /// a search of its own.
 pub(crate) const PIECES_MAX: usize = 24;
 pub(crate) const PARTS_MAX: usize = 5;
 
-/// Pairs of a word and a tool that lessons remember: a file of a few hundred kilobytes.
-pub(crate) const LESSONS_MAX: usize = 5_000;
+/// Pairs of a word and a tool that feedback remembers: a file of a few hundred kilobytes.
+pub(crate) const FEEDBACK_MAX: usize = 5_000;
 
-/// Seconds until a lesson counts half: two weeks, for tools and projects change.
-pub(crate) const LESSON_HALF_LIFE_S: f32 = 14.0 * 86_400.0;
+/// Seconds until an outcome counts half: two weeks, for tools and projects change.
+pub(crate) const FEEDBACK_HALF_LIFE_S: f32 = 14.0 * 86_400.0;
+
+/// Seconds for which a changed tool that nobody reads is marked: a week. By then whoever
+/// uses it has called it as it is.
+pub(crate) const CHANGE_KEPT_S: u64 = 7 * 24 * 60 * 60;

@@ -1,28 +1,48 @@
 //! A tool by its name, in every spelling we forgive.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use tool::{ToolRef, fold, near};
+use tool::{SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};
 
 use crate::limits::NEAREST_MAX;
 
+/// A name that means no tool, or not one alone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
+    /// It means nothing that we know.
     #[error("no tool `{asked}`")]
-    Unknown { asked: String, near: Vec<ToolRef> },
+    Unknown {
+        /// The name without white space around it.
+        asked: String,
+        /// The configured server that the name begins with.
+        server: Option<ServerName>,
+    },
+    /// It means several tools.
     #[error("`{asked}` names several tools")]
     Ambiguous {
+        /// The name without white space around it.
         asked: String,
+        /// The tools that it may mean.
         candidates: Vec<ToolRef>,
     },
-    /// `rule` is what a person looks for in the configuration.
+    /// The configuration keeps it out.
     #[error("`{at}` is kept out by {rule}")]
-    Denied { at: ToolRef, rule: String },
+    Denied {
+        /// The tool that is meant.
+        at: ToolRef,
+        /// The rule, as a person looks for it in the configuration.
+        rule: String,
+    },
 }
 
 /// Maps from every way to write a name to the places of the tools it may mean.
+///
+/// A name that begins with a configured server, in any spelling, means a tool of that server or
+/// none: what another server calls its tools is for strangers to choose.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
+    /// Every configured server, those without tools included, by its folded name.
+    servers: HashMap<String, ServerName>,
     refs: Vec<ToolRef>,
     full: HashMap<String, usize>,
     bare: HashMap<String, Vec<usize>>,
@@ -30,7 +50,7 @@ pub(crate) struct Names {
     bare_folded: HashMap<String, Vec<usize>>,
 }
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Meant {
     One(usize),
@@ -38,10 +58,25 @@ pub(crate) enum Meant {
     Nothing,
 }
 
+/// A configured server that a name begins with.
+#[derive(Debug)]
+struct Claim<'n, 't> {
+    server: &'n ServerName,
+    /// The text behind the server.
+    rest: &'t str,
+    /// All of it: a server may repeat its own name in those of its tools.
+    whole: &'t str,
+}
+
 impl Names {
-    pub(crate) fn new<'a>(refs: impl IntoIterator<Item = &'a ToolRef>) -> Self {
+    pub(crate) fn new<'a>(
+        refs: impl IntoIterator<Item = &'a ToolRef>,
+        servers: impl IntoIterator<Item = &'a ServerName>,
+    ) -> Self {
+        let by_name = |server: &ServerName| (fold(server.as_str()), server.clone());
         let mut names = Self {
             refs: refs.into_iter().cloned().collect(),
+            servers: servers.into_iter().map(by_name).collect(),
             ..Self::default()
         };
         for (place, at) in names.refs.iter().enumerate() {
@@ -66,36 +101,90 @@ impl Names {
         &self.refs[place]
     }
 
+    /// The tool whose server and name are written as they are, in any of the forms that join them.
+    pub(crate) fn exact(&self, asked: &str) -> Option<usize> {
+        let claims = self.claims(asked.trim());
+        let mut exact = claims
+            .iter()
+            .map(|claim| self.spelled(claim.server, claim.rest));
+        exact.find_map(|place| place)
+    }
+
     /// The most exact reading that means anything at all.
     pub(crate) fn mean(&self, asked: &str) -> Meant {
         let asked = asked.trim();
-        let exact = self.full.get(asked).copied().map(|place| vec![place]);
-        let spelled = || {
-            let spellings = spellings(asked);
-            spellings
-                .iter()
-                .find_map(|full| self.full.get(full))
-                .map(|place| vec![*place])
+        let claims = self.claims(asked);
+        let found = if claims.is_empty() {
+            let bare = self.bare.get(asked);
+            bare.or_else(|| self.bare_folded.get(&fold(asked))).cloned()
+        } else {
+            self.claimed(&claims)
         };
-        let bare = || self.bare.get(asked).cloned();
-        let folded = || {
-            let spellings = spellings(asked);
-            spellings
-                .iter()
-                .find_map(|full| self.full_folded.get(&fold(full)))
-                .cloned()
-        };
-        let bare_folded = || self.bare_folded.get(&fold(asked)).cloned();
-        let found = exact
-            .or_else(spelled)
-            .or_else(bare)
-            .or_else(folded)
-            .or_else(bare_folded);
         match found.as_deref() {
-            None => Meant::Nothing,
+            None | Some([]) => Meant::Nothing,
             Some([one]) => Meant::One(*one),
             Some(several) => Meant::Several(several.to_vec()),
         }
+    }
+
+    /// The configured server that a name begins with, or is.
+    pub(crate) fn server(&self, asked: &str) -> Option<&ServerName> {
+        self.claims(asked.trim()).first().map(|claim| claim.server)
+    }
+
+    /// Readings in their order: the text behind the server as it is written, all of it, then both
+    /// folded.
+    fn claimed(&self, claims: &[Claim<'_, '_>]) -> Option<Vec<usize>> {
+        let orders = [(false, false), (false, true), (true, false), (true, true)];
+        let mut found = orders.into_iter().map(|(is_folded, is_whole)| {
+            let places = claims.iter().flat_map(|claim| {
+                let tool = if is_whole { claim.whole } else { claim.rest };
+                if is_folded {
+                    self.folded(claim.server, tool)
+                } else {
+                    self.spelled(claim.server, tool).into_iter().collect()
+                }
+            });
+            places.collect::<BTreeSet<usize>>()
+        });
+        let places = found.find(|places| !places.is_empty())?;
+        Some(places.into_iter().collect())
+    }
+
+    fn folded(&self, server: &ServerName, tool: &str) -> Vec<usize> {
+        let full = fold(&format!("{server}/{tool}"));
+        self.full_folded.get(&full).cloned().unwrap_or_default()
+    }
+
+    fn spelled(&self, server: &ServerName, tool: &str) -> Option<usize> {
+        self.full.get(&format!("{server}/{tool}")).copied()
+    }
+
+    fn claims<'n, 't>(&'n self, asked: &'t str) -> Vec<Claim<'n, 't>> {
+        let prefix = asked
+            .get(..PREFIX.len())
+            .filter(|start| start.eq_ignore_ascii_case(PREFIX));
+        let without = prefix.map(|_| asked[PREFIX.len()..].trim());
+        let mut claims = Vec::new();
+        for whole in without.into_iter().chain([asked]) {
+            let alone = [(whole, "")].into_iter();
+            let cuts = SEPARATORS.into_iter().flat_map(|separator| {
+                let cuts = whole.match_indices(separator);
+                cuts.map(move |(cut, _)| (&whole[..cut], &whole[cut + separator.len()..]))
+            });
+            for (server, rest) in alone.chain(cuts) {
+                let server = may_be_a_server(server).then(|| self.servers.get(&fold(server)));
+                if let Some(server) = server.flatten() {
+                    let rest = rest.trim();
+                    claims.push(Claim {
+                        server,
+                        rest,
+                        whole,
+                    });
+                }
+            }
+        }
+        claims
     }
 
     /// Names that a person may have meant.
@@ -143,26 +232,15 @@ fn letters(name: &str) -> u32 {
     letters.fold(0, |mask, letter| mask | 1 << (letter & 31))
 }
 
-/// `server/tool` for each way the asked text may be cut into a server and a tool.
-fn spellings(asked: &str) -> Vec<String> {
-    let plain = asked
-        .get(..5)
-        .filter(|start| start.eq_ignore_ascii_case("mcp__"));
-    let without = plain.map(|start| &asked[start.len()..]);
-    let mut spellings = Vec::new();
-    for text in without.into_iter().chain([asked]) {
-        for separator in ["/", "__", ".", ":"] {
-            for (cut, _) in text.match_indices(separator).take(CUTS_MAX) {
-                let tool = &text[cut + separator.len()..];
-                spellings.push(format!("{}/{}", text[..cut].trim(), tool.trim()));
-            }
-        }
-    }
-    spellings
-}
+/// A prefix that some clients write before the names of servers.
+const PREFIX: &str = "mcp__";
+/// The signs that join a server and its tool.
+const SEPARATORS: [&str; 4] = ["/", "__", ".", ":"];
 
-/// Separators tried in one name; real names hold one or two.
-const CUTS_MAX: usize = 4;
+/// No longer text is one, and no other is worth a look.
+fn may_be_a_server(text: &str) -> bool {
+    text.trim().chars().nth(SERVER_NAME_CHARS_MAX).is_none()
+}
 
 fn bare_of(asked: &str) -> &str {
     let cut = asked.rsplit(['/', ':', '.']).next().unwrap_or(asked);
@@ -202,7 +280,8 @@ mod tests {
         .iter()
         .map(at)
         .collect();
-        Names::new(&refs)
+        let servers = ["github", "files", "my-db", "odd", "two"].map(|name| name.parse().unwrap());
+        Names::new(&refs, &servers)
     }
 
     #[track_caller]

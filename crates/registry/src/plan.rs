@@ -7,19 +7,26 @@ use tool::{Digest, ServerName, Tool};
 /// Names of tools by what became of them. Pure data: nothing is read or written here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
+    /// Tools that were not there before.
     pub added: Vec<String>,
+    /// Tools with another definition than before.
     pub changed: Vec<String>,
+    /// Tools that are there no more.
     pub removed: Vec<String>,
+    /// Tools as they were.
     pub same: Vec<String>,
 }
 
-/// What a commit did for one server: one line of a report.
+/// The changes of a commit for one server: one line of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
+    /// The server surveyed.
     pub server: ServerName,
+    /// The changes of its tools.
     pub plan: Plan,
+    /// Tokens that all of its definitions would cost a model up front.
     pub tokens: u64,
-    /// Why the last snapshot was kept (or that there is none) instead of a fresh one.
+    /// The reason why the last snapshot was kept (or that there is none) instead of a fresh one.
     pub stale: Option<String>,
 }
 

@@ -8,13 +8,13 @@ use tool::fold;
 
 use crate::categories::noise;
 
-/// What we know of a server before it says a word.
+/// Category, tags and names of a server that is known before it says a word.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recipe {
     pub(crate) category: String,
     pub(crate) tags: Vec<String>,
-    /// What people call it.
+    /// Other names that people have for it.
     #[serde(default)]
     pub(crate) aliases: Vec<String>,
     /// Other names of the server, its package or its host.

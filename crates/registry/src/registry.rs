@@ -1,43 +1,34 @@
 //! The registry folder as its users see it: a catalog, a generation, a commit.
 
-use std::io;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{path::Path, sync::Arc};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use tool::{ServerName, Tool};
+use parking_lot::Mutex;
+use tool::{Tool, ToolRef};
 
-use crate::catalog::{CATALOG, Catalog, Records};
-use crate::commit::Commit;
-use crate::disk::{Disk, Stamp};
-use crate::generation::Generation;
-use crate::limits::LOADS_MAX;
-use crate::meaning::{self, LazyEncoder, Work};
-use crate::shelf::{Gate, Shelf};
-use crate::snapshot::{News, Snapshot};
-use crate::{Planned, index};
+use crate::{
+    Planned, RegistryError,
+    allow_deny::AllowDeny,
+    catalog::{CATALOG, Catalog, Records},
+    commit::Commit,
+    disk::{Disk, Stamp},
+    embedding::{self, LazyEncoder, Work},
+    generation::Generation,
+    index,
+    limits::LOADS_MAX,
+    loaded_tools::LoadedTools,
+    server_rules::{Rules, ServerRules},
+    snapshot::{News, Snapshot},
+};
 
-#[derive(Debug, thiserror::Error)]
-pub enum RegistryError {
-    /// The configuration is at fault; nothing was read or written.
-    #[error("server `{server}`: {message}")]
-    Glob { server: ServerName, message: String },
-    /// Nothing was committed: the state on disk is the one before.
-    #[error("registry folder: {0}")]
-    Write(#[from] io::Error),
-    /// Neither an index on disk nor one in memory could be made.
-    #[error("search index: {0}")]
-    Index(#[from] index::IndexError),
-}
-
-/// How a registry is opened.
+/// The choices with which a registry is opened.
 #[derive(Debug, Default)]
 pub struct Options {
     /// The tools of the built-in server `proxy`. They are found and searched like any other, but
     /// stand in no catalog and no file of ours.
     pub built_in: Vec<Tool>,
-    /// Whether requests are also understood by what they mean.
-    pub meaning: bool,
+    /// Tools are also found by their embeddings.
+    pub embeds: bool,
 }
 
 /// A registry folder. Handles are cheap to copy, and several processes may have one folder open:
@@ -48,7 +39,7 @@ pub struct Registry(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     disk: Disk,
-    shelving: ArcSwap<Shelving>,
+    applied: ArcSwap<AppliedRules>,
     built_in: Vec<Tool>,
     encoder: LazyEncoder,
     seen: ArcSwapOption<Seen>,
@@ -56,11 +47,11 @@ struct Inner {
     generation: Mutex<Option<(Arc<Seen>, Arc<Generation>)>>,
 }
 
-/// What the configuration says, ready for use.
+/// The configuration's rules, ready for use.
 #[derive(Debug)]
-struct Shelving {
-    shelf: Shelf,
-    gates: Vec<Gate>,
+struct AppliedRules {
+    rules: Rules,
+    gates: Vec<AllowDeny>,
 }
 
 /// Of the catalog and of the file of vectors.
@@ -70,7 +61,7 @@ type Stamps = (Stamp, Stamp);
 #[derive(Debug)]
 struct Seen {
     stamp: Stamps,
-    shelving: Arc<Shelving>,
+    applied: Arc<AppliedRules>,
     records: Arc<Records>,
     catalog: Arc<Catalog>,
 }
@@ -78,18 +69,18 @@ struct Seen {
 impl Registry {
     /// Opens a folder, or makes it. Only the small catalog file is read; what is missing or
     /// damaged reads as empty, so the one error is a glob that does not parse.
-    pub fn open(folder: &Path, shelf: Shelf) -> Result<Self, RegistryError> {
-        Self::open_with(folder, shelf, Options::default())
+    pub fn open(folder: &Path, rules: Rules) -> Result<Self, RegistryError> {
+        Self::open_with(folder, rules, Options::default())
     }
 
     /// Like [`Registry::open`], with more to say.
-    pub fn open_with(folder: &Path, shelf: Shelf, options: Options) -> Result<Self, RegistryError> {
-        let Options { built_in, meaning } = options;
+    pub fn open_with(folder: &Path, rules: Rules, options: Options) -> Result<Self, RegistryError> {
+        let Options { built_in, embeds } = options;
         let inner = Inner {
             disk: Disk::new(folder),
-            shelving: ArcSwap::from_pointee(Shelving::new(shelf)?),
+            applied: ArcSwap::from_pointee(AppliedRules::new(rules)?),
             built_in,
-            encoder: LazyEncoder::new(meaning),
+            encoder: LazyEncoder::new(embeds),
             seen: ArcSwapOption::empty(),
             generation: Mutex::default(),
         };
@@ -99,25 +90,21 @@ impl Registry {
 
     /// Goes on with another configuration, from the next question on. A glob that does not parse
     /// leaves everything as it was.
-    pub fn reshelve(&self, new: Shelf) -> Result<(), RegistryError> {
-        self.0.shelving.store(Arc::new(Shelving::new(new)?));
+    pub fn apply_rules(&self, new: Rules) -> Result<(), RegistryError> {
+        self.0.applied.store(Arc::new(AppliedRules::new(new)?));
         Ok(())
     }
 
-    /// What is there by the catalog file alone, read again when another process replaced it.
+    /// The catalog, by its file alone, read again when another process replaced it.
     pub fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.0.look().catalog)
     }
 
-    /// What a search sees. Blocks while snapshots and index are loaded: at the first call and
-    /// after each commit. An index that does not fit is rebuilt without a word.
+    /// The generation that a search sees. Blocks while snapshots and index are loaded: at the first
+    /// call and after each commit. An index that does not fit is rebuilt without a word.
     pub fn generation(&self) -> Result<Arc<Generation>, RegistryError> {
         let seen = self.0.look();
-        let mut held = self
-            .0
-            .generation
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.generation.lock();
         if let Some((of, generation)) = &*held
             && of.is_same(&seen)
         {
@@ -132,12 +119,12 @@ impl Registry {
     /// a file's dates.
     pub fn loaded(&self) -> Option<Arc<Generation>> {
         let seen = self.0.look();
-        let held = self.0.generation.try_lock().ok()?;
+        let held = self.0.generation.try_lock()?;
         let (of, generation) = held.as_ref()?;
         of.is_same(&seen).then(|| Arc::clone(generation))
     }
 
-    /// Whether this very list is what we have, fresh: then there is nothing to commit.
+    /// This very list is the one we have, fresh: then there is nothing to commit.
     pub fn holds(&self, snapshot: &Snapshot) -> bool {
         let seen = self.0.look();
         let record = seen.records.servers.get(snapshot.server.as_str());
@@ -159,8 +146,8 @@ impl Registry {
     ) -> Result<Vec<Planned>, RegistryError> {
         let inner = &*self.0;
         let turn = inner.disk.take_turn()?;
-        let shelving = inner.shelving.load_full();
-        let commit = Commit::new(&inner.disk, &shelving.shelf, keep_others);
+        let applied = inner.applied.load_full();
+        let commit = Commit::new(&inner.disk, &applied.rules, keep_others);
         let done = commit.run(news, now)?;
         if let Err(error) = inner.reindex(&done.records) {
             tracing::warn!(%error, "index not updated, the next search rebuilds it");
@@ -170,33 +157,58 @@ impl Registry {
         Ok(done.planned)
     }
 
+    /// Takes the marks of changed tools away, now that somebody has read what they are: each with
+    /// the time of its [`Entry::changed`], so that one which changed again meanwhile keeps its
+    /// mark. Waits for another writer's turn.
+    ///
+    /// [`Entry::changed`]: crate::Entry::changed
+    pub fn note_read(&self, tools: &[(ToolRef, u64)]) -> Result<(), RegistryError> {
+        let disk = &self.0.disk;
+        let _turn = disk.take_turn()?;
+        let mut records = Records::read(disk);
+        let mut is_new = false;
+        for (at, changed) in tools {
+            let record = records.servers.get_mut(at.server.as_str());
+            is_new |= record.is_some_and(|record| record.forget_change(&at.tool, *changed));
+        }
+        if is_new {
+            disk.write(CATALOG, records.to_text().as_bytes())?;
+        }
+        Ok(())
+    }
+
     /// Gives a vector to every tool that has none: some 30 ms of a core each, once for as long as
     /// the tool stays as it is. `threads` work at one time; `go_on` hears after each tool how many
     /// of how many are done and may end it. Answers how many were made.
     ///
-    /// They are written every few seconds' work, and found by the next search; a process that
-    /// dies loses the rest. Does nothing where meaning is off, or over [`MEANINGS_MAX`] tools.
+    /// They are written every few seconds' work, and found by the next search; a process that dies
+    /// loses the rest. Does nothing where embeddings are off, or over [`EMBEDDED_TOOLS_MAX`] tools.
     ///
-    /// [`MEANINGS_MAX`]: crate::MEANINGS_MAX
-    pub fn give_meaning(
+    /// [`EMBEDDED_TOOLS_MAX`]: crate::EMBEDDED_TOOLS_MAX
+    pub fn embed_tools(
         &self,
         threads: usize,
         go_on: &(dyn Fn(usize, usize) -> bool + Sync),
     ) -> Result<usize, RegistryError> {
         let generation = self.generation()?;
-        if !generation.wants_meaning() {
+        if !generation.wants_embeddings() {
             return Ok(0);
         }
         let Some(encoder) = self.0.encoder.get() else {
             return Ok(0);
         };
-        let work = Work::new(&generation, threads, go_on);
+        let work = Work::new(
+            generation.visible(),
+            generation.embeddings(),
+            threads,
+            go_on,
+        );
         work.run(encoder, |made| {
             let _turn = self.0.disk.take_turn()?;
-            let mut kept = meaning::Kept::read(&self.0.disk);
+            let mut kept = embedding::Kept::read(&self.0.disk);
             kept.join(made);
             kept.retain(|key| work.is_used(key));
-            Ok(self.0.disk.write(meaning::FILE, &kept.to_bytes())?)
+            Ok(self.0.disk.write(embedding::FILE, &kept.to_bytes())?)
         })
     }
 
@@ -206,36 +218,36 @@ impl Registry {
     }
 }
 
-impl Shelving {
-    fn new(shelf: Shelf) -> Result<Self, RegistryError> {
-        let gates = shelf.servers.iter().map(Gate::new);
+impl AppliedRules {
+    fn new(rules: Rules) -> Result<Self, RegistryError> {
+        let gates = rules.servers.iter().map(ServerRules::gate);
         let gates = gates.collect::<Result<_, _>>()?;
-        Ok(Self { shelf, gates })
+        Ok(Self { rules, gates })
     }
 }
 
 impl Seen {
-    /// Whether what was made from the one holds for the other.
+    /// A thing made from the one holds for the other.
     fn is_same(&self, other: &Self) -> bool {
-        self.stamp == other.stamp && Arc::ptr_eq(&self.shelving, &other.shelving)
+        self.stamp == other.stamp && Arc::ptr_eq(&self.applied, &other.applied)
     }
 }
 
 impl Inner {
     fn look(&self) -> Arc<Seen> {
         let stamp = self.stamps();
-        let shelving = self.shelving.load_full();
+        let applied = self.applied.load_full();
         if let Some(seen) = self.seen.load_full()
             && seen.stamp == stamp
-            && Arc::ptr_eq(&seen.shelving, &shelving)
+            && Arc::ptr_eq(&seen.applied, &applied)
         {
             return seen;
         }
         let records = Arc::new(Records::read(&self.disk));
-        let catalog = Arc::new(Catalog::new(&shelving.shelf, &shelving.gates, &records));
+        let catalog = Arc::new(Catalog::new(&applied.rules, &applied.gates, &records));
         let seen = Arc::new(Seen {
             stamp,
-            shelving,
+            applied,
             records,
             catalog,
         });
@@ -245,7 +257,7 @@ impl Inner {
 
     fn stamps(&self) -> Stamps {
         let vectors = if self.encoder.is_on() {
-            self.disk.stamp(meaning::FILE)
+            self.disk.stamp(embedding::FILE)
         } else {
             Stamp::Absent
         };
@@ -269,29 +281,29 @@ impl Inner {
     }
 
     fn load(&self, seen: &Seen) -> Result<Generation, RegistryError> {
-        let stock = self.stock(&seen.shelving, &seen.records);
-        let index = index::Index::for_readers(&self.disk, &stock)?;
+        let tools = self.tools(&seen.applied, &seen.records);
+        let index = index::Index::for_readers(&self.disk, &tools)?;
         let kept = if self.encoder.is_on() {
-            meaning::Kept::read(&self.disk)
+            embedding::Kept::read(&self.disk)
         } else {
-            meaning::Kept::default()
+            embedding::Kept::default()
         };
-        Ok(Generation::new(stock, index, &kept, self.encoder))
+        Ok(Generation::new(tools, index, &kept, self.encoder))
     }
 
     fn reindex(&self, records: &Records) -> Result<(), RegistryError> {
-        let stock = self.stock(&self.shelving.load(), records);
+        let tools = self.tools(&self.applied.load(), records);
         self.disk.step()?;
-        index::update(&self.disk, &stock)?;
+        index::update(&self.disk, &tools)?;
         self.disk.step()?;
         Ok(())
     }
 
-    fn stock(&self, shelving: &Shelving, records: &Records) -> crate::generation::Stock {
-        crate::generation::Stock::read(
+    fn tools(&self, applied: &AppliedRules, records: &Records) -> LoadedTools {
+        LoadedTools::read(
             &self.disk,
-            &shelving.shelf,
-            &shelving.gates,
+            &applied.rules,
+            &applied.gates,
             records,
             &self.built_in,
         )

@@ -1,151 +1,62 @@
 //! Ranked many: what the model, the command line and the other tools ask of a generation.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tool::{ServerName, ToolRef, fold};
+use tool::ToolRef;
 
+use crate::View;
 use crate::generation::Generation;
 use crate::limits::{HITS_MAX, NEAREST_MAX, STEPS_MAX};
-use crate::search::alike::Group;
 use crate::search::asked::{Meaning, Wanted};
+use crate::search::filter::Filter;
+use crate::search::found::categories;
 use crate::search::rank::{Ranking, Scored};
-use crate::{Entry, Learned, View};
 
 mod alike;
 mod asked;
 mod compound;
+mod evidence;
+mod filter;
+mod found;
 mod learned;
 mod parts;
+mod query;
 mod rank;
 mod spelling;
-mod stop;
 mod synonyms;
+mod vocabulary;
 mod why;
 
-pub(crate) use learned::lesson_words;
-pub use why::Evidence;
+pub use evidence::Evidence;
+pub use found::{Found, Hit, Kind};
+pub use query::{Asked, Query};
 
-#[derive(Debug, Clone)]
-pub struct Query {
-    pub asked: Asked,
-    /// A category or a server, in any spelling.
-    pub category: Option<String>,
-    pub server: Option<String>,
-    /// A tool must carry all of them.
-    pub tags: Vec<String>,
-    pub limit: usize,
-    pub offset: usize,
-    /// What earlier calls taught, if it may count.
-    pub learned: Option<Learned>,
-    /// Whether each hit says why it stands where it stands.
-    pub why: bool,
-    /// What the asker may see; none sees everything.
-    pub view: Option<Arc<View>>,
-}
-
-#[derive(Debug, Clone)]
-pub enum Asked {
-    /// Words; also `select:a,b`, `+word`, `*` or nothing (browse), an exact tool name.
-    Words(String),
-    /// One query a step of a task; the steps share the limit.
-    Steps(Vec<String>),
-}
-
-impl Query {
-    /// Words without a filter, five hits.
-    pub fn words(text: impl Into<String>) -> Self {
-        Self {
-            asked: Asked::Words(text.into()),
-            category: None,
-            server: None,
-            tags: Vec::new(),
-            limit: 5,
-            offset: 0,
-            learned: None,
-            why: false,
-            view: None,
+impl Generation {
+    /// Ranks tools against a query. Never fails: when nothing fits, the answer says so.
+    pub fn search(&self, query: &Query) -> Found {
+        match &query.asked {
+            Asked::Words(text) => answer(self, query, text),
+            Asked::Steps(steps) => answer_steps(self, query, steps),
         }
     }
 
-    /// Whether the asker may see this tool at all.
-    fn sees(&self, entry: &Entry) -> bool {
-        let admits = |view: &Arc<View>| view.admits(&entry.at.server, &entry.category);
-        self.view.as_ref().is_none_or(admits)
-    }
-
-    fn sees_at(&self, generation: &Generation, at: &ToolRef) -> bool {
-        self.view.is_none()
-            || generation
-                .find(&at.to_string())
-                .is_ok_and(|it| self.sees(it))
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The query was a tool's name.
-    Exact,
-    Ranked,
-    Browse,
-    Selected,
-    /// No tool fits; see `unknown_words`, `nearest` and `categories`.
-    Nothing,
-}
-
-/// The answer to a [`Query`].
-#[derive(Debug, Clone)]
-pub struct Found {
-    pub kind: Kind,
-    pub hits: Vec<Hit>,
-    /// The things a request in words asks for, where it asks for several; a hit's `step` says
-    /// which of them it is for.
-    pub parts: Vec<String>,
-    /// Tools that fit, of which `hits` is one page; those of [`Hit::also`] count as well.
-    pub total: usize,
-    /// Of all that fit, most first.
-    pub by_server: Vec<(ServerName, usize)>,
-    /// Words of the query (names, for a selection) that match nothing at all.
-    pub unknown_words: Vec<String>,
-    /// What comes closest when nothing fits.
-    pub nearest: Vec<ToolRef>,
-    /// Only the filter was in the way: the hits are the best without it.
-    pub without_filter: bool,
-    /// Every category and its tools, most first; only when nothing fits.
-    pub categories: Vec<(String, usize)>,
-}
-
-#[derive(Debug, Clone)]
-pub struct Hit {
-    pub entry: Arc<Entry>,
-    /// Comparable within one answer only.
-    pub score: f32,
-    /// Which step of [`Asked::Steps`] or of [`Found::parts`] it answers; else 0.
-    pub step: usize,
-    /// The same tool on other servers, the best first.
-    pub also: Vec<ToolRef>,
-    /// Where the query asks why.
-    pub evidence: Vec<Evidence>,
-}
-
-impl Hit {
-    fn of(generation: &Generation, line: &Group) -> Self {
-        let entry = |place: u32| &generation.visible()[place as usize];
-        let others = line.others.iter();
-        Self {
-            entry: Arc::clone(entry(line.best.place)),
-            score: line.best.score,
-            step: 0,
-            also: others.map(|place| entry(*place).at.clone()).collect(),
-            evidence: Vec::new(),
+    /// The tools that a name may have meant that names none: names that look like it, and the one
+    /// that its words would find. Costs a search.
+    pub fn nearest(&self, asked: &str, view: Option<Arc<View>>) -> Vec<ToolRef> {
+        let query = Query {
+            limit: 1,
+            view,
+            ..Query::words(asked)
+        };
+        let mut nearest = self.near(asked);
+        nearest.retain(|at| query.sees_at(self, at));
+        let hits = self.search(&query).hits;
+        let hit = hits.first().map(|hit| &hit.entry.at);
+        if let Some(at) = hit.filter(|at| !nearest.contains(at)) {
+            nearest.truncate(NEAREST_MAX - 1);
+            nearest.push(at.clone());
         }
-    }
-}
-
-pub(crate) fn search(generation: &Generation, query: &Query) -> Found {
-    match &query.asked {
-        Asked::Words(text) => answer(generation, query, text),
-        Asked::Steps(steps) => answer_steps(generation, query, steps),
+        nearest
     }
 }
 
@@ -277,129 +188,6 @@ fn nothing(generation: &Generation, query: &Query, ranking: &Ranking, text: &str
     }
     found.categories = categories(generation, query);
     found
-}
-
-impl Found {
-    fn empty(kind: Kind) -> Self {
-        Self {
-            kind,
-            hits: Vec::new(),
-            parts: Vec::new(),
-            total: 0,
-            by_server: Vec::new(),
-            unknown_words: Vec::new(),
-            nearest: Vec::new(),
-            without_filter: false,
-            categories: Vec::new(),
-        }
-    }
-
-    /// One page of `tools`, which stand in their order.
-    fn of(generation: &Generation, kind: Kind, tools: &[Scored], query: &Query) -> Self {
-        let mut found = Self::empty(if tools.is_empty() {
-            Kind::Nothing
-        } else {
-            kind
-        });
-        if tools.is_empty() {
-            found.categories = categories(generation, query);
-        }
-        found.total = tools.len();
-        let servers = tools.iter().map(|tool| &tool.entry(generation).at.server);
-        found.by_server = counted(servers.cloned());
-        let limit = query.limit.min(HITS_MAX);
-        let lines = match kind {
-            Kind::Ranked => alike::grouped(generation, tools, query.offset.saturating_add(limit)),
-            _ => tools.iter().map(Group::alone).collect(),
-        };
-        let page = lines.iter().skip(query.offset).take(limit);
-        found.hits = page.map(|line| Hit::of(generation, line)).collect();
-        found
-    }
-
-    fn join(&mut self, step: Found, number: usize) {
-        if step.kind != Kind::Nothing {
-            self.kind = Kind::Ranked;
-        }
-        self.total += step.total;
-        self.hits.extend(step.hits.into_iter().map(|hit| Hit {
-            step: number,
-            ..hit
-        }));
-        self.unknown_words.extend(step.unknown_words);
-        self.nearest.extend(step.nearest);
-        self.without_filter |= step.without_filter;
-        let mut servers: BTreeMap<ServerName, usize> = self.by_server.drain(..).collect();
-        for (server, tools) in step.by_server {
-            *servers.entry(server).or_default() += tools;
-        }
-        self.by_server = most_first(servers);
-    }
-}
-
-/// The parts of a query that a tool must meet whatever its score.
-#[derive(Debug)]
-struct Filter {
-    category: Option<String>,
-    server: Option<String>,
-    tags: Vec<String>,
-}
-
-impl Filter {
-    fn of(query: &Query) -> Self {
-        let said = |text: &Option<String>| {
-            text.as_deref()
-                .map(fold)
-                .filter(|text| !text.is_empty() && text != "*")
-        };
-        Self {
-            category: said(&query.category),
-            server: said(&query.server),
-            tags: query.tags.iter().map(|tag| fold(tag)).collect(),
-        }
-    }
-
-    fn is_set(&self) -> bool {
-        self.category.is_some() || self.server.is_some() || !self.tags.is_empty()
-    }
-
-    fn admits(&self, entry: &Entry) -> bool {
-        if !self.is_set() {
-            return true;
-        }
-        let server = fold(entry.at.server.as_str());
-        let category = self.category.as_ref().is_none_or(|asked| {
-            *asked == server || *asked == fold(&entry.category) || is_within(&entry.category, asked)
-        });
-        let has = |tag: &String| entry.tags.iter().any(|known| fold(known) == *tag);
-        category
-            && self.server.as_ref().is_none_or(|asked| *asked == server)
-            && self.tags.iter().all(has)
-    }
-}
-
-/// Whether a finer category lies within the one asked for.
-fn is_within(category: &str, asked: &str) -> bool {
-    crate::categories::within(category).is_some_and(|coarse| fold(coarse) == asked)
-}
-
-fn categories(generation: &Generation, query: &Query) -> Vec<(String, usize)> {
-    let seen = generation.entries().filter(|entry| query.sees(entry));
-    counted(seen.map(|entry| entry.category.clone()))
-}
-
-fn counted<T: Ord>(things: impl Iterator<Item = T>) -> Vec<(T, usize)> {
-    let mut counts = BTreeMap::new();
-    for thing in things {
-        *counts.entry(thing).or_default() += 1;
-    }
-    most_first(counts)
-}
-
-fn most_first<T: Ord>(counts: BTreeMap<T, usize>) -> Vec<(T, usize)> {
-    let mut counts: Vec<(T, usize)> = counts.into_iter().collect();
-    counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    counts
 }
 
 fn place_of(place: usize) -> u32 {

@@ -1,4 +1,4 @@
-//! What one server's `tools/list` said, as a file.
+//! A server's answer to `tools/list`, as a file.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -9,24 +9,30 @@ use crate::limits::FORMAT;
 /// The last known answer of one server.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
+    /// The server that was surveyed.
     pub server: ServerName,
     /// Sorted by name, each name once.
     pub tools: Vec<Tool>,
     /// From `serverInfo`.
     pub server_name: String,
+    /// From `serverInfo`.
     pub server_version: String,
+    /// The server's instructions to its client.
     pub instructions: Option<String>,
+    /// The protocol revision that was spoken.
     pub protocol: String,
-    /// What all definitions would cost a model that loads them up front.
+    /// Tokens that all of its definitions would cost a model up front.
     pub tokens: u64,
     /// Unix seconds.
     pub surveyed_at: u64,
 }
 
-/// What is new about one server: a fresh survey, or why there is none.
+/// The news of one server: a fresh survey, or why there is none.
 #[derive(Debug, Clone)]
 pub struct News {
+    /// The server that was to be surveyed.
     pub server: ServerName,
+    /// The survey, or why there is none.
     pub outcome: Result<Snapshot, String>,
 }
 
@@ -72,7 +78,7 @@ impl Snapshot {
     }
 }
 
-/// What a snapshot file holds; the rest of a [`Snapshot`] stands in the catalog.
+/// The content of a snapshot file; the rest of a [`Snapshot`] stands in the catalog.
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) head: Head,
@@ -96,9 +102,9 @@ impl Kept {
             return Err("its content is not what its name promises".to_owned());
         }
         let file: File<'_> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-        let parse = |raw: &&RawValue| Tool::parse(raw.get());
-        let tools: Result<Vec<Tool>, _> = file.tools.iter().map(parse).collect();
-        let tools = tools.map_err(|error| error.to_string())?;
+        // A proxy of an earlier version took in names that are refused by now.
+        let parse = |raw: &&RawValue| Tool::parse(raw.get()).ok();
+        let tools: Vec<Tool> = file.tools.iter().filter_map(parse).collect();
         Ok(Self {
             head: file.head,
             tools,

@@ -5,13 +5,14 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tool::{ServerName, Tool};
 
-use crate::{News, Query, Registry, Shelf, Shelved, Snapshot};
+use crate::{News, Query, Registry, Rules, ServerRules, Snapshot};
 
 mod commit;
 mod crash;
+mod embedding;
 mod laws;
-mod meaning;
 mod search;
+mod spellings;
 
 pub(super) fn server(name: &str) -> ServerName {
     name.parse().unwrap()
@@ -53,12 +54,13 @@ pub(super) fn failed(name: &str, why: &str) -> News {
     }
 }
 
-pub(super) fn shelf(names: &[&str]) -> Shelf {
-    Shelf {
+pub(super) fn rules(names: &[&str]) -> Rules {
+    Rules {
         servers: names
             .iter()
-            .map(|name| Shelved::plain(server(name)))
+            .map(|name| ServerRules::plain(server(name)))
             .collect(),
+        ..Rules::default()
     }
 }
 
@@ -83,5 +85,5 @@ pub(super) fn hits(registry: &Registry, query: &Query) -> Vec<String> {
 }
 
 pub(super) fn open(folder: &Path, names: &[&str]) -> Registry {
-    Registry::open(folder, shelf(names)).unwrap()
+    Registry::open(folder, rules(names)).unwrap()
 }

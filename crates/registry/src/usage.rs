@@ -1,10 +1,10 @@
-//! How often each tool was called.
+//! Counts of the calls of each tool.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use dashmap::DashMap;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tool::ToolRef;
 
@@ -18,7 +18,7 @@ pub struct Usage {
     disk: Disk,
     /// Since the last flush.
     fresh: DashMap<ToolRef, Calls>,
-    /// What the file held when we last looked.
+    /// The counts in the file when we last looked.
     written: Mutex<Counts>,
 }
 
@@ -42,6 +42,7 @@ impl Usage {
         }
     }
 
+    /// Counts a call, in memory.
     pub fn record(&self, at: &ToolRef, ok: bool) {
         let mut calls = match self.fresh.get_mut(at) {
             Some(calls) => calls,
@@ -53,13 +54,13 @@ impl Usage {
     /// Calls that ever were, as far as this process knows: what others count is seen at a flush.
     pub fn count(&self, at: &ToolRef) -> u64 {
         let fresh = self.fresh.get(at).map_or(0, |calls| calls.total());
-        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = self.written.lock();
         fresh + written.get(&at.to_string()).map_or(0, Calls::total)
     }
 
     /// Adds the new calls to the file, whole or not at all; on failure they stay to be flushed.
     pub fn flush(&self) -> Result<(), RegistryError> {
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = self.written.lock();
         let taken = self.take();
         match self.merge(&taken) {
             Ok(counts) => {
@@ -77,7 +78,7 @@ impl Usage {
 
     /// Forgets every call.
     pub fn reset(&self) -> Result<(), RegistryError> {
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = self.written.lock();
         let _turn = self.disk.take_turn()?;
         self.fresh.clear();
         written.clear();
@@ -87,7 +88,7 @@ impl Usage {
 
     /// Tools by their calls, the most called first: calls that succeeded and that failed.
     pub fn calls(&self) -> Vec<(String, u64, u64)> {
-        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = self.written.lock();
         let calls = written.iter();
         let mut calls: Vec<(String, u64, u64)> = calls
             .map(|(tool, calls)| (tool.clone(), calls.ok, calls.failed))

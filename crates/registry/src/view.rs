@@ -1,55 +1,32 @@
-//! What of a registry one client may see.
+//! The part of a registry that one client may see.
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use tool::ServerName;
+
+use crate::allow_deny::{AllowDeny, LetterCase, Refusal};
 
 /// Rules over the names of servers and categories. A denied one stays out though it is allowed.
 #[derive(Debug, Clone)]
-pub struct View {
-    /// None admits everything.
-    allow: Option<GlobSet>,
-    deny: GlobSet,
-    deny_text: Vec<String>,
-}
+pub struct View(AllowDeny);
 
 impl View {
     /// Globs, in any letter case; no `allow` at all admits everything.
     pub fn new(allow: &[String], deny: &[String]) -> Result<Self, globset::Error> {
-        let allowed = (!allow.is_empty()).then(|| compile(allow)).transpose()?;
-        Ok(Self {
-            allow: allowed,
-            deny: compile(deny)?,
-            deny_text: deny.to_vec(),
-        })
+        AllowDeny::new(allow, deny, LetterCase::Ignored).map(Self)
     }
 
     /// The rule that keeps a tool of this server and category out.
     pub fn refuses(&self, server: &ServerName, category: &str) -> Option<String> {
-        let names = [server.as_str(), category];
-        let denying = names.iter().find_map(|name| {
-            let first = self.deny.matches(name).first().copied();
-            first.map(|at| format!("deny {:?}", self.deny_text[at]))
-        });
-        denying.or_else(|| {
-            // Our own tools serve the ones that are seen.
-            let is_ours = *server == ServerName::built_in();
-            let allows = |allow: &GlobSet| names.iter().any(|name| allow.is_match(name));
-            let admitted = is_ours || self.allow.as_ref().is_none_or(allows);
-            (!admitted).then(|| "not in allow".to_owned())
-        })
+        let refusal = self.0.refuses(&[server.as_str(), category])?;
+        // Our own tools serve the ones that are seen.
+        let is_ours = *server == ServerName::built_in();
+        let is_let_through = is_ours && refusal == Refusal::NotAllowed;
+        (!is_let_through).then(|| refusal.in_configuration(""))
     }
 
+    /// The opposite of [`View::refuses`].
     pub fn admits(&self, server: &ServerName, category: &str) -> bool {
         self.refuses(server, category).is_none()
     }
-}
-
-fn compile(globs: &[String]) -> Result<GlobSet, globset::Error> {
-    let mut builder = GlobSetBuilder::new();
-    for glob in globs {
-        builder.add(GlobBuilder::new(glob).case_insensitive(true).build()?);
-    }
-    builder.build()
 }
 
 #[cfg(test)]

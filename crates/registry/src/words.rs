@@ -107,7 +107,7 @@ fn bigrams(part: &str) -> Vec<String> {
     }
 }
 
-/// Whether this is a letter of a script that writes without spaces. Korean syllables arrive
+/// This is a letter of a script that writes without spaces. Korean syllables arrive
 /// taken apart by the normal form, so their parts count too.
 pub(crate) fn is_cjk(c: char) -> bool {
     matches!(c, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{9fff}' | '\u{a960}'..='\u{a97f}'

@@ -19,6 +19,7 @@ impl Digest {
         }
     }
 
+    /// The digest of these bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }

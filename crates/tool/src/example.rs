@@ -110,7 +110,8 @@ impl Attempt {
     fn of_shape(self, name: &str, node: Node<'_>, shape: &Shape<'_>) -> Value {
         match shape {
             Shape::Literals(values) => {
-                let value = values.iter().find(|value| !value.is_null());
+                let mut values = values.iter().filter(|value| !value.is_null());
+                let value = values.find(|value| is_short(value));
                 value.map_or(Value::Null, |value| (*value).clone())
             }
             Shape::Plain("integer") => integer(node, name),
@@ -168,6 +169,10 @@ fn vary(items: &mut [Value], node: Node<'_>) {
     }
 }
 
+/// The longest value taken from a schema, as JSON, in bytes: references may offer it thousands of
+/// times.
+const GIVEN_BYTES_MAX: usize = 2_000;
+
 /// What the schema itself offers as a value.
 fn given(node: Node<'_>) -> Option<&Value> {
     let examples = node.annotation("examples").and_then(Value::as_array);
@@ -176,6 +181,36 @@ fn given(node: Node<'_>) -> Option<&Value> {
         .or_else(|| node.annotation("example"))
         .or_else(|| node.annotation("default"))
         .filter(|value| !value.is_null() && value.as_str() != Some(""))
+        .filter(|value| is_short(value))
+}
+
+fn is_short(value: &Value) -> bool {
+    let mut room = GIVEN_BYTES_MAX;
+    takes_up(value, &mut room).is_some()
+}
+
+/// Takes from the room what a value needs; `None` where that is more, found out without a look at
+/// the rest.
+fn takes_up(value: &Value, room: &mut usize) -> Option<()> {
+    let mut take = |bytes: usize| {
+        *room = room.checked_sub(bytes)?;
+        Some(())
+    };
+    match value {
+        Value::String(text) => take(text.len() + 2),
+        Value::Array(items) => {
+            take(2)?;
+            items.iter().try_for_each(|item| takes_up(item, room))
+        }
+        Value::Object(members) => {
+            take(2)?;
+            members.iter().try_for_each(|(name, member)| {
+                *room = room.checked_sub(name.len() + 4)?;
+                takes_up(member, room)
+            })
+        }
+        _ => take(1),
+    }
 }
 
 /// The node with the limits: of alternatives the first that is not `null`.

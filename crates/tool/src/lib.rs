@@ -1,4 +1,5 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
+#![warn(missing_docs)]
 //! What a tool is: its names, its schema, its signature, the check of its arguments, its digest.
 //!
 //! This room is pure. It does no I/O, knows no clock and no protocol types; it reads the JSON a
@@ -20,4 +21,4 @@ pub use names::{NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, nea
 pub use purpose::{PURPOSE_CHARS_MAX, purpose};
 pub use schema::{Parameter, minified, parameters};
 pub use signature::signature;
-pub use tool::{Annotations, Tool, ToolError};
+pub use tool::{Annotations, TOOL_NAME_CHARS_MAX, Tool, ToolError};

@@ -13,6 +13,7 @@ pub const SERVER_NAME_CHARS_MAX: usize = 32;
 pub struct ServerName(String);
 
 impl ServerName {
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -25,20 +26,33 @@ impl ServerName {
 
 const BUILT_IN: &str = "proxy";
 
+/// A name that is none, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
+    /// Nothing at all.
     #[error("a server name cannot be empty")]
     Empty,
+    /// A server's name over [`SERVER_NAME_CHARS_MAX`].
     #[error("server name `{0}` is longer than {SERVER_NAME_CHARS_MAX} characters")]
     TooLong(String),
+    /// A character that a server's name cannot hold.
     #[error("server name `{name}` holds {found:?}; use lower-case letters, digits and `-`")]
-    Character { name: String, found: char },
+    Character {
+        /// The whole name.
+        name: String,
+        /// The first such character.
+        found: char,
+    },
+    /// A server's name that begins with `-`.
     #[error("server name `{0}` starts with `-`")]
     Start(String),
+    /// The name of the built-in server.
     #[error("server name `proxy` is taken by the built-in server")]
     Taken,
+    /// A tool's address without a `/`.
     #[error("`{0}` has no server part; tools are named `server/tool`")]
     NoServer(String),
+    /// A tool's address with nothing behind its `/`.
     #[error("`{0}` has no tool part; tools are named `server/tool`")]
     NoTool(String),
 }
@@ -80,11 +94,14 @@ impl fmt::Display for ServerName {
 /// is split at the *first* slash only.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ToolRef {
+    /// The server that offers it.
     pub server: ServerName,
+    /// The tool's own name, as its server calls it.
     pub tool: String,
 }
 
 impl ToolRef {
+    /// The address of a server's tool.
     pub fn new(server: ServerName, tool: impl Into<String>) -> Self {
         let tool = tool.into();
         Self { server, tool }

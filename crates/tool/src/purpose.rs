@@ -1,5 +1,7 @@
 //! What a tool is for, in one sentence.
 
+use printable::one_line;
+
 use crate::{Parameter, Tool, parameters, signature::char_columns};
 
 /// The longest purpose in a search hit, in characters (interface, section 4). Letters beyond
@@ -90,14 +92,7 @@ fn is_label(line: &str) -> bool {
 fn flat(lines: &[&str]) -> String {
     let text = lines.join(" ").replace("**", "").replace("__", "_");
     let text = without_links(&text);
-    let visible = |c: &char| !matches!(c, '`' | '\u{200b}'..='\u{200f}' | '\u{feff}');
-    let text: String = text
-        .chars()
-        .filter(visible)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text = words.join(" ");
+    let text = one_line(&text.replace('`', ""));
     // Marks of headings and lists, emoji: nothing a sentence starts with.
     let is_mark = |c: char| {
         !c.is_alphanumeric() && !matches!(c, '[' | '(' | '"' | '\'' | '/' | '$' | '@' | '<')
@@ -217,7 +212,7 @@ fn made(name: &str, parameters: &[Parameter]) -> String {
     let named: Vec<String> = named
         .map(|parameter| self::words(&parameter.name).join(" "))
         .collect();
-    format!("{sentence} by {}", named.join(", "))
+    one_line(&format!("{sentence} by {}", named.join(", ")))
 }
 
 /// The words of an identifier: `getHTTPStatus`, `get_http-status` and `get.http__status` alike.
@@ -346,11 +341,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_purpose_is_one_bounded_line(description in any::<String>(), name in ".+") {
-            let tool = json!({"name": name, "description": description});
+        fn a_purpose_is_one_bounded_line(description in any::<String>(), name in "[ -~é☃]{1,100}", parameter: String) {
+            let schema = json!({"properties": {parameter: {}}});
+            let tool = json!({"name": name, "description": description, "inputSchema": schema});
             let purpose = purpose(&Tool::parse(&Value::to_string(&tool)).unwrap(), None);
             prop_assert!(purpose.chars().count() <= PURPOSE_CHARS_MAX);
-            prop_assert!(!purpose.contains(char::is_control), "{:?}", purpose);
+            prop_assert!(!purpose.contains(printable::is_hidden), "{:?}", purpose);
         }
     }
 }

@@ -12,8 +12,11 @@ pub(crate) use shape::{Detail, Shape, literals_text, name_text};
 /// One property of an input schema, for search and for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
+    /// Its name.
     pub name: String,
+    /// Its description; empty where it has none.
     pub description: String,
+    /// A call has to give it.
     pub required: bool,
     /// The values an `enum` or `const` allows, as plain text; of the items where it is an array.
     pub enum_values: Vec<String>,
@@ -133,15 +136,23 @@ impl<'a> Reading<'a> {
 
     /// The target of a local reference. Other documents are never fetched.
     fn target(&self, reference: &str) -> Option<&Value> {
-        let pointer = reference.strip_prefix('#')?;
-        self.root.pointer(&percent_decoded(pointer))
+        pointed(self.root, reference.strip_prefix('#')?)
     }
 
     fn is_worn_out(&self) -> bool {
-        let left = self.steps.get();
-        self.steps.set(left.saturating_sub(1));
-        left == 0
+        let is_worn_out = self.steps.get() == 0;
+        self.spend(1);
+        is_worn_out
     }
+
+    fn spend(&self, steps: u32) {
+        self.steps.set(self.steps.get().saturating_sub(steps));
+    }
+}
+
+/// What the fragment of a reference points to, where it is a JSON pointer.
+pub(crate) fn pointed<'a>(root: &'a Value, fragment: &str) -> Option<&'a Value> {
+    root.pointer(&percent_decoded(fragment))
 }
 
 fn percent_decoded(text: &str) -> Cow<'_, str> {
@@ -187,6 +198,11 @@ impl<'a> Node<'a> {
 
     pub(crate) fn is_spent(&self) -> bool {
         self.depth >= DEPTH_MAX || self.reading.is_worn_out()
+    }
+
+    /// Counts work that is done for this place beside looking at it.
+    pub(crate) fn spend(&self, steps: u32) {
+        self.reading.spend(steps);
     }
 
     fn child(&self, at: &'a Value) -> Self {
@@ -307,10 +323,16 @@ impl<'a> Fields<'a> {
     fn read_own(&mut self, node: Node<'a>) {
         let properties = node.get("properties").and_then(Value::as_object);
         for (name, schema) in properties.into_iter().flatten() {
+            if node.reading.is_worn_out() {
+                return;
+            }
             self.add(name, false, node.child(schema));
         }
         let required = node.get("required").and_then(Value::as_array);
         for name in required.into_iter().flatten().filter_map(Value::as_str) {
+            if node.reading.is_worn_out() {
+                return;
+            }
             self.add(name, true, node.child(&Value::Bool(true)));
         }
     }

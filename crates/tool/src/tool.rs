@@ -2,10 +2,17 @@
 
 use std::borrow::Cow;
 
+use printable::{is_hidden, one_line_of};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::Digest;
+
+/// The longest name of a tool, in characters: what MCP allows. Names stand in every hit and error.
+pub const TOOL_NAME_CHARS_MAX: usize = 128;
+
+/// How much of a name that is refused is told, in characters.
+const NAME_CHARS_TOLD: usize = 40;
 
 /// One tool of a `tools/list` answer.
 ///
@@ -21,18 +28,41 @@ pub struct Tool {
 /// What the server claims about a tool's effects (MCP `ToolAnnotations`). Untrusted hints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Annotations {
+    /// `readOnlyHint`: it changes nothing.
     pub read_only: Option<bool>,
+    /// `destructiveHint`: it may take something away.
     pub destructive: Option<bool>,
+    /// `idempotentHint`: a second call does what one does.
     pub idempotent: Option<bool>,
+    /// `openWorldHint`: it deals with things outside.
     pub open_world: Option<bool>,
 }
 
+/// A definition that is none, and why.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
+    /// No JSON object; with what the parser says.
     #[error("a tool that is no JSON object: {0}")]
     NotAnObject(String),
+    /// No name, or one that is no text.
     #[error("a tool without a name")]
     NoName,
+    /// A name longer than anybody sees whole.
+    #[error("`{told}`: its name has {chars} characters, over {TOOL_NAME_CHARS_MAX}")]
+    LongName {
+        /// Its beginning.
+        told: String,
+        /// Its length, in characters.
+        chars: usize,
+    },
+    /// Nobody honest needs one, and two names that look the same cannot be told apart.
+    #[error("`{told}`: its name holds U+{:04X}, which is not seen", u32::from(*hidden))]
+    HiddenName {
+        /// The name, its hidden characters escaped.
+        told: String,
+        /// The first of them.
+        hidden: char,
+    },
 }
 
 impl Tool {
@@ -46,7 +76,7 @@ impl Tool {
         let fields: Fields<'_> = serde_json::from_str(json)
             .map_err(|error| ToolError::NotAnObject(error.to_string()))?;
         let name = Fields::text(fields.name).filter(|name| !name.is_empty());
-        let name = name.ok_or(ToolError::NoName)?;
+        let name = checked_name(name.ok_or(ToolError::NoName)?)?;
         let annotations = fields.annotations.map(read_annotations).unwrap_or_default();
         Ok(Self {
             json: json.into(),
@@ -55,10 +85,12 @@ impl Tool {
         })
     }
 
+    /// The tool's name, as its server calls it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// The hints in `annotations`; none where they cannot be read.
     pub fn annotations(&self) -> Annotations {
         self.annotations
     }
@@ -92,6 +124,7 @@ impl Tool {
         }
     }
 
+    /// The output schema as text, where it has one.
     pub fn output_schema(&self) -> Option<&str> {
         self.fields().output_schema.map(RawValue::get)
     }
@@ -113,12 +146,32 @@ impl Tool {
         flagged(fields.annotations) || flagged(fields.meta) || says_so()
     }
 
+    /// The digest of the definition, the same for any order of keys and any white space.
     pub fn digest(&self) -> Digest {
         Digest::of_json(&self.json)
     }
 
     fn fields(&self) -> Fields<'_> {
         serde_json::from_str(&self.json).expect("the same text was read when the tool was built")
+    }
+}
+
+/// A name that can stand on a line, be told from others and be called.
+fn checked_name(name: String) -> Result<String, ToolError> {
+    let told = || one_line_of(&name, NAME_CHARS_TOLD);
+    let chars = name.chars().count();
+    if chars > TOOL_NAME_CHARS_MAX {
+        return Err(ToolError::LongName {
+            told: told(),
+            chars,
+        });
+    }
+    match name.chars().find(|c| is_hidden(*c)) {
+        Some(hidden) => Err(ToolError::HiddenName {
+            told: told(),
+            hidden,
+        }),
+        None => Ok(name),
     }
 }
 
@@ -199,6 +252,18 @@ mod tests {
         check(r#"{"name":7}"#, "a tool without a name");
         check(r#"["a"]"#, "a tool that is no JSON object");
         check("", "a tool that is no JSON object");
+        let named = |name: &str| serde_json::json!({ "name": name }).to_string();
+        let (longest, too_long) = ("é".repeat(128), "é".repeat(129));
+        check(&named(&longest), &longest);
+        check(&named(&too_long), "`éééé");
+        check(&named("with space/☃"), "with space/☃");
+        check(
+            &named("line\nfeed\n1 of 1\ngh/create"),
+            "`line feed 1 of 1 gh/create`: its name holds U+000A",
+        );
+        check(&named("a\u{1b}[2Jb"), "`ab`: its name holds U+001B");
+        check(&named("a\u{202e}b"), "`ab`: its name holds U+202E");
+        check(&named("a\u{e0041}"), "`a`: its name holds U+E0041");
     }
 
     #[test]

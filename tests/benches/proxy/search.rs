@@ -2,7 +2,7 @@
 
 use std::{hint::black_box, path::Path, sync::Arc, time::Instant};
 
-use registry::{Generation, Query, Registry, Shelf, Shelved};
+use registry::{Generation, Query, Registry, Rules, ServerRules};
 use serde_json::json;
 
 use crate::{
@@ -57,9 +57,15 @@ fn call(query: &str) -> Call {
 }
 
 fn open(house: &House) -> Arc<Generation> {
-    let shelved = |name: &String| Shelved::plain(name.parse().expect("a server's name"));
+    let shelved = |name: &String| ServerRules::plain(name.parse().expect("a server's name"));
     let servers = house.servers().iter().map(shelved).collect();
-    let registry = Registry::open(&house.state(), Shelf { servers });
+    let registry = Registry::open(
+        &house.state(),
+        Rules {
+            servers,
+            ..Rules::default()
+        },
+    );
     let registry = registry.expect("there is no glob to be wrong");
     registry.generation().expect("the index opens")
 }

@@ -38,7 +38,7 @@ struct Catalog {
 }
 
 /// Takes the catalogue into the script, so that nothing else knows of it.
-pub(super) fn with_catalog(mut script: Script) -> Result<Script, String> {
+pub(crate) fn with_catalog(mut script: Script) -> Result<Script, String> {
     let Some(path) = script.catalog.take() else {
         return Ok(script);
     };

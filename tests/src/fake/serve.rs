@@ -5,12 +5,13 @@ use std::{
     io::{self, BufRead as _, Write as _},
     process::{Command, Stdio},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use tokio::{
@@ -135,7 +136,7 @@ impl Fake {
     }
 
     fn with_state<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.state.lock())
     }
 
     async fn live(self: Arc<Self>) {

@@ -76,6 +76,20 @@ impl Fake {
         self
     }
 
+    /// Starts it by this program, which is given the command and its arguments.
+    #[must_use]
+    pub fn under<W: Into<String>>(mut self, wrapper: impl IntoIterator<Item = W>) -> Self {
+        self.wrapper = wrapper.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Has beside it a process in a group of its own, as shells with job control make them.
+    #[must_use]
+    pub fn with_job(self) -> Self {
+        let job = "set -m; sleep 3600 </dev/null >/dev/null 2>&1 & exec \"$0\" \"$@\"";
+        self.under(["bash", "-c", job])
+    }
+
     /// Deaf to the end of its input and to SIGTERM.
     #[must_use]
     pub fn deaf(mut self) -> Self {

@@ -1,10 +1,8 @@
 //! What a child writes to stderr: its last lines for messages, all of them for its log.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::{collections::VecDeque, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
     process::ChildStderr,
@@ -41,9 +39,7 @@ impl Tail {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
-        self.0
-            .lock()
-            .expect("no code panics while it holds the lines")
+        self.0.lock()
     }
 }
 
@@ -56,7 +52,10 @@ pub(super) struct Kept {
 
 impl Kept {
     fn push(&mut self, line: &[u8], is_cut: bool) {
-        let text = plain(line);
+        let text = String::from_utf8_lossy(line);
+        let text = printable::prose(&text)
+            .trim_end_matches('\n')
+            .replace('\n', " ");
         let text = if is_cut {
             // A character may be cut as well.
             let whole = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
@@ -99,22 +98,4 @@ pub(super) async fn drain(output: ChildStderr, mut kept: Kept) {
     if let Some(log) = kept.log {
         log.end().await;
     }
-}
-
-/// A line as text without colours and other control sequences.
-fn plain(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(line);
-    let mut plain = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        if c == '\u{1b}' {
-            // CSI sequences end with a letter; other escapes are two characters long.
-            if chars.next() == Some('[') {
-                chars.by_ref().find(char::is_ascii_alphabetic);
-            }
-        } else if !c.is_control() || c == '\t' {
-            plain.push(c);
-        }
-    }
-    plain
 }

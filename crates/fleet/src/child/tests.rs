@@ -1,10 +1,9 @@
 use std::{fs, path::Path, sync::Arc};
 
 use super::{Running, Surroundings};
-use crate::{
-    Launch, ServerSpec, Template, error::Failure, group::Group, limits::LOG_BYTES_MAX,
-    log::log_path,
-};
+use files::LOG_BYTES_MAX;
+
+use crate::{Launch, ServerSpec, Template, error::Failure, log::log_path};
 
 fn template(text: &str) -> Template {
     Template::parse(&text.replace('$', "$$")).unwrap()
@@ -33,65 +32,10 @@ fn surroundings(log_folder: Option<&Path>) -> Arc<Surroundings> {
 async fn started(script: &str, last: &str, surroundings: &Arc<Surroundings>) -> Running {
     let (running, pipes) = Running::spawn(&shell(script), surroundings).unwrap();
     drop(pipes);
-    while running.blame(Failure::new("")).stderr.as_deref() != Some(last) {
+    while running.with_stderr(Failure::new("")).stderr.as_deref() != Some(last) {
         tokio::task::yield_now().await;
     }
     running
-}
-
-fn group(running: &Running) -> Group {
-    running.group.unwrap()
-}
-
-async fn check_stop(script: &str) {
-    let running = started(script, "ready", &surroundings(None)).await;
-    let (group, leader) = (group(&running), running.id().unwrap());
-    assert!(group.lives());
-    running.stop().await;
-    assert!(!group.lives(), "{script}");
-    let zombie = Path::new("/proc").join(leader.to_string());
-    assert!(!zombie.exists(), "{script}");
-}
-
-#[tokio::test]
-async fn a_stop_leaves_nobody_whatever_the_children_do() {
-    let scripts = [
-        "echo ready >&2; read line",
-        "echo ready >&2; sleep 1000",
-        "sleep 1000 & echo ready >&2",
-        r#"trap "" TERM; echo ready >&2; sleep 1000 & wait"#,
-        r#"trap "" TERM; sleep 1000 & echo ready >&2; exit 1"#,
-        r#"sh -c 'trap "" TERM; sh -c "echo ready >&2; sleep 1000; :"; :'; :"#,
-        "echo ready >&2; kill -STOP $$",
-    ];
-    futures::future::join_all(scripts.map(check_stop)).await;
-}
-
-#[tokio::test]
-async fn after_term_the_whole_group_has_time_to_end_in_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let note = folder.path().join("note");
-    let script = format!(
-        "(trap 'sleep 0.2; echo bye > {}; exit' TERM; echo ready >&2; while :; do sleep 0.01; done) &",
-        note.display()
-    );
-    check_stop(&script).await;
-    assert_eq!(fs::read_to_string(note).unwrap(), "bye\n");
-}
-
-#[tokio::test]
-async fn a_child_that_is_dropped_is_killed_with_its_group() {
-    let running = started(
-        "sleep 1000 & echo ready >&2; wait",
-        "ready",
-        &surroundings(None),
-    )
-    .await;
-    let group = group(&running);
-    drop(running);
-    while group.lives() {
-        tokio::task::yield_now().await;
-    }
 }
 
 #[tokio::test]
@@ -120,7 +64,7 @@ async fn a_flood_on_stderr_does_not_stop_a_server() {
     let surroundings = surroundings(Some(folder.path()));
     let script = "yes 'a line of some length' | head -c 8000000 >&2; head -c 8000000 /dev/zero >&2; echo >&2; echo done >&2";
     let mut running = started(script, "done", &surroundings).await;
-    let failure = running.autopsy().await;
+    let failure = running.exit_reason().await;
     assert_eq!(failure.why, "it exited with code 0");
     running.stop().await;
 

@@ -1,7 +1,7 @@
 //! What both kinds of HTTP server share: where one is, what each request carries, and how a
 //! refusal reads.
 
-use std::{collections::HashMap, fmt, time::Duration};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
@@ -12,7 +12,7 @@ use reqwest::{
 };
 
 use super::causes;
-use crate::{Template, child::expand, mask::Mask};
+use crate::{Template, child::expand, mask::Mask, proxies};
 
 /// Connecting a socket, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ pub(super) struct Site {
     pub(super) url: Url,
     /// Those of the configuration; every request carries them.
     pub(super) headers: Headers,
-    pub(super) mask: Mask,
+    pub(super) mask: Arc<Mask>,
 }
 
 impl fmt::Debug for Site {
@@ -52,7 +52,7 @@ impl Site {
             client,
             url,
             headers,
-            mask,
+            mask: Arc::new(mask),
         })
     }
 
@@ -109,7 +109,8 @@ fn redirect(attempt: Attempt<'_>) -> Action {
     }
 }
 
-/// What must not show in a message: values of variables, and of every header.
+/// What must not show in a message: values of variables, of every header, and who may use the
+/// network proxy that we go through.
 fn mask(url: &Template, headers: &[(String, Template)]) -> Mask {
     let variables = url.variables().filter_map(|name| std::env::var(name).ok());
     let values = headers.iter().filter_map(|(_, value)| expand(value).ok());
@@ -118,7 +119,7 @@ fn mask(url: &Template, headers: &[(String, Template)]) -> Mask {
         let words: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
         words.into_iter().chain([value])
     });
-    Mask::new(variables.chain(values))
+    Mask::new(variables.chain(values).chain(proxies::secrets()))
 }
 
 /// Headers that the protocol gives a meaning.
@@ -203,7 +204,7 @@ impl fmt::Display for Refusal {
             write!(f, ", it redirects to {to}")?;
         }
         let text = String::from_utf8_lossy(&self.body);
-        let shown: String = text.trim().chars().take(REFUSAL_SHOWN_CHARS_MAX).collect();
+        let shown = printable::one_line_of(&text, REFUSAL_SHOWN_CHARS_MAX);
         if shown.is_empty() {
             return Ok(());
         }

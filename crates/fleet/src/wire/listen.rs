@@ -73,6 +73,7 @@ mod tests {
         atomic::{AtomicUsize, Ordering},
     };
 
+    use jsonrpc::{LineReader, Outbox, Sink};
     use serde_json::{Value, json};
     use tokio::{
         io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex, split},
@@ -84,7 +85,6 @@ mod tests {
     use crate::{
         Era,
         lane::Lane,
-        line::{LineReader, Outbox, Sink},
         wire::{EngineTransport, shake},
     };
 
@@ -125,7 +125,7 @@ mod tests {
         let (input, output) = split(ours);
         let outbox = Outbox::new(Sink::stream(output));
         let (transport, feed) = EngineTransport::new(Arc::clone(&outbox), Arc::new(|| {}));
-        let _lane = Lane::start(LineReader::new(input), outbox, feed);
+        let _lane = Lane::start(LineReader::new(input), outbox, feed, Arc::default());
         let (requests, mut answers) = split(theirs);
         let server = async move {
             let mut requests = BufReader::new(requests).lines();

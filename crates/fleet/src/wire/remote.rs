@@ -1,5 +1,7 @@
 //! A server over HTTP: streamable HTTP, or the older HTTP+SSE for those that speak only that.
 
+use jsonrpc::Json;
+
 use super::{
     About, Era, OnListChanged, ShakeError,
     http::Site,
@@ -10,7 +12,6 @@ use crate::{
     Template,
     error::Failure,
     link::{LinkError, Request},
-    message::Json,
 };
 
 /// An open connection to a remote server.
@@ -80,7 +81,7 @@ impl Remote {
     }
 
     /// Why it ended by itself.
-    pub(crate) fn epitaph(&self) -> Failure {
+    pub(crate) fn exit_reason(&self) -> Failure {
         let denied = match self {
             Self::Streamable(streamable) => streamable.denied(),
             Self::Older(older) => older.denied(),

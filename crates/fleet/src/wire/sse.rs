@@ -4,11 +4,7 @@
 //! It is made to look like a child's pipes, one line a message, so that the lane serves it with
 //! the same laws.
 
-use std::{
-    fmt, io,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{fmt, io, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures::{
@@ -16,6 +12,8 @@ use futures::{
     stream::{FuturesUnordered, unfold},
 };
 use http::header;
+use jsonrpc::{Json, Line, LineReader, Message, Outbox, Sink, frame, limits::READ_BYTES};
+use parking_lot::Mutex;
 use reqwest::{Response, Url};
 use tokio::{io::duplex, sync::mpsc, time::timeout};
 use tokio_util::{
@@ -29,11 +27,9 @@ use super::{
     shake,
 };
 use crate::{
-    lane::{Lane, Listeners},
-    limits::{LINE_BYTES_MAX, READ_BYTES},
-    line::{Line, LineReader, Outbox, Sink},
+    lane::{Calls, Lane, Listeners},
+    limits::LIST_BYTES_MAX,
     link::{LinkError, Request, call_params, list_params},
-    message::{Json, Message},
 };
 
 /// The first event names where to post; a stream that keeps silent is of another kind.
@@ -67,7 +63,9 @@ impl Older {
         site: &Site,
         on_list_changed: OnListChanged,
     ) -> Result<(Self, About), OlderError> {
-        let (events, endpoint) = subscribe(site).await?;
+        let (mut events, endpoint) = subscribe(site).await?;
+        let calls = Arc::default();
+        events.lines = events.lines.capped(LIST_BYTES_MAX, Calls::cap(&calls));
         let open = CancellationToken::new();
         let guard = open.clone().drop_guard();
         let denied = Arc::default();
@@ -91,7 +89,7 @@ impl Older {
             EngineTransport::new(Arc::clone(&outbox), Arc::clone(&on_list_changed));
         let lines = LineReader::new(StreamReader::new(Box::pin(inbound.lines())));
         let mut older = Self {
-            lane: Lane::start(lines, outbox, feed),
+            lane: Lane::start_with(calls, lines, outbox, feed, Arc::clone(&site.mask)),
             denied,
             engine: None,
             _open: guard,
@@ -127,7 +125,7 @@ impl Older {
     }
 
     pub(super) fn denied(&self) -> Option<String> {
-        self.denied.lock().expect("no code panics with it").clone()
+        self.denied.lock().clone()
     }
 
     /// What is queued is still posted, then the stream is let go.
@@ -275,7 +273,12 @@ impl Events {
             let value = value.strip_prefix(b" ").unwrap_or(value);
             match &line[..colon] {
                 b"event" => self.begun.name = String::from_utf8_lossy(value).into_owned(),
-                b"data" => self.begun.add(value)?,
+                b"data" => {
+                    self.begun.add(value);
+                    if self.lines.is_too_long(&self.begun.data) {
+                        return None;
+                    }
+                }
                 _ => {}
             }
         }
@@ -283,12 +286,11 @@ impl Events {
 }
 
 impl Event {
-    fn add(&mut self, value: &[u8]) -> Option<()> {
+    fn add(&mut self, value: &[u8]) {
         if !self.data.is_empty() {
             self.data.extend_from_slice(b"\n");
         }
         self.data.extend_from_slice(value);
-        (self.data.len() <= LINE_BYTES_MAX).then_some(())
     }
 }
 
@@ -349,7 +351,7 @@ impl Post {
                 let refusal = Refusal::read(response).await;
                 let why = self.site.mask.apply(&refusal.to_string());
                 if refusal.is_denial() {
-                    let mut denied = self.denied.lock().expect("no code panics with it");
+                    let mut denied = self.denied.lock();
                     *denied = Some(why);
                     self.open.cancel();
                     return None;
@@ -360,10 +362,7 @@ impl Post {
         };
         let message = Message::parse(&line)?;
         message.method?;
-        let (id, why) = (message.id?, serde_json::Value::from(why));
-        let answer =
-            format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{status},"message":{why}}}}}"#);
-        Some(Bytes::from(answer + "\n"))
+        Some(frame::error(message.id?.get(), status, &why))
     }
 }
 

@@ -16,6 +16,7 @@ use std::{
     time::Duration,
 };
 
+use jsonrpc::Json;
 use rmcp::{
     Peer, RoleClient,
     model::{
@@ -41,7 +42,6 @@ use crate::{
     lane::Listeners,
     limits::PAGES_MAX,
     link::{LinkError, Request},
-    message::Json,
 };
 
 /// A session is ended with a request of its own; nobody waits longer than this for it.
@@ -61,7 +61,7 @@ pub(crate) struct Streamable {
     peer: Peer<RoleClient>,
     tap: Tap,
     ended: CancellationToken,
-    stop: std::sync::Mutex<Option<RunningServiceCancellationToken>>,
+    stop: parking_lot::Mutex<Option<RunningServiceCancellationToken>>,
     /// Whether the list was read for the sake of a call that lacked headers.
     has_learned: AtomicBool,
 }
@@ -96,7 +96,7 @@ impl Streamable {
         let streamable = Self {
             peer: service.running.peer().clone(),
             tap,
-            stop: std::sync::Mutex::new(Some(service.running.cancellation_token())),
+            stop: parking_lot::Mutex::new(Some(service.running.cancellation_token())),
             ended: ended.clone(),
             has_learned: AtomicBool::new(false),
         };
@@ -172,7 +172,9 @@ impl Streamable {
         waiting.0 = None;
         match (slot.take(), heard) {
             (Some(Answer::Result(result)), _) => Ok(result),
-            (Some(Answer::Error(error)), _) => Err(LinkError::Protocol(error)),
+            (Some(Answer::Error(error)), _) => {
+                Err(LinkError::Protocol(self.tap.secrets().error(error)))
+            }
             (Some(Answer::Trouble(trouble)), _) => Err(self.trouble(trouble)),
             (None, Ok(Err(error))) => Err(self.link_error(error)),
             (None, _) => Err(LinkError::Lost),
@@ -190,7 +192,7 @@ impl Streamable {
     /// The engine's own errors; a server's are in the slot.
     fn link_error(&self, error: ServiceError) -> LinkError {
         match error {
-            ServiceError::McpError(error) => LinkError::Failed(error.message.into_owned()),
+            ServiceError::McpError(error) => LinkError::Failed(self.tap.mask(&error.message)),
             // The engine says so also of one answer's stream.
             ServiceError::TransportClosed if !self.peer.is_transport_closed() => {
                 LinkError::Failed("its answer broke off".to_owned())
@@ -199,7 +201,7 @@ impl Streamable {
             ServiceError::TransportSend(error) => {
                 LinkError::Failed(self.tap.mask(&causes(error.error.as_ref())))
             }
-            other => LinkError::Failed(other.to_string()),
+            other => LinkError::Failed(self.tap.mask(&other.to_string())),
         }
     }
 
@@ -222,7 +224,7 @@ impl Streamable {
     }
 
     fn cancel(&self) {
-        let mut stop = self.stop.lock().expect("no code panics with the token");
+        let mut stop = self.stop.lock();
         if let Some(stop) = stop.take() {
             stop.cancel();
         }

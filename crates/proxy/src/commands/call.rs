@@ -3,16 +3,20 @@
 use std::{io::Read as _, sync::Arc};
 
 use anyhow::Context as _;
+use gateway::{CallContext, EXECUTE, Gateway};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::print_reply;
 use crate::{
     cli::{Call, Exit, Global},
-    front::{CallContext, EXECUTE, Front},
     report,
 };
 
-pub(super) async fn call(front: &Arc<Front>, global: &Global, call: Call) -> anyhow::Result<Exit> {
+pub(super) async fn call(
+    gateway: &Arc<Gateway>,
+    global: &Global,
+    call: Call,
+) -> anyhow::Result<Exit> {
     let input = match read_arguments(&call.arguments) {
         Ok(input) => input,
         Err(error) => {
@@ -32,7 +36,7 @@ pub(super) async fn call(front: &Arc<Front>, global: &Global, call: Call) -> any
             .map(|count| format!("\"max_tokens\":{count}")),
     );
     let arguments = RawValue::from_string(format!("{{{}}}", members.join(",")))?;
-    let reply = front
+    let reply = gateway
         .call_tool(EXECUTE, Some(&arguments), CallContext::default())
         .await;
     let reply = reply.context("one of our own tools is missing")?;

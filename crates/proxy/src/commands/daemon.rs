@@ -3,43 +3,42 @@
 use std::{
     fs::{self, File},
     io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use anyhow::{Context as _, bail};
+use config::{Config, ConfigError, Environment};
+use daemon::{
+    hello::{Answer, Purpose, greet},
+    host::{Door, Host, Opened},
+    launch::{self, Report, connect, connect_or_start},
+    log::{self, LogWriter},
+    place,
+    relay::Route,
+};
+use files::open_to_append;
+use gateway::state_dir;
 use rustix::{
     process::setsid,
     stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
 };
 use serde_json::json;
-use tokio::signal::unix::SignalKind;
+use tokio::{signal::unix::SignalKind, sync::Notify};
 use tokio_util::sync::CancellationToken;
 
-use super::{LOG_DEFAULT, runtime, serve::route, signals::watch};
+use super::{LOG_DEFAULT, run_async, serve::route, signals::watch};
 use crate::{
-    cli::{Daemon, Exit, Global},
-    config::{self, Config, ConfigError, Environment},
-    daemon::{
-        hello::{Answer, Purpose, greet},
-        host::{Door, Host},
-        launch::{self, Report, connect, connect_or_start},
-        log, place,
-        relay::Route,
-    },
+    cli::{Daemon, Exit, Global, filter_of},
     live, report,
 };
-
-/// What the daemon logs where nobody said anything: the file is bounded, and the one place where
-/// a person can look afterwards.
-const LOG_OF_DAEMON: &str = "warn,proxy=info,fleet=info";
 
 /// As `ps` and `top` show it.
 const NAME: &str = "proxy-daemon";
 
 pub(super) fn daemon(global: &Global, verb: &Daemon) -> anyhow::Result<Exit> {
     match verb {
-        Daemon::Launch => launch::launch(&global.overrides()).map(|()| Exit::Success),
+        Daemon::Launch => launch(global),
         Daemon::Run { launched } => Ok(run(global, *launched)),
         Daemon::Start => with_route(global, start),
         Daemon::Stop => with_route(global, stop),
@@ -53,6 +52,17 @@ pub(super) fn daemon(global: &Global, verb: &Daemon) -> anyhow::Result<Exit> {
             report::data(&route.place.socket(None).display().to_string());
             Ok(Exit::Success)
         }),
+    }
+}
+
+/// What the process between a client's relay and the daemon does.
+fn launch(global: &Global) -> anyhow::Result<Exit> {
+    match route(global) {
+        Ok(route) => {
+            let identity = route.context("no place for the daemon's socket")?.identity;
+            launch::launch(&identity.wanted).map(|()| Exit::Success)
+        }
+        Err(error) => Ok(wrong_config(&error)),
     }
 }
 
@@ -106,7 +116,7 @@ fn stop(route: &Route) -> anyhow::Result<Exit> {
             let Some((mut stream, Answer::Stopping)) = greet(stream, Purpose::Stop).await? else {
                 return Ok(false);
             };
-            // The daemon holds its end until its servers have ended.
+            // The daemon holds its end until it and its servers have ended.
             let mut rest = Vec::new();
             tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut rest).await?;
             Ok::<_, io::Error>(true)
@@ -155,7 +165,7 @@ fn log_file(global: &Global) -> Result<PathBuf, ConfigError> {
     told.map_or_else(
         || {
             let config = config::load(&global.overrides(), &Environment::of_process())?;
-            Ok(log::path(&config.state_dir))
+            Ok(log::path(&config.gateway.state_dir))
         },
         Ok,
     )
@@ -201,23 +211,48 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
     let door = door(global)?;
     // Whoever waits for us to leave must not wait for a copy of the socket.
     null_for_stdin()?;
-    let log = log::path(&config.state_dir);
-    private_folder(&config.state_dir)?;
-    super::log_to(&filter(&config), log::writer(&config.state_dir));
+    let log = log::path(&config.gateway.state_dir);
+    state_dir::make(&config.gateway.state_dir)?;
+    super::log_to(&filter(&config), LogWriter::new(&config.gateway.state_dir));
     if let Some(home) = std::env::home_dir().filter(|home| home.is_dir()) {
         std::env::set_current_dir(home).context("cannot work in the home folder")?;
     }
-    runtime()?.block_on(async {
+    let waiting = run_async(async {
         let stop = CancellationToken::new();
         watch(SignalKind::terminate(), &stop)?;
         watch(SignalKind::interrupt(), &stop)?;
-        let host = Host::open(config, door, live::load_of(global), stop)?;
+        let nudge = Arc::new(Notify::new());
+        nudge_on_hangup(Arc::clone(&nudge))?;
+        let (daemon, settings) = tokio::sync::watch::channel(config.daemon);
+        let (file, http) = (config.file.clone(), config.http.clone());
+        let (gateway, upkeep) = live::open(config, live::load_of(global), nudge, daemon)?;
+        let opened = Opened {
+            gateway,
+            upkeep,
+            config: file,
+            settings,
+            http,
+        };
+        let host = Host::new(opened, door, stop)?;
         if is_launched {
             let_go(&log)?;
         }
-        host.run().await;
-        Ok(())
-    })
+        anyhow::Ok(host.run().await)
+    })??;
+    // Whoever asked us to stop hears of it when our end closes these, and not before.
+    std::mem::forget(waiting);
+    Ok(())
+}
+
+/// A hangup has the configuration read anew.
+fn nudge_on_hangup(nudge: Arc<Notify>) -> io::Result<()> {
+    let mut hangups = tokio::signal::unix::signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangups.recv().await.is_some() {
+            nudge.notify_one();
+        }
+    });
+    Ok(())
 }
 
 /// The socket that we were given (by a client's front, or by systemd), or one that we bind.
@@ -234,34 +269,24 @@ fn door(global: &Global) -> anyhow::Result<Door> {
     Door::new(launch::bind(&socket)?).context("cannot listen")
 }
 
+/// Where nobody said anything, our own `info` too: the file is bounded, and the one place where a
+/// person can look afterwards.
 fn filter(config: &Config) -> String {
-    let filter = if config.log == LOG_DEFAULT {
-        LOG_OF_DAEMON
+    if config.log == LOG_DEFAULT {
+        filter_of("info")
     } else {
-        &config.log
-    };
-    filter.to_owned()
-}
-
-fn private_folder(path: &Path) -> anyhow::Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .with_context(|| format!("cannot make the folder {}", path.display()))
+        config.log.clone()
+    }
 }
 
 fn null_for_stdin() -> io::Result<()> {
     Ok(dup2_stdin(File::open("/dev/null")?)?)
 }
 
-/// Nothing of whoever started us stays open. A panic is told to the log.
+/// Nothing of whoever started us stays open. A panic is told to the log, if there can be one.
 fn let_go(log: &Path) -> io::Result<()> {
-    dup2_stdout(File::options().write(true).open("/dev/null")?)?;
-    let log = File::options()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(log)?;
+    let nowhere = || File::options().write(true).open("/dev/null");
+    dup2_stdout(nowhere()?)?;
+    let log = open_to_append(log).or_else(|_| nowhere())?;
     Ok(dup2_stderr(log)?)
 }

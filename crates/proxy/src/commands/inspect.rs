@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use config::{Config, Environment};
 use serde_json::json;
 
 use crate::{
     cli::{Exit, Global},
-    config::{self, Config, Environment},
-    front, report,
+    report,
 };
 
 pub(super) fn config_path(global: &Global) -> Exit {
@@ -28,12 +28,12 @@ pub(super) fn config_path(global: &Global) -> Exit {
 
 pub(super) fn config_check(config: &Config, as_json: bool) -> Exit {
     let notes = config.notes();
-    let enabled = config.enabled().count();
+    let enabled = config.gateway.enabled().count();
     if as_json {
         report::json(&json!({
             "file": config.file,
-            "state_dir": config.state_dir,
-            "servers": config.servers.len(),
+            "state_dir": config.gateway.state_dir,
+            "servers": config.gateway.servers.len(),
             "enabled": enabled,
             "notes": notes,
         }));
@@ -41,8 +41,11 @@ pub(super) fn config_check(config: &Config, as_json: bool) -> Exit {
     }
     let mut lines = vec![
         format!("{}: no mistakes", config.file.display()),
-        format!("servers: {} ({enabled} enabled)", config.servers.len()),
-        format!("state: {}", config.state_dir.display()),
+        format!(
+            "servers: {} ({enabled} enabled)",
+            config.gateway.servers.len()
+        ),
+        format!("state: {}", config.gateway.state_dir.display()),
     ];
     lines.extend(notes.iter().map(|note| format!("note: {note}")));
     report::data(&lines.join("\n"));
@@ -57,11 +60,12 @@ pub(super) fn server_log(
     lines: Option<usize>,
 ) -> Exit {
     let Some(known) = config
+        .gateway
         .servers
         .iter()
         .find(|it| it.spec.name.as_str() == server)
     else {
-        let names = config.servers.iter();
+        let names = config.gateway.servers.iter();
         let names: Vec<&str> = names.map(|server| server.spec.name.as_str()).collect();
         report::say(&format!(
             "error: no server `{server}`\nhint: there are {}",
@@ -69,7 +73,7 @@ pub(super) fn server_log(
         ));
         return Exit::Usage;
     };
-    let newest = fleet::log_path(&front::logs(config), &known.spec.name);
+    let newest = fleet::log_path(&gateway::logs(&config.gateway.state_dir), &known.spec.name);
     let shown = last_lines(&newest, lines);
     if global.json {
         report::json(&json!({"server": server, "lines": shown}));

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use gateway::{DESCRIBE, Gateway, SEARCH};
 use serde_json::{Value, json};
 
 use super::{ask_tool, print_reply};
 use crate::{
     cli::{Exit, Global, Search},
-    front::{DESCRIBE, Front, SEARCH},
     report,
 };
 
 pub(super) async fn search(
-    front: &Arc<Front>,
+    gateway: &Arc<Gateway>,
     global: &Global,
     search: Search,
 ) -> anyhow::Result<Exit> {
@@ -29,9 +29,9 @@ pub(super) async fn search(
     if global.json {
         arguments["format"] = json!("json");
     }
-    let reply = ask_tool(front, SEARCH, &arguments).await?;
+    let reply = ask_tool(gateway, SEARCH, &arguments).await?;
     let text = reply.printable();
-    let found = front.has_hits(&arguments).await?;
+    let found = gateway.has_hits(&arguments).await?;
     if global.json {
         report::json(&serde_json::from_str(&text)?);
     } else {
@@ -41,39 +41,37 @@ pub(super) async fn search(
 }
 
 pub(super) async fn describe(
-    front: &Arc<Front>,
+    gateway: &Arc<Gateway>,
     global: &Global,
     names: &[String],
 ) -> anyhow::Result<Exit> {
     if !global.json {
-        let reply = ask_tool(front, DESCRIBE, &json!({"name": names})).await?;
+        let reply = ask_tool(gateway, DESCRIBE, &json!({"name": names})).await?;
         return Ok(print_reply(&reply));
     }
-    let generation = front.generation().await?;
+    let generation = gateway.generation().await?;
     let names = names.iter().flat_map(|name| name.split(','));
-    let found: Result<Vec<Value>, _> = names
-        .map(|name| front.find(&generation, name))
-        .map(|entry| entry.map(|entry| front.describe_json(&generation, entry)))
-        .collect();
-    match found {
-        Ok(mut tools) => {
-            let one = if tools.len() == 1 { tools.pop() } else { None };
-            report::json(&one.unwrap_or(Value::Array(tools)));
-            Ok(Exit::Success)
-        }
-        Err(error) => {
-            report::say(&error.to_string());
-            Ok(Exit::Nothing)
+    let mut tools = Vec::new();
+    for name in names {
+        match gateway.find(&generation, name).await {
+            Ok(entry) => tools.push(gateway.describe_json(&generation, &entry)),
+            Err(error) => {
+                report::say(&error.to_string());
+                return Ok(Exit::Nothing);
+            }
         }
     }
+    let one = if tools.len() == 1 { tools.pop() } else { None };
+    report::json(&one.unwrap_or(Value::Array(tools)));
+    Ok(Exit::Success)
 }
 
 pub(super) async fn list(
-    front: &Arc<Front>,
+    gateway: &Arc<Gateway>,
     global: &Global,
     of: Option<&str>,
 ) -> anyhow::Result<Exit> {
-    let generation = front.generation().await?;
+    let generation = gateway.generation().await?;
     let wanted = of.map(tool::fold);
     let is_wanted = |entry: &&registry::Entry| {
         // Our own tools are listed for who names us.

@@ -2,19 +2,24 @@
 
 use std::{io, sync::Arc};
 
+use gateway::{
+    self, Found, Gateway, Output, Reading, Reply, ToolError, Unit, Wanted,
+    results::{Caller, Kept},
+    told,
+};
 use serde_json::json;
 
 use crate::{
     cli::{Exit, Global, Read},
-    front::{
-        Front, Output, Reply, ToolError, Unit, Wanted, read_kept, read_value, select_work, told,
-    },
     report,
-    results::{Caller, Kept},
 };
 
-pub(super) async fn read(front: &Arc<Front>, global: &Global, read: Read) -> anyhow::Result<Exit> {
-    match print(front, global, read).await {
+pub(super) async fn read(
+    gateway: &Arc<Gateway>,
+    global: &Global,
+    read: Read,
+) -> anyhow::Result<Exit> {
+    match print(gateway, global, read).await {
         Ok(()) => Ok(Exit::Success),
         Err(error) => {
             report::say(&error.to_string());
@@ -23,8 +28,8 @@ pub(super) async fn read(front: &Arc<Front>, global: &Global, read: Read) -> any
     }
 }
 
-async fn print(front: &Arc<Front>, global: &Global, read: Read) -> Result<(), ToolError> {
-    let mut kept = front.open_kept(&read.handle, &Caller::Person).await?;
+async fn print(gateway: &Arc<Gateway>, global: &Global, read: Read) -> Result<(), ToolError> {
+    let mut kept = gateway.open_kept(&read.handle, &Caller::Person).await?;
     let room = read.max_tokens.unwrap_or(usize::MAX);
     let is_whole = read.is_whole();
     let wanted = read.wanted();
@@ -32,13 +37,14 @@ async fn print(front: &Arc<Front>, global: &Global, read: Read) -> Result<(), To
         return whole(&mut kept, global.json)
             .map_err(|error| ToolError::Internal(error.to_string()));
     }
-    let (texts, note) = match read_value(&wanted, &kept).await? {
-        Some(value) => (vec![value], String::new()),
-        None => {
-            let reading = read_kept(&wanted, kept, Output { room });
-            let reading = reading.map_err(|error| told(&error))?;
-            (reading.texts, reading.note)
-        }
+    let limit = gateway::LIMIT_DEFAULT;
+    let found = gateway::read(wanted, kept, Output { room }, &gateway.results, limit).await;
+    let Reading { texts, note } = match found.map_err(|error| told(&error))? {
+        Found::Reading(reading) => reading,
+        Found::Value(value) => Reading {
+            texts: vec![value],
+            note: String::new(),
+        },
     };
     if global.json {
         report::json(&json!({"texts": texts, "note": note}));
@@ -63,7 +69,7 @@ fn whole(kept: &mut Kept, as_json: bool) -> io::Result<()> {
     let mut json = Vec::new();
     kept.write_json(&mut json)?;
     let json = String::from_utf8(json).map_err(io::Error::other)?;
-    let json = fleet::json(json).map_err(io::Error::other)?;
+    let json = jsonrpc::json(json).map_err(io::Error::other)?;
     report::data(&Reply::of_server(json, false).printable());
     Ok(())
 }
@@ -93,19 +99,10 @@ impl Read {
     }
 }
 
-/// The process in which `--select` runs.
-pub(super) fn select() -> Exit {
-    let mut failure = None;
-    let written = report::bytes(|to| {
-        failure = select_work(to).err();
-        Ok(())
-    });
-    let failure = failure.or_else(|| written.err().map(|error| error.to_string()));
-    match failure {
-        None => Exit::Success,
-        Some(why) => {
-            report::say(&why);
-            Exit::Nothing
-        }
+/// The process in which a kept result is searched.
+pub(super) fn work_as_helper() -> Exit {
+    match report::bytes(gateway::work_as_helper) {
+        Ok(()) => Exit::Success,
+        Err(_) => Exit::Nothing,
     }
 }

@@ -3,24 +3,23 @@
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use futures::StreamExt as _;
+use gateway::{Gateway, survey};
 
 use crate::{
     cli::{Exit, Global},
-    front::Front,
     report::{self, Reindexed},
-    survey, tokens,
 };
 
 pub(super) async fn reindex(
-    front: &Arc<Front>,
+    gateway: &Arc<Gateway>,
     global: &Global,
     servers: &[String],
 ) -> anyhow::Result<Exit> {
-    let chosen = match survey::choose(front, servers) {
+    let chosen = match survey::choose(gateway, servers) {
         Ok(chosen) => chosen,
         Err(missing) => {
-            let config = front.config();
-            let known: Vec<String> = config
+            let settings = gateway.settings();
+            let known: Vec<String> = settings
                 .enabled()
                 .map(|server| server.spec.name.to_string())
                 .collect();
@@ -40,7 +39,7 @@ pub(super) async fn reindex(
     let bar = report::progress(chosen.len(), "servers", is_quiet);
     let mut news = Vec::new();
     let mut asked = BTreeMap::new();
-    let mut answers = std::pin::pin!(survey::survey(front, chosen, tokens::of_definition));
+    let mut answers = std::pin::pin!(survey::survey(gateway, chosen, gateway::of_definition));
     while let Some(answer) = answers.next().await {
         bar.inc(1);
         bar.set_message(answer.news.server.to_string());
@@ -48,8 +47,8 @@ pub(super) async fn reindex(
         asked.insert(answer.news.server.clone(), answer);
     }
     bar.finish_and_clear();
-    let planned = survey::commit(front, news, !servers.is_empty()).await?;
-    understand(front, is_quiet).await?;
+    let planned = survey::commit(gateway, news, !servers.is_empty()).await?;
+    understand(gateway, is_quiet).await?;
     let mut lines: Vec<Reindexed> = planned
         .iter()
         .map(|planned| Reindexed::new(planned, asked.get(&planned.server)))
@@ -63,12 +62,12 @@ pub(super) async fn reindex(
 }
 
 /// Gives every tool its meaning that has none yet.
-async fn understand(front: &Arc<Front>, is_quiet: bool) -> anyhow::Result<()> {
-    let registry = front.registry.clone();
+async fn understand(gateway: &Arc<Gateway>, is_quiet: bool) -> anyhow::Result<()> {
+    let registry = gateway.registry.clone();
     let making = tokio::task::spawn_blocking(move || {
         let bar = report::progress(0, "tools understood", is_quiet);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let made = registry.give_meaning(threads, &|done, all| {
+        let made = registry.embed_tools(threads, &|done, all| {
             bar.set_length(all as u64);
             bar.set_position(done as u64);
             true

@@ -2,20 +2,20 @@
 
 use std::{io::IsTerminal as _, sync::Arc};
 
+use config::{Config, ConfigError, Environment};
+use daemon::{
+    identity::{Identity, Wanted},
+    place::Place,
+    relay::{NoDaemon, Route, relay},
+};
+use gateway::{Gateway, Seat, stdio, upkeep::Upkeep};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{runtime, signals::watch_signals};
+use super::{run_async, signals::watch_signals};
 use crate::{
     cli::{Exit, Global},
-    config::{Config, ConfigError, Environment},
-    daemon::{
-        identity::Identity,
-        place::Place,
-        relay::{NoDaemon, Route, relay},
-    },
-    front::{self, Front, Seat, stdio},
     live, report,
-    upkeep::{self, Upkeep},
 };
 
 /// Serves through the daemon. `None`: there can be none here, and this process has to serve alone.
@@ -36,12 +36,12 @@ pub(super) fn through_daemon(global: &Global) -> anyhow::Result<Option<Exit>> {
     let relayed = runtime.block_on(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
-        relay(route, stop).await
+        relay(route, report::say, stop).await
     });
     // A read of a terminal cannot be taken back.
     runtime.shutdown_background();
     match relayed {
-        Ok(exit) => Ok(Some(exit)),
+        Ok(()) => Ok(Some(Exit::Success)),
         Err(NoDaemon::Said(report)) => {
             report::say(&report.text);
             let exit = if report.is_usage {
@@ -63,19 +63,24 @@ fn without_daemon(why: &anyhow::Error) -> Option<Exit> {
 /// Where the daemon of this configuration is met.
 pub(super) fn route(global: &Global) -> Result<std::io::Result<Route>, ConfigError> {
     let env = Environment::of_process();
-    let identity = Identity::of(&global.overrides(), &env)?;
-    Ok(Place::of(&identity, &env).map(|place| Route { identity, place }))
+    let overrides = global.overrides();
+    let wanted = Wanted {
+        config: config::file_path(&overrides, &env)?,
+        state_dir: config::named_state_dir(&overrides, &env),
+        log: overrides.log,
+    };
+    let identity = Identity::of(wanted, env.all());
+    let runtime_dir = env.path("XDG_RUNTIME_DIR");
+    Ok(Place::of(&identity, runtime_dir).map(|place| Route { identity, place }))
 }
 
 /// Serves one client in this process, with servers of its own.
 pub(super) fn standalone(config: Config, load: live::Load) -> anyhow::Result<Exit> {
-    runtime()?.block_on(async {
+    run_async(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
-        upkeep::sweep(&config);
-        let front = Front::new(config)?;
+        let (gateway, upkeep) = open(config, load)?;
         say_to_terminal();
-        let upkeep = Upkeep::begin(&front, load, Arc::default());
         let seat = Seat {
             cwd: std::env::current_dir().ok(),
             pid: None,
@@ -83,10 +88,16 @@ pub(super) fn standalone(config: Config, load: live::Load) -> anyhow::Result<Exi
             ..Seat::default()
         };
         let (input, output) = (stdio::input(), stdio::output());
-        front::serve(Arc::clone(&front), seat, input, output, stop).await;
+        gateway::serve(Arc::clone(&gateway), seat, input, output, stop).await;
         upkeep.end().await;
         Ok(Exit::Success)
-    })
+    })?
+}
+
+/// What serves without a daemon: nobody looks how long it lingers, nor nudges it.
+pub(super) fn open(config: Config, load: live::Load) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
+    let (daemon, _) = watch::channel(config.daemon);
+    live::open(config, load, Arc::default(), daemon)
 }
 
 fn say_to_terminal() {

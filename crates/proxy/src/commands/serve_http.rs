@@ -1,17 +1,13 @@
 //! `proxy serve --http`: any number of clients over HTTP, until a signal says so.
 
-use std::sync::Arc;
-
+use config::Config;
+use http_server::Endpoint;
 use tokio_util::sync::CancellationToken;
 
-use super::{runtime, signals::watch_signals};
+use super::{run_async, serve::open, signals::watch_signals};
 use crate::{
     cli::{Exit, HttpAt},
-    config::Config,
-    front::Front,
-    http::{self, HttpSettings},
     live, report,
-    upkeep::{self, Upkeep},
 };
 
 pub(super) fn serve(config: Config, at: HttpAt, load: live::Load) -> anyhow::Result<Exit> {
@@ -19,23 +15,21 @@ pub(super) fn serve(config: Config, at: HttpAt, load: live::Load) -> anyhow::Res
         HttpAt::Configured => None,
         HttpAt::Flag(listen) => Some(listen),
     };
-    let settings = match HttpSettings::new(&config, listen) {
+    let settings = match Endpoint::new(&config.http, listen) {
         Ok(settings) => settings,
         Err(why) => {
             report::say(&format!("error: {why}"));
             return Ok(Exit::Usage);
         }
     };
-    runtime()?.block_on(async {
+    run_async(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
-        let bound = http::bind(&settings).await?;
-        upkeep::sweep(&config);
-        let front = Front::new(config)?;
+        let bound = http_server::bind(&settings).await?;
+        let (gateway, upkeep) = open(config, load)?;
         report::say(&format!("serving MCP at {}", bound.url()));
-        let upkeep = Upkeep::begin(&front, load, Arc::default());
-        bound.serve(front, stop).await;
+        bound.serve(gateway, stop).await;
         upkeep.end().await;
         Ok(Exit::Success)
-    })
+    })?
 }

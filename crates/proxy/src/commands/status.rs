@@ -1,23 +1,20 @@
 //! `proxy status`: what the daemon, its clients and its servers are doing.
 
-use std::{
-    io::{self, IsTerminal as _},
-    time::Duration,
-};
+use std::{io, time::Duration};
 
 use anyhow::Context as _;
+use daemon::{
+    hello::{Answer, Purpose, greet},
+    launch::connect,
+    relay::Route,
+};
+use printable::grouped;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::serve::route;
 use crate::{
     cli::{Exit, Global},
-    daemon::{
-        hello::{Answer, Purpose, greet},
-        launch::connect,
-        relay::Route,
-    },
-    front::grouped,
     report,
 };
 
@@ -39,8 +36,8 @@ pub(super) fn status(global: &Global, watch: Option<u64>) -> anyhow::Result<Exit
         loop {
             let daemons = look(&route).await?;
             // The top of the screen, and nothing below what we print.
-            if io::stdout().is_terminal() && !global.json {
-                report::data("\x1b[H\x1b[J");
+            if !global.json {
+                report::clear_screen();
             }
             let exit = print(&daemons, global.json);
             let ended = timeout(Duration::from_secs(seconds), tokio::signal::ctrl_c());
@@ -169,6 +166,10 @@ fn servers(servers: &Value) -> String {
 const WHY_CHARS_MAX: usize = 80;
 
 fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
+    // Names and errors come from strangers: each stays in its cell.
+    let rows = rows
+        .into_iter()
+        .map(|row| row.map(|cell| printable::one_line(&cell)));
     let rows: Vec<[String; N]> = [head.map(str::to_owned)].into_iter().chain(rows).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..N).map(|column| width(column).unwrap_or(0)).collect();
@@ -226,7 +227,7 @@ mod tests {
         let daemon = json!({
             "version": "1.2.3", "pid": 7, "uptime_s": 61, "memory_bytes": 5 << 20,
             "config": "/c.toml", "config_mistakes": "c.toml:1:1: no",
-            "clients": [{"name": "claude-code", "transport": "stdio", "pid": 8, "calls": 3,
+            "clients": [{"name": "claude\u{1b}[2J\u{202e}-code\n", "transport": "stdio", "pid": 8, "calls": 3,
                 "cwd": "/home/ada"}],
             "servers": [
                 {"name": "git", "state": "ready", "pid": 9, "memory_bytes": 1 << 20, "tools": 12,

@@ -2,31 +2,32 @@
 
 use std::sync::Arc;
 
+use excerpt::tokens;
+use gateway::{Gateway, instructions, policy::Client};
+use printable::grouped;
 use serde_json::{Value, json};
 
 use crate::{
     cli::{Exit, Global},
-    config::Client,
-    front::{Front, grouped, instructions},
-    report, tokens,
+    report,
 };
 
 pub(super) async fn count_tokens(
-    front: &Arc<Front>,
+    gateway: &Arc<Gateway>,
     global: &Global,
     by_tool: bool,
 ) -> anyhow::Result<Exit> {
-    let generation = front.generation().await?;
+    let generation = gateway.generation().await?;
     if by_tool {
         return Ok(tokens_by_tool(&generation, global.json));
     }
-    let catalog = front.registry.catalog();
-    let counts: Vec<usize> = Front::offered(&generation)
-        .map(|entry| tokens::of_definition(entry.tool.json()))
+    let catalog = gateway.registry.catalog();
+    let counts: Vec<usize> = Gateway::offered(&generation)
+        .map(|entry| gateway::of_definition(entry.tool.json()))
         .collect();
     let theirs: usize = counts.iter().sum();
     let servers = catalog.servers.iter().filter(|it| it.tools > 0).count();
-    let ours = tokens::of_ours() + tokens::count(&instructions(&catalog, &Client::default()));
+    let ours = gateway::of_ours() + tokens::count(&instructions(&catalog, &Client::default()));
     let saved = theirs.saturating_sub(ours);
     let percent = (saved * 100).checked_div(theirs).unwrap_or(0);
     if global.json {
@@ -56,10 +57,10 @@ pub(super) async fn count_tokens(
 }
 
 fn tokens_by_tool(generation: &registry::Generation, as_json: bool) -> Exit {
-    let mut counts: Vec<(usize, String)> = Front::offered(generation)
+    let mut counts: Vec<(usize, String)> = Gateway::offered(generation)
         .map(|entry| {
             (
-                tokens::of_definition(entry.tool.json()),
+                gateway::of_definition(entry.tool.json()),
                 entry.at.to_string(),
             )
         })

@@ -2,22 +2,22 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use gateway::Gateway;
 use serde_json::{Value, json};
 
 use crate::{
     cli::{Exit, Global},
-    front::Front,
     report,
 };
 
-pub(super) fn usage(front: &Front, global: &Global) -> Exit {
-    let calls = front.usage.calls();
-    let lessons = front.lessons.count();
+pub(super) fn usage(gateway: &Gateway, global: &Global) -> Exit {
+    let calls = gateway.usage.calls();
+    let feedback = gateway.feedback.count();
     if global.json {
         let tools = calls.iter();
         let tools =
             tools.map(|(tool, ok, failed)| json!({"tool": tool, "ok": ok, "failed": failed}));
-        report::json(&json!({"tools": tools.collect::<Vec<_>>(), "learned": lessons}));
+        report::json(&json!({"tools": tools.collect::<Vec<_>>(), "learned": feedback}));
         return Exit::Success;
     }
     let lines = calls.iter().map(|(tool, ok, failed)| match failed {
@@ -25,20 +25,20 @@ pub(super) fn usage(front: &Front, global: &Global) -> Exit {
         _ => format!("{tool}: {} ({failed} failed)", ok + failed),
     });
     let mut lines: Vec<String> = lines.collect();
-    lines.push(format!("learned: {lessons} pairs of a word and a tool"));
+    lines.push(format!("learned: {feedback} pairs of a word and a tool"));
     report::data(&lines.join("\n"));
     Exit::Success
 }
 
-pub(super) fn reset(front: &Front) -> anyhow::Result<Exit> {
-    front.usage.reset()?;
-    front.lessons.reset()?;
+pub(super) fn reset(gateway: &Gateway) -> anyhow::Result<Exit> {
+    gateway.usage.reset()?;
+    gateway.feedback.reset()?;
     report::say("forgotten: counts of calls, and what was learned from them");
     Ok(Exit::Success)
 }
 
-pub(super) async fn categories(front: &Arc<Front>, global: &Global) -> anyhow::Result<Exit> {
-    let generation = front.generation().await?;
+pub(super) async fn categories(gateway: &Arc<Gateway>, global: &Global) -> anyhow::Result<Exit> {
+    let generation = gateway.generation().await?;
     let (mut coarse, mut fine) = (BTreeMap::new(), BTreeMap::new());
     let mut tags: BTreeMap<&str, usize> = BTreeMap::new();
     for entry in generation.entries() {

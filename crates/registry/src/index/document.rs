@@ -1,4 +1,4 @@
-//! What of a tool is searched, and how much each part weighs.
+//! The parts of a tool that are searched, and their weights.
 
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tool::Parameter;

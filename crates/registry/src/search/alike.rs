@@ -63,7 +63,7 @@ fn may_join(generation: &Generation, group: &Group, entry: &Entry) -> bool {
         && servers.all(|other| other != server)
 }
 
-/// Whether two tools of one name take nearly the same and say nearly the same.
+/// Two tools of one name take nearly the same and say nearly the same.
 fn is_alike(one: &Entry, other: &Entry) -> bool {
     let takes = |entry: &Entry| -> BTreeSet<String> {
         let parameters = tool::parameters(&entry.tool.input_schema());

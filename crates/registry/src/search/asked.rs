@@ -1,10 +1,10 @@
 //! A query as written, then as meant.
 
 use crate::limits::{QUERY_CHARS_MAX, QUERY_WORDS_MAX};
-use crate::search::stop;
+use crate::search::vocabulary::is_request_word;
 use crate::words::{self, Word};
 
-/// What a query in words asks for.
+/// The sense of a query in words.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// Everything, by server.
@@ -80,8 +80,7 @@ impl Wanted {
         {
             if is_joined {
                 self.joined.push(exact);
-            } else if (must || !stop::is_request_word(&exact)) && self.words.len() < QUERY_WORDS_MAX
-            {
+            } else if (must || !is_request_word(&exact)) && self.words.len() < QUERY_WORDS_MAX {
                 self.add_word(WantedWord {
                     exact,
                     stem,
@@ -115,7 +114,7 @@ impl Wanted {
     }
 }
 
-/// Whether a piece of a request looks like an argument.
+/// A piece of a request looks like an argument.
 fn is_value(piece: &str, place: usize) -> bool {
     let has_digit = piece.chars().any(|c| c.is_ascii_digit());
     let is_address = piece.contains(['@', '\\']) || piece.contains("://") || piece.starts_with('/');

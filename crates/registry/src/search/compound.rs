@@ -7,8 +7,11 @@ use tool::ToolRef;
 
 use crate::Entry;
 use crate::generation::Generation;
+use crate::search::filter::Filter;
+use crate::search::found::{Found, Kind};
+use crate::search::query::Query;
 use crate::search::rank::{Ranking, Scored};
-use crate::search::{Filter, Found, Kind, Query, asked, learned, parts};
+use crate::search::{asked, learned, parts};
 
 /// The answer, if the text asks for several things that different tools do.
 pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Option<Found> {
@@ -57,7 +60,7 @@ fn ranked(
     }
 }
 
-/// Whether at least two parts have a best tool that is not the other's.
+/// At least two parts have a best tool that is not the other's.
 fn differ(lists: &[Vec<Scored>]) -> bool {
     let mut best = lists
         .iter()
@@ -97,6 +100,6 @@ fn fused(whole: &[Scored], lists: &[Vec<Scored>]) -> Vec<(Scored, usize)> {
     fused
 }
 
-/// What a score for a part counts beside one for the whole: measured on whole tasks, more costs
+/// The weight of a score for a part beside one for the whole: measured on whole tasks, more costs
 /// the whole's own hits, less hides what only a part finds.
 const PART_WEIGHT: f32 = 0.9;

@@ -1,21 +1,24 @@
 //! Lifts what worked for like requests, and lowers what failed, within bounds.
 
 use crate::generation::Generation;
-use crate::index::Lane;
+use crate::index::IndexField;
 use crate::limits::SECOND_LOOK;
-use crate::search::Query;
 use crate::search::asked::Meaning;
+use crate::search::query::Query;
 use crate::search::rank::Scored;
 
-/// The words of a request that a lesson may keep: stems that stand in the text of some tool.
-pub(crate) fn lesson_words(generation: &Generation, text: &str) -> Vec<String> {
-    let Meaning::Words(wanted) = Meaning::of(text) else {
-        return Vec::new();
-    };
-    let words = wanted.words.into_iter().filter(|word| !word.is_value);
-    let stems = words.map(|word| word.stem);
-    let known = stems.filter(|stem| !generation.index().postings(Lane::Stems, stem).is_empty());
-    known.take(WORDS_MAX).collect()
+impl Generation {
+    /// The words of a request that [`RelevanceFeedback`](crate::RelevanceFeedback) may keep: stems
+    /// that stand in the text of some tool.
+    pub fn feedback_words(&self, request: &str) -> Vec<String> {
+        let Meaning::Words(wanted) = Meaning::of(request) else {
+            return Vec::new();
+        };
+        let words = wanted.words.into_iter().filter(|word| !word.is_value);
+        let stems = words.map(|word| word.stem);
+        let known = stems.filter(|stem| !self.index().postings(IndexField::Stems, stem).is_empty());
+        known.take(WORDS_MAX).collect()
+    }
 }
 
 /// Moves the best candidates by what was learned. The best by its text stays within the first
@@ -24,7 +27,7 @@ pub(super) fn lift(generation: &Generation, query: &Query, text: &str, tools: &m
     let Some(learned) = &query.learned else {
         return;
     };
-    let words = lesson_words(generation, text);
+    let words = generation.feedback_words(text);
     let looked_at = tools.len().min(SECOND_LOOK);
     let front = &mut tools[..looked_at];
     let Some(best) = front
@@ -44,12 +47,12 @@ pub(super) fn lift(generation: &Generation, query: &Query, text: &str, tools: &m
     }
 }
 
-/// What an opinion of -1 to 1 does to a score.
+/// The factor that an opinion of -1 to 1 is to a score.
 pub(super) fn factor(opinion: f32) -> f32 {
     1.0 + LIFT_MAX * opinion
 }
 
 const LIFT_MAX: f32 = 0.25;
 
-/// Words of a request that a lesson keeps.
+/// Words of a request that feedback keeps.
 const WORDS_MAX: usize = 12;

@@ -5,7 +5,7 @@
 //! are"), lists of nouns and sentences that only set the scene are left with their neighbours.
 
 use crate::limits::{PARTS_MAX, PIECES_MAX};
-use crate::search::stop;
+use crate::search::vocabulary::{VOCABULARY, is_general_verb, is_request_word};
 use crate::words::{self, is_cjk};
 
 /// The parts of a request in their order; of a request for one thing, nothing.
@@ -40,7 +40,7 @@ impl<'a> Piece<'a> {
         let lead = &words[..verb.unwrap_or(usize::from(!words.is_empty()))];
         Self {
             text,
-            acts: verb.is_some_and(|at| !ANSWER_VERBS.contains(&words[at].as_str()))
+            acts: verb.is_some_and(|at| !VOCABULARY.answer_verbs.contains(&words[at]))
                 || text.starts_with(is_cjk),
             follows: lead.iter().any(|word| is_sequence(word)),
             says_enough: says_enough(text),
@@ -56,7 +56,7 @@ fn says_enough(text: &str) -> bool {
     let (mut count, mut special) = (0, false);
     for word in telling {
         count += 1;
-        special |= !stop::is_general_verb(&word.exact);
+        special |= !is_general_verb(&word.exact);
     }
     count >= 2 || special
 }
@@ -153,8 +153,9 @@ fn spaced(text: &str) -> String {
     if text.is_ascii() {
         return text.to_owned();
     }
-    let space = |text: String, marker: &&str| text.replace(*marker, &format!(" {marker}"));
-    UNSPACED_SEQUENCE.iter().fold(text.to_owned(), space)
+    let space = |text: String, marker: &String| text.replace(marker, &format!(" {marker}"));
+    let markers = VOCABULARY.unspaced_sequence.iter();
+    markers.fold(text.to_owned(), space)
 }
 
 /// Lower case, without the signs around it.
@@ -176,11 +177,11 @@ fn is_listed(tokens: &[(usize, &str)]) -> bool {
 /// A verb, or in a language whose verbs we do not know a word of sequence.
 fn begins(words: &[String]) -> bool {
     let is_foreign =
-        |word: &String| is_sequence(word) && !ENGLISH_SEQUENCE.contains(&word.as_str());
+        |word: &String| is_sequence(word) && !VOCABULARY.english_sequence.contains(word);
     words.first().is_some_and(is_foreign) || first_verb(words).is_some()
 }
 
-/// Where the verb of a clause stands, behind words of courtesy and order.
+/// The place of a clause's verb, behind words of courtesy and order.
 fn first_verb(words: &[String]) -> Option<usize> {
     let at = words.iter().position(|word| !is_lead(word))?;
     is_verb(&words[at..]).then_some(at)
@@ -192,359 +193,27 @@ fn is_verb(words: &[String]) -> bool {
         return false;
     };
     let next = words.get(1).map_or("", String::as_str);
-    let is_done_to = OBJECT_STARTS.contains(&next);
-    VERBS.binary_search(&first).is_ok()
-        || ANSWER_VERBS.contains(&first)
-        || is_done_to && NOUN_VERBS.binary_search(&first).is_ok()
+    let is_done_to = VOCABULARY.object_starts.contains(next);
+    VOCABULARY.verbs.contains(first)
+        || VOCABULARY.answer_verbs.contains(first)
+        || is_done_to && VOCABULARY.noun_verbs.contains(first)
 }
 
 fn is_lead(word: &str) -> bool {
-    is_sequence(word) || LEADS.contains(&word)
+    is_sequence(word) || VOCABULARY.leads.contains(word)
 }
 
 fn is_sequence(word: &str) -> bool {
-    let marked = |marker: &&str| word.starts_with(*marker);
-    ENGLISH_SEQUENCE.contains(&word)
-        || SEQUENCE.contains(&word)
-        || UNSPACED_SEQUENCE.iter().any(marked)
+    let marked = |marker: &String| word.starts_with(marker);
+    VOCABULARY.english_sequence.contains(word)
+        || VOCABULARY.other_sequence.contains(word)
+        || VOCABULARY.unspaced_sequence.iter().any(marked)
 }
 
 /// Says nothing about a tool, or stands for what was named before.
 fn is_empty_word(word: &str) -> bool {
-    stop::is_request_word(word) || is_lead(word) || OBJECT_STARTS.contains(&word)
+    is_request_word(word) || is_lead(word) || VOCABULARY.object_starts.contains(word)
 }
-
-const ENGLISH_SEQUENCE: [&str; 3] = ["then", "afterwards", "finally"];
-
-const SEQUENCE: [&str; 9] = [
-    "dann",
-    "danach",
-    "anschließend",
-    "puis",
-    "ensuite",
-    "luego",
-    "después",
-    "depois",
-    "poi",
-];
-
-const UNSPACED_SEQUENCE: [&str; 8] = [
-    "然后",
-    "接着",
-    "最后",
-    "并且",
-    "そして",
-    "それから",
-    "その後",
-    "그리고",
-];
-
-/// What may stand before the verb of a request.
-const LEADS: [&str; 19] = [
-    "and", "also", "please", "kindly", "just", "can", "could", "would", "you", "help", "me", "us",
-    "let's", "lets", "lastly", "now", "first", "second", "to",
-];
-
-/// What a thing that something is done to begins with.
-const OBJECT_STARTS: [&str; 24] = [
-    "the",
-    "a",
-    "an",
-    "it",
-    "its",
-    "them",
-    "this",
-    "that",
-    "these",
-    "those",
-    "my",
-    "our",
-    "their",
-    "his",
-    "her",
-    "your",
-    "each",
-    "every",
-    "all",
-    "everything",
-    "both",
-    "some",
-    "one",
-    "any",
-];
-
-/// What they ask for is the answer of another tool: `tell me how many`.
-const ANSWER_VERBS: [&str; 12] = [
-    "tell", "show", "give", "return", "provide", "display", "include", "explain", "see", "ensure",
-    "make", "let",
-];
-
-/// Verbs that are no name of a thing, in alphabetical order.
-const VERBS: &[&str] = &[
-    "add",
-    "analyse",
-    "analyze",
-    "annotate",
-    "append",
-    "apply",
-    "approve",
-    "archive",
-    "arrange",
-    "assign",
-    "attach",
-    "begin",
-    "bring",
-    "build",
-    "buy",
-    "calculate",
-    "cancel",
-    "capture",
-    "check",
-    "choose",
-    "classify",
-    "clean",
-    "clear",
-    "clone",
-    "close",
-    "collect",
-    "compare",
-    "compile",
-    "compress",
-    "compute",
-    "configure",
-    "connect",
-    "convert",
-    "create",
-    "cross-reference",
-    "deactivate",
-    "decode",
-    "decompress",
-    "decrypt",
-    "define",
-    "delete",
-    "deploy",
-    "describe",
-    "detect",
-    "determine",
-    "diagnose",
-    "disable",
-    "discover",
-    "download",
-    "draw",
-    "edit",
-    "embed",
-    "enable",
-    "encode",
-    "encrypt",
-    "enter",
-    "erase",
-    "evaluate",
-    "examine",
-    "execute",
-    "export",
-    "extract",
-    "fetch",
-    "fill",
-    "find",
-    "follow",
-    "forward",
-    "gather",
-    "generate",
-    "get",
-    "grab",
-    "identify",
-    "import",
-    "insert",
-    "inspect",
-    "install",
-    "integrate",
-    "invite",
-    "join",
-    "launch",
-    "list",
-    "locate",
-    "look",
-    "modify",
-    "navigate",
-    "notify",
-    "obtain",
-    "open",
-    "optimise",
-    "optimize",
-    "organise",
-    "organize",
-    "parse",
-    "pay",
-    "perform",
-    "pick",
-    "plot",
-    "predict",
-    "prepare",
-    "publish",
-    "put",
-    "read",
-    "recommend",
-    "redirect",
-    "reformat",
-    "refund",
-    "rename",
-    "render",
-    "reorder",
-    "replace",
-    "reply",
-    "reserve",
-    "reset",
-    "resize",
-    "resolve",
-    "restart",
-    "restore",
-    "retrieve",
-    "revert",
-    "revoke",
-    "rewrite",
-    "rotate",
-    "run",
-    "save",
-    "scrape",
-    "search",
-    "select",
-    "send",
-    "shorten",
-    "solve",
-    "store",
-    "submit",
-    "subscribe",
-    "suggest",
-    "summarise",
-    "summarize",
-    "sync",
-    "take",
-    "transcribe",
-    "transfer",
-    "transform",
-    "translate",
-    "transpose",
-    "unassign",
-    "undo",
-    "uninstall",
-    "unlock",
-    "unzip",
-    "update",
-    "upload",
-    "validate",
-    "verify",
-    "visualise",
-    "visualize",
-    "withdraw",
-    "write",
-];
-
-/// Verbs that can be the name of a thing, in alphabetical order.
-const NOUN_VERBS: &[&str] = &[
-    "alert",
-    "backup",
-    "block",
-    "book",
-    "bookmark",
-    "branch",
-    "cache",
-    "change",
-    "chart",
-    "chat",
-    "click",
-    "comment",
-    "commit",
-    "copy",
-    "count",
-    "crop",
-    "cut",
-    "debug",
-    "dial",
-    "diff",
-    "document",
-    "draft",
-    "email",
-    "estimate",
-    "fax",
-    "file",
-    "filter",
-    "fix",
-    "flag",
-    "fork",
-    "format",
-    "graph",
-    "group",
-    "index",
-    "label",
-    "lint",
-    "load",
-    "log",
-    "lookup",
-    "mail",
-    "map",
-    "mark",
-    "merge",
-    "message",
-    "model",
-    "monitor",
-    "move",
-    "mute",
-    "name",
-    "note",
-    "order",
-    "outline",
-    "ping",
-    "place",
-    "plan",
-    "play",
-    "post",
-    "press",
-    "preview",
-    "print",
-    "pull",
-    "push",
-    "query",
-    "quote",
-    "rank",
-    "rate",
-    "record",
-    "register",
-    "remind",
-    "report",
-    "request",
-    "research",
-    "review",
-    "scan",
-    "schedule",
-    "score",
-    "screenshot",
-    "share",
-    "ship",
-    "sign",
-    "snooze",
-    "sort",
-    "split",
-    "star",
-    "start",
-    "stop",
-    "survey",
-    "switch",
-    "tag",
-    "test",
-    "text",
-    "time",
-    "title",
-    "trace",
-    "track",
-    "trade",
-    "turn",
-    "tweet",
-    "type",
-    "upgrade",
-    "view",
-    "watch",
-    "zip",
-];
 
 #[cfg(test)]
 mod tests {
@@ -553,12 +222,6 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
         assert_eq!(parts(text), expected, "{text}");
-    }
-
-    #[test]
-    fn the_lists_are_sorted_and_apart() {
-        assert!(VERBS.is_sorted() && NOUN_VERBS.is_sorted());
-        assert!(NOUN_VERBS.iter().all(|verb| !VERBS.contains(verb)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Postings come from the index, everything else is decided here: statistics over living
 //! documents only, words the catalogue does not know, how much of the query a tool covers.
-//! Where tools have vectors, every tool is also as good as its meaning is near the request's:
+//! Where tools have vectors, every tool is also as good as its embedding is near the request's:
 //! then words add to that, by their share of what the best tool's words are worth.
 
 use std::cmp::Ordering;
@@ -12,10 +12,11 @@ use tool::{ServerName, ToolRef};
 
 use crate::Entry;
 use crate::generation::Generation;
-use crate::index::{Index, Lane};
+use crate::index::{Index, IndexField};
 use crate::limits::{NEAREST_MAX, SECOND_LOOK};
 use crate::search::asked::{Wanted, WantedWord};
-use crate::search::{spelling, stop, synonyms};
+use crate::search::vocabulary::is_general_verb;
+use crate::search::{spelling, synonyms};
 use crate::words;
 
 /// One tool's standing; `place` is its position among the generation's visible tools.
@@ -25,11 +26,11 @@ pub(crate) struct Scored {
     pub(crate) score: f32,
     /// The score by words alone.
     lexical: f32,
-    /// How near its meaning is; 0 where meaning has no say.
+    /// The nearness of its embedding; 0 where embeddings have no say.
     similar: f32,
     /// Share of the query's weight that the tool's words carry, 0 to 1.
     coverage: f32,
-    /// How many words of the query the tool holds.
+    /// The number of words of the query that the tool holds.
     words: u32,
 }
 
@@ -45,7 +46,7 @@ impl Scored {
         }
     }
 
-    /// How sure we are that it serves the request.
+    /// Our confidence that it serves the request.
     fn confidence(&self) -> f32 {
         self.similar + COVERAGE_CONFIDENCE * self.coverage
     }
@@ -57,11 +58,11 @@ impl Scored {
 
 #[derive(Debug)]
 pub(crate) struct Ranking {
-    /// Every tool that holds a word of the query (any tool, where meaning has a say) and all
+    /// Every tool that holds a word of the query (any tool, where embeddings have a say) and all
     /// words it must hold, in no order.
     scored: Vec<Scored>,
-    has_meaning: bool,
-    /// What words add at most to the nearness of meanings.
+    has_similar: bool,
+    /// The most that words add to the nearness of embeddings.
     words_weight: f32,
     /// Stems of the query, for the look at names.
     stems: BTreeSet<String>,
@@ -71,7 +72,7 @@ pub(crate) struct Ranking {
 }
 
 impl Ranking {
-    /// `text` is the request as written, for its meaning.
+    /// `text` is the request as written, for its embedding.
     pub(crate) fn new(generation: &Generation, wanted: &Wanted, text: &str) -> Self {
         let similar = generation.similar(text);
         let index = generation.index();
@@ -98,7 +99,7 @@ impl Ranking {
             .zip(&terms)
             .filter(|(_, term)| term.tools.is_empty());
         Self {
-            has_meaning: similar.is_some(),
+            has_similar: similar.is_some(),
             words_weight: words_weight(wanted.words.len()),
             scored: board.scored(&terms, similar),
             stems: wanted.words.iter().map(|word| word.stem.clone()).collect(),
@@ -121,7 +122,7 @@ impl Ranking {
             return Vec::new();
         }
         let top = most(&tools, |tool| tool.score);
-        let share = if self.has_meaning {
+        let share = if self.has_similar {
             MEANT_SHARE_MIN
         } else {
             SCORE_SHARE_MIN
@@ -131,20 +132,20 @@ impl Ranking {
         tools
     }
 
-    /// Whether even the best of these serves the request. To be refused what is there hurts more
+    /// The best of these serves the request. To be refused what is there hurts more
     /// than to be offered what is not: in doubt it does.
     fn fits(&self, tools: &[Scored]) -> bool {
         let words = tools.iter().map(|tool| tool.words).max().unwrap_or(0);
         let by_words =
             most(tools, |tool| tool.coverage) >= self.coverage_min || words >= WORDS_THAT_FIT;
-        if !self.has_meaning {
+        if !self.has_similar {
             return by_words;
         }
         let is_near = most(tools, |tool| tool.similar) >= SIMILAR_ENOUGH;
         most(tools, Scored::confidence) >= self.confidence_min && (by_words || is_near)
     }
 
-    /// What comes closest although nothing fits.
+    /// The closest tools, although none fits.
     pub(crate) fn nearest(
         &self,
         generation: &Generation,
@@ -171,7 +172,7 @@ impl Ranking {
     fn mix(&self, tools: &mut [Scored]) {
         let best = most(tools, |tool| tool.lexical).max(f32::MIN_POSITIVE);
         for tool in tools {
-            tool.score = if self.has_meaning {
+            tool.score = if self.has_similar {
                 tool.similar + self.words_weight * tool.lexical / best
             } else {
                 tool.lexical
@@ -251,9 +252,9 @@ fn rounded(score: f32) -> i64 {
 #[derive(Debug)]
 pub(super) struct Term {
     pub(super) tools: Vec<(u32, u32)>,
-    /// What the word counts in the score.
+    /// The weight of the word in the score.
     pub(super) weight: f32,
-    /// What its absence counts against a tool.
+    /// The weight of its absence against a tool.
     pub(super) mass: f32,
     must: bool,
 }
@@ -263,7 +264,7 @@ impl Term {
         let (tools, trust) = lookup(index, word);
         let idf = idf(index.lengths.len(), tools.len());
         // No tool is at fault for not knowing whom to write to, or for another verb.
-        let is_excused = tools.is_empty() && (word.is_value || stop::is_general_verb(&word.exact));
+        let is_excused = tools.is_empty() && (word.is_value || is_general_verb(&word.exact));
         let mass = if is_excused { 0.0 } else { idf };
         Self {
             weight: idf * trust,
@@ -274,17 +275,18 @@ impl Term {
     }
 }
 
-/// The word's stem; else a relative, else what it may be a slip of, else what it begins; with how far to trust it.
+/// The word's stem; else a relative, else what it may be a slip of, else what it begins; with how
+/// far to trust it.
 fn lookup(index: &Index, word: &WantedWord) -> (Vec<(u32, u32)>, f32) {
     let tools = if word.is_value {
-        index.postings(Lane::Stems, &word.stem)
+        index.postings(IndexField::Stems, &word.stem)
     } else {
         synonyms::postings(index, &word.stem)
     };
     if !tools.is_empty() {
         return (tools, 1.0);
     }
-    let tools = index.postings(Lane::Exact, &word.exact);
+    let tools = index.postings(IndexField::Exact, &word.exact);
     if !tools.is_empty() {
         return (tools, 1.0);
     }
@@ -292,7 +294,7 @@ fn lookup(index: &Index, word: &WantedWord) -> (Vec<(u32, u32)>, f32) {
         return (Vec::new(), 0.0);
     }
     let mut relatives =
-        spelling::relatives(&word.stem).map(|stem| index.postings(Lane::Stems, stem));
+        spelling::relatives(&word.stem).map(|stem| index.postings(IndexField::Stems, stem));
     if let Some(tools) = relatives.find(|tools| !tools.is_empty()) {
         return (tools, RELATIVE_TRUST);
     }
@@ -308,7 +310,7 @@ fn lookup(index: &Index, word: &WantedWord) -> (Vec<(u32, u32)>, f32) {
 fn any_of(index: &Index, words: &[&str]) -> Vec<(u32, u32)> {
     let mut tools: Vec<(u32, u32)> = words
         .iter()
-        .flat_map(|word| index.postings(Lane::Exact, word))
+        .flat_map(|word| index.postings(IndexField::Exact, word))
         .collect();
     tools.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
     tools.dedup_by_key(|(tool, _)| *tool);
@@ -356,7 +358,7 @@ impl<'a> Board<'a> {
     }
 
     fn scored(self, terms: &[Term], similar: Option<Vec<f32>>) -> Vec<Scored> {
-        let has_meaning = similar.is_some();
+        let has_similar = similar.is_some();
         let similar = similar.unwrap_or_else(|| vec![0.0; self.sums.len()]);
         let must = (0..).zip(terms).filter(|(_, term)| term.must);
         let must: u64 = must.map(|(number, _)| 1_u64 << number).sum();
@@ -364,7 +366,7 @@ impl<'a> Board<'a> {
         let tools = (0..).zip(self.sums).zip(self.masses).zip(self.held);
         tools
             .zip(similar)
-            .filter(|((((_, sum), _), held), _)| (has_meaning || *sum > 0.0) && held & must == must)
+            .filter(|((((_, sum), _), held), _)| (has_similar || *sum > 0.0) && held & must == must)
             .map(|((((place, sum), mass), held), similar)| {
                 let coverage = if all > 0.0 {
                     (mass / all).min(1.0)
@@ -384,8 +386,8 @@ impl<'a> Board<'a> {
     }
 }
 
-/// How well even the best tool must cover a query that holds unknown words. A short query is
-/// nearly all keywords, and begins with what is to be done; of a long one no tool says much.
+/// The share that even the best tool must cover of a query that holds unknown words. A short query
+/// is nearly all keywords, and begins with what is to be done; of a long one no tool says much.
 fn coverage_min(terms: &[Term]) -> f32 {
     let asked: Vec<&Term> = terms.iter().filter(|term| term.mass > 0.0).collect();
     if asked.iter().all(|term| !term.tools.is_empty()) {
@@ -406,7 +408,7 @@ fn coverage_min(terms: &[Term]) -> f32 {
 /// refused what is there hurts more than to be offered what is not.
 const WORDS_THAT_FIT: u32 = 2;
 
-/// Of a few words each says much; of a long request the meaning does.
+/// Of a few words each says much; of a long request the embedding does.
 fn words_weight(words: usize) -> f32 {
     if words <= KEYWORDS_MAX {
         KEYWORDS_WEIGHT
@@ -439,7 +441,7 @@ fn idf(tools: usize, holders: usize) -> f32 {
     (1.0 + (tools - holders + 0.5) / (holders + 0.5)).ln()
 }
 
-/// What it is worth to cover this share of the request.
+/// The factor for covering this share of the request.
 pub(super) fn coverage_factor(coverage: f32) -> f32 {
     1.0 + COORDINATION * coverage
 }
@@ -482,5 +484,5 @@ const COVERAGE_CONFIDENCE: f32 = 0.2;
 const LONG_REQUEST_WORDS: usize = 12;
 const CONFIDENCE_MIN: f32 = 0.34;
 const CONFIDENCE_MIN_LONG: f32 = 0.26;
-/// So near a meaning needs no word in common.
+/// So near an embedding needs no word in common.
 const SIMILAR_ENOUGH: f32 = 0.5;

@@ -5,18 +5,18 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::index::{Index, Lane};
+use crate::index::{Index, IndexField};
 use crate::words;
 
 /// The tools whose text holds a word or what stands for it, and how often.
 pub(crate) fn postings(index: &Index, stem: &str) -> Vec<(u32, u32)> {
-    let own = index.postings(Lane::Stems, stem);
+    let own = index.postings(IndexField::Stems, stem);
     with_others(index, own, stem)
 }
 
 /// The same for neighbours that stand joined, as in `pull request`.
 pub(crate) fn joined_postings(index: &Index, joined: &str) -> Vec<(u32, u32)> {
-    let own = index.postings(Lane::Exact, joined);
+    let own = index.postings(IndexField::Exact, joined);
     with_others(index, own, joined)
 }
 
@@ -34,7 +34,9 @@ fn with_others(index: &Index, own: Vec<(u32, u32)>, word: &str) -> Vec<(u32, u32
 
 /// The tools that hold every word of a phrase, and how often the rarest.
 fn with_all(index: &Index, phrase: &[String]) -> HashMap<u32, u32> {
-    let mut words = phrase.iter().map(|stem| index.postings(Lane::Stems, stem));
+    let mut words = phrase
+        .iter()
+        .map(|stem| index.postings(IndexField::Stems, stem));
     let mut tools: HashMap<u32, u32> = words.next().into_iter().flatten().collect();
     for word in words {
         let word: HashMap<u32, u32> = word.into_iter().collect();

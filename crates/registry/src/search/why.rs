@@ -1,19 +1,13 @@
-//! Why a tool stands where it stands, term by term.
+//! The evidence for a tool's place, term by term.
 
 use crate::Entry;
 use crate::generation::Generation;
 use crate::search::asked::{Meaning, Wanted};
-use crate::search::learned::{factor, lesson_words};
+use crate::search::evidence::Evidence;
+use crate::search::found::Found;
+use crate::search::learned::factor;
+use crate::search::query::Query;
 use crate::search::rank::{Ranking, Term, coverage_factor, saturation};
-use crate::search::{Found, Query};
-
-/// One thing that speaks for a tool, or against it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Evidence {
-    /// A word of the request in quotes adds to the score; what begins with `times` multiplies it.
-    pub label: String,
-    pub amount: f32,
-}
 
 /// Puts the evidence beside every hit of a request in words.
 pub(super) fn explain(generation: &Generation, query: &Query, text: &str, found: &mut Found) {
@@ -68,7 +62,7 @@ fn evidence(
         });
     }
     if let Some(learned) = &query.learned {
-        let opinion = learned.opinion(&lesson_words(generation, text), &entry.at);
+        let opinion = learned.opinion(&generation.feedback_words(text), &entry.at);
         list.push(Evidence {
             label: "times: learned from calls after like requests".to_owned(),
             amount: factor(opinion),

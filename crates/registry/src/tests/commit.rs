@@ -27,7 +27,10 @@ fn a_commit_says_what_it_changed() {
     assert_eq!(plan.removed, ["drop"]);
     assert_eq!(plan.same, ["add"]);
     let generation = registry.generation().unwrap();
-    let changed: Vec<bool> = generation.entries().map(|entry| entry.changed).collect();
+    let changed: Vec<bool> = generation
+        .entries()
+        .map(|entry| entry.changed.is_some())
+        .collect();
     assert_eq!(changed, [false, false, true]);
 }
 
@@ -115,17 +118,17 @@ fn others_are_kept_or_forgotten_as_asked() {
 #[test]
 fn allow_deny_and_hidden_decide_what_is_found() {
     let folder = tempdir().unwrap();
-    let mut shelf = shelf(&["git", "db"]);
-    shelf.servers[0].deny = vec!["delete_*".to_owned()];
-    shelf.servers[1].allow = vec!["read*".to_owned()];
+    let mut rules = rules(&["git", "db"]);
+    rules.servers[0].deny = vec!["delete_*".to_owned()];
+    rules.servers[1].allow = vec!["read*".to_owned()];
     let hidden = Overlay {
         hidden: true,
         ..Overlay::default()
     };
-    shelf.servers[0]
+    rules.servers[0]
         .overlays
         .insert("secret".to_owned(), hidden);
-    let registry = Registry::open(folder.path(), shelf).unwrap();
+    let registry = Registry::open(folder.path(), rules).unwrap();
     let git = news("git", &["delete_branch", "log", "secret"]);
     registry
         .commit(
@@ -154,7 +157,7 @@ fn allow_deny_and_hidden_decide_what_is_found() {
         hits(&registry, &Query::words("secret")),
         Vec::<String>::new()
     );
-    let mut bad = super::shelf(&["git"]);
+    let mut bad = super::rules(&["git"]);
     bad.servers[0].deny = vec!["[".to_owned()];
     Registry::open(folder.path(), bad).unwrap_err();
 }
@@ -165,15 +168,15 @@ fn an_overlay_is_searched_and_wins() {
     open(folder.path(), &["ripgrep"])
         .commit(vec![news("ripgrep", &["rg: runs rg"])], false, 1)
         .unwrap();
-    let mut shelf = shelf(&["ripgrep"]);
+    let mut rules = rules(&["ripgrep"]);
     let overlay = Overlay {
         description: Some("Looks through source text".to_owned()),
         tags: vec!["grep".to_owned()],
         category: Some("code".to_owned()),
         ..Overlay::default()
     };
-    shelf.servers[0].overlays.insert("rg".to_owned(), overlay);
-    let registry = Registry::open(folder.path(), shelf).unwrap();
+    rules.servers[0].overlays.insert("rg".to_owned(), overlay);
+    let registry = Registry::open(folder.path(), rules).unwrap();
     assert_eq!(
         hits(&registry, &Query::words("look through source")),
         ["ripgrep/rg"]
@@ -251,6 +254,41 @@ fn a_folder_that_cannot_be_made_is_replaced_by_memory() {
 }
 
 #[test]
+fn a_full_disk_is_replaced_by_memory_until_it_has_room() {
+    let folder = tempdir().unwrap();
+    let registry = open(folder.path(), &["a", "b"]);
+    registry.disk().faults.fill(true);
+    registry
+        .commit(vec![news("a", &["send_email"])], false, 1)
+        .unwrap();
+    assert_eq!(held(&registry), ["a/send_email"]);
+    assert_eq!(hits(&registry, &Query::words("email")), ["a/send_email"]);
+    assert_eq!(held(&open(folder.path(), &["a"])), Vec::<String>::new());
+
+    registry.disk().faults.fill(false);
+    registry
+        .commit(vec![news("b", &["list_files"])], true, 2)
+        .unwrap();
+    let both = ["a/send_email", "b/list_files"];
+    assert_eq!(held(&registry), both);
+    assert_eq!(held(&open(folder.path(), &["a", "b"])), both);
+}
+
+#[test]
+fn what_another_process_wrote_counts_more_than_what_a_full_disk_did_not_take() {
+    let folder = tempdir().unwrap();
+    let registry = open(folder.path(), &["a"]);
+    registry.disk().faults.fill(true);
+    registry
+        .commit(vec![news("a", &["send_email"])], false, 1)
+        .unwrap();
+    open(folder.path(), &["a"])
+        .commit(vec![news("a", &["send_sms"])], false, 2)
+        .unwrap();
+    assert_eq!(held(&registry), ["a/send_sms"]);
+}
+
+#[test]
 fn files_are_private_and_old_snapshots_are_swept() {
     let folder = tempdir().unwrap();
     let state = folder.path().join("deep/state");
@@ -275,7 +313,7 @@ fn tools_built_in_are_found_after_real_ones() {
     let built_in = Tool::parse(r#"{"name":"read_result","description":"Read a result"}"#).unwrap();
     let registry = Registry::open_with(
         folder.path(),
-        shelf(&["a"]),
+        rules(&["a"]),
         Options {
             built_in: vec![built_in],
             ..Options::default()
@@ -297,4 +335,100 @@ fn files(folder: &Path) -> Vec<String> {
     files
         .map(|file| file.unwrap().file_name().into_string().unwrap())
         .collect()
+}
+
+/// Which tools are marked as changed.
+fn marked(registry: &Registry) -> Vec<String> {
+    let generation = registry.generation().unwrap();
+    let marked = generation.entries().filter(|entry| entry.changed.is_some());
+    marked.map(|entry| entry.at.to_string()).collect()
+}
+
+fn news_at(name: &str, lines: &[&str], now: u64) -> News {
+    let mut news = news(name, lines);
+    news.outcome.as_mut().unwrap().surveyed_at = now;
+    news
+}
+
+#[test]
+fn a_change_is_marked_until_somebody_has_read_it() {
+    let folder = tempdir().unwrap();
+    let registry = open(folder.path(), &["notes", "git"]);
+    let commit = |news: News| registry.commit(vec![news], true, 0).unwrap();
+    commit(news("notes", &["add: a", "list: c"]));
+    commit(news("notes", &["add: other", "list: other"]));
+    assert_eq!(marked(&registry), ["notes/add", "notes/list"]);
+    // Surveys that find nothing new, that fail, and that are of another server.
+    commit(news("notes", &["add: other", "list: other"]));
+    commit(failed("notes", "no answer"));
+    commit(news("git", &["log"]));
+    commit(news("notes", &["add: other", "list: other", "find"]));
+    assert_eq!(marked(&registry), ["notes/add", "notes/list"]);
+
+    let generation = registry.generation().unwrap();
+    let add = generation.find("notes/add").unwrap();
+    let read = [(add.at.clone(), add.changed.unwrap())];
+    registry.note_read(&read).unwrap();
+    assert_eq!(marked(&registry), ["notes/list"]);
+    assert_eq!(marked(&open(folder.path(), &["notes"])), ["notes/list"]);
+    // Gone, and with it the mark.
+    commit(news("notes", &["add: other"]));
+    assert_eq!(marked(&registry), Vec::<String>::new());
+}
+
+#[test]
+fn what_changed_again_while_it_was_read_stays_marked() {
+    let folder = tempdir().unwrap();
+    let registry = open(folder.path(), &["notes"]);
+    for (now, line) in [(1, "add: a"), (2, "add: b")] {
+        let news = news_at("notes", &[line], now);
+        registry.commit(vec![news], true, 0).unwrap();
+    }
+    let generation = registry.generation().unwrap();
+    let add = generation.find("notes/add").unwrap();
+    let read = [(add.at.clone(), add.changed.unwrap())];
+    let again = news_at("notes", &["add: c"], 3);
+    registry.commit(vec![again], true, 0).unwrap();
+    registry.note_read(&read).unwrap();
+    assert_eq!(marked(&registry), ["notes/add"]);
+}
+
+#[test]
+fn a_change_that_nobody_reads_is_marked_for_a_week() {
+    let folder = tempdir().unwrap();
+    let registry = open(folder.path(), &["notes"]);
+    let day = 86_400;
+    let after = |days: u64, line: &str| {
+        let news = news_at("notes", &[line, "find"], days * day);
+        registry.commit(vec![news], true, 0).unwrap();
+        marked(&registry)
+    };
+    assert_eq!(after(1, "add: a"), Vec::<String>::new());
+    assert_eq!(after(2, "add: b"), ["notes/add"]);
+    assert_eq!(after(8, "add: b"), ["notes/add"]);
+    assert_eq!(after(9, "add: b"), Vec::<String>::new());
+}
+
+#[test]
+fn marks_of_an_older_catalog_are_kept() {
+    let folder = tempdir().unwrap();
+    let registry = open(folder.path(), &["notes"]);
+    for line in ["add: a", "add: b"] {
+        registry
+            .commit(vec![news("notes", &[line])], true, 0)
+            .unwrap();
+    }
+    let path = folder.path().join("catalog.json");
+    let mut catalog: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let record = catalog["servers"]["notes"].as_object_mut().unwrap();
+    assert!(record.remove("changed_at").is_some());
+    fs::write(&path, catalog.to_string()).unwrap();
+    let registry = open(folder.path(), &["notes"]);
+    assert_eq!(marked(&registry), ["notes/add"]);
+    let generation = registry.generation().unwrap();
+    let add = generation.find("add").unwrap();
+    registry
+        .note_read(&[(add.at.clone(), add.changed.unwrap())])
+        .unwrap();
+    assert_eq!(marked(&registry), Vec::<String>::new());
 }

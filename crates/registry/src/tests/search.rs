@@ -376,18 +376,18 @@ fn an_order_depends_on_nothing_but_the_tools() {
 fn a_lesson_lifts_its_tool_but_cannot_hide_the_best_match() {
     let (folder, registry) = square();
     let generation = registry.generation().unwrap();
-    let lessons = std::sync::Arc::new(crate::Lessons::open(folder.path()));
+    let feedback = std::sync::Arc::new(crate::RelevanceFeedback::open(folder.path()));
     let text = "create issue repository";
-    let words = generation.lesson_words("create issue repository s3cr3t-t0ken zzyzx");
+    let words = generation.feedback_words("create issue repository s3cr3t-t0ken zzyzx");
     assert_eq!(
         words,
-        generation.lesson_words(text),
+        generation.feedback_words(text),
         "only words of tools are kept"
     );
     let query = Query {
         why: true,
         learned: Some(crate::Learned {
-            lessons: std::sync::Arc::clone(&lessons),
+            feedback: std::sync::Arc::clone(&feedback),
             whose: "me@here".to_owned(),
             now: 0,
         }),
@@ -396,14 +396,14 @@ fn a_lesson_lifts_its_tool_but_cannot_hide_the_best_match() {
     let order = || hits(&registry, &query);
     assert_eq!(order()[0], "gitea/createIssue");
     for _ in 0..9 {
-        lessons.learn(
+        feedback.learn(
             "me@here",
             &words,
             &"gitlab/create_issue".parse().unwrap(),
             true,
             0,
         );
-        lessons.learn(
+        feedback.learn(
             "me@here",
             &words,
             &"gitea/createIssue".parse().unwrap(),

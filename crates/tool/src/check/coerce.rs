@@ -6,25 +6,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jsonschema::{ValidationError, Validator, error::ValidationErrorKind};
+use jsonschema::{ValidationError, error::ValidationErrorKind};
 use serde_json::Value;
 
-use super::finding::{Finding, findings, would_accept};
+use super::{
+    Ready,
+    finding::{Finding, findings, would_accept},
+};
 
 /// Rounds of reading: a JSON text opened in one is looked into in the next.
 const ROUNDS_MAX: usize = 4;
 
-/// Reads what has one reading; the rest stays as it came.
-pub(super) fn coerce(validator: &Validator, value: &mut Value) {
+/// Reads what has one reading; the rest stays as it came. `None` where it would take too long to
+/// find out.
+pub(super) fn coerce(ready: &Ready, value: &mut Value) -> Option<()> {
     for _ in 0..ROUNDS_MAX {
-        let fixes = fixes(validator, value);
+        let fixes = fixes(ready, value)?;
         if fixes.is_empty() {
-            return;
+            break;
         }
         for fix in fixes {
             fix.apply(value);
         }
     }
+    Some(())
 }
 
 #[derive(Debug)]
@@ -61,8 +66,8 @@ fn unescaped(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-fn fixes(validator: &Validator, whole: &Value) -> Vec<Fix> {
-    let errors: Vec<ValidationError<'_>> = validator.iter_errors(whole).collect();
+fn fixes(ready: &Ready, whole: &Value) -> Option<Vec<Fix>> {
+    let errors = ready.errors(whole)?;
     let mut fixes: BTreeMap<&str, Fix> = BTreeMap::new();
     for finding in errors.iter().flat_map(findings) {
         let Finding::Error(error) = finding else {
@@ -75,8 +80,8 @@ fn fixes(validator: &Validator, whole: &Value) -> Vec<Fix> {
     }
     let (nulls, mut read): (Vec<Fix>, Vec<Fix>) =
         fixes.into_values().partition(|fix| fix.value.is_none());
-    read.extend(droppable(validator, whole, nulls));
-    read
+    read.extend(droppable(ready, whole, nulls)?);
+    Some(read)
 }
 
 fn fix(error: &ValidationError<'_>) -> Option<Fix> {
@@ -104,23 +109,23 @@ fn read_value(error: &ValidationError<'_>, value: &Value) -> Option<Value> {
 
 /// Of the properties that came as `null` those that may be left out: `null` then says that they
 /// are. One trial without all of them tells which are missed.
-fn droppable(validator: &Validator, whole: &Value, mut nulls: Vec<Fix>) -> Vec<Fix> {
+fn droppable(ready: &Ready, whole: &Value, mut nulls: Vec<Fix>) -> Option<Vec<Fix>> {
     nulls.retain(|null| is_property(whole, &null.pointer));
     if nulls.is_empty() {
-        return nulls;
+        return Some(nulls);
     }
     let mut without = whole.clone();
     for null in &nulls {
         remove(&mut without, &null.pointer);
     }
-    let errors: Vec<ValidationError<'_>> = validator.iter_errors(&without).collect();
+    let errors = ready.errors(&without)?;
     let missed: BTreeSet<String> = errors
         .iter()
         .flat_map(findings)
         .filter_map(|finding| missed(&finding))
         .collect();
     nulls.retain(|null| !missed.contains(&null.pointer));
-    nulls
+    Some(nulls)
 }
 
 fn is_property(whole: &Value, pointer: &str) -> bool {

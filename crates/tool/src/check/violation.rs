@@ -37,6 +37,9 @@ const GOT_CHARS_MAX: usize = 60;
 const EXPECTED_CHARS_MAX: usize = 200;
 /// The longest name of a property in a path, in characters.
 const NAME_CHARS_MAX: usize = 80;
+/// Keys compared with one that may be a slip: each takes microseconds, of long ones a tenth of a
+/// millisecond.
+const COMPARED_MAX: usize = 200;
 /// Keys listed when none is near.
 const KEYS_MAX: usize = 8;
 
@@ -44,16 +47,22 @@ const KEYS_MAX: usize = 8;
 pub(super) fn of_errors(errors: &[ValidationError<'_>], reading: &Reading<'_>) -> Vec<Violation> {
     let mut told: Vec<(u8, Violation)> = Vec::new();
     let mut untold = 0;
-    let findings = errors.iter().flat_map(findings);
-    for (rank, violation) in findings.flat_map(|finding| of_finding(&finding, reading)) {
-        match told
-            .iter()
-            .position(|(_, known)| known.path == violation.path)
-        {
-            Some(known) if told[known].0 > rank => told[known] = (rank, violation),
-            Some(_) => {}
-            None if told.len() == VIOLATIONS_MAX => untold += 1,
-            None => told.push((rank, violation)),
+    for finding in errors.iter().flat_map(findings) {
+        untold += count(&finding);
+        if told.len() == VIOLATIONS_MAX {
+            continue;
+        }
+        for (rank, violation) in of_finding(&finding, reading) {
+            match told
+                .iter()
+                .position(|(_, known)| known.path == violation.path)
+            {
+                Some(known) if told[known].0 > rank => told[known] = (rank, violation),
+                Some(_) => {}
+                None if told.len() == VIOLATIONS_MAX => continue,
+                None => told.push((rank, violation)),
+            }
+            untold -= 1;
         }
     }
     let mut violations: Vec<Violation> = told.into_iter().map(|(_, violation)| violation).collect();
@@ -66,7 +75,20 @@ pub(super) fn of_errors(errors: &[ValidationError<'_>], reading: &Reading<'_>) -
     violations
 }
 
-/// With a rank: of two violations at one path the lower tells more.
+/// How many violations a finding makes.
+fn count(finding: &Finding<'_>) -> usize {
+    match finding {
+        Finding::Error(error) => match error.kind() {
+            Kind::AdditionalProperties { unexpected }
+            | Kind::UnevaluatedProperties { unexpected } => unexpected.len(),
+            _ => 1,
+        },
+        Finding::Choice { .. } => 1,
+    }
+}
+
+/// The first violations a finding makes, as many as are told at once. With a rank: of two
+/// violations at one path the lower tells more.
 fn of_finding(finding: &Finding<'_>, reading: &Reading<'_>) -> Vec<(u8, Violation)> {
     let error = match finding {
         Finding::Error(error) => *error,
@@ -82,6 +104,7 @@ fn of_finding(finding: &Finding<'_>, reading: &Reading<'_>) -> Vec<(u8, Violatio
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let unknown = unexpected
                 .iter()
+                .take(VIOLATIONS_MAX)
                 .map(|name| (0, unknown(error, name, reading)));
             return unknown.collect();
         }
@@ -107,6 +130,7 @@ fn missing(error: &ValidationError<'_>, property: &Value, reading: &Reading<'_>)
     let mut message = format!("missing; expected {}", shape_text(&shape));
     let known = |key: &str| fields.iter().any(|field| field.name == key);
     let strangers = keys(error.instance()).filter(|key| !known(key));
+    let strangers = strangers.take(COMPARED_MAX);
     if let [meant] = near(name, strangers, 1).as_slice() {
         message = format!(
             "{message}; did you mean it by `{}`?",
@@ -125,7 +149,7 @@ fn unknown(error: &ValidationError<'_>, name: &str, reading: &Reading<'_>) -> Vi
         .iter()
         .map(|field| field.name)
         .filter(|name| given.get(name).is_none());
-    let free: Vec<&str> = free.collect();
+    let free: Vec<&str> = free.take(COMPARED_MAX).collect();
     let hint = match near(name, free.iter().copied(), 1).as_slice() {
         [meant] => format!("; did you mean `{}`?", short(meant, NAME_CHARS_MAX)),
         _ if free.is_empty() => String::new(),

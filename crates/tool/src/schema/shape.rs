@@ -1,5 +1,6 @@
 //! What a schema means, in the few words a signature has room for.
 
+use printable::{is_hidden, seen_json};
 use serde_json::Value;
 
 use super::{Field, Node};
@@ -164,11 +165,17 @@ impl<'a> Shape<'a> {
     }
 }
 
+/// Literals listed in the time of one step of a reading.
+const LITERALS_A_STEP: u32 = 16;
+/// Alternatives of one place that are told apart: each is compared with those before it.
+const ALTERNATIVES_MAX: usize = 256;
+
 fn literals(node: Node<'_>) -> Option<Vec<&Value>> {
     if let Some(value) = node.get("const") {
         return Some(vec![value]);
     }
     let values = node.get("enum")?.as_array()?;
+    node.spend(u32::try_from(values.len()).unwrap_or(u32::MAX) / LITERALS_A_STEP);
     (!values.is_empty()).then(|| values.iter().collect())
 }
 
@@ -185,7 +192,7 @@ fn push_alternative<'a>(flat: &mut Vec<Shape<'a>>, shape: Shape<'a>) {
         (Shape::Any, Shape::Any) | (Shape::Cut, Shape::Cut) => true,
         _ => false,
     };
-    if !flat.iter().any(repeats) {
+    if flat.len() < ALTERNATIVES_MAX && !flat.iter().any(repeats) {
         flat.push(shape);
     }
 }
@@ -201,6 +208,7 @@ pub(crate) fn literals_text(values: &[&Value], between: &str, detail: Detail) ->
     let mut text = String::new();
     for (nth, value) in values.iter().enumerate() {
         let literal = value.to_string();
+        let literal = seen_json(&literal);
         let chars = text.chars().count() + literal.chars().count();
         let is_room = nth < told && chars <= detail.literals_chars_max;
         if nth > 0 {
@@ -281,7 +289,7 @@ impl Field<'_> {
         let default = self.node.annotation("default")?;
         let is_scalar = default.is_boolean() || default.is_number() || default.is_string();
         let is_told = is_scalar && default.as_str() != Some("");
-        let text = is_told.then(|| format!("={default}"))?;
+        let text = is_told.then(|| format!("={}", seen_json(&default.to_string())))?;
         (text.chars().count() <= DEFAULT_CHARS_MAX).then_some(text)
     }
 }
@@ -289,10 +297,10 @@ impl Field<'_> {
 /// A property's name as it is, or quoted as JSON where it is no identifier.
 pub(crate) fn name_text(name: &str) -> String {
     let starts_well = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$');
-    let is_plain = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let is_plain = |c: char| (c.is_alphanumeric() || c == '_' || c == '$') && !is_hidden(c);
     if starts_well && name.chars().all(is_plain) {
         name.to_owned()
     } else {
-        Value::from(name).to_string()
+        seen_json(&Value::from(name).to_string()).into_owned()
     }
 }

@@ -3,19 +3,21 @@ mod older;
 mod web;
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
+use jsonrpc::{Json, json as text};
+use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::{Notify, mpsc};
 
 use self::web::{Asked, Reply, Web, answer, event};
 use super::Remote;
 use crate::{
-    Era, Fleet, Json, Launch, ServerSpec, Surroundings, Template,
+    Era, Fleet, Launch, ServerSpec, Surroundings, Template,
     lane::{LogSink, ProgressSink},
-    link::{LinkError, Request, json as text},
+    link::{LinkError, Request},
     wire::{About, ShakeError},
 };
 
@@ -192,7 +194,7 @@ async fn progress_and_log_are_in_order_complete_and_end_with_the_answer() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let note = |heard: &Arc<Mutex<Vec<String>>>| -> ProgressSink {
         let heard = Arc::clone(heard);
-        Arc::new(move |params: &RawValue| heard.lock().unwrap().push(params.get().to_owned()))
+        Arc::new(move |params: &RawValue| heard.lock().push(params.get().to_owned()))
     };
     let call = Request {
         progress: Some(note(&heard)),
@@ -207,7 +209,7 @@ async fn progress_and_log_are_in_order_complete_and_end_with_the_answer() {
     let progress = |n| format!(r#"{{"progressToken":{token},"progress":{n},"own":[1.0]}}"#);
     let log = r#"{"level":"odd", "data":1.0}"#.to_owned();
     let expected = [progress(1), progress(2), log, progress(3)];
-    assert_eq!(*heard.lock().unwrap(), expected);
+    assert_eq!(*heard.lock(), expected);
 }
 
 /// A callback, and the way to wait for it.
@@ -279,11 +281,11 @@ async fn a_stream_that_breaks_under_a_call_is_taken_up_again() {
     let asked_twice = Arc::new(Mutex::new(None));
     let web = Web::start(move |asked| match asked.what() {
         "tools/call" => {
-            *asked_twice.lock().unwrap() = Some(asked.clone());
+            *asked_twice.lock() = Some(asked.clone());
             Reply::events(["id: 7\nretry: 1\ndata: \n\n".to_owned()])
         }
         "GET" if asked.header("last-event-id") == Some("7") => {
-            let call = asked_twice.lock().unwrap().clone().unwrap();
+            let call = asked_twice.lock().clone().unwrap();
             Reply::events([event(&answer(&call, ODD))])
         }
         _ => play(asked),
@@ -302,7 +304,7 @@ async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
             "tools/call" if era == Era::Legacy => Reply::Hang,
             "tools/call" => {
                 let (sender, later) = mpsc::channel(1);
-                streams.lock().unwrap().push(sender);
+                streams.lock().push(sender);
                 Reply::Events(vec![": open\n\n".to_owned()], later)
             }
             _ => play(asked),
@@ -323,7 +325,7 @@ async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
             }
             // Its stream is closed, which says the same.
             Era::Modern => {
-                let stream = open_streams.lock().unwrap().remove(0);
+                let stream = open_streams.lock().remove(0);
                 while stream.send(": are you there\n\n".to_owned()).await.is_ok() {}
             }
         }

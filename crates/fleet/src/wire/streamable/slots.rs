@@ -2,19 +2,18 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, Weak},
+    sync::{Arc, OnceLock, Weak},
 };
 
 use bytes::Bytes;
 use dashmap::DashMap;
+use jsonrpc::{Json, Message, ProtocolError};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ClientRequest, GetMeta as _, JsonRpcRequest};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{
-    lane::{Listeners, LogSink, progress_token},
-    message::{Json, Message, ProtocolError},
-};
+use crate::lane::{Listeners, LogSink, progress_token};
 
 /// Where the answer to one request is put; the first one counts.
 pub(super) struct Slot {
@@ -64,7 +63,7 @@ impl Slot {
     }
 
     fn answer(&self) -> MutexGuard<'_, Option<Answer>> {
-        self.answer.lock().expect("no code panics with an answer")
+        self.answer.lock()
     }
 }
 

@@ -6,7 +6,7 @@
 use std::{
     borrow::Cow,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -14,6 +14,8 @@ use std::{
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _, stream::BoxStream};
 use http::{StatusCode, header};
+use jsonrpc::{Message, ProtocolError};
+use parking_lot::Mutex;
 use reqwest::Response;
 use rmcp::{
     model::{
@@ -33,10 +35,7 @@ use super::{
     },
     slots::{Answer, Instead, Slot, Slots, Trouble, stand_in},
 };
-use crate::{
-    limits::LINE_BYTES_MAX,
-    message::{Message, ProtocolError},
-};
+use crate::{lane::bytes_max, mask::Mask};
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
@@ -67,17 +66,21 @@ impl Tap {
     }
 
     pub(super) fn take_trouble(&self) -> Option<Trouble> {
-        let mut trouble = self.told.trouble.lock().expect("no code panics with it");
+        let mut trouble = self.told.trouble.lock();
         trouble.take()
     }
 
     pub(super) fn denied(&self) -> Option<String> {
-        let denied = self.told.denied.lock().expect("no code panics with it");
+        let denied = self.told.denied.lock();
         denied.clone()
     }
 
     pub(super) fn may_be_older(&self) -> bool {
         self.told.may_be_older.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn secrets(&self) -> &Mask {
+        &self.site.mask
     }
 
     pub(super) fn mask(&self, text: &str) -> String {
@@ -95,14 +98,14 @@ impl Tap {
         let why = self.mask(&why);
         let is_denial = why.starts_with("HTTP 401");
         if is_denial {
-            let mut denied = self.told.denied.lock().expect("no code panics with it");
+            let mut denied = self.told.denied.lock();
             *denied = Some(why.clone());
         }
         match slot {
             Some(slot) => slot.put(Answer::Trouble(Trouble { why, is_denial })),
             None => {
                 let is_denial = is_denial || why.starts_with("HTTP 403");
-                let mut trouble = self.told.trouble.lock().expect("no code panics with it");
+                let mut trouble = self.told.trouble.lock();
                 *trouble = Some(Trouble { why, is_denial });
             }
         }
@@ -124,11 +127,12 @@ impl Tap {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if is_event_stream(&response) {
-            let events = SseStream::from_bytes_stream(bounded(response, asked.slot.clone()));
+            let events = SseStream::from_bytes_stream(bounded(response, asked));
             let events = self.tap_events(events);
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
-        let body = read_body(response, LINE_BYTES_MAX).await.map_err(unread)?;
+        let body = read_body(response, asked.bytes_max).await;
+        let body = body.map_err(|error| unread(error, asked.bytes_max))?;
         let answer = self.read_answer(&body, asked)?;
         Ok(StreamableHttpPostResponse::Json(answer, session))
     }
@@ -146,7 +150,7 @@ impl Tap {
             Ok(_) => Err(unexpected("its answer is for another request")),
             Err(_) => {
                 let text = String::from_utf8_lossy(body);
-                let head: String = text.trim().chars().take(200).collect();
+                let head = printable::one_line_of(&text, 200);
                 Err(unexpected(format!(
                     "its answer is no JSON-RPC: {}",
                     self.mask(&head)
@@ -222,6 +226,8 @@ struct Asked {
     /// Of a request whose answer is taken out here.
     slot: Option<Arc<Slot>>,
     has_session: bool,
+    /// How long its answer may be.
+    bytes_max: usize,
 }
 
 #[derive(PartialEq, Eq)]
@@ -257,10 +263,10 @@ fn unexpected(why: impl Into<String>) -> HttpError {
     StreamableHttpError::UnexpectedServerResponse(Cow::Owned(why.into()))
 }
 
-fn unread(error: BodyError) -> HttpError {
+fn unread(error: BodyError, bytes_max: usize) -> HttpError {
     match error {
         BodyError::TooLong => StreamableHttpError::ResponseBodyTooLarge {
-            max_size: LINE_BYTES_MAX,
+            max_size: bytes_max,
         },
         BodyError::Http(error) => without_url(error),
     }
@@ -300,6 +306,7 @@ impl StreamableHttpClient for Tap {
             kind: Kind::of(&request.request),
             slot: request.request.extensions().get::<Arc<Slot>>().cloned(),
             has_session: session_id.is_some(),
+            bytes_max: bytes_max(request.request.method()),
         };
         if let Some(slot) = &asked.slot {
             self.slots.add(slot, request);
@@ -351,15 +358,16 @@ impl StreamableHttpClient for Tap {
 /// The body of a stream, ended where one event grows past the cap.
 fn bounded(
     response: Response,
-    slot: Option<Arc<Slot>>,
-) -> impl Stream<Item = Result<Bytes, reqwest::Error>> + Send {
+    asked: &Asked,
+) -> impl Stream<Item = Result<Bytes, reqwest::Error>> + Send + use<> {
+    let (slot, bytes_max) = (asked.slot.clone(), asked.bytes_max);
     let mut size = EventSize::default();
     response.bytes_stream().take_while(move |chunk| {
         let fits = chunk
             .as_ref()
-            .map_or(true, |chunk| size.take(chunk) <= LINE_BYTES_MAX);
+            .map_or(true, |chunk| size.take(chunk) <= bytes_max);
         if let Some(slot) = slot.as_ref().filter(|_| !fits) {
-            let why = format!("its answer is one event of more than {LINE_BYTES_MAX} bytes");
+            let why = format!("its answer is one event of more than {bytes_max} bytes");
             let is_denial = false;
             slot.put(Answer::Trouble(Trouble { why, is_denial }));
         }

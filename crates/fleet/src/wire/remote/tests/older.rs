@@ -1,7 +1,8 @@
 //! Servers of the older transport.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -30,7 +31,7 @@ impl Old {
         match (asked.method.as_str(), asked.path.as_str()) {
             ("GET", _) => {
                 let (sender, later) = mpsc::channel(EVENTS_MAX);
-                *self.stream.lock().unwrap() = Some(sender);
+                *self.stream.lock() = Some(sender);
                 let endpoint = "event: endpoint\r\ndata: /post?session=1\r\n\r\n".to_owned();
                 Reply::Events(vec![endpoint], later)
             }
@@ -55,14 +56,14 @@ impl Old {
     }
 
     fn say(&self, message: &str) {
-        let stream = self.stream.lock().unwrap();
+        let stream = self.stream.lock();
         let text = format!("event: message\r\ndata: {message}\r\n\r\n");
         // A client that has left is none of the server's business.
         let _ = stream.as_ref().unwrap().try_send(text);
     }
 
     fn hang_up(&self) {
-        *self.stream.lock().unwrap() = None;
+        *self.stream.lock() = None;
     }
 }
 
@@ -155,14 +156,14 @@ async fn progress_and_changes_of_the_list_come_through_the_stream() {
     let heard = Arc::new(Mutex::new(0));
     let sink: ProgressSink = {
         let heard = Arc::clone(&heard);
-        Arc::new(move |_| *heard.lock().unwrap() += 1)
+        Arc::new(move |_| *heard.lock() += 1)
     };
     let call = Request {
         progress: Some(sink),
         ..request("t")
     };
     check(&remote.call(&call).await, ODD);
-    assert_eq!(*heard.lock().unwrap(), 1);
+    assert_eq!(*heard.lock(), 1);
     told.notified().await;
 }
 
@@ -244,8 +245,8 @@ async fn a_refused_post_fails_its_call_and_a_denied_one_the_connection() {
     let listed = remote.list_tools(None).await;
     assert!(matches!(listed, Err(LinkError::Lost)), "{listed:?}");
     remote.ended().await;
-    assert_eq!(remote.epitaph().why, "HTTP 401 Unauthorized");
-    assert!(remote.epitaph().is_lasting);
+    assert_eq!(remote.exit_reason().why, "HTTP 401 Unauthorized");
+    assert!(remote.exit_reason().is_lasting);
 }
 
 #[tokio::test]

@@ -1,13 +1,8 @@
 //! A small HTTP/1.1 server on the loopback, played by a test.
 
-use std::{
-    collections::BTreeMap,
-    io::ErrorKind,
-    net::SocketAddr,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeMap, io::ErrorKind, net::SocketAddr, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -159,7 +154,7 @@ impl Web {
     }
 
     pub(super) fn seen(&self) -> Vec<Asked> {
-        self.seen.lock().unwrap().clone()
+        self.seen.lock().clone()
     }
 
     /// The methods asked so far.
@@ -205,7 +200,7 @@ async fn serve(stream: TcpStream, noted: Arc<Noted>, play: Play) -> Option<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let asked = read(&mut stream).await?;
-        noted.seen.lock().unwrap().push(asked.clone());
+        noted.seen.lock().push(asked.clone());
         noted.counter.send_modify(|count| *count += 1);
         match play(&asked) {
             Reply::Whole {

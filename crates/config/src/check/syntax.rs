@@ -1,0 +1,146 @@
+//! What is no TOML, and what it spoils: a line that cannot be read must not cause more mistakes.
+
+use std::collections::BTreeSet;
+
+use toml::de::Error;
+
+use super::Noted;
+use crate::{
+    lines::Lines,
+    mistake::{Fault, shown},
+};
+
+#[derive(Debug)]
+pub(super) struct Broken<'a> {
+    pub(super) noted: Vec<Noted>,
+    text: &'a str,
+    lines: &'a Lines<'a>,
+    /// Lines are counted from zero.
+    unread: BTreeSet<usize>,
+    /// Lines of which nobody knows in which table they are, and from where on all are such.
+    lost: BTreeSet<usize>,
+    lost_from: usize,
+}
+
+impl<'a> Broken<'a> {
+    pub(super) fn new(text: &'a str, lines: &'a Lines<'a>, errors: Vec<Error>) -> Self {
+        let mut this = Self {
+            noted: Vec::new(),
+            text,
+            lines,
+            unread: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            lost_from: usize::MAX,
+        };
+        if !errors.is_empty() && text.trim_start().starts_with('{') {
+            this.json();
+        } else {
+            this.add(errors);
+        }
+        this
+    }
+
+    /// One mistake a line: what follows the first is mostly its echo.
+    fn add(&mut self, mut errors: Vec<Error>) {
+        errors.sort_by_key(start);
+        for error in errors {
+            // An error at the end of the text belongs to the last line that holds something.
+            let byte = start(&error).min(self.text.trim_end().len());
+            let line = self.lines.line_of(byte);
+            if self.unread.insert(line) {
+                self.lose(line, &error);
+                let fault = self.fault(&error, line);
+                self.noted.push(noted(byte, fault));
+            }
+        }
+    }
+
+    /// A broken header loses its table; a list or text without end loses all that follows.
+    fn lose(&mut self, line: usize, error: &Error) {
+        if self.lines.is_header(line) {
+            let below = line + 1..self.lines.count();
+            self.lost
+                .extend(below.take_while(|&line| !self.lines.is_header(line)));
+        } else if error.message().starts_with("unclosed") {
+            self.lost_from = self.lost_from.min(line);
+        }
+    }
+
+    fn json(&mut self) {
+        let hint = "write each server as a table: `[servers.NAME]`, below it `command = \"npx\"` \
+                    and `args = [\"-y\", \"PACKAGE\"]`";
+        self.lost_from = 0;
+        self.noted
+            .push(noted(0, Fault::new("JSON, not TOML", hint)));
+    }
+
+    /// The mistakes that stand on their own.
+    pub(super) fn unspoiled(&self, mut noted: Vec<Noted>) -> Vec<Noted> {
+        let any = !self.noted.is_empty();
+        noted.retain(|noted| {
+            let line = self.lines.line_of(noted.byte);
+            let lost = line >= self.lost_from || self.lost.contains(&line);
+            !(lost || self.unread.contains(&line) || noted.missing && any)
+        });
+        noted
+    }
+
+    fn fault(&self, error: &Error, line: usize) -> Fault {
+        if error.message() == "duplicate key" {
+            let key = error
+                .span()
+                .and_then(|span| self.text.get(span))
+                .unwrap_or_default();
+            let hint = "it stands higher up as well; keep one of the two";
+            return Fault::new(format!("`{}` is there already", shown(key)), hint);
+        }
+        bare_text(self.lines.line(line)).map_or_else(|| told(error.message()), without_quotes)
+    }
+}
+
+fn start(error: &Error) -> usize {
+    error.span().map_or(0, |span| span.start)
+}
+
+fn noted(byte: usize, fault: Fault) -> Noted {
+    Noted {
+        byte,
+        key: String::new(),
+        fault,
+        missing: false,
+    }
+}
+
+fn told(message: &str) -> Fault {
+    let what = format!("no TOML: {message}");
+    let hint = match message {
+        "key with no value, expected `=`" => "write `key = value`",
+        "invalid basic string, expected `\"`" => "close the text with `\"`",
+        "unclosed table, expected `]`" => "close the name of the table with `]`",
+        _ if message.starts_with("missing escaped value") => {
+            "write `\\\\` for a `\\`, or put the text in single quotes"
+        }
+        _ if message.starts_with("string values must be quoted") => "write every text in quotes",
+        _ => return Fault::bare(what),
+    };
+    Fault::new(what, hint)
+}
+
+/// The value of a line such as `command = npx`, which the parser takes for a broken number.
+fn bare_text(line: &str) -> Option<&str> {
+    let (_, value) = line.split_once('=')?;
+    let value = value.split('#').next().unwrap_or_default().trim();
+    let starts = value.starts_with(|c: char| c.is_alphabetic() || "~/.$@".contains(c));
+    let plain = !value.contains(['"', '\'', '[', ']', '{', '}', '=']);
+    let keyword = ["true", "false", "inf", "nan"].contains(&value);
+    (starts && (plain || value.starts_with("${")) && !keyword).then_some(value)
+}
+
+fn without_quotes(text: &str) -> Fault {
+    let hint = match text.to_lowercase().as_str() {
+        "true" | "yes" | "on" => "write `true`".to_owned(),
+        "false" | "no" | "off" => "write `false`".to_owned(),
+        _ => format!("write it in quotes: `\"{}\"`", shown(text)),
+    };
+    Fault::new("no TOML: text without quotes", hint)
+}

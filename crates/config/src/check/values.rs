@@ -1,0 +1,139 @@
+//! Values that hold values: lists, tables of templates, the arguments of an example.
+
+use serde_json::{Map, Number, Value};
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::{At, Walk, in_order};
+use crate::{
+    keys::Kind,
+    mistake::{Fault, shown_key},
+    rules::Written,
+};
+
+pub(super) fn written<'v>(value: &'v DeValue<'_>) -> Written<'v> {
+    match value {
+        DeValue::String(text) => Written::Text(text),
+        DeValue::Integer(number) => {
+            let read = i128::from_str_radix(number.as_str(), number.radix());
+            Written::Number(read.map_err(|_| number.as_str()))
+        }
+        DeValue::Boolean(on) => Written::Switch(*on),
+        DeValue::Float(_) => Written::Other("a number with a fraction"),
+        DeValue::Datetime(_) => Written::Other("a date or time"),
+        DeValue::Array(_) => Written::Other("a list"),
+        DeValue::Table(_) => Written::Other("a table"),
+    }
+}
+
+impl Walk {
+    pub(super) fn list(&mut self, at: &At, kind: &Kind, items: &DeArray<'_>) -> Option<Value> {
+        if items.is_empty() {
+            let fault = Fault::new("an empty list", "leave the key out, or list something");
+            self.note(at.span.clone(), at, fault);
+            return None;
+        }
+        let mut read = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let at = At {
+                key: format!("{}[{index}]", at.key),
+                span: item.span(),
+                ..at.clone()
+            };
+            read.extend(self.scalar(&at, kind, item.get_ref()));
+        }
+        Some(Value::Array(read))
+    }
+
+    pub(super) fn templates(&mut self, at: &At, kind: &Kind, table: &DeTable<'_>) -> Value {
+        let mut read = Map::new();
+        for (name, value) in in_order(table) {
+            let at = At {
+                key: format!("{}.{}", at.key, shown_key(name.get_ref())),
+                span: value.span(),
+                ..at.clone()
+            };
+            if let Some(fault) = bad_name(kind, name.get_ref()) {
+                self.note(name.span(), &at, fault);
+            }
+            let value = self.scalar(&at, &Kind::Template, value.get_ref());
+            read.extend(value.map(|value| (name.get_ref().to_string(), value)));
+        }
+        Value::Object(read)
+    }
+
+    /// Kept as JSON text: the layers sort the keys of a table, and an example is read by people.
+    pub(super) fn arguments(&mut self, at: &At, table: &DeTable<'_>) -> Option<Value> {
+        let object = self.object(at, table)?;
+        Some(Value::String(Value::Object(object).to_string()))
+    }
+
+    fn object(&mut self, at: &At, table: &DeTable<'_>) -> Option<Map<String, Value>> {
+        let mut object = Map::new();
+        for (name, value) in in_order(table) {
+            let at = At {
+                key: format!("{}.{}", at.key, shown_key(name.get_ref())),
+                span: value.span(),
+                ..at.clone()
+            };
+            let value = self.json(&at, value.get_ref())?;
+            object.insert(name.get_ref().to_string(), value);
+        }
+        Some(object)
+    }
+
+    fn json(&mut self, at: &At, value: &DeValue<'_>) -> Option<Value> {
+        match value {
+            DeValue::Table(table) => self.object(at, table).map(Value::Object),
+            DeValue::Array(items) => {
+                let items = items.iter().map(|item| self.json(at, item.get_ref()));
+                items.collect::<Option<_>>().map(Value::Array)
+            }
+            DeValue::String(text) => Some(Value::String(text.to_string())),
+            DeValue::Boolean(on) => Some(Value::Bool(*on)),
+            DeValue::Datetime(time) => Some(Value::String(time.to_string())),
+            DeValue::Integer(_) | DeValue::Float(_) => self.number(at, value),
+        }
+    }
+
+    fn number(&mut self, at: &At, value: &DeValue<'_>) -> Option<Value> {
+        let number = match value {
+            DeValue::Float(float) => float.as_str().parse().ok().and_then(Number::from_f64),
+            DeValue::Integer(_) => match written(value) {
+                Written::Number(Ok(number)) => Number::from_i128(number),
+                _ => None,
+            },
+            _ => None,
+        };
+        if number.is_none() {
+            let fault = Fault::new("a number that JSON cannot hold", "write it as text");
+            self.note(at.span.clone(), at, fault);
+        }
+        number.map(Value::Number)
+    }
+}
+
+fn bad_name(kind: &Kind, name: &str) -> Option<Fault> {
+    if *kind == Kind::Headers {
+        let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+        let good = !name.is_empty() && name.chars().all(token);
+        return (!good).then(|| {
+            Fault::new(
+                "no name of a header",
+                "write one such as `Authorization` or `X-Api-Key`",
+            )
+        });
+    }
+    if matches!(kind, Kind::Tokens | Kind::TokenFiles) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let good = !name.is_empty() && name.chars().all(plain);
+        return (!good).then(|| {
+            let what = "no name for a token";
+            Fault::new(
+                what,
+                "use letters, digits, `-`, `_` and `.`, such as `laptop`",
+            )
+        });
+    }
+    let good = !name.is_empty() && !name.contains(['=', '\0']);
+    (!good).then(|| Fault::new("no name of a variable", "use letters, digits and `_`"))
+}

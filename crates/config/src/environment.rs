@@ -1,0 +1,49 @@
+//! The variables of the environment, as a value, so that tests need no process of their own.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+};
+
+#[derive(Debug, Clone, Default)]
+pub struct Environment(BTreeMap<String, OsString>);
+
+impl Environment {
+    /// The variables of this process. A name that is not Unicode can be none of ours.
+    pub fn of_process() -> Self {
+        let named = |(name, value): (OsString, _)| Some((name.into_string().ok()?, value));
+        Self(std::env::vars_os().filter_map(named).collect())
+    }
+
+    /// An empty variable counts as not set, as in a shell's `${VAR:-}`.
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+        let value = self.0.get(name).map(OsString::as_os_str);
+        value.filter(|value| !value.is_empty())
+    }
+
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).map(PathBuf::from)
+    }
+
+    /// Every variable that holds something, in the order of their names.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &OsStr)> {
+        self.starting("")
+    }
+
+    /// The variables that start with `prefix` and hold something, in the order of their names.
+    pub(crate) fn starting<'a>(
+        &'a self,
+        prefix: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
+        let names = self.0.keys().filter(move |name| name.starts_with(prefix));
+        names.filter_map(|name| Some((name.as_str(), self.get(name)?)))
+    }
+}
+
+impl<N: Into<String>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
+        let owned = |(name, value): (N, V)| (name.into(), value.into());
+        Self(variables.into_iter().map(owned).collect())
+    }
+}

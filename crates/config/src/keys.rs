@@ -1,0 +1,531 @@
+//! Every key of the configuration, declared once. The check, the defaults, the variables and
+//! `docs/configuration.md` all read this table.
+
+mod unknown;
+
+pub(super) use unknown::{nearest, unknown};
+
+/// One key that holds a value.
+#[derive(Debug)]
+pub(super) struct Key {
+    /// Dotted; `NAME` stands for a server and `TOOL` for a tool of it.
+    pub(super) path: &'static str,
+    pub(super) kind: Kind,
+    /// As it would be written in the file.
+    pub(super) default: Option<&'static str>,
+    /// Whether a `PROXY_*` variable may set it.
+    pub(super) variable: bool,
+    pub(super) meaning: &'static str,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    /// Text with `${VAR}` in it.
+    Template,
+    Command,
+    Url,
+    /// A folder whose path is a template.
+    Folder,
+    /// A folder of ours, needed before any server starts.
+    StateDir,
+    Filter,
+    Category,
+    Tag,
+    Glob,
+    /// The name of a variable of our own environment, or the beginning of several.
+    Inherited,
+    Switch,
+    /// One of a few words.
+    Choice(&'static [&'static str]),
+    Count(Count),
+    List(&'static Kind),
+    /// Templates by the name of a variable of the environment.
+    Variables,
+    /// Templates by the name of an HTTP header.
+    Headers,
+    /// Templates by a name for whoever holds the token.
+    Tokens,
+    /// A file whose path is a template.
+    File,
+    /// Files by a name for whoever holds the token in them.
+    TokenFiles,
+    /// An address to listen on.
+    Listen,
+    /// The name of a machine, as a `Host` header has it.
+    Host,
+    /// A scheme, a host and a port, as an `Origin` header has them.
+    Origin,
+    /// A JSON object in TOML clothes.
+    Arguments,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) min: u64,
+    pub(super) max: u64,
+    pub(super) unit: &'static str,
+}
+
+const SECONDS_OF_A_CALL: Kind = count(1, 86_400, "seconds");
+/// A footer with its next call takes half of the least.
+const TOKENS: Kind = count(200, 1_000_000, "tokens");
+
+const fn count(min: u64, max: u64, unit: &'static str) -> Kind {
+    Kind::Count(Count { min, max, unit })
+}
+
+const fn key(path: &'static str, kind: Kind, meaning: &'static str) -> Key {
+    Key {
+        path,
+        kind,
+        default: None,
+        variable: false,
+        meaning,
+    }
+}
+
+impl Key {
+    const fn or(self, default: &'static str) -> Self {
+        Self {
+            default: Some(default),
+            ..self
+        }
+    }
+
+    const fn variable(self) -> Self {
+        Self {
+            variable: true,
+            ..self
+        }
+    }
+
+    /// The last part of the path.
+    pub(super) fn name(&self) -> &'static str {
+        split(self.path).1
+    }
+
+    /// The path without its last part; empty for the top of the file.
+    pub(super) fn table(&self) -> &'static str {
+        split(self.path).0
+    }
+}
+
+pub(super) static KEYS: &[Key] = &[
+    key(
+        "state_dir",
+        Kind::StateDir,
+        "where snapshots, the index and kept results lie; `~/` is the home folder, a relative \
+         path starts at the folder of the file. Left out: \
+         `$XDG_STATE_HOME/proxy/STEM-HASH`, one folder a configuration file",
+    )
+    .variable(),
+    key(
+        "log",
+        Kind::Filter,
+        "what is logged to stderr, as directives of a tracing filter: `warn`, \
+         `warn,fleet=debug`",
+    )
+    .or("\"warn\"")
+    .variable(),
+    key(
+        "results.max_tokens",
+        TOKENS,
+        "how much of a result goes to the model at once; what is cut is kept",
+    )
+    .or("4000")
+    .variable(),
+    key(
+        "results.keep_hours",
+        count(1, 8_760, "hours"),
+        "how long a result that was cut is kept",
+    )
+    .or("24")
+    .variable(),
+    key(
+        "results.keep_mib",
+        count(1, 102_400, "MiB"),
+        "how much room kept results may take; the oldest go first",
+    )
+    .or("256")
+    .variable(),
+    key(
+        "search.learn",
+        Kind::Switch,
+        "calls that succeed after a search lift their tool for like requests, failures lower it; \
+         kept in the state folder, for each client and project. `false`: neither kept nor used",
+    )
+    .or("true")
+    .variable(),
+    key(
+        "search.semantic",
+        Kind::Choice(&["encoder", "off"]),
+        "how requests are understood beside their words: by a sentence encoder that is part of \
+         the program (some 50 MB once it is used, 30 ms a tool at `reindex`, up to 20,000 tools), \
+         or not at all",
+    )
+    .or("\"encoder\"")
+    .variable(),
+    key(
+        "reindex.parallel",
+        count(1, 64, "servers"),
+        "how many servers are started and asked at one time",
+    )
+    .or("4")
+    .variable(),
+    key(
+        "http.listen",
+        Kind::Listen,
+        "where MCP is served over streamable HTTP, at `/mcp`: `127.0.0.1:7331`, `[::1]:7331`, \
+         `localhost:7331` or a port of this machine alone. Any other address needs a token. Left \
+         out: nowhere; `proxy serve --http ADDR` goes before it",
+    )
+    .variable(),
+    key(
+        "http.tokens",
+        Kind::Tokens,
+        "bearer tokens that let a client in, each by a name of your choice; at least 16 characters",
+    ),
+    key(
+        "http.token_files",
+        Kind::TokenFiles,
+        "the same, each read from a file when the program starts",
+    ),
+    key(
+        "http.allowed_hosts",
+        Kind::List(&Kind::Host),
+        "names by which clients may call this machine, as their `Host` header has them, besides \
+         `localhost` and the address itself",
+    ),
+    key(
+        "http.allowed_origins",
+        Kind::List(&Kind::Origin),
+        "web pages that may call, as their `Origin` header has them, besides our own address",
+    ),
+    key(
+        "http.tls_cert",
+        Kind::File,
+        "the certificate chain (PEM) for TLS; goes with `tls_key`. Left out: no TLS",
+    ),
+    key(
+        "http.tls_key",
+        Kind::File,
+        "the private key (PEM) of that certificate",
+    ),
+    key(
+        "http.sessions",
+        Kind::Switch,
+        "`false` gives no client a session: each request stands alone, and log levels and \
+         cancellations do not last",
+    )
+    .or("true")
+    .variable(),
+    key(
+        "http.max_body_kib",
+        count(1, 1_048_576, "KiB"),
+        "how large one message may be",
+    )
+    .or("4096")
+    .variable(),
+    key(
+        "http.max_header_kib",
+        count(8, 1_024, "KiB"),
+        "how large the head of one request may be",
+    )
+    .or("32")
+    .variable(),
+    key(
+        "http.max_connections",
+        count(1, 65_536, "connections"),
+        "how many may be open at one time, half of them from one address other than this machine's. \
+         For a further one that is closed which has waited longest for a request",
+    )
+    .or("512")
+    .variable(),
+    key(
+        "http.max_sessions",
+        count(1, 65_536, "sessions"),
+        "how many there may be at one time, half of them of one token, or where none is asked for of \
+         one address other than this machine's. For a further one the oldest is ended that was \
+         not used after `initialize`; where there is none, it is refused",
+    )
+    .or("256")
+    .variable(),
+    key(
+        "http.max_requests",
+        count(1, 65_536, "requests"),
+        "how many may be in flight at one time, half of them of one session, token or address \
+         (as for sessions); a further one is refused. As many messages may be arriving; for a \
+         further one the slowest is given up",
+    )
+    .or("256")
+    .variable(),
+    key(
+        "http.session_idle_s",
+        count(1, 604_800, "seconds"),
+        "a session that nobody used for so long ends; its client is told to begin a new one",
+    )
+    .or("1800")
+    .variable(),
+    key(
+        "http.receive_timeout_s",
+        count(1, 3_600, "seconds"),
+        "how long the head of a request may take to arrive, then its body; a connection without a \
+         request is closed after the same time",
+    )
+    .or("30")
+    .variable(),
+    key(
+        "http.stall_timeout_s",
+        count(1, 3_600, "seconds"),
+        "a client that takes nothing of its answer for so long is disconnected",
+    )
+    .or("30")
+    .variable(),
+    key(
+        "clients.NAME.max_tokens",
+        TOKENS,
+        "how much of a result goes to this client at once: in place of `results.max_tokens`, and \
+         the most whatever a server or tool says. Only a call can ask for more",
+    ),
+    key(
+        "clients.NAME.allow",
+        Kind::List(&Kind::Glob),
+        "it sees only tools of servers or categories whose name fits one of these. Left out: all",
+    ),
+    key(
+        "clients.NAME.deny",
+        Kind::List(&Kind::Glob),
+        "it sees no tools of servers or categories whose name fits one of these",
+    ),
+    key(
+        "daemon.linger_s",
+        count(0, 604_800, "seconds"),
+        "how long the daemon stays after the last client has gone, with the servers that still \
+         run; 0: for ever",
+    )
+    .or("600")
+    .variable(),
+    key(
+        "servers.NAME.command",
+        Kind::Command,
+        "the program of a server that speaks over stdin and stdout. A bare word is looked up \
+         on `PATH`, `~/` is the home folder, `./` is the folder of the file",
+    ),
+    key(
+        "servers.NAME.args",
+        Kind::List(&Kind::Template),
+        "its arguments, one text each; no shell reads them",
+    ),
+    key(
+        "servers.NAME.env",
+        Kind::Variables,
+        "variables it gets besides a minimal environment",
+    ),
+    key(
+        "servers.NAME.inherit_env",
+        Kind::List(&Kind::Inherited),
+        "variables of our own environment that it gets as they are; `AWS_*` stands for all that \
+         begin with `AWS_`, `*` for the whole environment",
+    ),
+    key(
+        "servers.NAME.cwd",
+        Kind::Folder,
+        "the folder it runs in; `~/` is the home folder, a relative path starts at the folder \
+         of the file",
+    ),
+    key(
+        "servers.NAME.url",
+        Kind::Url,
+        "the address of a server that speaks streamable HTTP (or the older HTTP+SSE), in place of `command`",
+    ),
+    key(
+        "servers.NAME.headers",
+        Kind::Headers,
+        "headers sent with every request to the `url`",
+    ),
+    key(
+        "servers.NAME.enabled",
+        Kind::Switch,
+        "`false` leaves the server out and its table in place",
+    )
+    .or("true")
+    .variable(),
+    key(
+        "servers.NAME.category",
+        Kind::Category,
+        "what the server is about; narrows a search. Left out: made from its tools",
+    ),
+    key(
+        "servers.NAME.tags",
+        Kind::List(&Kind::Tag),
+        "words its tools are found by besides their own",
+    ),
+    key(
+        "servers.NAME.timeout_s",
+        SECONDS_OF_A_CALL,
+        "how long one call may take, unless its tool or the call says otherwise",
+    )
+    .or("60")
+    .variable(),
+    key(
+        "servers.NAME.timeout_max_s",
+        SECONDS_OF_A_CALL,
+        "how long a call may take that reports progress: each report starts `timeout_s` anew, \
+         up to here; at least `timeout_s`. Left out: progress extends nothing",
+    )
+    .variable(),
+    key(
+        "servers.NAME.start_timeout_s",
+        count(1, 3_600, "seconds"),
+        "how long the server may take to start; a first `npx` or `uvx` downloads",
+    )
+    .or("30")
+    .variable(),
+    key(
+        "servers.NAME.start",
+        Kind::Choice(&["on-call", "eager"]),
+        "when it is started: by the first call that wants it, or with the program",
+    )
+    .or("\"on-call\"")
+    .variable(),
+    key(
+        "servers.NAME.scope",
+        Kind::Choice(&["shared", "client"]),
+        "`\"shared\"`: one process for all clients. `\"client\"`: one for each client session, which \
+         works in that client's folder unless `cwd` names another, and ends with it",
+    )
+    .or("\"shared\"")
+    .variable(),
+    key(
+        "servers.NAME.idle_timeout_s",
+        count(0, 604_800, "seconds"),
+        "a server that nobody called for so long is stopped until the next call; 0: never",
+    )
+    .or("300")
+    .variable(),
+    key(
+        "servers.NAME.max_concurrent_calls",
+        count(0, 10_000, "calls"),
+        "how many calls it gets at one time; further ones wait, within their own limit. 0: any \
+         number",
+    )
+    .or("0")
+    .variable(),
+    key(
+        "servers.NAME.retry_safe_calls",
+        Kind::Switch,
+        "`true`: a call of a tool annotated read-only or idempotent is made once more when the \
+         server dies under it",
+    )
+    .or("false")
+    .variable(),
+    key(
+        "servers.NAME.max_tokens",
+        TOKENS,
+        "how much of a result of this server goes to the model at once. Left out: \
+         `results.max_tokens`",
+    )
+    .variable(),
+    key(
+        "servers.NAME.tools.allow",
+        Kind::List(&Kind::Glob),
+        "only tools whose own name fits one of these are let in. Left out: all",
+    ),
+    key(
+        "servers.NAME.tools.deny",
+        Kind::List(&Kind::Glob),
+        "tools whose own name fits one of these stay out, allowed or not",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.description",
+        Kind::Text,
+        "stands in place of the server's description",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.tags",
+        Kind::List(&Kind::Tag),
+        "words the tool is found by besides its own",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.category",
+        Kind::Category,
+        "stands in place of the server's category",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.notes",
+        Kind::Text,
+        "advice for the model, shown by `describe_tool`",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.example",
+        Kind::Arguments,
+        "arguments of a call that works, shown by `describe_tool`",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.hidden",
+        Kind::Switch,
+        "`true` keeps the tool out of every search; it can be called by name",
+    )
+    .or("false"),
+    key(
+        "servers.NAME.overlay.TOOL.timeout_s",
+        SECONDS_OF_A_CALL,
+        "how long one call of the tool may take, unless the call says otherwise. Left out: as \
+         its server says",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.max_tokens",
+        TOKENS,
+        "how much of a result of the tool goes to the model at once. Left out: as its server says",
+    ),
+];
+
+/// What stands at a path of the configuration.
+#[derive(Debug)]
+pub(super) enum Found {
+    Value(&'static Key),
+    Table,
+}
+
+/// The pattern of the key `name` in the table `parent`; none if it can be no key of ours.
+pub(super) fn child(parent: &str, name: &str) -> Option<String> {
+    match parent {
+        "" if !name.contains('.') => Some(name.to_owned()),
+        "servers" => Some("servers.NAME".to_owned()),
+        "clients" => Some("clients.NAME".to_owned()),
+        "servers.NAME.overlay" => Some("servers.NAME.overlay.TOOL".to_owned()),
+        _ if parent.is_empty() || name.contains('.') => None,
+        _ => Some(format!("{parent}.{name}")),
+    }
+}
+
+pub(super) fn find(pattern: &str) -> Option<Found> {
+    if let Some(key) = KEYS.iter().find(|key| key.path == pattern) {
+        return Some(Found::Value(key));
+    }
+    let inside = |key: &Key| in_table(key.path, pattern).is_some();
+    KEYS.iter().any(inside).then_some(Found::Table)
+}
+
+/// The names that the table `pattern` knows, in the order they are declared.
+pub(super) fn names(pattern: &str) -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for key in KEYS {
+        let rest = match pattern {
+            "" => Some(key.path),
+            _ => in_table(key.path, pattern),
+        };
+        let name = rest.and_then(|rest| rest.split('.').next());
+        names.extend(name.filter(|name| !names.contains(name)));
+    }
+    names
+}
+
+fn in_table<'a>(path: &'a str, table: &str) -> Option<&'a str> {
+    path.strip_prefix(table)?.strip_prefix('.')
+}
+
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('.').unwrap_or(("", path))
+}

@@ -1,0 +1,129 @@
+//! `[http]`: where we listen, who may come, and how much of everything.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use fleet::Template;
+use http_server::{Limits, Listen, NoAddress, Settings, TOKEN_HINT, Tls};
+
+use super::{
+    layers::RawHttp,
+    meant::{pairs, template},
+    mistake::{Fault, shown},
+    paths::Folders,
+};
+
+pub(super) fn check(text: &str) -> Result<(), Fault> {
+    match text.parse::<Listen>() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(listen_fault(&error)),
+    }
+}
+
+fn listen_fault(error: &NoAddress) -> Fault {
+    let what = format!("no address to listen on: `{}`", shown(&error.0));
+    Fault::new(what, NoAddress::HINT)
+}
+
+pub(super) fn check_host(text: &str) -> Result<(), Fault> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    if text.chars().all(is_part) {
+        return Ok(());
+    }
+    let what = format!("no name of a machine: `{}`", shown(text));
+    Err(Fault::new(
+        what,
+        "write it as in an address, without scheme and path: `tools.example.com`",
+    ))
+}
+
+pub(super) fn check_origin(text: &str) -> Result<(), Fault> {
+    let rest = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    if rest.is_some_and(|rest| !rest.is_empty() && check_host(rest).is_ok()) {
+        return Ok(());
+    }
+    let what = format!("no origin: `{}`", shown(text));
+    Err(Fault::new(
+        what,
+        "write scheme, host and port, without a path: `https://chat.example.com`",
+    ))
+}
+
+/// What the table means, or the key that does not fit the others.
+pub(super) fn http(
+    raw: &RawHttp,
+    folders: &Folders<'_>,
+) -> Result<Settings, (&'static str, Fault)> {
+    let listen = raw.listen.as_deref().map(str::parse).transpose();
+    let lower = |texts: &[String]| texts.iter().map(|text| text.to_lowercase()).collect();
+    let http = Settings {
+        listen: listen.map_err(|why| ("listen", listen_fault(&why)))?,
+        tokens: pairs(&raw.tokens).map_err(|fault| ("tokens", fault))?,
+        token_files: files(&raw.token_files, folders).map_err(|fault| ("token_files", fault))?,
+        allowed_hosts: lower(&raw.allowed_hosts),
+        allowed_origins: lower(&raw.allowed_origins),
+        tls: tls(raw, folders)?,
+        sessions: raw.sessions,
+        limits: Limits {
+            body_bytes_max: raw.max_body_kib << 10,
+            header_bytes_max: raw.max_header_kib << 10,
+            connections_max: raw.max_connections,
+            sessions_max: raw.max_sessions,
+            requests_max: raw.max_requests,
+            session_idle: Duration::from_secs(raw.session_idle_s),
+            receive_timeout: Duration::from_secs(raw.receive_timeout_s),
+            stall_timeout: Duration::from_secs(raw.stall_timeout_s),
+        },
+    };
+    match http.listen.map(|listen| http.admits(listen)) {
+        Some(Err(why)) => Err(("listen", Fault::new(why, TOKEN_HINT))),
+        _ => Ok(http),
+    }
+}
+
+fn tls(raw: &RawHttp, folders: &Folders<'_>) -> Result<Option<Tls>, (&'static str, Fault)> {
+    let file = |path: &str| template(&folders.folder(path)?);
+    match (&raw.tls_cert, &raw.tls_key) {
+        (None, None) => Ok(None),
+        (Some(cert), Some(key)) => Ok(Some(Tls {
+            cert: file(cert).map_err(|fault| ("tls_cert", fault))?,
+            key: file(key).map_err(|fault| ("tls_key", fault))?,
+        })),
+        (Some(_), None) => Err(("tls_cert", alone("tls_key"))),
+        (None, Some(_)) => Err(("tls_key", alone("tls_cert"))),
+    }
+}
+
+fn alone(other: &str) -> Fault {
+    Fault::new(
+        format!("means nothing without `{other}`"),
+        format!("add `{other}`, or leave both out"),
+    )
+}
+
+fn files(
+    written: &BTreeMap<String, String>,
+    folders: &Folders<'_>,
+) -> Result<Vec<(String, Template)>, Fault> {
+    let file = |(name, path): (&String, &String)| {
+        let path = template(&folders.folder(path)?)?;
+        Ok((name.clone(), path))
+    };
+    written.iter().map(file).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{check_host, check_origin};
+
+    #[test]
+    fn hosts_and_origins_are_told_from_addresses() {
+        assert!(check_host("tools.example.com:8443").is_ok() && check_host("[::1]").is_ok());
+        assert!(check_host("https://example.com").is_err());
+        assert!(check_origin("https://chat.example.com").is_ok());
+        for bad in ["chat.example.com", "https://", "https://a/b", "null"] {
+            assert!(check_origin(bad).is_err(), "{bad}");
+        }
+    }
+}

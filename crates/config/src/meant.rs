@@ -1,0 +1,223 @@
+//! From the configuration as written to the configuration as meant.
+
+use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+use fleet::{Launch, Scope, ServerSpec, Start, Template, TemplateError};
+use gateway::{
+    SearchSettings, ServerSettings, ToolLimits,
+    policy::{ClientRule, Clients},
+    results,
+};
+use registry::ServerRules;
+
+use super::{
+    Config, Environment, Mistake, Place,
+    file::File,
+    layers::{RawClient, RawConfig, RawOverlay, RawServer, Semantic},
+    listen,
+    mistake::Fault,
+    paths::{Folders, default_state_dir, from_home},
+    program::program,
+};
+
+/// The text rules were kept when the layers were read. What can still go wrong here is a home
+/// folder that is not known.
+pub(super) fn config(
+    file: &File,
+    mut raw: RawConfig,
+    order: &[String],
+    env: &Environment,
+) -> Result<Config, Vec<Mistake>> {
+    let parent = file.absolute.parent().unwrap_or(&file.absolute);
+    let folders = Folders {
+        env,
+        config: parent,
+    };
+    let mut mistakes = Vec::new();
+    let mut servers = Vec::new();
+    for name in order {
+        let Some(raw) = raw.servers.remove(name) else {
+            continue;
+        };
+        match server(name, raw, &folders) {
+            Ok(server) => servers.push(server),
+            Err(fault) => mistakes.push(fault.at(Place::File, format!("servers.{name}"))),
+        }
+    }
+    let http = listen::http(&raw.http, &folders)
+        .map_err(|(key, fault)| mistakes.push(fault.at(Place::File, format!("http.{key}"))));
+    let clients = clients(raw.clients)
+        .map_err(|(name, fault)| mistakes.push(fault.at(Place::File, format!("clients.{name}"))));
+    let state_dir = state_dir(raw.state_dir.as_deref(), file, &folders)
+        .map_err(|fault| mistakes.push(fault.at(Place::File, "state_dir")));
+    match (state_dir, http, clients) {
+        (Ok(state_dir), Ok(http), Ok(clients)) if mistakes.is_empty() => Ok(Config {
+            file: file.absolute.clone(),
+            log: raw.log,
+            gateway: gateway::Settings {
+                state_dir,
+                results: results::Settings {
+                    max_tokens: raw.results.max_tokens,
+                    keep_hours: raw.results.keep_hours,
+                    keep_mib: raw.results.keep_mib,
+                },
+                search: SearchSettings {
+                    learns: raw.search.learn,
+                    embeds: raw.search.semantic == Semantic::Encoder,
+                },
+                survey_parallel: raw.reindex.parallel,
+                clients,
+                servers,
+            },
+            http,
+            daemon: daemon::Settings {
+                linger: (raw.daemon.linger_s > 0).then(|| Duration::from_secs(raw.daemon.linger_s)),
+            },
+        }),
+        _ => Err(mistakes),
+    }
+}
+
+fn clients(raw: BTreeMap<String, RawClient>) -> Result<Clients, (String, Fault)> {
+    let rules = raw.into_iter().map(|(name, raw)| {
+        let rule = ClientRule {
+            max_tokens: raw.max_tokens,
+            allow: raw.allow,
+            deny: raw.deny,
+        };
+        (name, rule)
+    });
+    Clients::new(rules).map_err(|(name, why)| (name, Fault::bare(why)))
+}
+
+fn state_dir(written: Option<&str>, file: &File, folders: &Folders<'_>) -> Result<PathBuf, Fault> {
+    if let Some(written) = written {
+        return Ok(folders
+            .config
+            .join(from_home(written.as_ref(), folders.env)?));
+    }
+    default_state_dir(folders.env, &file.absolute).ok_or_else(|| {
+        let what = "no place for it: neither `XDG_STATE_HOME` nor `HOME` is set";
+        Fault::new(
+            what,
+            "write `state_dir`, or set the variable `PROXY_STATE_DIR`",
+        )
+    })
+}
+
+fn server(name: &str, raw: RawServer, folders: &Folders<'_>) -> Result<ServerSettings, Fault> {
+    let name = name
+        .parse()
+        .map_err(|error| Fault::bare(format!("{error}")))?;
+    let spec = ServerSpec {
+        start: start(&raw.start)?,
+        scope: scope(&raw.scope)?,
+        start_timeout: Duration::from_secs(raw.start_timeout_s),
+        call_timeout: Duration::from_secs(raw.timeout_s),
+        call_timeout_max: raw.timeout_max_s.map(Duration::from_secs),
+        idle_timeout: (raw.idle_timeout_s > 0).then(|| Duration::from_secs(raw.idle_timeout_s)),
+        calls_max: NonZeroUsize::new(raw.max_concurrent_calls),
+        retries_safe_calls: raw.retry_safe_calls,
+        inherit_env: raw.inherit_env.clone(),
+        ..ServerSpec::new(name, launch(&raw, folders)?)
+    };
+    let rules = ServerRules {
+        name: spec.name.clone(),
+        program: program(&spec.launch),
+        category: raw.category,
+        tags: raw.tags,
+        allow: raw.tools.allow,
+        deny: raw.tools.deny,
+        overlays: overlays(&raw.overlay)?,
+    };
+    Ok(ServerSettings {
+        spec,
+        enabled: raw.enabled,
+        rules,
+        max_tokens: raw.max_tokens,
+        tools: limits(&raw.overlay),
+    })
+}
+
+fn start(written: &str) -> Result<Start, Fault> {
+    match written {
+        "on-call" => Ok(Start::OnCall),
+        "eager" => Ok(Start::Eager),
+        other => Err(Fault::bare(format!("no such start: `{other}`"))),
+    }
+}
+
+fn scope(written: &str) -> Result<Scope, Fault> {
+    match written {
+        "shared" => Ok(Scope::Shared),
+        "client" => Ok(Scope::Client),
+        other => Err(Fault::bare(format!("no such scope: `{other}`"))),
+    }
+}
+
+fn launch(raw: &RawServer, folders: &Folders<'_>) -> Result<Launch, Fault> {
+    match (&raw.command, &raw.url) {
+        (Some(command), _) => Ok(Launch::Child {
+            command: template(&folders.command(command)?)?,
+            args: raw
+                .args
+                .iter()
+                .map(|arg| template(arg))
+                .collect::<Result<_, _>>()?,
+            env: pairs(&raw.env)?,
+            cwd: match &raw.cwd {
+                Some(cwd) => Some(template(&folders.folder(cwd)?)?),
+                None => None,
+            },
+        }),
+        (None, Some(url)) => Ok(Launch::Remote {
+            url: template(url)?,
+            headers: pairs(&raw.headers)?,
+        }),
+        (None, None) => Err(Fault::bare("neither `command` nor `url`")),
+    }
+}
+
+pub(super) fn template(text: &str) -> Result<Template, Fault> {
+    Template::parse(text).map_err(|error: TemplateError| Fault::bare(error.to_string()))
+}
+
+pub(super) fn pairs(written: &BTreeMap<String, String>) -> Result<Vec<(String, Template)>, Fault> {
+    let pair = |(name, text): (&String, &String)| Ok((name.clone(), template(text)?));
+    written.iter().map(pair).collect()
+}
+
+fn limits(raw: &BTreeMap<String, RawOverlay>) -> BTreeMap<String, ToolLimits> {
+    let limits = |raw: &RawOverlay| ToolLimits {
+        timeout: raw.timeout_s.map(Duration::from_secs),
+        max_tokens: raw.max_tokens,
+    };
+    let each = raw.iter().map(|(tool, raw)| (tool.clone(), limits(raw)));
+    each.filter(|(_, limits)| *limits != ToolLimits::default())
+        .collect()
+}
+
+/// An overlay of limits alone says nothing to the registry, and must not change its index.
+fn overlays(
+    raw: &BTreeMap<String, RawOverlay>,
+) -> Result<BTreeMap<String, registry::Overlay>, Fault> {
+    let each = raw
+        .iter()
+        .map(|(tool, raw)| Ok((tool.clone(), overlay(raw)?)));
+    let mut overlays = each.collect::<Result<BTreeMap<_, _>, Fault>>()?;
+    overlays.retain(|_, overlay| *overlay != registry::Overlay::default());
+    Ok(overlays)
+}
+
+fn overlay(raw: &RawOverlay) -> Result<registry::Overlay, Fault> {
+    let read = |text: &String| serde_json::from_str(text);
+    let example = raw.example.as_ref().map(read).transpose();
+    Ok(registry::Overlay {
+        description: raw.description.clone(),
+        tags: raw.tags.clone(),
+        category: raw.category.clone(),
+        notes: raw.notes.clone(),
+        example: example.map_err(|error| Fault::bare(error.to_string()))?,
+        hidden: raw.hidden,
+    })
+}

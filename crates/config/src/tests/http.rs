@@ -1,0 +1,84 @@
+//! `[http]` and `[clients]`: what they mean, and their mistakes.
+
+use super::{load_text, mistakes::check};
+
+#[test]
+fn what_is_left_out_listens_nowhere_and_has_limits() {
+    let http = load_text("", &[]).unwrap().http;
+    assert!(http.listen.is_none() && http.tls.is_none() && http.sessions);
+    assert_eq!(http.limits.body_bytes_max, 4 << 20);
+    assert_eq!(http.limits.session_idle.as_secs(), 1_800);
+}
+
+#[test]
+fn an_address_that_others_reach_needs_a_token() {
+    check(
+        "[http]\nlisten = \"0.0.0.0:7331\"",
+        " http.listen: other machines can reach 0.0.0.0:7331, and no token is configured
+    hint: add `[http.tokens]` with a line such as `laptop = \"${LAPTOP_TOKEN}\"` (`openssl rand -hex 32` makes one), or listen on `127.0.0.1`",
+    );
+    let text = "[http]\nlisten = \"0.0.0.0:7331\"\n[http.tokens]\nci = \"${CI_TOKEN}\"";
+    let listen = load_text(text, &[]).unwrap().http.listen.unwrap();
+    assert_eq!(listen.to_string(), "0.0.0.0:7331");
+    let variable = [("PROXY_HTTP__LISTEN", "7400")];
+    let listen = load_text("", &variable).unwrap().http.listen.unwrap();
+    assert_eq!(listen.to_string(), "127.0.0.1:7400");
+}
+
+#[test]
+fn mistakes_are_told_with_the_next_step_and_without_the_secret() {
+    check(
+        r#"[http]
+listen = "example.com:80"
+allowed_hosts = ["https://a"]
+allowed_origins = ["a"]
+tokens = "sesame"
+max_body_kib = 0"#,
+        r"2:10: http.listen: no address to listen on: `example.com:80`
+    hint: write `127.0.0.1:7331`, `localhost:7331`, a port alone, or `0.0.0.0:7331` for every address of this machine
+3:18: http.allowed_hosts[0]: no name of a machine: `https://a`
+    hint: write it as in an address, without scheme and path: `tools.example.com`
+4:20: http.allowed_origins[0]: no origin: `a`
+    hint: write scheme, host and port, without a path: `https://chat.example.com`
+5:10: http.tokens: expected a table of tokens, found text
+6:16: http.max_body_kib: expected 1 to 1048576 KiB, found 0",
+    );
+    check(
+        "[http.tokens]\n\"my laptop\" = \"${T}\"",
+        "2:1: http.tokens.\"my laptop\": no name for a token
+    hint: use letters, digits, `-`, `_` and `.`, such as `laptop`",
+    );
+    check(
+        "[http]\ntls_cert = \"cert.pem\"",
+        " http.tls_cert: means nothing without `tls_key`
+    hint: add `tls_key`, or leave both out",
+    );
+}
+
+#[test]
+fn a_client_is_a_table_of_its_own() {
+    check(
+        "[clients]\nclaude-code = 5",
+        "2:15: clients.claude-code: expected a table, found the number 5
+    hint: write `[clients.claude-code]` and below it `max_tokens`, `allow`, `deny`",
+    );
+    check(
+        "[clients.a]\nallow = []\nmax_token = 500",
+        "2:9: clients.a.allow: an empty list
+    hint: leave the key out, or list something
+3:1: clients.a.max_token: unknown key
+    hint: did you mean `max_tokens`?",
+    );
+    let text = "[clients.\"Some.App 2\"]\nmax_tokens = 500\ndeny = [\"finance\"]";
+    let client = load_text(text, &[])
+        .unwrap()
+        .gateway
+        .clients
+        .of(Some("some.app 2"));
+    assert_eq!(client.max_tokens(None, 4_000), 500);
+    let finance = "bank".parse().unwrap();
+    assert_eq!(
+        client.refuses(&finance, "finance").as_deref(),
+        Some("deny \"finance\"")
+    );
+}

@@ -1,0 +1,192 @@
+//! Which file is read, and where relative paths and `~` lead.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use fleet::Launch;
+
+use super::{HOME, home, overrides};
+use crate::{Environment, Overrides, default_path, load};
+
+/// What a person sees, with the folder of the test taken out.
+fn printed(overrides: &Overrides, env: &Environment, folder: &Path) -> String {
+    let error = load(overrides, env).expect_err("the case is a mistake");
+    error.to_string().replace(&*folder.to_string_lossy(), "DIR")
+}
+
+#[test]
+fn the_default_path_follows_the_home_folder() {
+    let path = |variables: &[(&str, &str)]| default_path(&variables.iter().copied().collect());
+    assert_eq!(
+        path(&[("HOME", HOME)]),
+        Some("/home/ada/.config/proxy/config.toml".into())
+    );
+    let both = [("HOME", HOME), ("XDG_CONFIG_HOME", "/etc/ada")];
+    assert_eq!(path(&both), Some("/etc/ada/proxy/config.toml".into()));
+    let relative = [("HOME", HOME), ("XDG_CONFIG_HOME", "etc")];
+    assert_eq!(path(&relative), path(&[("HOME", HOME)]));
+    assert_eq!(path(&[]), None);
+}
+
+#[test]
+fn a_missing_file_says_how_to_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let env = Environment::from_iter([("HOME", folder.path())]);
+    let expected = "\
+DIR/.config/proxy/config.toml: no such file
+    hint: write it, for example with these lines:
+          [servers.time]
+          command = \"uvx\"
+          args = [\"mcp-server-time\"]
+          or see it work without one: `proxy demo`";
+    assert_eq!(
+        printed(&Overrides::default(), &env, folder.path()),
+        expected
+    );
+}
+
+#[test]
+fn a_named_file_that_is_missing_says_who_named_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("nope.toml");
+    let flag = "DIR/nope.toml: no such file\n    hint: `--config` names it; correct the name, or write the file";
+    assert_eq!(printed(&overrides(&missing), &home(), folder.path()), flag);
+    let env = Environment::from_iter([("PROXY_CONFIG", &missing)]);
+    let variable = flag.replace("`--config`", "the variable `PROXY_CONFIG`");
+    assert_eq!(
+        printed(&Overrides::default(), &env, folder.path()),
+        variable
+    );
+}
+
+#[test]
+fn without_a_home_there_is_no_place_to_look() {
+    let env = Environment::default();
+    let expected = "config.toml: no place to look: neither `XDG_CONFIG_HOME` nor `HOME` is set\n    hint: name the file: `proxy --config FILE`";
+    assert_eq!(
+        printed(&Overrides::default(), &env, Path::new("/nowhere")),
+        expected
+    );
+}
+
+#[test]
+fn what_cannot_be_read_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |path: &Path, expected: &str| {
+        assert_eq!(printed(&overrides(path), &home(), folder.path()), expected);
+    };
+    check(
+        folder.path(),
+        "DIR: a folder, not a file\n    hint: `--config` names it; name the file in it",
+    );
+    let binary = folder.path().join("binary");
+    fs::write(&binary, b"\x7fELF\x02\xff\xfe\x00").unwrap();
+    check(
+        &binary,
+        "DIR/binary: not text: byte 5 is not UTF-8\n    hint: `--config` names it; save it as UTF-8, or name a TOML file",
+    );
+    check(
+        Path::new("/dev/zero"),
+        "/dev/zero: larger than 16 MiB\n    hint: `--config` names it; name a TOML file",
+    );
+}
+
+/// Whoever runs as root may read everything; there the file is simply read.
+#[test]
+fn a_file_without_permission_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("secret.toml");
+    fs::write(&file, "unknown = 1").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+    let printed = printed(&overrides(&file), &home(), folder.path());
+    let expected = match fs::read(&file) {
+        Ok(_) => "DIR/secret.toml:1:1: unknown: unknown key",
+        Err(_) => "DIR/secret.toml: no permission to read it",
+    };
+    assert!(printed.starts_with(expected), "{printed}");
+}
+
+#[test]
+fn paths_lead_where_the_page_says() {
+    let folder = tempfile::Builder::new()
+        .prefix("with$dollar")
+        .tempdir()
+        .unwrap();
+    let file = folder.path().join("work.toml");
+    let written = "[servers.a]\ncommand = \"./run\"\ncwd = \"src\"\n[servers.b]\ncommand = \"~/bin/b\"\ncwd = \"~/src\"\n[servers.c]\ncommand = \"c\"\ncwd = \"${WORK}/c\"";
+    fs::write(&file, format!("state_dir = \"state\"\n{written}")).unwrap();
+    let config = load(&overrides(&file), &home()).unwrap();
+    assert_eq!(config.gateway.state_dir, folder.path().join("state"));
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let expected = [
+        (at("./run"), at("src")),
+        ("/home/ada/bin/b".to_owned(), "/home/ada/src".to_owned()),
+        ("c".to_owned(), "/desk/c".to_owned()),
+    ];
+    for (server, expected) in config.gateway.servers.iter().zip(expected) {
+        let Launch::Child { command, cwd, .. } = &server.spec.launch else {
+            panic!("a child was configured: {server:?}");
+        };
+        let expanded =
+            |template: &fleet::Template| template.expand(|_| Some("/desk".to_owned())).unwrap();
+        assert_eq!(
+            (expanded(command), expanded(cwd.as_ref().unwrap())),
+            expected
+        );
+    }
+}
+
+#[test]
+fn each_file_has_a_state_folder_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = |name: &str, overrides_state: Option<&str>, env: &Environment| {
+        let file = folder.path().join(name);
+        fs::write(&file, "").unwrap();
+        let state_dir = overrides_state.map(Into::into);
+        load(
+            &Overrides {
+                state_dir,
+                ..overrides(&file)
+            },
+            env,
+        )
+        .unwrap()
+        .gateway
+        .state_dir
+    };
+    let work = state("work.toml", None, &home());
+    let name = work
+        .strip_prefix("/home/ada/.local/state/proxy")
+        .unwrap()
+        .to_string_lossy();
+    let hash = name.strip_prefix("work-").unwrap();
+    assert!(
+        hash.len() == 8 && hash.chars().all(|c| c.is_ascii_hexdigit()),
+        "{name}"
+    );
+    assert_eq!(state("work.toml", None, &home()), work);
+    assert_ne!(state("play.toml", None, &home()), work);
+    let set = Environment::from_iter([("HOME", HOME), ("PROXY_STATE_DIR", "~/state")]);
+    assert_eq!(state("work.toml", None, &set), Path::new("/home/ada/state"));
+    assert_eq!(state("work.toml", Some("/flag"), &set), Path::new("/flag"));
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(
+        state("work.toml", Some("relative"), &set),
+        here.join("relative")
+    );
+}
+
+#[test]
+fn without_a_home_the_tilde_and_the_state_folder_are_mistakes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    fs::write(&file, "[servers.a]\ncommand = \"~/a\"").unwrap();
+    let expected = "\
+DIR/config.toml: servers.a: `~` stands for the home folder, but `HOME` is not set
+    hint: write the whole path
+DIR/config.toml: state_dir: no place for it: neither `XDG_STATE_HOME` nor `HOME` is set
+    hint: write `state_dir`, or set the variable `PROXY_STATE_DIR`";
+    assert_eq!(
+        printed(&overrides(&file), &Environment::default(), folder.path()),
+        expected
+    );
+}

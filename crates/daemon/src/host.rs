@@ -1,0 +1,419 @@
+//! The daemon itself: one [`Gateway`] for every client that connects, until nobody came for long.
+
+use std::{
+    fs, io,
+    os::{
+        fd::AsFd as _,
+        unix::{
+            fs::MetadataExt as _,
+            net::{UnixListener as StdListener, UnixStream as StdStream},
+        },
+    },
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::{Duration, SystemTime},
+};
+
+use futures::FutureExt as _;
+use gateway::{Gateway, Seat, upkeep::Upkeep};
+use http_server::Endpoint;
+use jsonrpc::Sink;
+use parking_lot::Mutex;
+use tokio::{
+    net::{UnixListener, UnixStream},
+    sync::watch,
+    time::{interval, sleep, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{debug, info, warn};
+
+use super::{
+    Settings,
+    environment::Taken,
+    hello::{Answer, Hello, Purpose, hear, is_ours, say},
+    identity::Build,
+    place,
+    status::{About, status},
+};
+
+/// How often a daemon looks whether it can still be found: its folder may have been cleaned up.
+const LOOK_EVERY: Duration = Duration::from_mins(1);
+
+/// Sessions that were told to end have this long to say their last word.
+const SESSIONS_END_WAIT: Duration = Duration::from_secs(1);
+
+/// A rest after the system would not give us a connection (too many open files).
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// How often the port of `[http]` is tried when a daemon begins, and how many times.
+const HTTP_TRY_EVERY: Duration = Duration::from_millis(250);
+const HTTP_TRIES: usize = 40;
+
+/// The socket a daemon listens on, and what it was when it was bound.
+#[derive(Debug)]
+pub struct Door {
+    listener: StdListener,
+    path: PathBuf,
+    /// Device and number of the file: another daemon's socket has our path, but not these.
+    file: Option<(u64, u64)>,
+}
+
+impl Door {
+    pub fn new(listener: StdListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let path = address.as_pathname().map(Path::to_owned);
+        let path = path.ok_or_else(|| io::Error::other("the socket has no path"))?;
+        Ok(Self {
+            file: file_id(&path),
+            listener,
+            path,
+        })
+    }
+
+    /// The socket that whoever started us left on our stdin; none where there is something else.
+    pub fn on_stdin() -> Option<Self> {
+        let stdin = io::stdin();
+        let listens = rustix::net::sockopt::socket_acceptconn(&stdin).unwrap_or(false);
+        let socket = stdin
+            .as_fd()
+            .try_clone_to_owned()
+            .ok()
+            .filter(|_| listens)?;
+        Self::new(StdListener::from(socket)).ok()
+    }
+}
+
+fn file_id(path: &Path) -> Option<(u64, u64)> {
+    let about = fs::symlink_metadata(path).ok()?;
+    Some((about.dev(), about.ino()))
+}
+
+/// What every connection shares.
+struct Daemon {
+    gateway: Arc<Gateway>,
+    config: PathBuf,
+    settings: watch::Receiver<Settings>,
+    http_settings: http_server::Settings,
+    build: Build,
+    since: SystemTime,
+    path: PathBuf,
+    file: Option<(u64, u64)>,
+    /// Where HTTP is served, or why it is not.
+    http: OnceLock<Result<String, String>>,
+    /// How many sessions there are.
+    sessions: watch::Sender<usize>,
+    /// No new clients; we go when the last one does.
+    leaving: CancellationToken,
+    stop: CancellationToken,
+    /// Connections of those who wait for our end.
+    waiting: Mutex<Vec<UnixStream>>,
+}
+
+/// What a daemon serves with.
+#[derive(Debug)]
+pub struct Opened {
+    pub gateway: Arc<Gateway>,
+    /// What goes on beside the sessions.
+    pub upkeep: Upkeep,
+    /// The file of the configuration, for people.
+    pub config: PathBuf,
+    /// As they are now: they follow the file.
+    pub settings: watch::Receiver<Settings>,
+    /// As they were when we began: they hold from the next start on.
+    pub http: http_server::Settings,
+}
+
+/// A daemon that is ready to serve.
+pub struct Host {
+    daemon: Arc<Daemon>,
+    listener: UnixListener,
+    upkeep: Upkeep,
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host")
+            .field("path", &self.daemon.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// A daemon of what was opened already. Needs a runtime.
+    pub fn new(opened: Opened, door: Door, stop: CancellationToken) -> io::Result<Self> {
+        let listener = UnixListener::from_std(door.listener)?;
+        let daemon = Arc::new(Daemon {
+            gateway: opened.gateway,
+            config: opened.config,
+            settings: opened.settings,
+            http_settings: opened.http,
+            build: Build::ours(),
+            since: SystemTime::now(),
+            path: door.path,
+            file: door.file,
+            http: OnceLock::new(),
+            sessions: watch::Sender::new(0),
+            leaving: CancellationToken::new(),
+            stop,
+            waiting: Mutex::default(),
+        });
+        Ok(Self {
+            daemon,
+            listener,
+            upkeep: opened.upkeep,
+        })
+    }
+
+    /// Serves until stopped, replaced, or alone for long. All servers have ended then. Answers the
+    /// connections of those who wait for the end of our process.
+    pub async fn run(self) -> Vec<StdStream> {
+        let daemon = self.daemon;
+        let (socket, version) = (daemon.path.display(), &daemon.build.version);
+        info!(%socket, version, "the daemon serves");
+        let tasks = TaskTracker::new();
+        if daemon.listens() {
+            let daemon = Arc::clone(&daemon);
+            tasks.spawn(async move { daemon.serve_http().await });
+        }
+        daemon.accept(self.listener, &tasks).await;
+        daemon.stop.cancel();
+        tasks.close();
+        let _ = timeout(SESSIONS_END_WAIT, tasks.wait()).await;
+        self.upkeep.end().await;
+        info!("the daemon ends");
+        daemon.let_wait()
+    }
+}
+
+impl Daemon {
+    async fn accept(self: &Arc<Self>, listener: UnixListener, tasks: &TaskTracker) {
+        let mut looks = interval(LOOK_EVERY);
+        // Kept from look to look: a new one would begin to wait anew.
+        let mut lonely = std::pin::pin!(self.lonely());
+        loop {
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break,
+                () = self.leaving.cancelled() => break,
+                () = &mut lonely => {
+                    info!("no client for long");
+                    break;
+                }
+                _ = looks.tick() => self.look(),
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        let daemon = Arc::clone(self);
+                        tasks.spawn(async move { daemon.receive(stream).await });
+                    }
+                    Err(error) => {
+                        warn!(%error, "a client could not connect");
+                        sleep(ACCEPT_REST).await;
+                    }
+                }
+            }
+        }
+        self.leave_place();
+        // Whoever waits in the socket looks for another daemon. Nobody comes after them.
+        while let Some(Ok(_)) = listener.accept().now_or_never() {}
+        drop(listener);
+        let mut sessions = self.sessions.subscribe();
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            _ = sessions.wait_for(|count| *count == 0) => {}
+        }
+    }
+
+    /// Whether clients may come over HTTP.
+    fn listens(&self) -> bool {
+        self.http_settings.listen.is_some()
+    }
+
+    /// Serves `[http]` beside the socket, until the daemon ends.
+    async fn serve_http(&self) {
+        let serving = async {
+            let settings = Endpoint::new(&self.http_settings, None).map_err(anyhow::Error::msg)?;
+            let bound = self.http_door(&settings).await?;
+            let url = bound.url();
+            info!(url, "the daemon serves HTTP");
+            let _ = self.http.set(Ok(url));
+            bound
+                .serve(Arc::clone(&self.gateway), self.stop.clone())
+                .await;
+            anyhow::Ok(())
+        };
+        if let Err(error) = serving.await {
+            let error = format!("{error:#}");
+            warn!(error, "HTTP is not served");
+            let _ = self.http.set(Err(error));
+        }
+    }
+
+    /// The daemon that we came after may still have the port.
+    async fn http_door(&self, settings: &Endpoint) -> anyhow::Result<http_server::Bound> {
+        let mut tries = interval(HTTP_TRY_EVERY);
+        for _ in 1..HTTP_TRIES {
+            tries.tick().await;
+            if let Ok(bound) = http_server::bind(settings).await {
+                return Ok(bound);
+            }
+        }
+        http_server::bind(settings).await
+    }
+
+    /// Returns when nobody was served for so long as is configured; never while clients may come
+    /// over HTTP, who could not start us again.
+    async fn lonely(&self) {
+        if self.listens() {
+            return std::future::pending().await;
+        }
+        let mut sessions = self.sessions.subscribe();
+        loop {
+            let _ = sessions.wait_for(|count| *count == 0).await;
+            let Some(linger) = self.settings.borrow().linger else {
+                return std::future::pending().await;
+            };
+            tokio::select! {
+                () = sleep(linger) => return,
+                _ = sessions.changed() => {}
+            }
+        }
+    }
+
+    /// A daemon that nobody can find goes with its last client.
+    fn look(&self) {
+        if file_id(&self.path) != self.file {
+            warn!(socket = %self.path.display(), "our socket is gone or another's");
+            self.leaving.cancel();
+        }
+    }
+
+    /// Makes room for another daemon. Under the lock, so that no socket but ours is removed.
+    fn leave_place(&self) {
+        let Ok(_lock) = place::lock(&self.path) else {
+            return;
+        };
+        if self.file.is_some() && file_id(&self.path) == self.file {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
+    async fn receive(self: Arc<Self>, mut stream: UnixStream) {
+        if !is_ours(&stream) {
+            warn!("a connection from another user was refused");
+            return;
+        }
+        let hello: Hello = match hear(&mut stream).await {
+            Ok(Some(hello)) => hello,
+            Ok(None) => return,
+            Err(error) => {
+                debug!(%error, "somebody connected and said nothing that we know");
+                return;
+            }
+        };
+        let answered = match hello.purpose {
+            Purpose::Session { cwd } => {
+                if hello.build == self.build {
+                    return self.serve(stream, cwd, hello.pid).await;
+                }
+                let answer = self.yield_to(&hello.build);
+                say(&mut stream, &answer).await
+            }
+            Purpose::Status => say(&mut stream, &Answer::Status(self.status().await)).await,
+            Purpose::Stop => {
+                self.leave_place();
+                let told = say(&mut stream, &Answer::Stopping).await;
+                self.stop.cancel();
+                // Held open until our process is gone, with all servers.
+                self.asked_to_stop(stream);
+                told
+            }
+        };
+        if let Err(error) = answered {
+            debug!(%error, "an answer was not heard");
+        }
+    }
+
+    fn asked_to_stop(&self, stream: UnixStream) {
+        let mut waiting = self.waiting.lock();
+        waiting.push(stream);
+    }
+
+    /// Out of the event loop, which ends before our process does.
+    fn let_wait(&self) -> Vec<StdStream> {
+        let mut waiting = self.waiting.lock();
+        let streams = waiting.drain(..).map(UnixStream::into_std);
+        streams.filter_map(Result::ok).collect()
+    }
+
+    /// A client of another build came: we make room for a newer one.
+    fn yield_to(&self, other: &Build) -> Answer {
+        let leaves = other.is_newer_than(&self.build);
+        if leaves {
+            info!(version = other.version, "a newer version takes our place");
+            self.leave_place();
+            self.leaving.cancel();
+        }
+        Answer::OtherBuild {
+            leaves,
+            version: self.build.version.clone(),
+        }
+    }
+
+    async fn serve(&self, mut stream: UnixStream, cwd: Option<PathBuf>, pid: u32) {
+        let _session = self.enter();
+        let taken = Taken::by(&self.gateway.settings().specs());
+        if say(&mut stream, &Answer::Welcome { taken }).await.is_err() {
+            return;
+        }
+        let Ok((input, output)) = twins(stream) else {
+            warn!("a session failed: out of open files");
+            return;
+        };
+        let seat = Seat {
+            cwd,
+            pid: Some(pid),
+            transport: "stdio",
+            ..Seat::default()
+        };
+        let (gateway, stop) = (Arc::clone(&self.gateway), self.stop.child_token());
+        gateway::serve(gateway, seat, input, Sink::Socket(output), stop).await;
+    }
+
+    /// One more session, until the guard is dropped.
+    fn enter(&self) -> Presence {
+        self.sessions.send_modify(|count| *count += 1);
+        Presence(self.sessions.clone())
+    }
+
+    async fn status(self: &Arc<Self>) -> serde_json::Value {
+        let daemon = Arc::clone(self);
+        let looking = tokio::task::spawn_blocking(move || {
+            let about = About {
+                build: &daemon.build,
+                config: &daemon.config,
+                socket: &daemon.path,
+                since: daemon.since,
+                http: daemon.http.get(),
+                is_leaving: daemon.leaving.is_cancelled(),
+            };
+            status(&daemon.gateway, &about)
+        });
+        looking.await.unwrap_or_default()
+    }
+}
+
+struct Presence(watch::Sender<usize>);
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+/// One to read and one to write.
+fn twins(stream: UnixStream) -> io::Result<(UnixStream, UnixStream)> {
+    let stream: StdStream = stream.into_std()?;
+    let twin = stream.try_clone()?;
+    Ok((UnixStream::from_std(stream)?, UnixStream::from_std(twin)?))
+}

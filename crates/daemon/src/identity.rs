@@ -1,0 +1,179 @@
+//! Which daemon is ours: one for each configuration, and of our own build.
+
+use std::{
+    cmp::Ordering,
+    ffi::OsStr,
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use tool::Digest;
+
+/// What a configuration is made of, as far as it is known before the file is read. Two clients
+/// with the same identity mean the same daemon.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// The configuration that the daemon is to be started with.
+    pub wanted: Wanted,
+    id: String,
+}
+
+/// What is said of the configuration before its file is read.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Absolute.
+    pub config: PathBuf,
+    /// What a flag or a variable says; the file may say it as well. Absolute.
+    pub state_dir: Option<PathBuf>,
+    /// What a flag asks the daemon to log, should it be started by us. Makes no other daemon.
+    pub log: Option<String>,
+}
+
+/// Digits of a digest in a name: enough for the handful of configurations that a person has, and
+/// short, because the path of a socket has 107 bytes at most.
+const ID_DIGITS: usize = 12;
+
+/// Variables of ours that change nothing a client could notice: where the file lies is known
+/// already, and the log is the daemon's own.
+const INDIFFERENT: [&str; 4] = [
+    "PROXY_CONFIG",
+    "PROXY_STATE_DIR",
+    "PROXY_LOG",
+    "PROXY_CHILD",
+];
+
+impl Identity {
+    /// `variables` are those of our environment; what is set to nothing is not among them.
+    pub fn of<'v>(
+        wanted: Wanted,
+        variables: impl IntoIterator<Item = (&'v str, &'v OsStr)>,
+    ) -> Self {
+        let mut text = Vec::new();
+        let mut add = |name: &str, value: &OsStr| {
+            text.extend_from_slice(name.as_bytes());
+            text.push(b'=');
+            text.extend_from_slice(value.as_encoded_bytes());
+            text.push(0);
+        };
+        add("config", wanted.config.as_os_str());
+        let state_dir = wanted.state_dir.as_deref();
+        add("state_dir", state_dir.map_or("".as_ref(), Path::as_os_str));
+        for (name, value) in variables {
+            let is_home = ["HOME", "XDG_STATE_HOME"].contains(&name);
+            if is_home || (name.starts_with("PROXY_") && !INDIFFERENT.contains(&name)) {
+                add(name, value);
+            }
+        }
+        let id = Digest::of_bytes(&text).short(ID_DIGITS);
+        Self { wanted, id }
+    }
+
+    /// Names the daemon's folder.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// A program, told apart from another of the same version by when it was built.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Build {
+    pub version: String,
+    /// Of the file, since 1970.
+    modified_ns: i128,
+    bytes: u64,
+}
+
+impl Build {
+    /// Our own, also after an upgrade has replaced the file.
+    pub fn ours() -> Self {
+        let about = fs::metadata("/proc/self/exe").or_else(|_| {
+            let program = std::env::current_exe()?;
+            fs::metadata(program)
+        });
+        let about = about.ok();
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            modified_ns: about.as_ref().map_or(0, |it| {
+                i128::from(it.mtime()) * 1_000_000_000 + i128::from(it.mtime_nsec())
+            }),
+            bytes: about.map_or(0, |it| it.len()),
+        }
+    }
+
+    /// Whether it takes the place of the other one.
+    pub fn is_newer_than(&self, other: &Self) -> bool {
+        let by_version = numbers(&self.version).cmp(&numbers(&other.version));
+        by_version.then(self.modified_ns.cmp(&other.modified_ns)) == Ordering::Greater
+    }
+}
+
+fn numbers(version: &str) -> Vec<u64> {
+    let parts = version.split(|c: char| !c.is_ascii_digit());
+    parts.filter_map(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::{Build, Identity, Wanted};
+
+    fn id(wanted: &Wanted, variables: &[(&str, &str)]) -> String {
+        let variables = variables
+            .iter()
+            .map(|(name, value)| (*name, value.as_ref()));
+        Identity::of(wanted.clone(), variables).id().to_owned()
+    }
+
+    #[test]
+    fn what_changes_the_configuration_changes_the_daemon_and_nothing_else_does() {
+        let home = ("HOME", "/home/ada");
+        let wanted = Wanted {
+            config: "/home/ada/.config/proxy/config.toml".into(),
+            ..Wanted::default()
+        };
+        let plain = id(&wanted, &[home]);
+        for indifferent in [
+            ("TERM", "dumb"),
+            ("PROXY_LOG", "debug"),
+            ("PROXY_CONFIG", "x"),
+        ] {
+            assert_eq!(plain, id(&wanted, &[home, indifferent]), "{indifferent:?}");
+        }
+        let loud = Wanted {
+            log: Some("debug".to_owned()),
+            ..wanted.clone()
+        };
+        assert_eq!(plain, id(&loud, &[home]));
+        for other in [
+            ("PROXY_RESULTS__MAX_TOKENS", "100"),
+            ("XDG_STATE_HOME", "/elsewhere"),
+        ] {
+            assert_ne!(plain, id(&wanted, &[home, other]), "{other:?}");
+        }
+        assert_ne!(plain, id(&wanted, &[("HOME", "/home/bob")]));
+        let elsewhere = Wanted {
+            config: "/elsewhere.toml".into(),
+            ..Wanted::default()
+        };
+        assert_ne!(plain, id(&elsewhere, &[home]));
+        let stateful = Wanted {
+            state_dir: Some("/elsewhere".into()),
+            ..wanted
+        };
+        assert_ne!(plain, id(&stateful, &[home]));
+    }
+
+    #[test]
+    fn a_build_is_newer_by_version_and_then_by_time() {
+        let build = |version: &str, modified_ns| Build {
+            version: version.to_owned(),
+            modified_ns,
+            bytes: 1,
+        };
+        assert!(build("0.10.0", 1).is_newer_than(&build("0.9.1", 2)));
+        assert!(build("0.9.1", 2).is_newer_than(&build("0.9.1", 1)));
+        assert!(!build("0.9.1", 1).is_newer_than(&build("0.9.1", 1)));
+    }
+}

@@ -1,0 +1,144 @@
+//! Starts the daemon where there is none: one, however many want it.
+
+use std::{
+    fs,
+    io::{self, Read as _},
+    os::{
+        fd::OwnedFd,
+        unix::{
+            fs::PermissionsExt as _,
+            net::{UnixListener, UnixStream},
+            process::CommandExt as _,
+        },
+    },
+    path::{Path, PathBuf},
+    process::{ChildStdout, Command, Stdio},
+};
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    identity::{Identity, Wanted},
+    place,
+};
+
+/// What a daemon that could not begin writes for the one that started it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// It is the configuration that is wrong.
+    pub is_usage: bool,
+    pub text: String,
+}
+
+/// A connection, and where we started the daemon ourselves the way on which it says what failed.
+#[derive(Debug)]
+pub struct Connection {
+    pub stream: UnixStream,
+    report: Option<ChildStdout>,
+}
+
+impl Connection {
+    /// Whether we started it.
+    pub fn is_of_a_new_daemon(&self) -> bool {
+        self.report.is_some()
+    }
+
+    /// Why the daemon that we started left without an answer. Waits for it to be gone.
+    pub fn report(self) -> Option<Report> {
+        let mut text = String::new();
+        self.report?.read_to_string(&mut text).ok()?;
+        if text.is_empty() {
+            return None;
+        }
+        let garbled = |_| Report {
+            is_usage: false,
+            text: text.clone(),
+        };
+        Some(serde_json::from_str(&text).unwrap_or_else(garbled))
+    }
+}
+
+/// Connects to the daemon behind a socket; `None` if there is none.
+pub fn connect(socket: &Path) -> io::Result<Option<UnixStream>> {
+    match UnixStream::connect(socket) {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Connects, and starts the daemon if there is none. The socket is bound here and given to the
+/// daemon: a connection waits in it from the first moment, also those of others.
+pub fn connect_or_start(identity: &Identity, socket: &Path) -> io::Result<Connection> {
+    let connected = |stream| Connection {
+        stream,
+        report: None,
+    };
+    if let Some(stream) = connect(socket)? {
+        return Ok(connected(stream));
+    }
+    let _lock = place::lock(socket)?;
+    if let Some(stream) = connect(socket)? {
+        return Ok(connected(stream));
+    }
+    let listener = bind(socket)?;
+    let report = spawn(identity, listener)?;
+    let stream = UnixStream::connect(socket)?;
+    Ok(Connection {
+        stream,
+        report: Some(report),
+    })
+}
+
+/// The caller holds the lock, and nobody listens.
+pub fn bind(socket: &Path) -> io::Result<UnixListener> {
+    match fs::remove_file(socket) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(socket)?;
+    fs::set_permissions(socket, fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Starts the daemon by way of a process between that ends at once: so the daemon is nobody's
+/// child, and a client that ends us and all below us does not end it for the others.
+fn spawn(identity: &Identity, listener: UnixListener) -> io::Result<ChildStdout> {
+    let mut between = command(&identity.wanted, &["launch"])
+        .stdin(OwnedFd::from(listener))
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let report = between.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    between.wait()?;
+    Ok(report)
+}
+
+/// What the process between does: its stdin is the socket, its stdout the way for a report.
+pub fn launch(wanted: &Wanted) -> anyhow::Result<()> {
+    let mut daemon = command(wanted, &["run", "--launched"]);
+    daemon.spawn().context("cannot start the daemon")?;
+    Ok(())
+}
+
+fn command(wanted: &Wanted, verb: &[&str]) -> Command {
+    let mut command =
+        Command::new(processes::own_program().unwrap_or_else(|| PathBuf::from("proxy")));
+    command.arg0("proxy");
+    command.arg("--config").arg(&wanted.config);
+    if let Some(folder) = &wanted.state_dir {
+        command.arg("--state-dir").arg(folder);
+    }
+    if let Some(log) = &wanted.log {
+        command.arg("--log").arg(log);
+    }
+    command.arg("daemon").args(verb).stderr(Stdio::null());
+    command
+}

@@ -1,0 +1,28 @@
+//! One process for every client of a configuration.
+//!
+//! `proxy serve` is a [`relay`]: it finds the daemon's socket ([`place`]), starts the daemon where
+//! there is none ([`launch`]), says who it is ([`hello`]) and passes lines. The daemon ([`host`])
+//! has the one [`Gateway`](gateway::Gateway) that all sessions share.
+//!
+//! This room knows neither the command line nor the terminal.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod environment;
+pub mod hello;
+pub mod host;
+pub mod identity;
+pub mod launch;
+pub mod log;
+pub mod place;
+pub mod relay;
+pub mod status;
+
+use std::time::Duration;
+
+/// What the configuration says of the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// How long it stays without a client; none: for ever.
+    pub linger: Option<Duration>,
+}

@@ -1,0 +1,120 @@
+//! Where a daemon is met: a private folder with its socket, and the lock of those who start it.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use files::{Lock, private_folder};
+use rustix::process::geteuid;
+
+use super::identity::Identity;
+
+/// The longest path that the address of a socket holds, its end mark left out.
+const SOCKET_PATH_BYTES_MAX: usize = 107;
+
+const SOCKET: &str = "sock";
+
+/// The folder of the daemons of one configuration: usually one, more while an older one is busy
+/// or where clients come with other secrets.
+#[derive(Debug, Clone)]
+pub struct Place {
+    folder: PathBuf,
+}
+
+impl Place {
+    /// The first of the usual folders that can be ours alone: `runtime_dir` (`$XDG_RUNTIME_DIR`), what it would
+    /// be (clients like to start programs with few variables), and the folder for temporary files.
+    pub fn of(identity: &Identity, runtime_dir: Option<PathBuf>) -> io::Result<Self> {
+        let user = geteuid().as_raw();
+        let set = runtime_dir.filter(|it| it.is_absolute());
+        let usual = PathBuf::from(format!("/run/user/{user}"));
+        let usual = usual.is_dir().then_some(usual);
+        let runtime = set.into_iter().chain(usual).map(|it| it.join("proxy"));
+        let places = runtime.chain([PathBuf::from(format!("/tmp/proxy-{user}"))]);
+        let mut last = io::Error::other("no folder for a socket");
+        for base in places {
+            match Self::at(&base, identity.id()) {
+                Ok(place) => return Ok(place),
+                Err(error) => {
+                    last = io::Error::new(error.kind(), format!("{}: {error}", base.display()));
+                }
+            }
+        }
+        Err(last)
+    }
+
+    fn at(base: &Path, id: &str) -> io::Result<Self> {
+        private_folder(base)?;
+        let folder = base.join(id);
+        private_folder(&folder)?;
+        let place = Self { folder };
+        let longest = place.socket(Some("00000000"));
+        if longest.as_os_str().len() > SOCKET_PATH_BYTES_MAX {
+            let why = format!("the path of a socket has {SOCKET_PATH_BYTES_MAX} bytes at most");
+            return Err(io::Error::new(io::ErrorKind::InvalidFilename, why));
+        }
+        Ok(place)
+    }
+
+    pub fn socket(&self, variant: Option<&str>) -> PathBuf {
+        self.folder.join(match variant {
+            None => SOCKET.to_owned(),
+            Some(variant) => format!("{SOCKET}-{variant}"),
+        })
+    }
+
+    /// The sockets that are there, the main one first.
+    pub fn sockets(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.path());
+        let is_socket = |path: &PathBuf| {
+            let name = path.file_name().and_then(|it| it.to_str());
+            name.is_some_and(|name| name.starts_with(SOCKET))
+        };
+        let mut sockets: Vec<_> = names.filter(is_socket).collect();
+        sockets.sort();
+        sockets
+    }
+}
+
+/// Held by whoever binds or removes a socket. Waits for its turn: others hold it for the
+/// milliseconds that a bind and a spawn take.
+pub fn lock(socket: &Path) -> io::Result<Lock> {
+    Lock::take(&socket.with_file_name("lock"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    };
+
+    use super::{Place, lock};
+
+    #[test]
+    fn a_place_is_ours_alone_and_short_enough() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().join("run");
+        let place = Place::at(&base, "0123456789ab").unwrap();
+        let socket = place.socket(None);
+        let mode = fs::metadata(socket.parent().unwrap()).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        drop(lock(&socket).unwrap());
+        assert!(place.sockets().is_empty());
+
+        fs::set_permissions(&base, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(Place::at(&base, "0123456789ab").is_err());
+        let deep = folder.path().join("x".repeat(100));
+        assert!(Place::at(&deep, "0123456789ab").is_err());
+    }
+
+    #[test]
+    fn a_link_is_no_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/tmp", &link).unwrap();
+        assert!(Place::at(&link, "0123456789ab").is_err());
+    }
+}

@@ -1,0 +1,310 @@
+//! `proxy serve`: a client on our stdin and stdout, the daemon behind a socket, and lines passed
+//! between them.
+//!
+//! It knows no more than what it takes to go on with another daemon when this one is lost.
+
+mod pending;
+
+use std::{net::Shutdown, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, anyhow};
+use bytes::Bytes;
+use gateway::stdio;
+use jsonrpc::{Line, LineReader, Outbox, Sink, answered_id};
+use tokio::{net::UnixStream, time::timeout};
+use tokio_util::sync::CancellationToken;
+use tool::Digest;
+
+use self::pending::{Pending, error_answer};
+use super::{
+    hello::{Answer, Purpose, greet},
+    identity::{Build, Identity},
+    launch::{Report, connect_or_start},
+    place::Place,
+};
+
+/// How often a daemon that just left, or is the wrong one, is followed by a look for another.
+const TRIES: usize = 8;
+
+/// After the client's end of input the daemon answers what is under way; then it closes.
+const END_WAIT: Duration = Duration::from_secs(3);
+
+/// Which daemon we want, and where.
+#[derive(Debug)]
+pub struct Route {
+    pub identity: Identity,
+    pub place: Place,
+}
+
+/// Why there is no daemon.
+#[derive(Debug)]
+pub enum NoDaemon {
+    /// It said so itself.
+    Said(Report),
+    Failed(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for NoDaemon {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// An open session with a daemon.
+#[derive(Debug)]
+struct Link {
+    lines: LineReader,
+    outbox: Arc<Outbox>,
+    socket: std::os::unix::net::UnixStream,
+}
+
+impl Drop for Link {
+    /// Its outbox has a task, which would keep the socket.
+    fn drop(&mut self) {
+        self.outbox.give_up();
+    }
+}
+
+/// Serves our client until either end is gone. The error is that no daemon could be had to begin
+/// with; nothing was read from the client then. `say` is for people, and never prints to stdout.
+pub async fn relay(route: Route, say: fn(&str), stop: CancellationToken) -> Result<(), NoDaemon> {
+    let link = open(&route, say).await?;
+    let mut relay = Relay {
+        route,
+        say,
+        client: LineReader::new(stdio::input()),
+        output: Outbox::new(stdio::output()),
+        pending: Pending::default(),
+        link: Some(link),
+    };
+    stop.run_until_cancelled(relay.run()).await;
+    let _ = timeout(END_WAIT, relay.output.drained()).await;
+    Ok(())
+}
+
+struct Relay {
+    route: Route,
+    /// Tells a person, beside the protocol.
+    say: fn(&str),
+    client: LineReader,
+    output: Arc<Outbox>,
+    pending: Pending,
+    /// None from the loss of a daemon until the client says something.
+    link: Option<Link>,
+}
+
+enum Event {
+    FromDaemon(Option<Line>),
+    FromClient(Option<Line>),
+    ClientLeft,
+}
+
+impl Relay {
+    async fn run(&mut self) {
+        loop {
+            match self.next().await {
+                Event::FromDaemon(Some(line)) => self.pass_down(line),
+                Event::FromDaemon(None) => self.lose().await,
+                Event::FromClient(Some(line)) => self.pass_up(line).await,
+                Event::FromClient(None) => return self.finish().await,
+                Event::ClientLeft => return,
+            }
+        }
+    }
+
+    /// What happens next. A line is only read when there is room to pass it on: a peer that does
+    /// not read holds up whoever writes to it, and nobody else.
+    async fn next(&mut self) -> Event {
+        let Self {
+            client,
+            output,
+            link,
+            ..
+        } = self;
+        let (up, down) = match link {
+            Some(link) => (Some(Arc::clone(&link.outbox)), Some(&mut link.lines)),
+            None => (None, None),
+        };
+        let from_daemon = async {
+            let Some(lines) = down else {
+                return std::future::pending().await;
+            };
+            output.room().await;
+            // A connection that breaks is one that ends.
+            lines.next().await.unwrap_or(None)
+        };
+        let from_client = async {
+            if let Some(up) = &up {
+                up.room().await;
+            }
+            client.next().await.unwrap_or(None)
+        };
+        tokio::select! {
+            biased;
+            () = output.gone() => Event::ClientLeft,
+            line = from_daemon => Event::FromDaemon(line),
+            line = from_client => Event::FromClient(line),
+        }
+    }
+
+    fn pass_down(&mut self, line: Line) {
+        match line {
+            Line::Whole(line) => {
+                if self.pending.note_heard(&line) {
+                    self.tell(&[line, Bytes::from_static(b"\n")]);
+                }
+            }
+            Line::TooLong { head, bytes } => {
+                self.pending.note_heard(&head);
+                if let Some(id) = answered_id(&head) {
+                    let why = format!("the answer has {bytes} bytes in one line, over the cap");
+                    self.tell(&[error_answer(id, &why)]);
+                }
+            }
+        }
+    }
+
+    async fn pass_up(&mut self, line: Line) {
+        let line = match line {
+            Line::Whole(line) => line,
+            Line::TooLong { bytes, .. } => {
+                let why = format!("Parse error: a line of {bytes} bytes is too long");
+                return self.tell(&[error_answer("null", &why)]);
+            }
+        };
+        let opened = match &self.link {
+            Some(_) => Ok(()),
+            None => self.reopen().await,
+        };
+        self.pending.note_said(&line);
+        if let Err(why) = opened {
+            self.refuse(&why);
+        } else if let Some(link) = &self.link {
+            // A link that is broken shows at its reading end.
+            let _ = link.outbox.put(&[line, Bytes::from_static(b"\n")]);
+        }
+    }
+
+    /// The daemon is gone. Calls under way are answered; a new daemon is started when there is
+    /// something to ask it.
+    async fn lose(&mut self) {
+        self.link = None;
+        for answer in self.pending.take_lost_calls() {
+            self.tell(&[answer]);
+        }
+        if self.pending.has_questions()
+            && let Err(why) = self.reopen().await
+        {
+            self.refuse(&why);
+        }
+    }
+
+    async fn reopen(&mut self) -> Result<(), String> {
+        let link = open(&self.route, self.say)
+            .await
+            .map_err(|none| match none {
+                NoDaemon::Said(report) => report.text,
+                NoDaemon::Failed(error) => format!("{error:#}"),
+            });
+        let link = link.inspect_err(|why| (self.say)(why))?;
+        for line in self.pending.replay() {
+            let _ = link.outbox.put(&[line, Bytes::from_static(b"\n")]);
+        }
+        self.link = Some(link);
+        Ok(())
+    }
+
+    fn refuse(&mut self, why: &str) {
+        let why = format!("error server_unavailable: the proxy's daemon cannot be started: {why}");
+        for answer in self.pending.refuse_all(&why) {
+            self.tell(&[answer]);
+        }
+    }
+
+    /// There was room before the line was read.
+    fn tell(&self, parts: &[Bytes]) {
+        let _ = self.output.put(parts);
+    }
+
+    /// The client has no more to say: the daemon answers what is under way.
+    async fn finish(&mut self) {
+        let Some(link) = &mut self.link else {
+            return;
+        };
+        link.outbox.drained().await;
+        let _ = link.socket.shutdown(Shutdown::Write);
+        let _ = timeout(END_WAIT, async {
+            while let Event::FromDaemon(Some(line)) = self.next_of_daemon().await {
+                self.pass_down(line);
+            }
+        })
+        .await;
+    }
+
+    async fn next_of_daemon(&mut self) -> Event {
+        let Some(link) = &mut self.link else {
+            return Event::FromDaemon(None);
+        };
+        self.output.room().await;
+        Event::FromDaemon(link.lines.next().await.unwrap_or(None))
+    }
+}
+
+/// Opens a session with the daemon of our configuration, build and environment, which is started
+/// if there is none.
+async fn open(route: &Route, say: fn(&str)) -> Result<Link, NoDaemon> {
+    let purpose = Purpose::Session {
+        cwd: std::env::current_dir().ok(),
+    };
+    let mut variant: Option<String> = None;
+    for _ in 0..TRIES {
+        let socket = route.place.socket(variant.as_deref());
+        let connection = connect_or_start(&route.identity, &socket)
+            .with_context(|| format!("no connection to the daemon at {}", socket.display()))?;
+        let stream = connection.stream.try_clone()?;
+        match greet(stream, purpose.clone()).await? {
+            None => {
+                if let Some(report) = connection.report() {
+                    return Err(NoDaemon::Said(report));
+                }
+            }
+            Some((stream, Answer::Welcome { taken })) => match taken.agrees() {
+                Ok(()) => {
+                    if route.identity.wanted.log.is_some() && !connection.is_of_a_new_daemon() {
+                        say(LOG_COMES_LATE);
+                    }
+                    return Ok(link(stream)?);
+                }
+                // With other secrets in our environment, servers are started by another daemon.
+                Err(digest) => variant = Some(digest),
+            },
+            Some((_, Answer::OtherBuild { leaves: true, .. })) => {}
+            Some((_, Answer::OtherBuild { leaves: false, .. })) => {
+                variant = Some(variant_of_build(variant.as_deref()));
+            }
+            Some((_, answer)) => {
+                return Err(anyhow!("the daemon answered with {answer:?}").into());
+            }
+        }
+    }
+    Err(anyhow!("no daemon of ours stayed in {TRIES} tries; see `proxy daemon logs`").into())
+}
+
+const LOG_COMES_LATE: &str = "the daemon runs already and logs as it was told to; for another log: \
+                              `proxy daemon restart --log FILTER`, or `serve --standalone`";
+
+/// A newer daemon holds our place: we meet ours at another.
+fn variant_of_build(variant: Option<&str>) -> String {
+    let build = format!("{:?} {variant:?}", Build::ours());
+    Digest::of_bytes(build.as_bytes()).short(8)
+}
+
+fn link(stream: UnixStream) -> std::io::Result<Link> {
+    let socket = stream.into_std()?;
+    let twin = || UnixStream::from_std(socket.try_clone()?);
+    Ok(Link {
+        lines: LineReader::new(twin()?),
+        outbox: Outbox::new(Sink::Socket(twin()?)),
+        socket,
+    })
+}

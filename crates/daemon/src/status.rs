@@ -1,0 +1,110 @@
+//! What a daemon says of itself, its clients and its servers.
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use fleet::{ServerState, State};
+use gateway::{Gateway, clients::Client};
+use serde_json::{Value, json};
+
+use super::{identity::Build, log};
+
+/// What only the daemon knows.
+#[derive(Debug)]
+pub struct About<'a> {
+    pub build: &'a Build,
+    /// The file of the configuration.
+    pub config: &'a Path,
+    pub socket: &'a Path,
+    pub since: SystemTime,
+    /// Where HTTP is served, or why it is not.
+    pub http: Option<&'a Result<String, String>>,
+    /// It takes no new clients, and goes when the last one does.
+    pub is_leaving: bool,
+}
+
+/// Reads `/proc`, and so blocks for a moment.
+pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
+    let settings = gateway.settings();
+    let clients = gateway.clients.list();
+    let names: Vec<(u64, String)> = clients.iter().map(|it| (it.number, name(it))).collect();
+    let states = gateway.servers.states().into_iter();
+    let servers: Vec<Value> = states
+        .map(|state| server(gateway, &state, &names))
+        .collect();
+    let clients: Vec<Value> = clients.iter().map(client).collect();
+    json!({
+        "version": about.build.version,
+        "pid": std::process::id(),
+        "started_at": seconds(about.since),
+        "uptime_s": about.since.elapsed().unwrap_or_default().as_secs(),
+        "memory_bytes": processes::own_memory(),
+        "is_leaving": about.is_leaving,
+        "config": about.config,
+        "config_mistakes": gateway.config_mistakes(),
+        "state_dir": settings.state_dir,
+        "socket": about.socket,
+        "http": about.http.map(|http| match http {
+            Ok(url) => json!({"url": url}),
+            Err(error) => json!({"error": error}),
+        }),
+        "log": log::path(&settings.state_dir),
+        "clients": clients,
+        "servers": servers,
+    })
+}
+
+fn name(client: &Arc<Client>) -> String {
+    let named = client.named().map(|named| named.name.clone());
+    named.unwrap_or_else(|| "unnamed".to_owned())
+}
+
+fn client(client: &Arc<Client>) -> Value {
+    json!({
+        "number": client.number,
+        "name": client.named().map(|named| &named.name),
+        "version": client.named().and_then(|named| named.version.as_ref()),
+        "transport": client.seat.transport,
+        "pid": client.seat.pid,
+        "cwd": client.seat.cwd,
+        "since": seconds(client.since),
+        "calls": client.calls(),
+    })
+}
+
+fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> Value {
+    let catalog = gateway.registry.catalog();
+    let known = catalog.servers.iter().find(|it| it.name == state.name);
+    let own = clients
+        .iter()
+        .find(|(number, _)| Some(*number) == state.client);
+    json!({
+        "name": state.name.as_str(),
+        "client": state.client,
+        "client_name": own.map(|(_, name)| name),
+        "state": match state.state {
+            State::Stopped => "stopped",
+            State::Starting => "starting",
+            State::Ready => "ready",
+            State::Resting => "resting",
+        },
+        "pid": state.pid,
+        "memory_bytes": state.memory_bytes,
+        "tools": known.map_or(0, |it| it.tools),
+        "stale": known.and_then(|it| it.stale.as_ref()),
+        "starts": state.starts,
+        "calls": state.calls,
+        "errors": state.errors,
+        "last_error": state.last_error.as_ref().map(|(_, why)| why),
+        "last_error_at": state.last_error.as_ref().map(|(at, _)| seconds(*at)),
+    })
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
+}

@@ -1,0 +1,196 @@
+//! `proxy demo`: a session a person can follow, on servers of our own.
+//!
+//! Nothing in it is staged: the servers are child processes like any other, and every answer is
+//! the one that a client would get.
+
+pub mod servers;
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use excerpt::tokens;
+use futures::StreamExt as _;
+use gateway::{
+    CallContext, DESCRIBE, EXECUTE, Gateway, Reply, SEARCH, instructions, policy::Client, survey,
+};
+use printable::grouped;
+use serde_json::{Value, json, value::RawValue};
+
+/// Lines of an answer that are shown; a demo is read by people.
+const LINES_SHOWN: usize = 9;
+
+/// Plays the session on servers that [`configuration`] names; `say` is given what a person reads.
+pub async fn play(gateway: &Arc<Gateway>, say: fn(&str)) -> anyhow::Result<()> {
+    let gateway = Arc::clone(gateway);
+    Play { gateway, say }.run().await
+}
+
+/// The servers of the demo as anybody would write them down.
+pub fn configuration() -> anyhow::Result<String> {
+    let program = std::env::current_exe().context("cannot find our own program")?;
+    let program = program
+        .to_str()
+        .context("the path of our own program is not UTF-8")?;
+    let table = |name: &&str| {
+        let command = Value::from(program);
+        format!("[servers.{name}]\ncommand = {command}\nargs = [\"demo-server\", \"{name}\"]\n")
+    };
+    Ok(servers::NAMES
+        .iter()
+        .map(table)
+        .collect::<Vec<_>>()
+        .join("\n"))
+}
+
+struct Play {
+    gateway: Arc<Gateway>,
+    say: fn(&str),
+}
+
+impl Play {
+    async fn run(&self) -> anyhow::Result<()> {
+        self.reindex().await?;
+        self.title("A model that needs something asks for it in its own words");
+        self.show(SEARCH, json!({"query": "write down a new note"}))
+            .await?;
+        self.title("The signature is often enough; when it is not, there is the whole schema");
+        self.show(DESCRIBE, json!({"name": "notes/add_note"}))
+            .await?;
+        self.title("It calls the tool by its name; the server starts at its first call");
+        let note = json!({"title": "Milk", "body": "Buy two litres of oat milk"});
+        self.show(
+            EXECUTE,
+            json!({"tool_name": "notes/add_note", "tool_input": note}),
+        )
+        .await?;
+        self.title("Models make mistakes. This one wrote the arguments as a string: repaired");
+        let stringified = json!({"query": "milk"}).to_string();
+        let call = json!({"tool_name": "notes/search_notes", "tool_input": stringified});
+        self.show(EXECUTE, call).await?;
+        self.title("This one guessed a name: corrected");
+        let call = json!({"tool_name": "notes/find_notes", "tool_input": {"query": "milk"}});
+        self.show(EXECUTE, call).await?;
+        self.title("This one forgot an argument: told before the server is bothered");
+        let call = json!({"tool_name": "text/replace_text", "tool_input": {"text": "a"}});
+        self.show(EXECUTE, call).await?;
+        self.rest().await
+    }
+
+    async fn rest(&self) -> anyhow::Result<()> {
+        self.title("A long answer is cut, and nothing is lost");
+        let call = json!({"tool_name": "archive/list_records", "tool_input": {"count": 400}});
+        let reply = self.show(EXECUTE, call).await?;
+        self.read_on(&reply.printable()).await?;
+        self.title("A server that dies says how; the others go on");
+        self.show(
+            EXECUTE,
+            json!({"tool_name": "flaky/crash", "tool_input": {}}),
+        )
+        .await?;
+        let call = json!({"tool_name": "text/slugify", "tool_input": {"text": "Still here!"}});
+        self.show(EXECUTE, call).await?;
+        self.title("And when no tool fits, it says so");
+        self.show(SEARCH, json!({"query": "book a flight to Tokyo"}))
+            .await?;
+        self.saving().await
+    }
+
+    async fn reindex(&self) -> anyhow::Result<()> {
+        self.title("Five servers are asked for their tools, once: proxy reindex");
+        let chosen = survey::choose(&self.gateway, &[]).unwrap_or_default();
+        let answers: Vec<_> = survey::survey(&self.gateway, chosen, gateway::of_definition)
+            .collect()
+            .await;
+        for asked in &answers {
+            if let Err(why) = &asked.news.outcome {
+                anyhow::bail!("demo server {}: {why}", asked.news.server);
+            }
+        }
+        let news = answers.into_iter().map(|asked| asked.news).collect();
+        let mut planned = survey::commit(&self.gateway, news, false).await?;
+        planned.sort_by(|a, b| a.server.cmp(&b.server));
+        for planned in planned {
+            (self.say)(&format!(
+                "{:<8} {} tools",
+                planned.server,
+                planned.plan.added.len()
+            ));
+        }
+        Ok(())
+    }
+
+    fn title(&self, text: &str) {
+        (self.say)(&format!("\n# {text}"));
+    }
+
+    async fn show(&self, tool: &str, arguments: Value) -> anyhow::Result<Reply> {
+        (self.say)(&format!("> {tool} {arguments}"));
+        let raw = RawValue::from_string(arguments.to_string())?;
+        let reply = self
+            .gateway
+            .call_tool(tool, Some(&raw), CallContext::default())
+            .await;
+        let reply = reply.context("one of our own tools is missing")?;
+        (self.say)(&excerpt(&reply.printable()));
+        Ok(reply)
+    }
+
+    /// The next part of a result that was cut, as its footer says.
+    async fn read_on(&self, answer: &str) -> anyhow::Result<()> {
+        let call = answer.rsplit_once("More: execute_dynamic_tool ");
+        let call = call.and_then(|(_, call)| call.split(" or ").next());
+        if let Some(call) = call {
+            self.show(EXECUTE, serde_json::from_str(call)?).await?;
+        }
+        Ok(())
+    }
+
+    async fn saving(&self) -> anyhow::Result<()> {
+        self.title("What it saves: proxy tokens");
+        let generation = self.gateway.generation().await?;
+        let theirs: usize = Gateway::offered(&generation)
+            .map(|entry| gateway::of_definition(entry.tool.json()))
+            .sum();
+        let catalog = self.gateway.registry.catalog();
+        let ours = gateway::of_ours() + tokens::count(&instructions(&catalog, &Client::default()));
+        (self.say)(&format!(
+            "{} tools loaded up front cost {} tokens in every session; the three tools of proxy \
+             cost {}.\nWith real servers the left number is tens of thousands, the right one stays.",
+            Gateway::offered(&generation).count(),
+            grouped(theirs),
+            grouped(ours),
+        ));
+        (self.say)(
+            "\nNext: list your own servers in a configuration (config/developer.toml is an \
+             example), run `proxy reindex`,\nand give your client one entry, for example: claude \
+             mcp add proxy -- proxy serve",
+        );
+        Ok(())
+    }
+}
+
+/// The first lines of an answer and its last, each of a length that a terminal shows.
+fn excerpt(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(shortened).collect();
+    if lines.len() <= LINES_SHOWN {
+        return lines.join("\n");
+    }
+    let head = lines[..LINES_SHOWN - 2].join("\n");
+    let left_out = lines.len() - (LINES_SHOWN - 1);
+    format!(
+        "{head}\n  ({left_out} more lines in this demo's answer)\n{}",
+        lines[lines.len() - 1]
+    )
+}
+
+const LINE_CHARS_SHOWN: usize = 400;
+
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(LINE_CHARS_SHOWN) {
+        Some((at, _)) => {
+            let left_out = line.chars().count() - LINE_CHARS_SHOWN;
+            format!("{} ({left_out} more characters)", &line[..at])
+        }
+        None => line.to_owned(),
+    }
+}

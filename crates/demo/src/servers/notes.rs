@@ -1,0 +1,293 @@
+//! Notes, kept in memory for as long as the server runs.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{Answer, DemoServer, DemoTool, Reply, tool};
+
+pub(super) fn server() -> DemoServer {
+    let book = Book::default();
+    DemoServer {
+        name: "notes",
+        instructions: "Short notes with tags. They are forgotten when the server stops.",
+        tools: vec![
+            add_note(&book),
+            list_notes(&book),
+            search_notes(&book),
+            delete_note(&book),
+        ],
+    }
+}
+
+#[derive(Clone, Default)]
+struct Book(Arc<Mutex<Pages>>);
+
+#[derive(Default)]
+struct Pages {
+    notes: Vec<Note>,
+    last_id: u64,
+}
+
+#[derive(Clone, Serialize)]
+struct Note {
+    id: u64,
+    title: String,
+    body: String,
+    tags: Vec<String>,
+}
+
+impl Book {
+    fn with<T>(&self, work: impl FnOnce(&mut Pages) -> T) -> T {
+        work(&mut self.0.lock())
+    }
+
+    /// The notes that fit, oldest first.
+    fn pick(&self, limit: usize, fits: impl Fn(&Note) -> bool) -> Reply {
+        let fitting: Vec<Note> = self.with(|pages| {
+            pages
+                .notes
+                .iter()
+                .filter(|note| fits(note))
+                .cloned()
+                .collect()
+        });
+        let total = fitting.len();
+        let notes: Vec<Note> = fitting.into_iter().take(limit).collect();
+        Reply::Structured(json!({ "notes": notes, "total": total }))
+    }
+}
+
+#[derive(Deserialize)]
+struct Draft {
+    title: String,
+    #[serde(default)]
+    body: String,
+    #[serde(default)]
+    tags: Vec<String>,
+}
+
+fn add_note(book: &Book) -> DemoTool {
+    let definition = json!({
+        "name": "add_note",
+        "title": "Add a note",
+        "description": "Write down a new note with a title, an optional body and tags. Answers the id by which the note can be deleted.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "title": { "type": "string", "minLength": 1, "maxLength": 200, "description": "What the note is about, in one line" },
+                "body": { "type": "string", "default": "", "description": "The note itself, any length" },
+                "tags": { "type": "array", "items": { "type": "string" }, "default": [], "description": "Words to find the note by" }
+            },
+            "required": ["title"],
+            "additionalProperties": false
+        },
+        "annotations": { "readOnlyHint": false, "destructiveHint": false, "idempotentHint": false, "openWorldHint": false }
+    });
+    let book = book.clone();
+    tool(definition, move |Draft { title, body, tags }| -> Answer {
+        if title.trim().is_empty() {
+            return Err("a note needs a title".to_owned());
+        }
+        let id = book.with(|pages| {
+            pages.last_id += 1;
+            let id = pages.last_id;
+            pages.notes.push(Note {
+                id,
+                title: title.clone(),
+                body,
+                tags,
+            });
+            id
+        });
+        Ok(Reply::Text(format!("Added note {id}: {title}")))
+    })
+}
+
+#[derive(Deserialize)]
+struct List {
+    tag: Option<String>,
+    #[serde(default = "limit_default")]
+    limit: usize,
+}
+
+fn limit_default() -> usize {
+    20
+}
+
+fn list_notes(book: &Book) -> DemoTool {
+    let definition = json!({
+        "name": "list_notes",
+        "title": "List notes",
+        "description": "List the notes that were added, oldest first, all of them or only those that carry a tag.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "tag": { "type": "string", "description": "Only notes with exactly this tag" },
+                "limit": { "type": "integer", "minimum": 1, "maximum": 1000, "default": 20, "description": "The most notes to answer" }
+            },
+            "required": [],
+            "additionalProperties": false
+        },
+        "outputSchema": notes_schema(),
+        "annotations": { "readOnlyHint": true, "openWorldHint": false }
+    });
+    let book = book.clone();
+    tool(definition, move |List { tag, limit }| -> Answer {
+        Ok(book.pick(limit, |note| {
+            tag.as_ref().is_none_or(|tag| note.tags.contains(tag))
+        }))
+    })
+}
+
+#[derive(Deserialize)]
+struct Search {
+    query: String,
+    #[serde(default = "limit_default")]
+    limit: usize,
+}
+
+fn search_notes(book: &Book) -> DemoTool {
+    let definition = json!({
+        "name": "search_notes",
+        "title": "Search notes",
+        "description": "Find notes by the words they hold. Every word must occur in the title, the body or a tag; letter case does not matter.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "query": { "type": "string", "description": "Words to look for", "examples": ["shopping list"] },
+                "limit": { "type": "integer", "minimum": 1, "maximum": 1000, "default": 20, "description": "The most notes to answer" }
+            },
+            "required": ["query"],
+            "additionalProperties": false
+        },
+        "outputSchema": notes_schema(),
+        "annotations": { "readOnlyHint": true, "openWorldHint": false }
+    });
+    let book = book.clone();
+    tool(definition, move |Search { query, limit }| -> Answer {
+        let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+        Ok(book.pick(limit, |note| {
+            let text = format!("{}\n{}\n{}", note.title, note.body, note.tags.join("\n"));
+            let text = text.to_lowercase();
+            words.iter().all(|word| text.contains(word))
+        }))
+    })
+}
+
+fn notes_schema() -> serde_json::Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "notes": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "id": { "type": "integer" },
+                        "title": { "type": "string" },
+                        "body": { "type": "string" },
+                        "tags": { "type": "array", "items": { "type": "string" } }
+                    },
+                    "required": ["id", "title", "body", "tags"]
+                }
+            },
+            "total": { "type": "integer", "description": "How many notes fit, shown or not" }
+        },
+        "required": ["notes", "total"]
+    })
+}
+
+#[derive(Deserialize)]
+struct Delete {
+    id: u64,
+}
+
+fn delete_note(book: &Book) -> DemoTool {
+    let definition = json!({
+        "name": "delete_note",
+        "title": "Delete a note",
+        "description": "Delete one note for good. Its id comes from add_note, list_notes or search_notes.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "id": { "type": "integer", "minimum": 1, "description": "Which note" }
+            },
+            "required": ["id"],
+            "additionalProperties": false
+        },
+        "annotations": { "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": false }
+    });
+    let book = book.clone();
+    tool(definition, move |Delete { id }| -> Answer {
+        let left = book.with(|pages| {
+            let before = pages.notes.len();
+            pages.notes.retain(|note| note.id != id);
+            (pages.notes.len() < before).then_some(pages.notes.len())
+        });
+        match left {
+            Some(left) => Ok(Reply::Text(format!(
+                "Deleted note {id}. Notes left: {left}."
+            ))),
+            None => Err(format!("no note {id}; list_notes shows the ids")),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tests::{call, structure_of, text_of};
+    use super::server;
+
+    #[test]
+    fn a_note_is_found_until_it_is_deleted() {
+        let server = server();
+        let draft = json!({ "title": "Shopping", "body": "Bread and tea", "tags": ["home"] });
+        assert_eq!(
+            text_of(call(&server, "add_note", draft)),
+            "Added note 1: Shopping"
+        );
+        text_of(call(&server, "add_note", json!({ "title": "Call Ada" })));
+
+        let found = |query| structure_of(call(&server, "search_notes", json!({ "query": query })));
+        assert_eq!(found("TEA shop")["notes"][0]["id"], 1);
+        assert_eq!(found("tea ada")["total"], 0);
+
+        let deleted = text_of(call(&server, "delete_note", json!({ "id": 1 })));
+        assert_eq!(deleted, "Deleted note 1. Notes left: 1.");
+        assert_eq!(found("tea")["total"], 0);
+        let again = call(&server, "delete_note", json!({ "id": 1 }));
+        assert_eq!(again, Err("no note 1; list_notes shows the ids".to_owned()));
+    }
+
+    #[test]
+    fn a_list_can_be_cut_and_kept_to_a_tag() {
+        let server = server();
+        for (title, tag) in [("a", "x"), ("b", "y"), ("c", "x")] {
+            text_of(call(
+                &server,
+                "add_note",
+                json!({ "title": title, "tags": [tag] }),
+            ));
+        }
+        let tagged = structure_of(call(
+            &server,
+            "list_notes",
+            json!({ "tag": "x", "limit": 1 }),
+        ));
+        assert_eq!(tagged["total"], 2);
+        assert_eq!(tagged["notes"].as_array().map(Vec::len), Some(1));
+        let all = structure_of(call(&server, "list_notes", json!({})));
+        assert_eq!(all["total"], 3);
+    }
+
+    #[test]
+    fn a_note_without_a_title_is_refused() {
+        let refusal = call(&server(), "add_note", json!({ "title": " " }));
+        assert_eq!(refusal, Err("a note needs a title".to_owned()));
+    }
+}

@@ -1,0 +1,220 @@
+//! JSON, read byte by byte where it is cut.
+
+use serde::de::IgnoredAny;
+
+use crate::marks::{Mark, RANKS};
+
+/// The place behind each comma, ranked by depth: outer items are whole before inner ones are.
+pub(crate) struct JsonMarks<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    depth: usize,
+}
+
+impl<'a> JsonMarks<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        Self {
+            bytes: text.as_bytes(),
+            at: 0,
+            depth: 0,
+        }
+    }
+}
+
+impl Iterator for JsonMarks<'_> {
+    type Item = Mark;
+
+    fn next(&mut self) -> Option<Mark> {
+        while let Some(byte) = self.bytes.get(self.at) {
+            self.at += 1;
+            match byte {
+                b'"' => self.at = string_end(self.bytes, self.at).unwrap_or(self.bytes.len()),
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                b',' => {
+                    let rank = self.depth.saturating_sub(1).min(RANKS - 1);
+                    return Some(Mark { at: self.at, rank });
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+/// Behind the quote that ends a string; none where it has no end. `at` is inside of it.
+fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+/// An array or object that is open at a place.
+#[derive(Debug)]
+struct Open {
+    is_object: bool,
+    /// Commas of its own that were passed.
+    commas: usize,
+    /// The text of the key whose value is being read, quotes included.
+    key: (usize, usize),
+}
+
+/// What is open at the end of a beginning of JSON.
+struct Beginning {
+    open: Vec<Open>,
+    in_string: bool,
+}
+
+fn read_beginning(text: &str) -> Beginning {
+    let bytes = text.as_bytes();
+    let (mut open, mut at) = (Vec::<Open>::new(), 0);
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'"' => {
+                let Some(end) = string_end(bytes, at) else {
+                    return Beginning {
+                        open,
+                        in_string: true,
+                    };
+                };
+                let is_key = bytes[end..].iter().find(|byte| !byte.is_ascii_whitespace());
+                if is_key == Some(&b':')
+                    && let Some(last) = open.last_mut()
+                {
+                    last.key = (at - 1, end);
+                }
+                at = end;
+            }
+            b'{' | b'[' => open.push(Open {
+                is_object: *byte == b'{',
+                commas: 0,
+                key: (0, 0),
+            }),
+            b'}' | b']' => drop(open.pop()),
+            b',' => {
+                if let Some(last) = open.last_mut() {
+                    last.commas += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    Beginning {
+        open,
+        in_string: false,
+    }
+}
+
+/// A beginning of JSON, closed so that it is JSON again; none where it was cut within a key, a
+/// number or the like.
+pub fn closed(beginning: &str) -> Option<String> {
+    let read = read_beginning(beginning);
+    let mut text = if read.in_string {
+        format!("{beginning}…\"")
+    } else {
+        let whole = beginning.trim_end();
+        whole.strip_suffix(',').unwrap_or(whole).to_owned()
+    };
+    let ends = read.open.iter().rev();
+    text.extend(ends.map(|open| if open.is_object { '}' } else { ']' }));
+    serde_json::from_str::<IgnoredAny>(&text).ok()?;
+    Some(text)
+}
+
+/// Where in JSON a cut fell: in the array or object with the most items of those that it broke.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Place {
+    /// A JSON pointer; empty for the whole.
+    pub pointer: String,
+    pub shown: usize,
+    pub items: usize,
+}
+
+pub fn place(text: &str, cut: usize) -> Option<Place> {
+    let read = read_beginning(&text[..cut]);
+    let totals = totals(&text.as_bytes()[cut..], &read);
+    let open = read.open;
+    let widest = (0..open.len()).rev().max_by_key(|at| totals[*at])?;
+    let steps = open[..widest].iter().map(|it| step(text, it));
+    Some(Place {
+        pointer: steps.collect(),
+        shown: open[widest].commas,
+        items: totals[widest],
+    })
+}
+
+/// `/key` or `/3`, as a pointer has it.
+fn step(text: &str, open: &Open) -> String {
+    if !open.is_object {
+        return format!("/{}", open.commas);
+    }
+    let key = &text[open.key.0..open.key.1];
+    let key: String = serde_json::from_str(key).unwrap_or_default();
+    format!("/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+/// How many items each of the open ones has in all.
+fn totals(rest: &[u8], read: &Beginning) -> Vec<usize> {
+    let mut totals: Vec<usize> = read.open.iter().map(|it| it.commas + 1).collect();
+    let (mut still_open, mut depth) = (totals.len(), totals.len());
+    let mut at = if read.in_string {
+        string_end(rest, 0).unwrap_or(rest.len())
+    } else {
+        0
+    };
+    while let Some(byte) = rest.get(at) {
+        at += 1;
+        match byte {
+            b'"' => at = string_end(rest, at).unwrap_or(rest.len()),
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                still_open = still_open.min(depth);
+            }
+            b',' if depth == still_open && depth > 0 => totals[depth - 1] += 1,
+            _ => {}
+        }
+    }
+    totals
+}
+
+/// The place at or before `at` where no escape of a JSON string is torn.
+pub(crate) fn outside_escape(text: &str, at: usize) -> usize {
+    let bytes = text.as_bytes();
+    for back in 1..=6.min(at) {
+        let start = at - back;
+        if bytes[start] != b'\\' || !is_odd(&bytes[..=start]) {
+            continue;
+        }
+        let is_long = bytes.get(start + 1) == Some(&b'u');
+        let end = start + if is_long { 6 } else { 2 };
+        return outside_pair(text, if end > at { start } else { at });
+    }
+    at
+}
+
+/// Two escapes that are one character stay together.
+fn outside_pair(text: &str, at: usize) -> usize {
+    let is_half = |from: usize, digits: &[u8]| {
+        let escape = text.as_bytes().get(from..from + 4);
+        escape.is_some_and(|it| {
+            it.starts_with(b"\\u")
+                && it[2].eq_ignore_ascii_case(&b'd')
+                && digits.contains(&it[3].to_ascii_lowercase())
+        })
+    };
+    let is_escape = |from: usize| is_odd(&text.as_bytes()[..=from]);
+    let pair = at >= 6 && is_half(at - 6, b"89ab") && is_half(at, b"cdef") && is_escape(at - 6);
+    if pair { at - 6 } else { at }
+}
+
+/// Whether the run of backslashes at the end has an odd length: its last one begins an escape.
+fn is_odd(bytes: &[u8]) -> bool {
+    let run = bytes.iter().rev().take_while(|byte| **byte == b'\\');
+    run.count() % 2 == 1
+}

@@ -1,0 +1,47 @@
+//! What a text costs a model, and where it may be cut: at items, records, paragraphs, lines,
+//! sentences or words.
+//!
+//! Pure: it is given texts and answers with places and numbers. Parts end where the next one
+//! begins, so all of them joined are the text, whatever it holds. This room knows no protocol and
+//! no disk.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod json;
+mod kind;
+mod marks;
+mod shape;
+mod splitter;
+pub mod tokens;
+
+pub use json::{Place, closed, place};
+pub use kind::Kind;
+pub use shape::{columns, lines, shape};
+pub use splitter::{Cut, Rooms, cuts, first_cut};
+
+#[cfg(test)]
+mod tests;
+
+/// A text and what it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Piece<'a> {
+    pub text: &'a str,
+    pub kind: Kind,
+}
+
+impl<'a> Piece<'a> {
+    pub fn of(text: &'a str) -> Self {
+        Self {
+            text,
+            kind: Kind::of(text),
+        }
+    }
+
+    /// Text to be cut at lines, sentences or words, whatever it is.
+    pub fn plain(text: &'a str) -> Self {
+        Self {
+            text,
+            kind: Kind::Text,
+        }
+    }
+}

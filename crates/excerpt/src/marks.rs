@@ -1,0 +1,94 @@
+//! The places of a text where a cut does least harm.
+
+use crate::{
+    Kind, Piece,
+    json::JsonMarks,
+    kind::{found_in, heading, is_log_line},
+};
+
+/// Ranks go from 0, the best place, up to here.
+pub(crate) const RANKS: usize = 5;
+
+/// A place to cut, and how good it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) at: usize,
+    pub(crate) rank: usize,
+}
+
+/// The marks of a text, in order.
+pub(crate) fn marks<'a>(piece: &Piece<'a>) -> Box<dyn Iterator<Item = Mark> + 'a> {
+    match piece.kind {
+        Kind::Json => Box::new(JsonMarks::of(piece.text)),
+        kind => Box::new(LineMarks::new(piece.text, kind)),
+    }
+}
+
+/// The end of each line, ranked by what follows.
+struct LineMarks<'a> {
+    text: &'a str,
+    kind: Kind,
+    at: usize,
+    /// In a quoted field of a table, or in a fence of Markdown.
+    inside: bool,
+}
+
+impl<'a> LineMarks<'a> {
+    fn new(text: &'a str, kind: Kind) -> Self {
+        Self {
+            text,
+            kind,
+            at: 0,
+            inside: false,
+        }
+    }
+
+    fn rank(&mut self, line: &str, next: &str) -> usize {
+        let is_blank = line.trim().is_empty();
+        match self.kind {
+            Kind::Table(_) => {
+                let quotes = line.bytes().filter(|byte| *byte == b'"').count();
+                self.inside ^= quotes % 2 == 1;
+                if self.inside { 4 } else { 3 }
+            }
+            Kind::Markdown => {
+                self.inside ^= line.starts_with("```");
+                match heading(next) {
+                    _ if self.inside => 4,
+                    Some(1 | 2) => 0,
+                    Some(_) => 1,
+                    None if is_blank => 2,
+                    None => 3,
+                }
+            }
+            Kind::Log if !is_log_line(next) => 4,
+            Kind::Search => match (found_in(line), found_in(next)) {
+                (Some(path), Some(other)) if path != other => 2,
+                _ if line == "--" => 2,
+                _ => 3,
+            },
+            Kind::Code if is_blank && next.starts_with(|c: char| !c.is_whitespace()) => 1,
+            _ if is_blank => 2,
+            _ => 3,
+        }
+    }
+}
+
+impl Iterator for LineMarks<'_> {
+    type Item = Mark;
+
+    fn next(&mut self) -> Option<Mark> {
+        let rest = &self.text[self.at..];
+        let end = memchr::memchr(b'\n', rest.as_bytes())?;
+        self.at += end + 1;
+        let after = &self.text[self.at..];
+        // Only its beginning says what the next line is.
+        let next_end = memchr::memchr(b'\n', &after.as_bytes()[..after.len().min(400)]);
+        let mut next_end = next_end.unwrap_or(after.len().min(400));
+        while !after.is_char_boundary(next_end) {
+            next_end -= 1;
+        }
+        let rank = self.rank(&rest[..end], &after[..next_end]);
+        Some(Mark { at: self.at, rank })
+    }
+}

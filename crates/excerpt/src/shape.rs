@@ -1,0 +1,359 @@
+//! A long text in one line.
+
+use std::collections::BTreeMap;
+
+use printable::grouped;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use crate::{
+    Kind, Piece,
+    kind::{found_in, heading, level},
+};
+
+/// Keys, columns, headings or files that are named.
+const NAMES_MAX: usize = 12;
+
+/// The longest name, in characters.
+const NAME_CHARS_MAX: usize = 40;
+
+/// Items of an array that are looked at for their keys.
+const ITEMS_SEEN: usize = 50;
+
+/// What the text is and how much of it there is: `847 items of {id, title, labels[]}`.
+pub fn shape(piece: &Piece<'_>) -> String {
+    let text = piece.text;
+    let lines = || counted(lines(text), "line");
+    match piece.kind {
+        Kind::Json => of_json(text).unwrap_or_else(|| "JSON".to_owned()),
+        Kind::JsonLines => of_json_lines(text),
+        Kind::Table(delimiter) => of_table(text, delimiter),
+        Kind::Markdown => format!("{} of Markdown{}", lines(), headings(text)),
+        Kind::Log => format!("{} of log{}", lines(), levels(text)),
+        Kind::Search => of_search(text),
+        Kind::Code => format!("{} of code", lines()),
+        Kind::Binary => of_binary(text),
+        Kind::Text if text.contains('\n') => lines(),
+        Kind::Text => format!("1 line of {} characters", grouped(text.chars().count())),
+    }
+}
+
+pub fn lines(text: &str) -> usize {
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+    ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{} {what}{s}", grouped(count))
+}
+
+fn name(name: &str) -> String {
+    printable::one_line_of(name, NAME_CHARS_MAX)
+}
+
+/// The first names, and that there are more.
+fn list(mut names: impl Iterator<Item = String>) -> String {
+    let mut first: Vec<String> = names.by_ref().take(NAMES_MAX).collect();
+    if names.next().is_some() {
+        first.push("…".to_owned());
+    }
+    first.join(", ")
+}
+
+/// A value of JSON: what it is, and for an array what its items are.
+#[derive(Debug, Default)]
+struct Value {
+    /// `[]` for an array, `{}` for an object.
+    mark: &'static str,
+    items: Option<usize>,
+    /// Of the items that are objects, in the order they came.
+    keys: Vec<(String, &'static str)>,
+}
+
+/// The members of an object, without what is in them.
+#[derive(Debug, Default)]
+struct Members(Vec<(String, &'static str)>);
+
+/// An object, one level deep.
+#[derive(Debug)]
+struct Object(Vec<(String, Value)>);
+
+fn of_json(text: &str) -> Option<String> {
+    if text.trim_start().starts_with('[') {
+        return serde_json::from_str::<Value>(text).ok()?.items_of();
+    }
+    let Object(members) = serde_json::from_str(text).ok()?;
+    let widest = members.iter().max_by_key(|(_, value)| value.items);
+    let widest = widest.map(|(key, _)| key.clone());
+    let members = members.iter().map(|(key, value)| {
+        let of_keys = (Some(key) == widest.as_ref()).then(|| value.of_keys());
+        let of_keys = of_keys.unwrap_or_default();
+        match value.items {
+            Some(items) => format!("{}[{}]{of_keys}", name(key), grouped(items)),
+            None => format!("{}{}", name(key), value.mark),
+        }
+    });
+    Some(format!("object {{{}}}", list(members)))
+}
+
+impl Value {
+    fn items_of(&self) -> Option<String> {
+        Some(format!(
+            "{}{}",
+            counted(self.items?, "item"),
+            self.of_keys()
+        ))
+    }
+
+    fn of_keys(&self) -> String {
+        if self.keys.is_empty() {
+            return String::new();
+        }
+        let keys = self.keys.iter();
+        let keys = keys.map(|(key, mark)| format!("{}{mark}", name(key)));
+        format!(" of {{{}}}", list(keys))
+    }
+}
+
+struct ValueVisitor;
+struct MembersVisitor;
+
+/// What all visitors here make of a scalar: nothing worth a word.
+macro_rules! scalars {
+    () => {
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("any JSON")
+        }
+        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Value;
+    scalars!();
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let (mut keys, mut count) = (Vec::<(String, &'static str)>::new(), 0);
+        while count < ITEMS_SEEN
+            && let Some(Members(members)) = items.next_element()?
+        {
+            count += 1;
+            for member in members {
+                if keys.len() <= NAMES_MAX && !keys.iter().any(|(key, _)| *key == member.0) {
+                    keys.push(member);
+                }
+            }
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok(Value {
+            mark: "[]",
+            items: Some(count),
+            keys,
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Value {
+            mark: "{}",
+            ..Value::default()
+        })
+    }
+}
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members;
+    scalars!();
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Members, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Members::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Members, A::Error> {
+        let mut seen = Vec::new();
+        while let Some(key) = members.next_key::<String>()? {
+            if seen.len() > NAMES_MAX {
+                members.next_value::<IgnoredAny>()?;
+            } else {
+                let value: &RawValue = members.next_value()?;
+                seen.push((key, mark_of(value.get())));
+            }
+        }
+        Ok(Members(seen))
+    }
+}
+
+fn mark_of(json: &str) -> &'static str {
+    match json.as_bytes().first() {
+        Some(b'[') => "[]",
+        Some(b'{') => "{}",
+        _ => "",
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(MembersVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ObjectVisitor;
+        impl<'de> Visitor<'de> for ObjectVisitor {
+            type Value = Object;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
+                let mut members = Vec::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    if members.len() > NAMES_MAX {
+                        map.next_value::<IgnoredAny>()?;
+                    } else {
+                        members.push((key, map.next_value()?));
+                    }
+                }
+                Ok(Object(members))
+            }
+        }
+        deserializer.deserialize_map(ObjectVisitor)
+    }
+}
+
+fn of_json_lines(text: &str) -> String {
+    let items = text.lines().filter(|line| !line.trim().is_empty());
+    let first: Vec<&str> = items.take(ITEMS_SEEN).collect();
+    let value = serde_json::from_str::<Value>(&format!("[{}]", first.join(",")));
+    let keys = value.map(|value| value.of_keys()).unwrap_or_default();
+    format!("{} of JSON{keys}", counted(lines(text), "line"))
+}
+
+/// The first record of a table, which most often names the columns.
+pub fn columns(text: &str) -> &str {
+    let end = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
+    text[..end].trim_end()
+}
+
+fn of_table(text: &str, delimiter: u8) -> String {
+    let first = columns(text);
+    let names = first.split(char::from(delimiter));
+    let columns = names.clone().count();
+    let names = list(names.map(|it| name(it.trim_matches('"'))));
+    let rows = counted(lines(text), "line");
+    format!("{rows} of a table with {columns} columns: {names}")
+}
+
+fn headings(text: &str) -> String {
+    let found = text.lines().filter_map(|line| {
+        let rank = heading(line).filter(|rank| *rank <= 2)?;
+        Some(name(&line[rank..]))
+    });
+    let found = list(found);
+    if found.is_empty() {
+        return found;
+    }
+    format!("; sections: {found}")
+}
+
+fn levels(text: &str) -> String {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for (level, _) in text.lines().filter_map(level) {
+        *counts.entry(level).or_default() += 1;
+    }
+    let order = [
+        "FATAL", "CRITICAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE",
+    ];
+    let counts = order
+        .iter()
+        .filter_map(|level| Some((level, counts.get(level)?)));
+    let counts: Vec<String> = counts
+        .map(|(level, count)| format!("{level} {}", grouped(*count)))
+        .collect();
+    if counts.is_empty() {
+        return String::new();
+    }
+    format!(": {}", counts.join(", "))
+}
+
+fn of_search(text: &str) -> String {
+    let (mut files, mut total) = (Vec::<(&str, usize)>::new(), 0);
+    for path in text.lines().filter_map(found_in) {
+        total += 1;
+        match files.last_mut() {
+            Some((last, count)) if *last == path => *count += 1,
+            _ => files.push((path, 1)),
+        }
+    }
+    let places = counted(files.len(), "file");
+    let matches = counted(total, "line");
+    let named = files
+        .iter()
+        .map(|(path, count)| format!("{} {}", name(path), grouped(*count)));
+    format!("{matches} found in {places}: {}", list(named))
+}
+
+fn of_binary(text: &str) -> String {
+    let chars = grouped(text.len());
+    let (head, body) = text.split_once(";base64,").unwrap_or(("", text));
+    if !body.is_ascii() {
+        return format!("binary data, {chars} bytes as text");
+    }
+    let digits = body
+        .bytes()
+        .filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=');
+    let bytes = grouped(digits.count() * 3 / 4);
+    let told = head.rsplit("data:").next().filter(|told| !told.is_empty());
+    let kind = told.map_or_else(|| magic(body).to_owned(), name);
+    format!("base64 of {kind}, {chars} characters, {bytes} bytes")
+}
+
+/// What the first bytes of base64 say that the data is.
+fn magic(body: &str) -> &'static str {
+    const KNOWN: [(&str, &str); 8] = [
+        ("iVBORw0KGgo", "a PNG image"),
+        ("/9j/", "a JPEG image"),
+        ("R0lGOD", "a GIF image"),
+        ("UklGR", "a RIFF file (WebP, WAV)"),
+        ("JVBERi", "a PDF document"),
+        ("UEsDB", "a ZIP archive (or Office document)"),
+        ("H4sI", "gzip data"),
+        ("PHN2Zy", "an SVG image"),
+    ];
+    let known = KNOWN
+        .iter()
+        .find(|(start, _)| body.trim_start().starts_with(start));
+    known.map_or("data", |(_, kind)| kind)
+}

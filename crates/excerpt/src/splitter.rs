@@ -1,0 +1,235 @@
+//! Puts the cuts of a text where each part keeps to its room and breaks as little as possible.
+
+use crate::{
+    Kind, Piece,
+    json::outside_escape,
+    marks::{Mark, RANKS, marks},
+    tokens::{Counter, Pieces},
+};
+
+/// The smallest room, in tokens: no piece of a text is larger.
+const ROOM_MIN: usize = 64;
+
+/// How many tokens a part may have. The first may have no more than the others: what is left of
+/// its room goes to the second.
+#[derive(Debug, Clone, Copy)]
+pub struct Rooms {
+    pub first: usize,
+    pub others: usize,
+}
+
+/// The end of a part, counted in bytes from the beginning of all, and what the part costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    pub end: usize,
+    pub tokens: usize,
+}
+
+/// Cuts texts, one after the other as if they were one, into parts. The last cut is the end.
+pub fn cuts(pieces: &[Piece<'_>], rooms: Rooms) -> Vec<Cut> {
+    Counter::with(|counter| {
+        let mut splitter = Splitter::new(counter, rooms, usize::MAX);
+        for piece in pieces {
+            splitter.feed(piece);
+        }
+        splitter.end()
+    })
+}
+
+/// Where the first part of one text ends.
+pub fn first_cut(piece: &Piece<'_>, room: usize) -> Cut {
+    let rooms = Rooms {
+        first: room,
+        others: room,
+    };
+    Counter::with(|counter| {
+        let mut splitter = Splitter::new(counter, rooms, 1);
+        splitter.feed(piece);
+        splitter.end()[0]
+    })
+}
+
+/// A place where a part may end. Tokens are counted from the beginning of all.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    at: usize,
+    /// Up to the place, at the most.
+    before: usize,
+    /// The same, as what comes after is counted from here.
+    after: usize,
+}
+
+struct Splitter<'c> {
+    counter: &'c mut Counter,
+    rooms: Rooms,
+    cuts_max: usize,
+    cuts: Vec<Cut>,
+    /// Bytes of the texts before this one.
+    base: usize,
+    /// Where the part under way begins, in bytes and in tokens.
+    start: usize,
+    start_tokens: usize,
+    /// Tokens up to the piece that is looked at.
+    tokens: usize,
+    marked: [Option<Candidate>; RANKS],
+    sentence: Option<Candidate>,
+    word: Option<Candidate>,
+}
+
+impl<'c> Splitter<'c> {
+    fn new(counter: &'c mut Counter, rooms: Rooms, cuts_max: usize) -> Self {
+        Self {
+            counter,
+            rooms,
+            cuts_max,
+            cuts: Vec::new(),
+            base: 0,
+            start: 0,
+            start_tokens: 0,
+            tokens: 0,
+            marked: [None; RANKS],
+            sentence: None,
+            word: None,
+        }
+    }
+
+    fn room(&self) -> usize {
+        let room = if self.cuts.is_empty() {
+            self.rooms.first
+        } else {
+            self.rooms.others
+        };
+        room.max(ROOM_MIN)
+    }
+
+    fn feed(&mut self, text: &Piece<'_>) {
+        let mut marks = marks(text).peekable();
+        let mut from = 0;
+        for piece in Pieces::of(text.text) {
+            let to = from + piece.len();
+            let count = self.counter.piece(piece);
+            self.look_at_word(text, from);
+            while let Some(mark) = marks.next_if(|mark| mark.at <= to) {
+                self.look_at(mark, to, count);
+            }
+            while self.tokens + count - self.start_tokens > self.room() {
+                self.cut(text, from);
+                if self.cuts.len() >= self.cuts_max {
+                    return;
+                }
+            }
+            self.tokens += count;
+            from = to;
+        }
+        self.base += text.text.len();
+        let end = Candidate {
+            at: self.base,
+            before: self.tokens,
+            after: self.tokens,
+        };
+        self.offer(0, end);
+    }
+
+    /// A mark within the piece that ends at `to`, or at its end.
+    fn look_at(&mut self, mark: Mark, to: usize, count: usize) {
+        let torn = to - mark.at;
+        let at_end = self.tokens + count;
+        // Torn in two, a piece costs no more than its bytes.
+        let (before, after) = if torn == 0 {
+            (at_end, at_end)
+        } else {
+            (at_end + PIECE_TORN, at_end.saturating_sub(torn))
+        };
+        self.offer(
+            mark.rank,
+            Candidate {
+                at: self.base + mark.at,
+                before,
+                after,
+            },
+        );
+    }
+
+    fn offer(&mut self, rank: usize, candidate: Candidate) {
+        let fits = candidate.before - self.start_tokens <= self.room();
+        if fits && candidate.at > self.start {
+            self.marked[rank] = Some(candidate);
+        }
+    }
+
+    /// A piece that begins with a space begins a word, and after a full stop a sentence.
+    fn look_at_word(&mut self, text: &Piece<'_>, from: usize) {
+        let bytes = text.text.as_bytes();
+        if from == 0 || !bytes[from].is_ascii_whitespace() {
+            return;
+        }
+        let here = Some(Candidate {
+            at: self.base + from,
+            before: self.tokens,
+            after: self.tokens,
+        });
+        self.word = here;
+        if matches!(bytes[from - 1], b'.' | b'!' | b'?') {
+            self.sentence = here;
+        }
+    }
+
+    /// Ends the part at the best place before the piece at `from`.
+    fn cut(&mut self, text: &Piece<'_>, from: usize) {
+        let chosen = self.best(text.kind).unwrap_or_else(|| {
+            let at = match text.kind {
+                Kind::Json | Kind::JsonLines => outside_escape(text.text, from),
+                _ => from,
+            };
+            let at = if self.base + at > self.start {
+                at
+            } else {
+                from
+            };
+            Candidate {
+                at: self.base + at,
+                before: self.tokens,
+                after: self.tokens - (from - at).min(self.tokens),
+            }
+        });
+        self.cuts.push(Cut {
+            end: chosen.at,
+            tokens: chosen.before - self.start_tokens,
+        });
+        self.start = chosen.at;
+        self.start_tokens = chosen.after;
+        let start = self.start;
+        let is_ahead = |it: &Candidate| it.at > start;
+        for marked in &mut self.marked {
+            *marked = marked.filter(is_ahead);
+        }
+        self.sentence = self.sentence.filter(is_ahead);
+        self.word = self.word.filter(is_ahead);
+    }
+
+    fn best(&self, kind: Kind) -> Option<Candidate> {
+        let room = self.room();
+        let fills = |it: &Candidate, quarters: usize| {
+            (it.before - self.start_tokens) * 4 >= room * quarters
+        };
+        let marked = (0..RANKS).find_map(|rank| {
+            self.marked[rank].filter(|it| fills(it, kind.quarters_filled_min(rank)))
+        });
+        let within_line = [self.sentence, self.word].into_iter().flatten();
+        let mut within_line = within_line.filter(|it| it.at > self.start && fills(it, 2));
+        marked.or_else(|| within_line.next())
+    }
+
+    fn end(mut self) -> Vec<Cut> {
+        if self.cuts.len() < self.cuts_max && (self.base > self.start || self.cuts.is_empty()) {
+            self.cuts.push(Cut {
+                end: self.base,
+                tokens: self.tokens - self.start_tokens,
+            });
+        }
+        self.cuts
+    }
+}
+
+/// What a piece may cost more where it is torn.
+const PIECE_TORN: usize = 2;

@@ -1,0 +1,85 @@
+//! Counts the tokens of long texts: each piece once, as texts repeat their words.
+
+use parking_lot::Mutex;
+
+use super::{pieces::Pieces, tokenizer};
+
+/// Pieces that are remembered; a newer one takes the place of an older.
+const SLOTS: usize = 1 << 15;
+
+/// What pieces cost, remembered by their digest. Two pieces of one digest would be taken for
+/// each other; of 64 bits that is never seen.
+#[derive(Debug)]
+pub struct Counter {
+    slots: Box<[(u64, u16)]>,
+}
+
+impl Counter {
+    /// Runs with the counter that remembers earlier texts, or with a new one while another
+    /// thread has it.
+    pub fn with<T>(work: impl FnOnce(&mut Self) -> T) -> T {
+        static SHARED: Mutex<Option<Counter>> = Mutex::new(None);
+        match SHARED.try_lock() {
+            Some(mut shared) => work(shared.get_or_insert_with(Self::new)),
+            None => work(&mut Self::new()),
+        }
+    }
+
+    fn new() -> Self {
+        Self {
+            slots: vec![(0, 0); SLOTS].into_boxed_slice(),
+        }
+    }
+
+    /// About what the tokenizer says of the whole text, and hardly ever less.
+    pub fn count(&mut self, text: &str) -> usize {
+        Pieces::of(text).map(|piece| self.piece(piece)).sum()
+    }
+
+    /// The same, but no further than to the first count above `max`.
+    pub fn count_to(&mut self, text: &str, max: usize) -> usize {
+        let mut count = 0;
+        for piece in Pieces::of(text) {
+            count += self.piece(piece);
+            if count > max {
+                break;
+            }
+        }
+        count
+    }
+
+    pub fn piece(&mut self, piece: &str) -> usize {
+        let bytes = piece.as_bytes();
+        let is_one = match bytes {
+            [_] => true,
+            [b'0'..=b'9', ..] => bytes.iter().all(u8::is_ascii_digit),
+            _ => false,
+        };
+        if is_one {
+            return 1;
+        }
+        let digest = digest(0, bytes);
+        let place = usize::try_from(digest % SLOTS as u64).expect("a place among few");
+        let (held, count) = self.slots[place];
+        if held == digest {
+            return usize::from(count);
+        }
+        let count = tokenizer().count_ordinary(piece);
+        self.slots[place] = (digest, u16::try_from(count).unwrap_or(u16::MAX));
+        count
+    }
+}
+
+/// A digest of bytes, never 0; `seed` is that of the bytes before, where there are any.
+pub fn digest(seed: u64, bytes: &[u8]) -> u64 {
+    const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mut digest = seed ^ (bytes.len() as u64).wrapping_mul(MIX);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    for word in words.iter().chain([&last]) {
+        digest = (digest ^ u64::from_le_bytes(*word)).wrapping_mul(MIX);
+        digest ^= digest >> 29;
+    }
+    digest.max(1)
+}

@@ -1,0 +1,212 @@
+//! Folders that are ours: made for their owner alone, and checked when they are there already.
+
+use std::{
+    fmt,
+    fs::{self, DirBuilder, Metadata},
+    io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    path::Path,
+};
+
+use rustix::process::geteuid;
+
+/// What the mode of a file allows the group and everybody.
+const OF_OTHERS: u32 = 0o077;
+
+/// What of that lets them put files of theirs in the place of ours.
+const WRITE_OF_OTHERS: u32 = 0o022;
+
+const ROOT: u32 = 0;
+
+/// Why a folder cannot be used.
+#[derive(Debug)]
+pub enum FolderError {
+    /// It is there, and somebody else could put files into it. Says why, and what to do.
+    NotOurs(String),
+    /// It cannot be made or looked at.
+    Unusable(io::Error),
+}
+
+/// Makes a folder that nobody else may enter. One that is there must be ours, no link, and closed
+/// to everybody else. Its parent must be there.
+pub fn private_folder(path: &Path) -> Result<(), FolderError> {
+    make(DirBuilder::new().recursive(false), path)?;
+    let about = fs::symlink_metadata(path)?;
+    if about.is_symlink() {
+        return Err(refused(path, "is a link"));
+    }
+    check_owner(path, &about, &[geteuid().as_raw()])?;
+    check_mode(path, &about, OF_OTHERS)
+}
+
+/// Makes a folder that nobody else may enter, with its parents. One that is there may be read by
+/// others, since our files in it are private; it must belong to us (or to root, who may do
+/// anything), and nobody else may write to it. A link to it is followed if it is ours.
+pub fn own_folder(path: &Path) -> Result<(), FolderError> {
+    let trusted = [geteuid().as_raw(), ROOT];
+    let made = make(DirBuilder::new().recursive(true), path);
+    match fs::symlink_metadata(path) {
+        Ok(named) => check_owner(path, &named, &trusted)?,
+        Err(error) => return made.and(Err(error.into())),
+    }
+    made?;
+    let about = fs::metadata(path)?;
+    check_owner(path, &about, &trusted)?;
+    check_mode(path, &about, WRITE_OF_OTHERS)
+}
+
+fn make(builder: &mut DirBuilder, path: &Path) -> Result<(), FolderError> {
+    match builder.mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+fn check_owner(path: &Path, about: &Metadata, trusted: &[u32]) -> Result<(), FolderError> {
+    let owner = about.uid();
+    if trusted.contains(&owner) {
+        return Ok(());
+    }
+    let us = geteuid().as_raw();
+    let why = format!("belongs to user {owner} and we are user {us}; name a folder of ours");
+    Err(refused(path, &why))
+}
+
+fn check_mode(path: &Path, about: &Metadata, forbidden: u32) -> Result<(), FolderError> {
+    if !about.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::NotADirectory).into());
+    }
+    let mode = about.mode() & 0o7777;
+    if mode & forbidden == 0 {
+        return Ok(());
+    }
+    let what = if mode & WRITE_OF_OTHERS == 0 {
+        "read"
+    } else {
+        "write to"
+    };
+    let name = path.display();
+    let why = format!("lets others {what} it (mode {mode:04o}); try `chmod 700 {name}`");
+    Err(refused(path, &why))
+}
+
+fn refused(path: &Path, why: &str) -> FolderError {
+    FolderError::NotOurs(format!("{} {why}", path.display()))
+}
+
+impl fmt::Display for FolderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotOurs(why) => f.write_str(why),
+            Self::Unusable(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for FolderError {}
+
+impl From<io::Error> for FolderError {
+    fn from(error: io::Error) -> Self {
+        Self::Unusable(error)
+    }
+}
+
+impl From<FolderError> for io::Error {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::NotOurs(why) => Self::new(io::ErrorKind::PermissionDenied, why),
+            FolderError::Unusable(error) => error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs::{self, Permissions},
+        os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink},
+        path::Path,
+    };
+
+    use super::{FolderError, geteuid, own_folder, private_folder};
+
+    /// Made with this mode: is it taken as a private folder, and as one of ours?
+    #[track_caller]
+    fn check(mode: u32, is_private: bool, is_own: bool) {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("folder");
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+        assert_eq!(private_folder(&folder).is_ok(), is_private, "{mode:o}");
+        assert_eq!(own_folder(&folder).is_ok(), is_own, "{mode:o}");
+    }
+
+    #[test]
+    fn a_folder_that_others_write_to_is_refused() {
+        check(0o700, true, true);
+        check(0o500, true, true);
+        check(0o755, false, true);
+        check(0o775, false, false);
+        check(0o777, false, false);
+        check(0o1777, false, false);
+    }
+
+    #[test]
+    fn a_folder_is_made_for_us_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let deep = parent.path().join("a/b");
+        own_folder(&deep).unwrap();
+        private_folder(&deep.join("c")).unwrap();
+        for folder in [&deep, deep.parent().unwrap(), &deep.join("c")] {
+            assert_eq!(fs::metadata(folder).unwrap().mode() & 0o777, 0o700);
+        }
+        let unmade = private_folder(&parent.path().join("x/y"));
+        assert!(matches!(unmade, Err(FolderError::Unusable(_))));
+    }
+
+    #[test]
+    fn a_link_of_ours_is_followed_and_is_not_private() {
+        let parent = tempfile::tempdir().unwrap();
+        let link = parent.path().join("link");
+        own_folder(&parent.path().join("folder")).unwrap();
+        symlink("folder", &link).unwrap();
+        assert!(own_folder(&link).is_ok());
+        assert!(matches!(
+            private_folder(&link),
+            Err(FolderError::NotOurs(_))
+        ));
+        fs::write(parent.path().join("file"), "").unwrap();
+        assert!(own_folder(&parent.path().join("file")).is_err());
+    }
+
+    /// Only root can give a file away; the refusal of a foreign owner is tried where that is us,
+    /// and on a folder of root's where it is not.
+    #[test]
+    fn a_folder_of_another_user_is_refused_and_one_of_root_is_not_private() {
+        if geteuid().as_raw() != 0 {
+            assert!(matches!(
+                private_folder(Path::new("/")),
+                Err(FolderError::NotOurs(_))
+            ));
+            assert!(own_folder(Path::new("/usr")).is_ok());
+            return;
+        }
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("theirs");
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+        chown(&folder, Some(65_534), None).unwrap();
+        let link = parent.path().join("link");
+        symlink(&folder, &link).unwrap();
+        for path in [&folder, &link] {
+            assert!(matches!(own_folder(path), Err(FolderError::NotOurs(_))));
+            assert!(matches!(private_folder(path), Err(FolderError::NotOurs(_))));
+        }
+        let ours = parent.path().join("ours");
+        own_folder(&ours).unwrap();
+        let planted = parent.path().join("planted");
+        symlink(&ours, &planted).unwrap();
+        std::os::unix::fs::lchown(&planted, Some(65_534), None).unwrap();
+        assert!(matches!(own_folder(&planted), Err(FolderError::NotOurs(_))));
+    }
+}

@@ -1,0 +1,107 @@
+//! Files that readers see whole or not at all: written beside their place, then renamed.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use tempfile::NamedTempFile;
+
+/// How the name of an unfinished file begins; one that is old was left by a process that died.
+pub const UNFINISHED: &str = ".unfinished-";
+
+/// A file that is being written; it goes when it is dropped before [`Unfinished::finish`].
+#[derive(Debug)]
+pub struct Unfinished {
+    file: NamedTempFile,
+    place: PathBuf,
+}
+
+impl Unfinished {
+    /// Begins a private file in the folder of `place`.
+    pub fn begin(place: &Path) -> io::Result<Self> {
+        let file = tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempfile_in(folder_of(place))?;
+        let place = place.to_owned();
+        Ok(Self { file, place })
+    }
+
+    /// Waits until what was written outlives a loss of power.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.as_file().sync_all()
+    }
+
+    /// Puts the file in its place, instead of one that was there.
+    pub fn finish(self) -> io::Result<()> {
+        let persisted = self.file.persist(&self.place);
+        persisted.map(drop).map_err(|error| error.error)
+    }
+}
+
+impl Write for Unfinished {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Writes a private file whole. A loss of power may undo it.
+pub fn write_whole(place: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = Unfinished::begin(place)?;
+    file.write_all(bytes)?;
+    file.finish()
+}
+
+/// Waits until the names in the folder of `place` outlive a loss of power.
+pub fn sync_folder(place: &Path) -> io::Result<()> {
+    File::open(folder_of(place))?.sync_all()
+}
+
+fn folder_of(place: &Path) -> &Path {
+    place
+        .parent()
+        .filter(|it| *it != "")
+        .unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _};
+
+    use super::{Unfinished, sync_folder, write_whole};
+
+    #[test]
+    fn a_file_is_private_and_there_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("file");
+        write_whole(&place, b"old").unwrap();
+        let mut file = Unfinished::begin(&place).unwrap();
+        file.write_all(b"new").unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"old");
+        file.sync().unwrap();
+        file.finish().unwrap();
+        sync_folder(&place).unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"new");
+        let mode = fs::metadata(&place).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+
+        drop(Unfinished::begin(&place).unwrap());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_is_replaced_and_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (victim, place) = (folder.path().join("victim"), folder.path().join("file"));
+        fs::write(&victim, "theirs").unwrap();
+        std::os::unix::fs::symlink(&victim, &place).unwrap();
+        write_whole(&place, b"ours").unwrap();
+        assert_eq!(fs::read(&victim).unwrap(), b"theirs");
+        assert_eq!(fs::read(&place).unwrap(), b"ours");
+    }
+}

@@ -1,0 +1,78 @@
+//! The variables that name a network proxy, and the password that some of them hold.
+
+use std::ops::Range;
+
+use crate::forms::decoded;
+
+/// Without these a child behind a company's proxy cannot connect.
+pub(crate) const VARIABLES: [&str; 6] = [
+    "ALL_PROXY",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "all_proxy",
+    "https_proxy",
+    "http_proxy",
+];
+
+/// The address of a proxy as a server gets it that was not given the variable: where the proxy
+/// is, and not the name and password of whoever may use it.
+pub(crate) fn without_login(address: &str) -> String {
+    match login(address) {
+        Some(login) => {
+            let mut address = address.to_owned();
+            address.replace_range(login.start..=login.end, "");
+            address
+        }
+        None => address.to_owned(),
+    }
+}
+
+/// What must not show of our own proxies: name and password together, and the password alone.
+pub(crate) fn secrets() -> Vec<String> {
+    let values = VARIABLES.iter().filter_map(|name| std::env::var(name).ok());
+    values.flat_map(|value| secrets_of(&value)).collect()
+}
+
+fn secrets_of(address: &str) -> Vec<String> {
+    let Some(login) = login(address).map(|range| &address[range]) else {
+        return Vec::new();
+    };
+    let password = login.split_once(':').map(|(_, password)| password);
+    let given = [Some(login), password].into_iter().flatten();
+    given.flat_map(|it| [it.to_owned(), decoded(it)]).collect()
+}
+
+/// Where `name:password` stands; an `@` follows. Everything up to the last `@` is taken for it,
+/// since people write passwords as they are.
+fn login(address: &str) -> Option<Range<usize>> {
+    let begin = address.find("://").map_or(0, |at| at + 3);
+    let end = address[begin..].rfind('@')? + begin;
+    Some(begin..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{secrets_of, without_login};
+
+    #[test]
+    fn a_login_is_left_out_and_is_secret() {
+        let check = |address: &str, left: &str, secrets: &[&str]| {
+            assert_eq!(without_login(address), left);
+            assert_eq!(secrets_of(address), secrets, "{address}");
+        };
+        let bare = "http://proxy.example.com:3128";
+        check(bare, bare, &[]);
+        check(
+            "http://me:p%40ss@proxy.example.com:3128/",
+            "http://proxy.example.com:3128/",
+            &["me:p%40ss", "me:p@ss", "p%40ss", "p@ss"],
+        );
+        check(
+            "me:a/b@c@host:1",
+            "host:1",
+            &["me:a/b@c", "me:a/b@c", "a/b@c", "a/b@c"],
+        );
+        check("socks5://token@host", "socks5://host", &["token", "token"]);
+        check("", "", &[]);
+    }
+}

@@ -1,0 +1,174 @@
+//! The check of a call's arguments against its tool's schema, which a stranger wrote.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use fleet::Ran;
+use jsonrpc::Json;
+use registry::Entry;
+use serde_json::{Map, Value};
+use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
+use tool::Violation;
+
+use super::{
+    ToolError,
+    envelope::{Input, json_of, sole_object},
+};
+
+/// Checks that go on at one time beside the event loop. Each is bounded in time, and in memory to
+/// about a hundred megabytes.
+const CHECKS_MAX: usize = 2;
+static CHECKS: Semaphore = Semaphore::const_new(CHECKS_MAX);
+
+/// The arguments as they will be sent: byte for byte as they came unless something in them had
+/// to be mended.
+///
+/// A small check is made at once: to hand it to another thread would take longer. Every other one
+/// is off the event loop, and the call does not wait for it longer than its `limit`.
+pub(super) async fn checked(
+    entry: &Arc<Entry>,
+    input: Input,
+    limit: Option<Duration>,
+) -> Result<Json, ToolError> {
+    let map = input.to_map();
+    let verdict = if is_quick(entry, &map) {
+        verdict(entry, &map)
+    } else {
+        let checking = beside_the_loop(Arc::clone(entry), map);
+        within(limit, entry, checking).await?
+    };
+    match verdict {
+        Ok(None) => Ok(input.into_json()),
+        Ok(Some(mended)) => Ok(json_of(&mended)),
+        Err(violations) => Err(invalid(entry, violations)),
+    }
+}
+
+type Verdict = Result<Option<Map<String, Value>>, Vec<Violation>>;
+
+async fn beside_the_loop(entry: Arc<Entry>, map: Map<String, Value>) -> Result<Verdict, ToolError> {
+    let turn = CHECKS.acquire().await;
+    let checking = spawn_blocking(move || {
+        // Held until the thread is done, also where nobody waits for it any more.
+        let _turn = turn;
+        verdict(&entry, &map)
+    });
+    checking
+        .await
+        .map_err(|error| ToolError::Internal(error.to_string()))
+}
+
+async fn within<T>(
+    limit: Option<Duration>,
+    entry: &Entry,
+    checking: impl Future<Output = Result<T, ToolError>>,
+) -> Result<T, ToolError> {
+    let Some(limit) = limit else {
+        return checking.await;
+    };
+    let late = |_| ToolError::Timeout {
+        tool: entry.at.clone(),
+        limit,
+        ran: Ran::No,
+    };
+    timeout(limit, checking).await.map_err(late)?
+}
+
+/// Whether the check is known to be done before another thread had begun with it.
+fn is_quick(entry: &Entry, map: &Map<String, Value>) -> bool {
+    let Some(checker) = entry.ready_checker() else {
+        return false;
+    };
+    checker.is_quick(map) && sole_object(map).is_none_or(|inner| checker.is_quick(&inner))
+}
+
+fn verdict(entry: &Entry, map: &Map<String, Value>) -> Verdict {
+    let violations = match entry.checker().check(map) {
+        Err(violations) => violations,
+        fine => return fine,
+    };
+    unwrapped(entry, map).map(Some).ok_or(violations)
+}
+
+/// `{"arguments": {...}}` where the tool has no such argument and takes what is inside.
+fn unwrapped(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let inner = sole_object(map)?;
+    match entry.checker().check(&inner) {
+        Ok(None) => Some(inner),
+        Ok(Some(coerced)) => Some(coerced),
+        Err(_) => None,
+    }
+}
+
+fn invalid(entry: &Entry, violations: Vec<Violation>) -> ToolError {
+    ToolError::InvalidInput {
+        tool: entry.at.to_string(),
+        violations,
+        signature: entry.signature().to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that fails says so")]
+mod tests {
+    use super::*;
+
+    fn entry(schema: &Value) -> Arc<Entry> {
+        let definition = serde_json::json!({"name": "t", "inputSchema": schema});
+        let tool = tool::Tool::parse(&definition.to_string()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let options = registry::Options {
+            built_in: vec![tool],
+            ..registry::Options::default()
+        };
+        let registry =
+            registry::Registry::open_with(folder.path(), registry::Rules::default(), options);
+        let generation = registry.unwrap().generation().unwrap();
+        Arc::clone(generation.find("proxy/t").unwrap())
+    }
+
+    /// A call that nobody polls beyond its first step, while every turn beside the event loop is
+    /// taken: what is done then was done at once.
+    async fn is_done_at_once(entry: &Arc<Entry>, arguments: &Value) -> bool {
+        let _turns = CHECKS
+            .acquire_many(u32::try_from(CHECKS_MAX).unwrap())
+            .await;
+        let input = Input::Built(arguments.as_object().unwrap().clone());
+        let mut checking = std::pin::pin!(checked(entry, input, None));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        checking.as_mut().poll(&mut context).is_ready()
+    }
+
+    #[tokio::test]
+    async fn only_a_small_check_that_is_ready_is_made_on_the_event_loop() {
+        let entry =
+            entry(&serde_json::json!({"properties": {"a": {"items": {"type": "integer"}}}}));
+        let small = serde_json::json!({"a": [1, 2]});
+        assert!(
+            !is_done_at_once(&entry, &small).await,
+            "its schema is not compiled yet"
+        );
+        entry.checker();
+        assert!(is_done_at_once(&entry, &small).await);
+        let large = serde_json::json!({"a": vec![1; 10_000]});
+        assert!(!is_done_at_once(&entry, &large).await);
+        let wrapped = serde_json::json!({"arguments": large});
+        assert!(!is_done_at_once(&entry, &wrapped).await);
+    }
+
+    #[tokio::test]
+    async fn a_check_that_waits_for_its_turn_ends_with_the_limit_of_its_call() {
+        let entry = entry(&serde_json::json!({"type": "object"}));
+        let turns = CHECKS
+            .acquire_many(u32::try_from(CHECKS_MAX).unwrap())
+            .await
+            .unwrap();
+        let input = Input::Built(Map::new());
+        let late = checked(&entry, input, Some(Duration::ZERO))
+            .await
+            .unwrap_err();
+        assert_eq!(late.code(), "timeout");
+        drop(turns);
+        let input = Input::Built(Map::new());
+        assert_eq!(checked(&entry, input, None).await.unwrap().as_str(), "{}");
+    }
+}

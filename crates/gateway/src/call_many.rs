@@ -1,0 +1,202 @@
+//! `proxy/call_many`: several calls in one turn, their answers in one.
+
+use futures::{FutureExt as _, StreamExt as _, stream};
+use jsonrpc::Fields;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Budget, CallContext, Gateway, Origin, Reply, ToolError, envelope::ExecuteRequest,
+    execute_dynamic_tool::Called, text_block,
+};
+use crate::results::Caller;
+
+/// Calls under way at one time.
+const PARALLEL_MAX: usize = 16;
+
+/// What the line over each answer costs, in tokens.
+const MARK_TOKENS: usize = 24;
+
+#[derive(Deserialize)]
+struct Asked {
+    calls: Vec<Box<RawValue>>,
+    #[serde(default)]
+    stop_on_error: bool,
+}
+
+/// How one of the calls ended.
+enum Outcome {
+    Called(String, Box<Called>),
+    Failed(String, ToolError),
+    /// One before it failed.
+    NotMade(String),
+}
+
+impl Gateway {
+    pub(super) async fn call_many(
+        &self,
+        arguments: &RawValue,
+        max_tokens: u64,
+        context: CallContext,
+    ) -> Result<Reply, ToolError> {
+        let asked: Asked = serde_json::from_str(arguments.get())
+            .map_err(|error| ToolError::Internal(error.to_string()))?;
+        let outcomes = if asked.stop_on_error {
+            self.one_after_the_other(&asked.calls, &context).await
+        } else {
+            let calls = asked.calls.into_iter().map(|call| {
+                let context = &context;
+                async move { self.one(&call, context).await }.boxed()
+            });
+            stream::iter(calls).buffered(PARALLEL_MAX).collect().await
+        };
+        let replies = self.fit_all(outcomes, &context.caller, max_tokens).await;
+        Ok(joined(&replies))
+    }
+
+    async fn one_after_the_other(
+        &self,
+        calls: &[Box<RawValue>],
+        context: &CallContext,
+    ) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        let mut failed = false;
+        for call in calls {
+            let outcome = if failed {
+                Outcome::NotMade(name_of(call))
+            } else {
+                self.one(call, context).await
+            };
+            failed |= outcome.is_error();
+            outcomes.push(outcome);
+        }
+        outcomes
+    }
+
+    async fn one(&self, call: &RawValue, context: &CallContext) -> Outcome {
+        let name = name_of(call);
+        let called = match ExecuteRequest::parse(Some(call)) {
+            Ok(request) if is_ourselves(&request.tool_name) => Err(ToolError::own_input(
+                "proxy/call_many",
+                "tool_name",
+                "one call_many cannot make another",
+                "(calls: {tool_name, tool_input}[])",
+            )),
+            Ok(request) => self.call(request, context.clone()).await,
+            Err(error) => Err(error),
+        };
+        match called {
+            Ok(called) => Outcome::Called(name, Box::new(called)),
+            Err(error) => Outcome::Failed(name, error),
+        }
+    }
+
+    /// Each answer gets an equal share of the budget, and what shorter ones leave of theirs.
+    async fn fit_all(
+        &self,
+        outcomes: Vec<Outcome>,
+        caller: &Caller,
+        max_tokens: u64,
+    ) -> Vec<(String, Reply)> {
+        let count = outcomes.len();
+        let mut left = usize::try_from(max_tokens)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(count * MARK_TOKENS);
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by_key(|place| outcomes[*place].bytes());
+        let mut outcomes: Vec<Option<Outcome>> = outcomes.into_iter().map(Some).collect();
+        let mut replies: Vec<Option<(String, Reply)>> = (0..count).map(|_| None).collect();
+        for (nth, place) in order.into_iter().enumerate() {
+            let share = left / (count - nth);
+            let Some(outcome) = outcomes[place].take() else {
+                continue;
+            };
+            let (name, reply) = self.fit_one(outcome, caller, share).await;
+            left = left.saturating_sub(reply.tokens().await);
+            replies[place] = Some((name, reply));
+        }
+        replies.into_iter().flatten().collect()
+    }
+
+    async fn fit_one(&self, outcome: Outcome, caller: &Caller, share: usize) -> (String, Reply) {
+        let origin = |tool: &str| Origin {
+            caller: caller.clone(),
+            tool: tool.to_owned(),
+        };
+        let (name, reply) = match outcome {
+            Outcome::Called(name, brought) => match *brought {
+                Called::Server {
+                    result,
+                    budget,
+                    origin,
+                } => {
+                    let reply = budget.share(share).fit(result, origin, &self.results).await;
+                    return (name, reply);
+                }
+                Called::Own(reply) => (name, reply),
+            },
+            Outcome::Failed(name, error) => (name, Reply::error(&error)),
+            Outcome::NotMade(name) => {
+                let text = "not called: a call before it failed, and stop_on_error is set";
+                (name, Reply::text(text))
+            }
+        };
+        // What is ours is short, but so may be the share.
+        let budget = Budget {
+            is_ours: true,
+            ..Budget::new(u64::MAX).share(share)
+        };
+        let result = reply.json().clone();
+        let reply = budget.fit(result, origin(&name), &self.results).await;
+        (name, reply)
+    }
+}
+
+impl Outcome {
+    fn is_error(&self) -> bool {
+        match self {
+            Self::Called(_, called) => called.is_error(),
+            Self::Failed(..) => true,
+            Self::NotMade(_) => false,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Called(_, called) => called.bytes(),
+            Self::Failed(..) | Self::NotMade(_) => 0,
+        }
+    }
+}
+
+/// The name in a call that may be written in any of the ways that are understood.
+fn name_of(call: &RawValue) -> String {
+    let request = ExecuteRequest::parse(Some(call));
+    let name = request.map(|request| request.tool_name);
+    let name = name.unwrap_or_else(|_| "?".to_owned());
+    printable::one_line_of(&name, 100)
+}
+
+fn is_ourselves(name: &str) -> bool {
+    let folded = tool::fold(name);
+    folded.ends_with(&tool::fold(super::built_in::CALL_MANY))
+        && (folded.len() < 12 || folded.contains("proxy"))
+}
+
+/// One result of them all, an error only where every one is.
+fn joined(replies: &[(String, Reply)]) -> Reply {
+    let count = replies.len();
+    let mut blocks = Vec::new();
+    for (at, (name, reply)) in replies.iter().enumerate() {
+        let ended = if reply.is_error() { "error" } else { "ok" };
+        blocks.push(text_block(&format!(
+            "[{} of {count}: {name} {ended}]",
+            at + 1
+        )));
+        let content = Fields::of(reply.json().as_str()).and_then(|fields| fields.content());
+        let content = content.unwrap_or_default();
+        blocks.extend(content.iter().map(|block| block.get().to_owned()));
+    }
+    let is_error = count > 0 && replies.iter().all(|(_, reply)| reply.is_error());
+    Reply::of_blocks(&blocks, is_error)
+}

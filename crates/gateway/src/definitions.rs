@@ -1,0 +1,125 @@
+//! What `tools/list` and `initialize` say: the same bytes whatever stands behind.
+
+use excerpt::tokens;
+use registry::{Catalog, CatalogServer};
+
+use crate::policy::Client;
+
+/// The three tools, to the letter (interface, section 3).
+pub const TOOLS: &str = concat!(
+    r#"[{"name":"search_tools","#,
+    r#""description":"Find tools on the connected servers. Query by action, e.g. \"create github issue\". Hits read name(arguments) - purpose; when the arguments are clear, call execute_dynamic_tool next.","#,
+    r#""inputSchema":{"type":"object","properties":{"#,
+    r#""query":{"type":"string"},"#,
+    r#""category":{"type":"string","description":"category or server name"},"#,
+    r#""max_results":{"type":"integer","default":5}},"required":["query"]},"#,
+    r#""annotations":{"readOnlyHint":true,"openWorldHint":false},"#,
+    r#""_meta":{"anthropic/alwaysLoad":true}},"#,
+    r#"{"name":"describe_tool","#,
+    r#""description":"Full input schema, notes and example of one tool, when its signature is not enough.","#,
+    r#""inputSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]},"#,
+    r#""annotations":{"readOnlyHint":true,"openWorldHint":false},"#,
+    r#""_meta":{"anthropic/alwaysLoad":true}},"#,
+    r#"{"name":"execute_dynamic_tool","#,
+    r#""description":"Call a tool by the name search_tools gave. Long results are cut and say how to read on.","#,
+    r#""inputSchema":{"type":"object","properties":{"#,
+    r#""tool_name":{"type":"string"},"#,
+    r#""tool_input":{"type":"object","description":"the tool's arguments","additionalProperties":true}},"#,
+    r#""required":["tool_name","tool_input"]},"#,
+    r#""annotations":{"readOnlyHint":false,"openWorldHint":true},"#,
+    r#""_meta":{"anthropic/alwaysLoad":true}}]"#,
+);
+
+/// Tokens that the list of servers in the instructions may take (interface, section 3).
+const SERVER_LIST_TOKENS_MAX: usize = 120;
+
+/// What to do with us, for the model; made when a session begins and fixed while it lives.
+///
+/// What this client does not see is not named. Servers with their counts where they fit, else categories with counts, else the count alone.
+pub fn instructions(catalog: &Catalog, client: &Client) -> String {
+    let servers = catalog.servers.iter().filter(|server| server.tools > 0);
+    let known: Vec<&CatalogServer> = servers
+        .filter(|server| client.sees(&server.name, &server.category))
+        .collect();
+    let total: usize = known.iter().map(|server| server.tools).sum();
+    let mut servers: Vec<(&str, usize)> = known
+        .iter()
+        .map(|server| (server.name.as_str(), server.tools))
+        .collect();
+    let mut categories: Vec<(&str, usize)> = Vec::new();
+    for server in &known {
+        match categories
+            .iter_mut()
+            .find(|(name, _)| *name == server.category)
+        {
+            Some((_, tools)) => *tools += server.tools,
+            None => categories.push((&server.category, server.tools)),
+        }
+    }
+    let list = fitting_list(&mut servers).or_else(|| fitting_list(&mut categories));
+    let list = list.map(|list| format!(": {list}")).unwrap_or_default();
+    format!(
+        "Gateway to {total} tools{list}. When a task needs a service, data or action beyond your \
+         built-in tools, call search_tools first, then execute_dynamic_tool. Never guess a tool \
+         name."
+    )
+}
+
+fn fitting_list(counts: &mut [(&str, usize)]) -> Option<String> {
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+    let named: Vec<String> = counts
+        .iter()
+        .map(|(name, tools)| format!("{name} {tools}"))
+        .collect();
+    let list = named.join(", ");
+    let fits = !list.is_empty() && tokens::upper_bound(&list) <= SERVER_LIST_TOKENS_MAX;
+    fits.then_some(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use excerpt::tokens;
+    use registry::{Catalog, CatalogServer};
+
+    use crate::policy::Client;
+
+    fn instructions(catalog: &Catalog) -> String {
+        super::instructions(catalog, &Client::default())
+    }
+
+    fn catalog(servers: usize, tools: usize) -> Catalog {
+        let server = |at: usize| CatalogServer {
+            name: format!("some-server-{at}").parse().expect("a good name"),
+            category: format!("category-{}", at % 12),
+            tags: Vec::new(),
+            tools,
+            tokens: 0,
+            stale: None,
+            surveyed_at: None,
+            protocol: String::new(),
+        };
+        Catalog {
+            servers: (0..servers).map(server).collect(),
+        }
+    }
+
+    #[test]
+    fn definitions_and_instructions_cost_at_most_320_tokens_with_eight_servers() {
+        let count = crate::of_ours() + tokens::count(&instructions(&catalog(8, 130)));
+        assert!(count <= 320, "{count} tokens");
+    }
+
+    #[test]
+    fn the_list_gets_shorter_as_the_registry_grows() {
+        let few = instructions(&catalog(3, 7));
+        assert!(few.starts_with(
+            "Gateway to 21 tools: some-server-0 7, some-server-1 7, some-server-2 7. When"
+        ));
+        let many = instructions(&catalog(60, 10));
+        assert!(
+            many.starts_with("Gateway to 600 tools: category-0 50, category-1 50"),
+            "{many}"
+        );
+        assert!(instructions(&catalog(0, 0)).starts_with("Gateway to 0 tools. When"));
+    }
+}

@@ -1,0 +1,287 @@
+//! `describe_tool`: everything about a tool that its signature leaves out.
+
+mod branches;
+mod hits;
+mod room;
+
+use std::sync::{Arc, LazyLock};
+
+use excerpt::tokens;
+use regex::Regex;
+use registry::{Entry, Generation, Registry};
+use room::{Form, Piece};
+use serde_json::{Value, json, value::RawValue};
+use tokio::task::spawn_blocking;
+use tracing::warn;
+
+use super::{Gateway, Reply, ToolError, budget::BUDGET_MIN, find::find, loose::Loose};
+use crate::policy::Client;
+
+pub(super) use hits::fit_hits;
+pub(super) use room::whole_lines;
+
+/// Tools in one answer (interface, section 5).
+const TOOLS_MAX: usize = 5;
+
+const SIGNATURE: &str = "(name: string, path?: string)";
+
+/// The longest description shown, in characters; a million were seen.
+const DESCRIPTION_CHARS_MAX: usize = 20_000;
+
+/// The longest reason why a server is down in a heading, in characters.
+const DOWN_CHARS_MAX: usize = 300;
+
+/// The longest name or version of a server in a heading, in characters.
+const SERVER_CHARS_MAX: usize = 100;
+
+/// What answers of several tools at once have between them, in tokens.
+const BETWEEN_TOKENS: usize = 2;
+
+impl Gateway {
+    pub(super) async fn describe_tool(
+        &self,
+        arguments: Option<&RawValue>,
+        client: &Client,
+    ) -> Result<Reply, ToolError> {
+        let arguments = Loose::read(arguments);
+        let names = names(&arguments)?;
+        let generation = self.generation().await?;
+        let room = self.room(client);
+        if let [name] = names.as_slice() {
+            let entry = &find(&generation, name, client).await?;
+            let path = arguments.text(&["path"]).filter(|path| !path.is_empty());
+            return Ok(Reply::text(&match path {
+                Some(path) => branch(entry, &path, room)?,
+                None => self.describe(&generation, entry, room).await?,
+            }));
+        }
+        let room = (room / names.len()).saturating_sub(BETWEEN_TOKENS);
+        let mut texts = Vec::new();
+        for name in &names {
+            texts.push(match find(&generation, name, client).await {
+                Ok(entry) => self.describe(&generation, &entry, room).await?,
+                Err(error) => whole_lines(error.to_string(), room),
+            });
+        }
+        Ok(Reply::text(&texts.join("\n\n")))
+    }
+
+    /// What an answer of ours about tools may cost, in tokens.
+    pub(super) fn room(&self, client: &Client) -> usize {
+        let max_tokens = client.max_tokens(None, self.settings().results.max_tokens);
+        let max_tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
+        max_tokens.max(BUDGET_MIN)
+    }
+
+    /// The text form of one tool (interface, section 5) in a room of so many tokens, put together
+    /// off the event loop: an example for a stranger's schema has to be looked for. From then on
+    /// its change is known.
+    pub(super) async fn describe(
+        &self,
+        generation: &Generation,
+        entry: &Arc<Entry>,
+        room: usize,
+    ) -> Result<String, ToolError> {
+        let heading = heading(self, generation, entry);
+        let (entry, registry) = (Arc::clone(entry), self.registry.clone());
+        let describing = spawn_blocking(move || {
+            let text = text(heading, &entry, room);
+            note_read(&registry, &entry);
+            text
+        });
+        describing
+            .await
+            .map_err(|error| ToolError::Internal(error.to_string()))
+    }
+
+    /// The JSON form, for scripts.
+    pub fn describe_json(&self, generation: &Generation, entry: &Entry) -> Value {
+        let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+        let server = generation.server(&entry.at.server);
+        json!({
+            "name": entry.at.to_string(),
+            "server": entry.at.server.as_str(),
+            "server_version": server.map(|server| server.server_version.as_str()),
+            "title": entry.tool.title(),
+            "description": entry.description(),
+            "signature": format!("{}{}", entry.at, entry.signature()),
+            "category": entry.category,
+            "tags": entry.tags,
+            "changed": entry.changed.is_some(),
+            "used": self.usage.count(&entry.at),
+            "input_schema": parse(&entry.tool.input_schema()),
+            "output_schema": entry.tool.output_schema().map(parse),
+            "example": example(entry),
+            "notes": entry.overlay.notes,
+        })
+    }
+}
+
+fn names(arguments: &Loose) -> Result<Vec<String>, ToolError> {
+    let asked = arguments
+        .texts(&["name", "tool_name", "names", "tool", "tools"])
+        .unwrap_or_default();
+    let split = asked.iter().flat_map(|names| names.split(','));
+    let names: Vec<String> = split
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .collect();
+    let refuse = |message: &str| {
+        Err(ToolError::own_input(
+            super::DESCRIBE,
+            "name",
+            message,
+            SIGNATURE,
+        ))
+    };
+    match names.len() {
+        0 => refuse("missing; expected the name of a tool"),
+        count if count > TOOLS_MAX => {
+            refuse(&format!("{count} names; at most {TOOLS_MAX} at once"))
+        }
+        _ => Ok(names),
+    }
+}
+
+/// Who is told the definition knows how it changed. A mark that cannot be taken away stays.
+fn note_read(registry: &Registry, entry: &Entry) {
+    let Some(changed) = entry.changed else { return };
+    if let Err(error) = registry.note_read(&[(entry.at.clone(), changed)]) {
+        warn!(tool = %entry.at, %error, "still marked as changed");
+    }
+}
+
+/// The text form in a room of so many tokens.
+fn text(heading: String, entry: &Entry, room: usize) -> String {
+    let piece = |label, text: String, form| Piece { label, text, form };
+    let mut pieces = Vec::new();
+    let description = entry.description();
+    if !description.trim().is_empty() {
+        let description = as_description(description.trim());
+        pieces.push(piece("", description, Form::Prose));
+    }
+    let schema = |json: &str| printable::seen_json(&tool::minified(json)).into_owned();
+    let input = schema(&entry.tool.input_schema());
+    pieces.push(piece("input ", input, Form::Schema));
+    let output = entry.tool.output_schema();
+    pieces.extend(output.map(|it| piece("output ", schema(it), Form::Schema)));
+    let example = example(entry).map(|it| printable::seen_json(&it.to_string()).into_owned());
+    pieces.extend(example.map(|it| piece("example ", it, Form::Whole)));
+    let notes = entry.overlay.notes.clone();
+    pieces.extend(notes.map(|it| piece("notes ", it, Form::Prose)));
+    room::fit(&entry.at.to_string(), heading, &pieces, room)
+}
+
+/// One branch of a tool's schema: of its input, or behind `output` of its output.
+fn branch(entry: &Entry, path: &str, room: usize) -> Result<String, ToolError> {
+    let wrong = |why: &str| ToolError::own_input(super::DESCRIBE, "path", why, SIGNATURE);
+    let (label, pointer, schema) = match path.strip_prefix("output") {
+        Some(pointer) => ("output", pointer, entry.tool.output_schema()),
+        None => ("input", path.strip_prefix("input").unwrap_or(path), None),
+    };
+    let schema = match (label, schema) {
+        ("output", None) => return Err(wrong("the tool declares no output")),
+        (_, Some(schema)) => tool::minified(schema),
+        (_, None) => tool::minified(&entry.tool.input_schema()),
+    };
+    let pointer = pointer.trim_start_matches('#');
+    if !pointer.is_empty() && !pointer.starts_with('/') {
+        return Err(wrong(&format!("it begins with a slash: \"/{pointer}\"")));
+    }
+    let found = branches::at(&schema, pointer).map_err(|why| wrong(&why))?;
+    let found = printable::seen_json(found);
+    let heading = printable::one_line_of(
+        &format!("{} {label} {pointer}", entry.at),
+        HEADING_CHARS_MAX,
+    );
+    let rest = room.saturating_sub(tokens::count(&heading) + BRANCH_NOTE_TOKENS);
+    let shown = branches::cut(&found, rest);
+    let mut lines = vec![heading, shown.json.clone()];
+    if shown.left_out_count > 0 {
+        lines.push(room::cut_line(
+            &entry.at.to_string(),
+            label,
+            pointer,
+            &shown,
+        ));
+    }
+    Ok(whole_lines(lines.join("\n"), room))
+}
+
+/// The longest heading over a branch, in characters.
+const HEADING_CHARS_MAX: usize = 400;
+
+/// What is said behind a branch of which something was left out, in tokens.
+const BRANCH_NOTE_TOKENS: usize = 160;
+
+fn heading(gateway: &Gateway, generation: &Generation, entry: &Entry) -> String {
+    let mut heading = format!("{} - {}", entry.at, entry.category);
+    if !entry.tags.is_empty() {
+        heading.push_str(&format!("; tags {}", entry.tags.join(", ")));
+    }
+    if let Some(server) = generation.server(&entry.at.server) {
+        let [name, version] = [&server.server_name, &server.server_version]
+            .map(|text| printable::one_line_of(text, SERVER_CHARS_MAX));
+        let named = format!("; server {name} {version}");
+        heading.push_str(named.trim_end());
+    }
+    match gateway.usage.count(&entry.at) {
+        0 => {}
+        1 => heading.push_str("; used once"),
+        count => heading.push_str(&format!("; used {count} times")),
+    }
+    if let Some(why) = gateway.failure(&entry.at.server) {
+        let why = printable::one_line_of(&why, DOWN_CHARS_MAX);
+        heading.push_str(&format!("; down: {why}"));
+    }
+    if entry.changed.is_some() {
+        heading.push_str(" [changed]");
+    }
+    heading
+}
+
+/// A description as its server wrote it, without what is hidden in it, and with a mark before
+/// each line that looks like one of ours.
+fn as_description(text: &str) -> String {
+    static OURS: LazyLock<Regex> = LazyLock::new(|| {
+        let ours = r"(?m)^[ \t]*((?:input|output|example|notes) |\[cut: |[a-z0-9-]+/\S+ - )";
+        Regex::new(ours).expect("the pattern is ours")
+    });
+    let end = text.char_indices().nth(DESCRIPTION_CHARS_MAX);
+    let prose = printable::prose(end.map_or(text, |(end, _)| &text[..end]));
+    let marked = OURS.replace_all(&prose, "| $1");
+    match end {
+        Some(_) => {
+            let whole = text.chars().count();
+            format!("{marked}… [cut: {DESCRIPTION_CHARS_MAX} of {whole} characters]")
+        }
+        None => marked.into_owned(),
+    }
+}
+
+/// A whole call that works: the overlay's arguments, else some made from the schema.
+fn example(entry: &Entry) -> Option<Value> {
+    let configured = entry.overlay.example.clone();
+    let arguments = configured.or_else(|| tool::example(&entry.tool.input_schema()))?;
+    Some(json!({"tool_name": entry.at.to_string(), "tool_input": arguments}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::as_description;
+
+    #[test]
+    fn a_description_forges_no_line_of_ours() {
+        let check = |text: &str, shown: &str| assert_eq!(as_description(text), shown);
+        check(
+            "Input is\r\n\tread.\n\n- once",
+            "Input is\n\tread.\n\n- once",
+        );
+        check("a\u{1b}[2Jb\u{202e}c\u{e0041}", "abc");
+        check(
+            "x\n input {}\nnotes: none\nexample {}\n[cut: all]",
+            "x\n| input {}\nnotes: none\n| example {}\n| [cut: all]",
+        );
+        check("x\n\ngh/create - safe", "x\n\n| gh/create - safe");
+    }
+}

@@ -1,0 +1,481 @@
+//! The arguments of `execute_dynamic_tool` as models write them, and as they were meant.
+//!
+//! Models stringify, flatten, nest and rename the argument object. Each repair here undoes one
+//! of these, in the order of the interface, section 6; none guesses a value.
+
+use std::{borrow::Cow, time::Duration};
+
+use jsonrpc::{Fields, Json, text_of};
+use serde_json::{Map, Value, value::RawValue};
+
+use super::ToolError;
+
+/// A call as it was meant.
+#[derive(Debug)]
+pub(crate) struct ExecuteRequest {
+    pub(crate) tool_name: String,
+    pub(crate) input: Input,
+    pub(crate) options: Options,
+    /// What was mended, for the log and for tests.
+    pub(crate) repairs: Vec<Repair>,
+}
+
+/// The tool's arguments: as the client wrote them, or put together by a repair.
+#[derive(Debug)]
+pub(crate) enum Input {
+    AsSent(Box<RawValue>),
+    Built(Map<String, Value>),
+}
+
+impl Input {
+    /// The arguments as an object.
+    pub(crate) fn to_map(&self) -> Map<String, Value> {
+        match self {
+            Self::AsSent(raw) => serde_json::from_str(raw.get()).unwrap_or_default(),
+            Self::Built(map) => map.clone(),
+        }
+    }
+
+    pub(crate) fn into_json(self) -> Json {
+        match self {
+            Self::AsSent(raw) => Json::from(raw),
+            Self::Built(map) => json_of(&map),
+        }
+    }
+}
+
+pub(crate) fn json_of(map: &Map<String, Value>) -> Json {
+    let text = serde_json::to_string(map).expect("a map of values is JSON");
+    Json::of_built(text)
+}
+
+/// What may stand beside `tool_input`.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Options {
+    pub(crate) timeout_ms: Option<u64>,
+    pub(crate) max_tokens: Option<u64>,
+    pub(crate) raw: bool,
+    pub(crate) dry_run: bool,
+}
+
+/// The longest a call may ask us to wait, in milliseconds: an hour.
+const TIMEOUT_MS_MAX: u64 = 3_600_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repair {
+    /// The whole argument object came as a string.
+    WholeParsed,
+    AbsentInput,
+    InputParsed,
+    Flattened,
+    NameHoisted,
+    Alias,
+    Unwrapped,
+}
+
+const NAME_ALIASES: [&str; 2] = ["name", "tool"];
+const INPUT_ALIASES: [&str; 4] = ["arguments", "args", "parameters", "input"];
+const OPTIONS: [&str; 4] = ["timeout_ms", "max_tokens", "raw", "dry_run"];
+
+/// How our own tool is called, for errors.
+pub(crate) const SIGNATURE: &str = "(tool_name: string, tool_input: {…})";
+
+impl ExecuteRequest {
+    pub(crate) fn parse(arguments: Option<&RawValue>) -> Result<Self, ToolError> {
+        let text = arguments.map_or("{}", RawValue::get);
+        if let Some(request) = plain(text) {
+            return Ok(request);
+        }
+        let mut repairs = Vec::new();
+        let fields = whole(text, &mut repairs)?;
+        repair(fields, repairs)
+    }
+}
+
+/// The way of nearly every call: a name, an object, known options, nothing to mend.
+fn plain(text: &str) -> Option<ExecuteRequest> {
+    let fields = Fields::of(text)?;
+    let mut options = Options::default();
+    let (mut name, mut input) = (None, None);
+    for (key, value) in &fields.0 {
+        match key.as_ref() {
+            "tool_name" => name = text_of(value).map(Cow::into_owned),
+            "tool_input" if value.get().starts_with('{') => input = Some((*value).to_owned()),
+            option if OPTIONS.contains(&option) => {
+                let value = serde_json::from_str(value.get()).ok()?;
+                options.set(option, &value).ok()?;
+            }
+            _ => return None,
+        }
+    }
+    let input = input?;
+    if looks_nested(&input) {
+        return None;
+    }
+    Some(ExecuteRequest {
+        tool_name: name?,
+        input: Input::AsSent(input),
+        options,
+        repairs: Vec::new(),
+    })
+}
+
+/// Whether an argument object might be an envelope itself; a closer look then decides.
+fn looks_nested(input: &RawValue) -> bool {
+    input.get().contains("tool_name")
+}
+
+fn whole(text: &str, repairs: &mut Vec<Repair>) -> Result<Map<String, Value>, ToolError> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(Value::Null) => Ok(Map::new()),
+        Ok(Value::String(inner)) => {
+            repairs.push(Repair::WholeParsed);
+            serde_json::from_str(&inner)
+                .map_err(|_| unreadable("", "expected an object, got a string that is no JSON"))
+        }
+        _ => Err(unreadable("", "expected an object")),
+    }
+}
+
+fn repair(
+    mut fields: Map<String, Value>,
+    mut repairs: Vec<Repair>,
+) -> Result<ExecuteRequest, ToolError> {
+    fields = unwrap_whole(fields, &mut repairs);
+    let options = Options::take(&mut fields)?;
+    let mut name = take_name(&mut fields, &mut repairs)?;
+    let mut input = take_input(&mut fields, &mut repairs)?;
+    if name.is_none() {
+        name = hoist(&mut input, &mut repairs);
+    }
+    let Some(tool_name) = name else {
+        return Err(unreadable("tool_name", "missing; expected string"));
+    };
+    input = unwrap_input(input, &tool_name, &mut repairs);
+    if input.as_ref().is_none_or(Map::is_empty) && !fields.is_empty() {
+        repairs.push(Repair::Flattened);
+        input = Some(fields);
+    }
+    let input = input.unwrap_or_else(|| {
+        repairs.push(Repair::AbsentInput);
+        Map::new()
+    });
+    Ok(ExecuteRequest {
+        tool_name,
+        input: Input::Built(input),
+        options,
+        repairs,
+    })
+}
+
+/// `{"execute_dynamic_tool": {...}}`, `{"input": {"tool_name": ...}}` and the like: one key that
+/// holds a whole envelope.
+fn unwrap_whole(fields: Map<String, Value>, repairs: &mut Vec<Repair>) -> Map<String, Value> {
+    let only = (fields.len() == 1)
+        .then(|| fields.values().next())
+        .flatten();
+    match only.and_then(as_object) {
+        Some(inner) if has_name(&inner) && !fields.contains_key("tool_input") => {
+            repairs.push(Repair::Unwrapped);
+            inner
+        }
+        _ => fields,
+    }
+}
+
+fn take_name(
+    fields: &mut Map<String, Value>,
+    repairs: &mut Vec<Repair>,
+) -> Result<Option<String>, ToolError> {
+    let key = if fields.contains_key("tool_name") {
+        "tool_name"
+    } else {
+        match NAME_ALIASES
+            .iter()
+            .find(|alias| fields.get(**alias).is_some_and(Value::is_string))
+        {
+            Some(alias) => {
+                repairs.push(Repair::Alias);
+                alias
+            }
+            None => return Ok(None),
+        }
+    };
+    match fields.shift_remove(key) {
+        Some(Value::String(name)) => Ok(Some(name)),
+        Some(Value::Null) | None => Ok(None),
+        Some(other) => Err(unreadable(
+            "tool_name",
+            &format!("expected string, got {other}"),
+        )),
+    }
+}
+
+/// The argument object: under its own name, or under an alias that holds an object.
+fn take_input(
+    fields: &mut Map<String, Value>,
+    repairs: &mut Vec<Repair>,
+) -> Result<Option<Map<String, Value>>, ToolError> {
+    let alias = INPUT_ALIASES
+        .iter()
+        .find(|alias| fields.get(**alias).and_then(as_object).is_some())
+        .filter(|_| !fields.contains_key("tool_input"));
+    if let Some(alias) = alias {
+        repairs.push(Repair::Alias);
+        return Ok(fields.shift_remove(*alias).as_ref().and_then(as_object));
+    }
+    match fields.shift_remove("tool_input") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(input)) => Ok(Some(input)),
+        Some(Value::String(text)) => {
+            repairs.push(Repair::InputParsed);
+            let parsed = as_object(&Value::String(text.clone()));
+            parsed.map(Some).ok_or_else(|| {
+                let shown: String = text.chars().take(60).collect();
+                let why =
+                    format!("expected an object, got a string that is no JSON object: {shown:?}");
+                unreadable("tool_input", &why)
+            })
+        }
+        Some(other) => {
+            let shown: String = other.to_string().chars().take(60).collect();
+            Err(unreadable(
+                "tool_input",
+                &format!("expected an object, got {shown}"),
+            ))
+        }
+    }
+}
+
+/// `tool_name` written inside `tool_input`.
+fn hoist(input: &mut Option<Map<String, Value>>, repairs: &mut Vec<Repair>) -> Option<String> {
+    let inside = input.as_mut()?;
+    let Some(Value::String(name)) = inside.shift_remove("tool_name") else {
+        return None;
+    };
+    repairs.push(Repair::NameHoisted);
+    if let Some(inner) = sole_object(inside) {
+        repairs.push(Repair::Unwrapped);
+        *input = Some(inner);
+    }
+    Some(name)
+}
+
+/// `tool_input: {"tool_name": the same, "tool_input": {...}}`: the envelope written twice.
+fn unwrap_input(
+    input: Option<Map<String, Value>>,
+    tool_name: &str,
+    repairs: &mut Vec<Repair>,
+) -> Option<Map<String, Value>> {
+    let mut inside = input?;
+    let same = |value: &Value| {
+        value
+            .as_str()
+            .is_some_and(|name| tool::fold(name) == tool::fold(tool_name))
+    };
+    if !inside.get("tool_name").is_some_and(same) {
+        return Some(inside);
+    }
+    repairs.push(Repair::Unwrapped);
+    inside.shift_remove("tool_name");
+    Some(sole_object(&inside).unwrap_or(inside))
+}
+
+/// The object under the only key, when that key is a name for the argument object.
+pub(crate) fn sole_object(fields: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let (key, value) = fields.iter().next().filter(|_| fields.len() == 1)?;
+    let is_input = key == "tool_input" || INPUT_ALIASES.contains(&key.as_str());
+    is_input.then(|| as_object(value)).flatten()
+}
+
+fn has_name(fields: &Map<String, Value>) -> bool {
+    fields.get("tool_name").is_some_and(Value::is_string)
+}
+
+/// An object, or a string that holds one.
+fn as_object(value: &Value) -> Option<Map<String, Value>> {
+    match value {
+        Value::Object(map) => Some(map.clone()),
+        Value::String(text) => serde_json::from_str(text).ok(),
+        _ => None,
+    }
+}
+
+impl Options {
+    /// How long the caller waits, where it says.
+    pub(super) fn limit(&self) -> Option<Duration> {
+        let ms = self.timeout_ms?.min(TIMEOUT_MS_MAX);
+        Some(Duration::from_millis(ms))
+    }
+
+    fn take(fields: &mut Map<String, Value>) -> Result<Self, ToolError> {
+        let mut options = Self::default();
+        for key in OPTIONS {
+            if let Some(value) = fields.shift_remove(key) {
+                options
+                    .set(key, &value)
+                    .map_err(|why| unreadable(key, &why))?;
+            }
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), String> {
+        if value.is_null() {
+            return Ok(());
+        }
+        let number = || {
+            let text = value.as_str().and_then(|text| text.trim().parse().ok());
+            let number = value.as_u64().or(text).filter(|number| *number > 0);
+            number.ok_or_else(|| format!("expected a positive integer, got {value}"))
+        };
+        let flag = || match (value, value.as_str()) {
+            (Value::Bool(flag), _) => Ok(*flag),
+            (_, Some("true")) => Ok(true),
+            (_, Some("false")) => Ok(false),
+            _ => Err(format!("expected boolean, got {value}")),
+        };
+        match key {
+            "timeout_ms" => self.timeout_ms = Some(number()?),
+            "max_tokens" => self.max_tokens = Some(number()?),
+            "raw" => self.raw = flag()?,
+            _ => self.dry_run = flag()?,
+        }
+        Ok(())
+    }
+}
+
+fn unreadable(path: &str, why: &str) -> ToolError {
+    ToolError::own_input(super::EXECUTE, path, why, SIGNATURE)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, value::RawValue};
+
+    use super::{ExecuteRequest, Repair, ToolError};
+
+    fn parse(arguments: &str) -> Result<ExecuteRequest, ToolError> {
+        let raw = RawValue::from_string(arguments.to_owned()).expect("the case is JSON");
+        ExecuteRequest::parse(Some(&raw))
+    }
+
+    #[track_caller]
+    fn check(arguments: &str, input: &str, repairs: &[Repair]) {
+        let request = parse(arguments).expect("it can be mended");
+        assert_eq!(request.tool_name, "a/b");
+        assert_eq!(request.repairs, repairs);
+        let expected: Value = serde_json::from_str(input).expect("the case is JSON");
+        assert_eq!(Value::from(request.input.to_map()), expected);
+    }
+
+    #[test]
+    fn a_plain_call_keeps_its_bytes() {
+        let request = parse(r#"{"tool_name":"a/b","tool_input":{"n": 1.0, "n2":1e400}}"#);
+        let json = request.expect("nothing to mend").input.into_json();
+        assert_eq!(json.as_str(), r#"{"n": 1.0, "n2":1e400}"#);
+    }
+
+    #[test]
+    fn every_way_models_get_it_wrong_is_mended() {
+        use Repair::*;
+        check(r#"{"tool_name":"a/b"}"#, "{}", &[AbsentInput]);
+        check(
+            r#"{"tool_name":"a/b","tool_input":null}"#,
+            "{}",
+            &[AbsentInput],
+        );
+        check(
+            r#"{"tool_name":"a/b","tool_input":"{\"x\":1}"}"#,
+            r#"{"x":1}"#,
+            &[InputParsed],
+        );
+        check(
+            r#""{\"tool_name\":\"a/b\",\"tool_input\":{\"x\":1}}""#,
+            r#"{"x":1}"#,
+            &[WholeParsed],
+        );
+        check(
+            r#"{"tool_name":"a/b","x":1,"y":"z"}"#,
+            r#"{"x":1,"y":"z"}"#,
+            &[Flattened],
+        );
+        check(
+            r#"{"tool_name":"a/b","tool_input":{},"x":1}"#,
+            r#"{"x":1}"#,
+            &[Flattened],
+        );
+        check(
+            r#"{"tool_input":{"tool_name":"a/b","x":1}}"#,
+            r#"{"x":1}"#,
+            &[NameHoisted],
+        );
+        check(
+            r#"{"name":"a/b","arguments":{"x":1}}"#,
+            r#"{"x":1}"#,
+            &[Alias, Alias],
+        );
+        check(
+            r#"{"tool":"a/b","args":"{\"x\":1}"}"#,
+            r#"{"x":1}"#,
+            &[Alias, Alias],
+        );
+        check(
+            r#"{"tool_name":"a/b","input":"text"}"#,
+            r#"{"input":"text"}"#,
+            &[Flattened],
+        );
+        check(
+            r#"{"tool_name":"a/b","name":"x"}"#,
+            r#"{"name":"x"}"#,
+            &[Flattened],
+        );
+        let nested = r#"{"tool_name":"a/b","tool_input":{"tool_name":"A/B","tool_input":{"x":1}}}"#;
+        check(nested, r#"{"x":1}"#, &[Unwrapped]);
+        let nested = r#"{"execute_dynamic_tool":{"tool_name":"a/b","tool_input":{"x":1}}}"#;
+        check(nested, r#"{"x":1}"#, &[Unwrapped]);
+        let nested = r#"{"tool_input":{"tool_name":"a/b","tool_input":{"x":1}}}"#;
+        check(nested, r#"{"x":1}"#, &[NameHoisted, Unwrapped]);
+    }
+
+    #[test]
+    fn an_argument_that_only_looks_nested_is_left_alone() {
+        let other = r#"{"tool_name":"a/b","tool_input":{"tool_name":"c/d","tool_input":{"x":1}}}"#;
+        check(other, r#"{"tool_name":"c/d","tool_input":{"x":1}}"#, &[]);
+    }
+
+    #[test]
+    fn options_are_read_and_never_reach_the_tool() {
+        let request = parse(
+            r#"{"tool_name":"a/b","tool_input":{},"timeout_ms":"250","raw":true,"max_tokens":9,"dry_run":"true"}"#,
+        )
+        .expect("well formed");
+        let options = request.options;
+        assert_eq!(options.timeout_ms, Some(250));
+        assert_eq!(options.max_tokens, Some(9));
+        assert!(options.raw && options.dry_run);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_and_never_taken_for_nothing() {
+        let cases = [
+            (
+                r#"{"tool_name":"a/b","tool_input":"not json"}"#,
+                "tool_input",
+            ),
+            (r#"{"tool_name":"a/b","tool_input":""}"#, "tool_input"),
+            (r#"{"tool_name":"a/b","tool_input":[1]}"#, "tool_input"),
+            (r#"{"tool_name":7,"tool_input":{}}"#, "tool_name"),
+            (r#"{"tool_input":{"x":1}}"#, "tool_name"),
+            (r#"{"tool_name":"a/b","timeout_ms":-1}"#, "timeout_ms"),
+            ("[]", "expected an object"),
+            (r#""nonsense""#, "expected an object"),
+        ];
+        for (arguments, named) in cases {
+            let error = parse(arguments).expect_err(arguments).to_string();
+            assert!(error.starts_with("error invalid_input: "), "{error}");
+            assert!(error.contains(named), "{arguments}: {error}");
+        }
+    }
+}

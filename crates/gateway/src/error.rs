@@ -1,0 +1,382 @@
+//! What a tool of ours answers when it cannot do what was asked (interface, section 6): a code,
+//! a sentence, the next step.
+
+use std::{fmt, time::Duration};
+
+use fleet::{CallError, Failure, Ran};
+use jsonrpc::ProtocolError;
+use tool::{ServerName, ToolRef, Violation};
+
+/// The longest error text, in characters (interface, section 6).
+const ERROR_CHARS_MAX: usize = 2_000;
+
+/// An error with everything its text needs.
+#[derive(Debug)]
+pub enum ToolError {
+    UnknownTool {
+        asked: String,
+        near: Vec<Signed>,
+    },
+    AmbiguousTool {
+        asked: String,
+        candidates: Vec<Signed>,
+    },
+    /// The arguments of the tool behind, or of one of our three.
+    InvalidInput {
+        tool: String,
+        violations: Vec<Violation>,
+        signature: String,
+    },
+    ServerUnavailable {
+        server: ServerName,
+        failure: Box<Failure>,
+        tries: u32,
+        ran: Ran,
+        available: Vec<ServerName>,
+    },
+    Timeout {
+        tool: ToolRef,
+        limit: Duration,
+        ran: Ran,
+    },
+    Denied {
+        tool: ToolRef,
+        rule: String,
+        /// Where in the configuration the rule stands.
+        table: String,
+    },
+    HandleExpired {
+        handle: String,
+        why: String,
+        /// That gave the result, where it is known.
+        tool: Option<String>,
+    },
+    Downstream {
+        tool: ToolRef,
+        error: Box<ProtocolError>,
+        signature: String,
+    },
+    Cancelled,
+    /// Our own fault, or our disk's.
+    Internal(String),
+}
+
+/// A tool as an error names it: with its signature.
+#[derive(Debug, Clone)]
+pub struct Signed {
+    pub at: ToolRef,
+    pub signature: String,
+}
+
+impl fmt::Display for Signed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.at, self.signature)
+    }
+}
+
+impl ToolError {
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownTool { .. } => "unknown_tool",
+            Self::AmbiguousTool { .. } => "ambiguous_tool",
+            Self::InvalidInput { .. } => "invalid_input",
+            Self::ServerUnavailable { .. } => "server_unavailable",
+            Self::Timeout { .. } => "timeout",
+            Self::Denied { .. } => "denied",
+            Self::HandleExpired { .. } => "handle_expired",
+            Self::Downstream { .. } => "downstream_error",
+            Self::Cancelled => "cancelled",
+            Self::Internal(_) => "internal",
+        }
+    }
+
+    /// One mistake in the arguments of one of our own tools.
+    pub fn own_input(tool: &str, path: &str, message: &str, signature: &str) -> Self {
+        let violation = Violation {
+            path: path.to_owned(),
+            message: message.to_owned(),
+        };
+        Self::InvalidInput {
+            tool: tool.to_owned(),
+            violations: vec![violation],
+            signature: signature.to_owned(),
+        }
+    }
+
+    /// A call that brought no result, as the model hears of it.
+    pub fn of_call(
+        error: CallError,
+        tool: &ToolRef,
+        signature: &str,
+        available: impl FnOnce() -> Vec<ServerName>,
+    ) -> Self {
+        let tool = tool.clone();
+        match error {
+            CallError::Unavailable {
+                server,
+                failure,
+                tries,
+                ran,
+            } => Self::ServerUnavailable {
+                server,
+                failure: Box::new(failure),
+                tries,
+                ran,
+                available: available(),
+            },
+            CallError::UnknownServer(server) => Self::ServerUnavailable {
+                failure: Box::new(Failure::new(
+                    "it is not in the configuration, or not enabled",
+                )),
+                server,
+                tries: 0,
+                ran: Ran::No,
+                available: available(),
+            },
+            CallError::TimedOut { limit, ran, .. } => Self::Timeout { tool, limit, ran },
+            CallError::Cancelled => Self::Cancelled,
+            CallError::Protocol { error, .. } => Self::Downstream {
+                tool,
+                error: Box::new(error),
+                signature: signature.to_owned(),
+            },
+        }
+    }
+
+    fn sentence(&self) -> String {
+        match self {
+            Self::UnknownTool { asked, near } => unknown(asked, near),
+            Self::AmbiguousTool { asked, candidates } => ambiguous(asked, candidates),
+            Self::InvalidInput {
+                tool,
+                violations,
+                signature,
+            } => {
+                let list: Vec<String> = violations.iter().map(ToString::to_string).collect();
+                format!(
+                    "{}. Expected {tool}{signature}",
+                    printable::prose(&list.join("; "))
+                )
+            }
+            Self::ServerUnavailable {
+                server,
+                failure,
+                tries,
+                ran,
+                available,
+            } => unavailable(server, failure, *tries, *ran, available),
+            Self::Timeout { tool, limit, ran } => timed_out(tool, *limit, *ran),
+            Self::Denied { tool, rule, table } => format!(
+                "{tool} is kept out by {rule}. A person can change it under [{table}] in the \
+                 configuration"
+            ),
+            Self::HandleExpired { handle, why, tool } => format!(
+                "\"{handle}\": {why}. Call {} again",
+                tool.as_deref().unwrap_or("the tool that gave it")
+            ),
+            Self::Downstream {
+                tool,
+                error,
+                signature,
+            } => of_server(tool, error, signature),
+            Self::Cancelled => "the call was cancelled".to_owned(),
+            Self::Internal(why) => format!("{why}. This is the proxy's own fault, not the tool's"),
+        }
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("error {}: {}.", self.code(), self.sentence());
+        f.write_str(&shortened(&printable::prose(&text), ERROR_CHARS_MAX))
+    }
+}
+
+impl std::error::Error for ToolError {}
+
+/// The text, its middle left out where it is longer than `chars_max`: the beginning says what
+/// happened, the end what to do.
+fn shortened(text: &str, chars_max: usize) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    if chars.len() <= chars_max {
+        return text.to_owned();
+    }
+    let tail = chars_max / 4;
+    let head = chars_max - tail - 1;
+    let start: String = chars[..head].iter().collect();
+    let end: String = chars[chars.len() - tail..].iter().collect();
+    format!("{start}…{end}")
+}
+
+fn unknown(asked: &str, near: &[Signed]) -> String {
+    let asked = shortened(asked, 200);
+    match near {
+        [] => format!("\"{asked}\". Use search_tools to find the right name"),
+        near => {
+            let list: Vec<String> = near.iter().map(ToString::to_string).collect();
+            format!(
+                "\"{asked}\". Did you mean {}? Otherwise use search_tools",
+                list.join(" or ")
+            )
+        }
+    }
+}
+
+fn ambiguous(asked: &str, candidates: &[Signed]) -> String {
+    let list: Vec<String> = candidates.iter().map(ToString::to_string).collect();
+    format!(
+        "\"{asked}\" is on {}. Call one of them by its whole name",
+        list.join(" and ")
+    )
+}
+
+fn unavailable(
+    server: &ServerName,
+    failure: &Failure,
+    tries: u32,
+    ran: Ran,
+    available: &[ServerName],
+) -> String {
+    let mut text = format!("{server}: {failure}");
+    match ran {
+        Ran::No => text.push_str(". The call did not run"),
+        Ran::Maybe => text.push_str(". The call may have run"),
+    }
+    if tries > 0 {
+        let times = if tries == 1 {
+            "once".to_owned()
+        } else {
+            format!("{tries} times")
+        };
+        text.push_str(&format!(". Tried {times} in a row"));
+    }
+    if let Some(hint) = &failure.hint {
+        text.push_str(&format!(". A person can mend it: {hint}"));
+    }
+    let names: Vec<&str> = available.iter().map(ServerName::as_str).collect();
+    let names = if names.is_empty() {
+        "no other server".to_owned()
+    } else {
+        names.join(", ")
+    };
+    text.push_str(&format!(". Available: {names}"));
+    text
+}
+
+fn timed_out(tool: &ToolRef, limit: Duration, ran: Ran) -> String {
+    let ms = limit.as_millis();
+    let happened = match ran {
+        _ if tool.server == ServerName::built_in() => "it was ended, and changed nothing",
+        Ran::No => {
+            "its server was still starting, or its arguments being checked; the call did not run"
+        }
+        Ran::Maybe => "the call was cancelled, and may have run",
+    };
+    let more = ms.saturating_mul(2);
+    format!(
+        "{tool} gave no answer within {ms} ms; {happened}. To wait longer, put \
+         \"timeout_ms\":{more} beside tool_input"
+    )
+}
+
+fn of_server(tool: &ToolRef, error: &ProtocolError, signature: &str) -> String {
+    let data = error
+        .data
+        .as_deref()
+        .map(|data| format!(" ({})", shortened(&printable::one_line(data), 600)));
+    format!(
+        "{} answered with error {}: {}{}. Called was {tool}{signature}",
+        tool.server,
+        printable::one_line_of(&error.code, 40),
+        shortened(&printable::one_line(&error.message), 900),
+        data.unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use fleet::{Failure, Ran};
+    use tool::{ServerName, ToolRef, Violation};
+
+    use super::{ERROR_CHARS_MAX, Signed, ToolError};
+
+    fn at(server: &str, tool: &str) -> ToolRef {
+        ToolRef::new(server.parse::<ServerName>().expect("a good name"), tool)
+    }
+
+    fn signed(server: &str, tool: &str, signature: &str) -> Signed {
+        Signed {
+            at: at(server, tool),
+            signature: signature.to_owned(),
+        }
+    }
+
+    #[track_caller]
+    fn check(error: &ToolError, expected: &str) {
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn texts_name_the_code_and_the_next_step() {
+        check(
+            &ToolError::UnknownTool {
+                asked: "github/creat_issue".to_owned(),
+                near: vec![signed("github", "create_issue", "(owner: string)")],
+            },
+            "error unknown_tool: \"github/creat_issue\". Did you mean \
+             github/create_issue(owner: string)? Otherwise use search_tools.",
+        );
+        check(
+            &ToolError::AmbiguousTool {
+                asked: "read_file".to_owned(),
+                candidates: vec![
+                    signed("filesystem", "read_file", "(path: string)"),
+                    signed("serena", "read_file", "(relative_path: string)"),
+                ],
+            },
+            "error ambiguous_tool: \"read_file\" is on filesystem/read_file(path: string) and \
+             serena/read_file(relative_path: string). Call one of them by its whole name.",
+        );
+        check(
+            &ToolError::Timeout {
+                tool: at("slow", "sleep"),
+                limit: Duration::from_mins(1),
+                ran: Ran::Maybe,
+            },
+            "error timeout: slow/sleep gave no answer within 60000 ms; the call was cancelled, and \
+             may have run. To wait longer, put \"timeout_ms\":120000 beside tool_input.",
+        );
+        check(
+            &ToolError::ServerUnavailable {
+                server: "github".parse().expect("a good name"),
+                failure: Box::new(Failure {
+                    stderr: Some("no token".to_owned()),
+                    ..Failure::new("it exited with code 1")
+                }),
+                tries: 2,
+                ran: Ran::No,
+                available: vec!["slack".parse().expect("a good name")],
+            },
+            "error server_unavailable: github: it exited with code 1; stderr ends: no token. The \
+             call did not run. Tried 2 times in a row. Available: slack.",
+        );
+    }
+
+    #[test]
+    fn a_text_is_bounded_and_keeps_its_end() {
+        let violations = (0..500).map(|at| Violation {
+            path: format!("key{at}"),
+            message: "missing; expected string".to_owned(),
+        });
+        let error = ToolError::InvalidInput {
+            tool: "a/b".to_owned(),
+            violations: violations.collect(),
+            signature: "(x: string)".to_owned(),
+        };
+        let text = error.to_string();
+        assert_eq!(text.chars().count(), ERROR_CHARS_MAX);
+        assert!(text.ends_with("Expected a/b(x: string)."), "{text}");
+    }
+}

@@ -1,0 +1,182 @@
+//! `execute_dynamic_tool`: find it, check it, call it, cut it to size.
+
+use std::{sync::Arc, time::Duration};
+
+use fleet::Request;
+use jsonrpc::Json;
+use registry::{Entry, Generation};
+use serde_json::value::RawValue;
+use tool::ServerName;
+use tracing::debug;
+
+use super::{
+    Budget, CallContext, Gateway, Origin, Reply, ToolError,
+    arguments::checked,
+    budget::Answer,
+    built_in::is_own,
+    envelope::{ExecuteRequest, Options},
+    find::find,
+};
+use crate::{policy::Client, results::ResultStore};
+
+impl Gateway {
+    pub(super) async fn execute_dynamic_tool(
+        &self,
+        arguments: Option<&RawValue>,
+        context: CallContext,
+    ) -> Result<Reply, ToolError> {
+        let request = ExecuteRequest::parse(arguments)?;
+        let called = self.call(request, context).await?;
+        Ok(called.reply(&self.results).await)
+    }
+
+    /// Calls a tool; how much of its result is sent is decided later.
+    pub(super) async fn call(
+        &self,
+        request: ExecuteRequest,
+        context: CallContext,
+    ) -> Result<Called, ToolError> {
+        let ExecuteRequest {
+            tool_name,
+            input,
+            options,
+            repairs,
+        } = request;
+        if !repairs.is_empty() {
+            debug!(tool = tool_name, ?repairs, "mended the envelope");
+        }
+        let generation = self.generation().await?;
+        let client = Arc::clone(&context.client);
+        let entry = &find(&generation, &tool_name, &client).await?;
+        let limit = self.limit(entry, &options);
+        let arguments = checked(entry, input, limit.or_else(|| self.usual_limit(entry))).await?;
+        if options.dry_run {
+            let text = format!("would call {} {}", entry.at, arguments.as_str());
+            return Ok(Called::Own(Reply::text(&text)));
+        }
+        if is_own(entry) {
+            let arguments = RawValue::from_string(arguments.as_str().to_owned());
+            let arguments = arguments.map_err(|error| ToolError::Internal(error.to_string()))?;
+            let reply = self.call_own(entry, &arguments, &options, context).await?;
+            return Ok(Called::Own(reply));
+        }
+        let habits = context.habits;
+        let request = Request {
+            tool: entry.at.tool.clone(),
+            arguments,
+            meta: context.meta,
+            progress: context.progress,
+            log: context.log,
+            caller: context.seat,
+            limit,
+            limit_is_final: options.timeout_ms.is_some(),
+            is_safe: is_safe(entry),
+        };
+        let call = self
+            .servers
+            .call(&entry.at.server, &request, &context.cancel);
+        let answer = call.await;
+        self.usage.record(&entry.at, answer.is_ok());
+        let result = answer.map_err(|error| {
+            self.learn(habits.as_deref(), &entry.at, || false);
+            let available = || self.available(&generation, &client);
+            ToolError::of_call(error, &entry.at, entry.signature(), available)
+        })?;
+        let budget = Budget {
+            is_off: options.raw,
+            ..Budget::new(self.max_tokens(entry, &options, &client))
+        };
+        let origin = Origin {
+            caller: context.caller,
+            tool: entry.at.to_string(),
+        };
+        let called = Called::Server {
+            result,
+            budget,
+            origin,
+        };
+        self.learn(habits.as_deref(), &entry.at, || !called.is_error());
+        Ok(called)
+    }
+
+    /// How long the caller waits: what the call says, else its tool; else the server's own limit.
+    fn limit(&self, entry: &Entry, options: &Options) -> Option<Duration> {
+        let asked = options.limit();
+        let settings = self.settings();
+        let limits = settings.tool_limits(&entry.at);
+        asked.or_else(|| limits.and_then(|limits| limits.timeout))
+    }
+
+    /// How long a call of its server is waited for where nobody says otherwise; a tool of our own
+    /// has no such limit.
+    fn usual_limit(&self, entry: &Entry) -> Option<Duration> {
+        let settings = self.settings();
+        let server = settings.server(&entry.at.server)?;
+        Some(server.spec.call_timeout)
+    }
+
+    /// How much of a result its caller is sent, in tokens: what the call says, else its tool,
+    /// else its server, else what its client or the configuration for all has. The one place
+    /// that decides it.
+    pub(super) fn max_tokens(&self, entry: &Entry, options: &Options, client: &Client) -> u64 {
+        let settings = self.settings();
+        let of_tool = settings.tool_limits(&entry.at);
+        let of_tool = of_tool.and_then(|limits| limits.max_tokens);
+        let of_server = settings.server(&entry.at.server);
+        let of_server = of_server.and_then(|server| server.max_tokens);
+        let configured = client.max_tokens(of_tool.or(of_server), settings.results.max_tokens);
+        options.max_tokens.unwrap_or(configured)
+    }
+
+    /// Servers that have tools and did not fail last time.
+    fn available(&self, generation: &Generation, client: &Client) -> Vec<ServerName> {
+        let servers = generation.servers().iter();
+        let servers = servers.filter(|server| client.sees(&server.name, &server.category));
+        let up = servers.filter(|server| server.tools > 0 && !self.servers.is_down(&server.name));
+        up.map(|server| server.name.clone()).collect()
+    }
+}
+
+/// What a call brought, before it is cut to size.
+pub(super) enum Called {
+    Server {
+        result: Json,
+        budget: Budget,
+        origin: Origin,
+    },
+    /// Of a tool of ours, which keeps to its budget itself.
+    Own(Reply),
+}
+
+impl Called {
+    pub(super) async fn reply(self, store: &ResultStore) -> Reply {
+        match self {
+            Self::Server {
+                result,
+                budget,
+                origin,
+            } => budget.fit(result, origin, store).await,
+            Self::Own(reply) => reply,
+        }
+    }
+
+    pub(super) fn is_error(&self) -> bool {
+        match self {
+            Self::Server { result, .. } => Answer::read(result.as_str()).is_error(),
+            Self::Own(reply) => reply.is_error(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Server { result, .. } => result.len(),
+            Self::Own(reply) => reply.json().len(),
+        }
+    }
+}
+
+/// Whether a second call does what one does, as the server says of its tool.
+fn is_safe(entry: &Entry) -> bool {
+    let says = entry.tool.annotations();
+    says.read_only == Some(true) || says.idempotent == Some(true)
+}

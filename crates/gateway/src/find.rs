@@ -1,0 +1,207 @@
+//! A name that a client wrote, resolved to the one tool that it means.
+
+use std::sync::Arc;
+
+use fleet::{Failure, Ran};
+use registry::{Entry, FindError, Generation};
+use tokio::task::spawn_blocking;
+use tool::{ServerName, ToolRef};
+
+use crate::{
+    error::{Signed, ToolError},
+    policy::Client,
+};
+
+/// Resolves a name once; everything after uses the one result. A client is told of no tool that
+/// it does not see, but for the one it names itself.
+///
+/// What a name may have meant that names nothing is looked for off the event loop: that is a
+/// search, with an encoder that may have to be loaded first.
+pub(super) async fn find(
+    generation: &Arc<Generation>,
+    asked: &str,
+    client: &Client,
+) -> Result<Arc<Entry>, ToolError> {
+    if let Ok(entry) = generation.find(asked) {
+        return admit(entry, client);
+    }
+    let (generation, asked) = (Arc::clone(generation), asked.to_owned());
+    let client = client.clone();
+    let finding = spawn_blocking(move || find_in_doubt(&generation, &asked, &client));
+    finding
+        .await
+        .unwrap_or_else(|error| Err(ToolError::Internal(error.to_string())))
+}
+
+fn admit(entry: &Arc<Entry>, client: &Client) -> Result<Arc<Entry>, ToolError> {
+    match client.refuses(&entry.at.server, &entry.category) {
+        Some(rule) => Err(ToolError::Denied {
+            tool: entry.at.clone(),
+            table: client.table.clone().unwrap_or_default(),
+            rule,
+        }),
+        None => Ok(Arc::clone(entry)),
+    }
+}
+
+fn find_in_doubt(
+    generation: &Generation,
+    asked: &str,
+    client: &Client,
+) -> Result<Arc<Entry>, ToolError> {
+    let error = match generation.find(asked) {
+        Ok(entry) => return admit(entry, client),
+        Err(error) => error,
+    };
+    match error {
+        FindError::Unknown { asked, server } => {
+            let toolless = server.and_then(|server| toolless(generation, &server, client));
+            Err(toolless.unwrap_or_else(|| {
+                let near = generation.nearest(&asked, client.view.clone());
+                let near = sign(generation, near);
+                ToolError::UnknownTool { asked, near }
+            }))
+        }
+        FindError::Ambiguous {
+            asked,
+            mut candidates,
+        } => {
+            candidates.retain(|at| {
+                let entry = generation.find(&at.to_string());
+                entry.is_ok_and(|entry| client.sees(&entry.at.server, &entry.category))
+            });
+            if let [only] = candidates.as_slice()
+                && let Ok(entry) = generation.find(&only.to_string())
+            {
+                return Ok(Arc::clone(entry));
+            }
+            let candidates = sign(generation, candidates);
+            Err(ToolError::AmbiguousTool { asked, candidates })
+        }
+        FindError::Denied { at, rule } => Err(ToolError::Denied {
+            table: format!("servers.{}", at.server),
+            tool: at,
+            rule,
+        }),
+    }
+}
+
+fn sign(generation: &Generation, refs: Vec<ToolRef>) -> Vec<Signed> {
+    let sign = |at: ToolRef| {
+        let entry = generation.find(&at.to_string()).ok();
+        let signature = entry.map(|entry| entry.signature().to_owned());
+        Signed {
+            at,
+            signature: signature.unwrap_or_default(),
+        }
+    };
+    refs.into_iter().map(sign).collect()
+}
+
+/// A name on a server that has never told its tools: why it has not is the answer. A client
+/// hears nothing of a server that it does not see.
+fn toolless(generation: &Generation, server: &ServerName, client: &Client) -> Option<ToolError> {
+    let servers = generation.servers().iter();
+    let mut seen = servers.filter(|known| client.sees(&known.name, &known.category));
+    let others = seen.clone();
+    let known = seen.find(|known| known.surveyed_at.is_none() && known.name == *server)?;
+    let others = others.filter(|known| known.tools > 0 && known.stale.is_none());
+    Some(ToolError::ServerUnavailable {
+        server: known.name.clone(),
+        failure: Box::new(Failure::new(known.stale.clone()?)),
+        tries: 0,
+        ran: Ran::No,
+        available: others.map(|known| known.name.clone()).collect(),
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that fails says so")]
+mod tests {
+    use registry::{News, Options, Registry, Rules, ServerRules, View};
+
+    use super::*;
+
+    fn rules() -> Rules {
+        let plain = |name: &str| ServerRules::plain(name.parse().unwrap());
+        Rules {
+            servers: vec![plain("down"), plain("other")],
+            ..Rules::default()
+        }
+    }
+
+    /// Polled once and no further: what is done by then was done on the event loop.
+    fn is_found_at_once(generation: &Arc<Generation>, asked: &str) -> bool {
+        let client = Client::default();
+        let mut finding = std::pin::pin!(find(generation, asked, &client));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        finding.as_mut().poll(&mut context).is_ready()
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_looked_for_beside_the_event_loop() {
+        let folder = tempfile::tempdir().unwrap();
+        let tool = tool::Tool::parse(r#"{"name":"t","inputSchema":{}}"#).unwrap();
+        let options = Options {
+            built_in: vec![tool],
+            ..Options::default()
+        };
+        let registry = Registry::open_with(folder.path(), rules(), options).unwrap();
+        let generation = registry.generation().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .max_blocking_threads(1)
+            .build()
+            .unwrap();
+        let error = runtime.block_on(async {
+            // The one thread beside the loop is busy until it is let go.
+            let (let_go, held) = tokio::sync::oneshot::channel::<()>();
+            let busy = spawn_blocking(move || held.blocking_recv());
+            assert!(is_found_at_once(&generation, "proxy/t"));
+            for asked in ["proxy/tt", "t t", "other/t", "nothing like it"] {
+                assert!(!is_found_at_once(&generation, asked), "{asked}");
+            }
+            let_go.send(()).unwrap();
+            busy.await.unwrap().unwrap();
+            find(&generation, "proxy/tt", &Client::default()).await
+        });
+        let error = error.unwrap_err().to_string();
+        assert!(error.starts_with("error unknown_tool: "), "{error}");
+    }
+
+    /// A server that never told its tools, and what a client hears of it that is not shown `hidden`.
+    #[track_caller]
+    fn check(asked: &str, hidden: &[&str], expected: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        let registry = Registry::open_with(folder.path(), rules(), Options::default()).unwrap();
+        let news = News {
+            server: "down".parse().unwrap(),
+            outcome: Err("it ended at once".to_owned()),
+        };
+        registry.commit(vec![news], true, 1).unwrap();
+        let hidden: Vec<String> = hidden.iter().map(ToString::to_string).collect();
+        let mut client = Client::default();
+        client.view = Some(Arc::new(View::new(&[], &hidden).unwrap()));
+        let generation = registry.generation().unwrap();
+        let error = find_in_doubt(&generation, asked, &client)
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with(expected), "{asked}: {error}");
+    }
+
+    #[test]
+    fn a_server_without_tools_says_why_in_every_spelling_but_to_who_does_not_see_it() {
+        let why = "error server_unavailable: down: it ended at once";
+        for asked in [
+            "down/x",
+            "Down/x",
+            "down__x",
+            "mcp__down__x",
+            "down.x",
+            "down:x",
+        ] {
+            check(asked, &[], why);
+            check(asked, &["down"], "error unknown_tool: ");
+        }
+        check("other/x", &[], "error unknown_tool: ");
+    }
+}

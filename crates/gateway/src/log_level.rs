@@ -1,0 +1,76 @@
+//! From which severity on a client wants to hear its servers' log messages.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use jsonrpc::{Fields, text_of};
+use serde_json::value::RawValue;
+
+/// The severities of MCP (RFC 5424), mildest first.
+const LEVELS: [&str; 8] = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
+
+/// A session's level, shared with whoever sends to it.
+#[derive(Debug, Clone)]
+pub(super) struct LogLevel(Arc<AtomicUsize>);
+
+impl LogLevel {
+    /// What a client hears that never said: `info` and worse.
+    pub(super) fn unsaid() -> Self {
+        Self(Arc::new(AtomicUsize::new(1)))
+    }
+
+    /// `None` for a word that is no level.
+    pub(super) fn named(level: &str) -> Option<Self> {
+        Some(Self(Arc::new(AtomicUsize::new(severity(level)?))))
+    }
+
+    pub(super) fn set(&self, level: &str) {
+        if let Some(severity) = severity(level) {
+            self.0.store(severity, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a log message with these `params` is wanted; one without a level is.
+    pub(super) fn wants(&self, params: &RawValue) -> bool {
+        let level = Fields::of(params.get()).and_then(|fields| text_of(fields.get("level")?));
+        let severity = level.and_then(|level| severity(&level));
+        severity.is_none_or(|severity| severity >= self.0.load(Ordering::Relaxed))
+    }
+}
+
+fn severity(level: &str) -> Option<usize> {
+    LEVELS.iter().position(|known| *known == level)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::LogLevel;
+
+    #[test]
+    fn a_message_below_the_level_is_not_wanted() {
+        let params = |level: &str| {
+            let text = format!(r#"{{"level":"{level}","data":"x"}}"#);
+            RawValue::from_string(text).expect("the case is JSON")
+        };
+        let level = LogLevel::unsaid();
+        assert!(!level.wants(&params("debug")) && level.wants(&params("info")));
+        level.set("error");
+        assert!(!level.wants(&params("warning")) && level.wants(&params("alert")));
+        level.set("no level");
+        assert!(!level.wants(&params("warning")) && level.wants(&params("odd")));
+        assert!(LogLevel::named("loud").is_none());
+    }
+}

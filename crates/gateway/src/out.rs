@@ -1,0 +1,306 @@
+//! Where what we say to a client goes: its line, or the answer to one of its requests over HTTP.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use bytes::Bytes;
+use dashmap::DashMap;
+use jsonrpc::{Closed, Message, Outbox, canonical_id};
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::mpsc;
+
+/// The way to a client. A message is one line of JSON in parts, its line end included.
+#[derive(Debug, Clone)]
+pub enum Out {
+    /// A stream of lines that every message of the session shares.
+    Line(Arc<Outbox>),
+    /// What is said in answer to one request over HTTP.
+    Reply(Arc<Mailbox>),
+    /// A session over HTTP: an answer goes to the request it belongs to, and what belongs to
+    /// none to a stream that the client keeps open for it.
+    Board(Arc<Switchboard>),
+}
+
+impl Out {
+    /// The last that is said about a request.
+    pub(super) async fn answer(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
+        match self {
+            Self::Line(outbox) => outbox.send(&parts).await,
+            Self::Reply(mailbox) => mailbox.answer(parts).await,
+            Self::Board(board) => {
+                board.answer(parts).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// A message that is no answer and must not be lost on the way.
+    pub(super) async fn tell(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
+        match self {
+            Self::Line(outbox) => outbox.send(&parts).await,
+            Self::Reply(mailbox) => mailbox.tell(parts).await,
+            Self::Board(board) => match board.stream() {
+                Some(stream) => stream.tell(parts).await,
+                None => Err(Closed),
+            },
+        }
+    }
+
+    /// The client took the request back that this is for.
+    pub fn withdraw(&self) {
+        if let Self::Reply(mailbox) = self {
+            mailbox.end(Letter::Withdrawn);
+        }
+    }
+
+    /// There will be no answer to the request that this is for.
+    pub fn give_up(&self) {
+        if let Self::Reply(mailbox) = self {
+            mailbox.end(Letter::GivenUp);
+        }
+    }
+
+    /// Waits until there is room for an answer. Over HTTP each has room of its own.
+    pub(super) async fn room(&self) {
+        if let Self::Line(outbox) = self {
+            outbox.room().await;
+        }
+    }
+
+    /// A notification, which is dropped where the client does not keep up.
+    pub(super) fn offer(&self, parts: Vec<Bytes>) {
+        match self {
+            Self::Line(outbox) => drop(outbox.offer(&parts)),
+            Self::Reply(mailbox) => mailbox.offer(parts),
+            Self::Board(board) => {
+                if let Some(stream) = board.stream() {
+                    stream.offer(parts);
+                }
+            }
+        }
+    }
+}
+
+/// Messages waiting in a mailbox, and bytes of notifications in it, at most. What a reader does
+/// not take in time is dropped, but for the answer.
+const MESSAGES_MAX: usize = 64;
+const NOTIFICATION_BYTES_MAX: usize = 256 * 1024;
+
+/// What was said about one request, until its client reads it.
+#[derive(Debug)]
+pub struct Mailbox {
+    sender: mpsc::Sender<Letter>,
+    waiting_bytes: Arc<AtomicUsize>,
+}
+
+#[derive(Debug)]
+pub enum Letter {
+    Note(Vec<Bytes>),
+    /// Nothing follows.
+    Answer(Vec<Bytes>),
+    /// The client took its request back: nothing more is said, and no answer is missing.
+    Withdrawn,
+    /// We gave up on the request before there was an answer.
+    GivenUp,
+}
+
+/// The reader's end. Dropping it closes the mailbox.
+#[derive(Debug)]
+pub struct Letters {
+    receiver: mpsc::Receiver<Letter>,
+    waiting_bytes: Arc<AtomicUsize>,
+}
+
+pub fn mailbox() -> (Arc<Mailbox>, Letters) {
+    let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
+    let waiting_bytes = Arc::new(AtomicUsize::new(0));
+    let mailbox = Mailbox {
+        sender,
+        waiting_bytes: Arc::clone(&waiting_bytes),
+    };
+    let letters = Letters {
+        receiver,
+        waiting_bytes,
+    };
+    (Arc::new(mailbox), letters)
+}
+
+impl Mailbox {
+    async fn answer(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
+        let sent = self.sender.send(Letter::Answer(parts)).await;
+        sent.map_err(|_| Closed)
+    }
+
+    async fn tell(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
+        self.waiting_bytes
+            .fetch_add(size(&parts), Ordering::Relaxed);
+        let sent = self.sender.send(Letter::Note(parts)).await;
+        sent.map_err(|_| Closed)
+    }
+
+    fn offer(&self, parts: Vec<Bytes>) {
+        if self.waiting_bytes.load(Ordering::Relaxed) >= NOTIFICATION_BYTES_MAX {
+            return;
+        }
+        // Counted before it is sent, since it may be read at once.
+        let bytes = size(&parts);
+        self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if self.sender.try_send(Letter::Note(parts)).is_err() {
+            self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// A reader that has not kept up finds out when the mailbox closes.
+    fn end(&self, how: Letter) {
+        let _ = self.sender.try_send(how);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+}
+
+impl Letters {
+    /// The next message; `None` when nothing more will be said, and of a request before its answer
+    /// that there will be none.
+    pub fn poll_next(
+        &mut self,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Letter>> {
+        self.receiver.poll_recv(context).map(|letter| {
+            if let Some(Letter::Note(parts)) = &letter {
+                self.waiting_bytes.fetch_sub(size(parts), Ordering::Relaxed);
+            }
+            letter
+        })
+    }
+
+    pub async fn next(&mut self) -> Option<Letter> {
+        std::future::poll_fn(|context| self.poll_next(context)).await
+    }
+}
+
+fn size(parts: &[Bytes]) -> usize {
+    parts.iter().map(Bytes::len).sum()
+}
+
+/// Streams that one client keeps open for what belongs to no request.
+const STREAMS_MAX: usize = 4;
+
+/// Which mailbox a message of a session over HTTP goes to.
+#[derive(Debug, Default)]
+pub struct Switchboard {
+    /// By the text of the request's id.
+    waiting: DashMap<String, Arc<Mailbox>>,
+    /// The newest last.
+    streams: Mutex<Vec<Arc<Mailbox>>>,
+}
+
+impl Switchboard {
+    /// The answer with this id goes to this mailbox.
+    pub(super) fn expect(&self, id: &str, mailbox: &Arc<Mailbox>) {
+        self.waiting.insert(key(id), Arc::clone(mailbox));
+    }
+
+    /// The request was taken back: its mailbox closes without an answer.
+    pub(super) fn forget(&self, id: &str) {
+        if let Some((_, mailbox)) = self.waiting.remove(&key(id)) {
+            mailbox.end(Letter::Withdrawn);
+        }
+    }
+
+    /// One more stream; the oldest of too many ends.
+    pub fn attach(&self, stream: Arc<Mailbox>) {
+        let mut streams = self.streams();
+        streams.retain(|stream| !stream.is_closed());
+        if streams.len() >= STREAMS_MAX {
+            streams.remove(0);
+        }
+        streams.push(stream);
+    }
+
+    /// Ends every stream and every request without an answer.
+    pub fn close(&self) {
+        self.streams().clear();
+        self.waiting.clear();
+    }
+
+    /// An answer that nobody expects any more is dropped.
+    async fn answer(&self, parts: Vec<Bytes>) {
+        let line = parts.concat();
+        let id = Message::parse(&line).and_then(|message| Some(key(message.id?.get())));
+        let mailbox = id.and_then(|id| self.waiting.remove(&id));
+        if let Some((_, mailbox)) = mailbox {
+            // That one client of a request is gone does not end the session.
+            let _ = mailbox.answer(parts).await;
+        }
+    }
+
+    fn stream(&self) -> Option<Arc<Mailbox>> {
+        let streams = self.streams();
+        let open = streams.iter().rev().find(|stream| !stream.is_closed());
+        open.cloned()
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Vec<Arc<Mailbox>>> {
+        self.streams.lock()
+    }
+}
+
+/// One spelling for all spellings of an id: rmcp reads it and prints it anew.
+fn key(id: &str) -> String {
+    canonical_id(id).unwrap_or_else(|| id.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &'static str) -> Vec<Bytes> {
+        vec![Bytes::from_static(text.as_bytes())]
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_does_not_read_holds_little_and_gets_its_answer() {
+        let (mailbox, mut letters) = mailbox();
+        let big = Bytes::from(vec![b'x'; NOTIFICATION_BYTES_MAX / 2]);
+        for _ in 0..MESSAGES_MAX {
+            mailbox.offer(vec![big.clone()]);
+        }
+        mailbox.answer(line("answer\n")).await.expect("room");
+        let mut notes = 0;
+        loop {
+            match letters.next().await.expect("the answer comes") {
+                Letter::Note(_) => notes += 1,
+                Letter::Answer(parts) => break assert_eq!(parts, line("answer\n")),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(notes, 2);
+        mailbox.offer(line("taken again\n"));
+        assert!(matches!(letters.next().await, Some(Letter::Note(_))));
+    }
+
+    #[tokio::test]
+    async fn an_answer_finds_its_request_and_the_rest_the_newest_stream() {
+        let board = Arc::new(Switchboard::default());
+        let out = Out::Board(Arc::clone(&board));
+        let (first, mut of_first) = mailbox();
+        let (second, mut of_second) = mailbox();
+        board.expect("1", &first);
+        board.expect(r#""\u0061""#, &second);
+        let answer = line("{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{}}\n");
+        out.answer(answer.clone()).await.expect("it is expected");
+        assert!(matches!(of_second.next().await, Some(Letter::Answer(parts)) if parts == answer));
+        assert_eq!(out.answer(answer).await, Ok(()));
+        out.offer(line("to nobody\n"));
+        board.attach(Arc::clone(&first));
+        out.offer(line("note\n"));
+        assert!(matches!(of_first.next().await, Some(Letter::Note(_))));
+        drop(first);
+        board.close();
+        assert!(of_first.next().await.is_none());
+    }
+}

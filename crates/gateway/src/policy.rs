@@ -1,0 +1,166 @@
+//! What holds for a client, by the name that it announces.
+
+use std::sync::Arc;
+
+use globset::{Glob, GlobMatcher};
+use registry::View;
+use tool::ServerName;
+
+/// Every table there is, the exact names first, then the longest patterns.
+#[derive(Debug, Clone, Default)]
+pub struct Clients(Vec<Table>);
+
+#[derive(Debug, Clone)]
+struct Table {
+    name: String,
+    pattern: Option<GlobMatcher>,
+    max_tokens: Option<u64>,
+    view: Option<Arc<View>>,
+}
+
+/// One `[clients.NAME]` as written.
+#[derive(Debug, Clone, Default)]
+pub struct ClientRule {
+    pub max_tokens: Option<u64>,
+    /// Servers and categories that it sees; empty: all.
+    pub allow: Vec<String>,
+    /// Servers and categories that it does not see.
+    pub deny: Vec<String>,
+}
+
+/// What holds for one client.
+#[derive(Debug, Clone, Default)]
+pub struct Client {
+    /// The table it comes from, as it is written; none if the client has none.
+    pub table: Option<String>,
+    /// What the person says.
+    max_tokens: Option<u64>,
+    /// What is known of the program.
+    takes_tokens: Option<u64>,
+    /// None: it sees everything.
+    pub view: Option<Arc<View>>,
+}
+
+/// How many tokens of one result a known program takes without a detour. Claude Code counts what
+/// is larger than about 12,500 before it shows it, and puts over 25,000 into a file.
+const TAKEN_TOKENS: [(&str, u64); 1] = [("claude-code", 12_000)];
+
+impl Clients {
+    /// The error is the name whose rule holds a pattern that is none, and why.
+    pub fn new(
+        rules: impl IntoIterator<Item = (String, ClientRule)>,
+    ) -> Result<Self, (String, String)> {
+        let tables = rules.into_iter().map(|(name, rule)| {
+            Table::new(&name, &rule)
+                .map_err(|error| (name, format!("no pattern: {}", error.kind())))
+        });
+        let mut tables = tables.collect::<Result<Vec<_>, _>>()?;
+        tables.sort_by_key(|table| (table.pattern.is_some(), usize::MAX - table.name.len()));
+        Ok(Self(tables))
+    }
+
+    /// What holds for the client that announced this name.
+    pub fn of(&self, announced: Option<&str>) -> Client {
+        let name = announced.unwrap_or_default().to_lowercase();
+        let table = self.0.iter().find(|table| table.means(&name));
+        let known = TAKEN_TOKENS.iter().find(|(known, _)| *known == name);
+        Client {
+            table: table.map(|table| format!("clients.{:?}", table.name)),
+            max_tokens: table.and_then(|table| table.max_tokens),
+            takes_tokens: known.map(|(_, tokens)| *tokens),
+            view: table.and_then(|table| table.view.clone()),
+        }
+    }
+}
+
+impl Table {
+    fn new(name: &str, rule: &ClientRule) -> Result<Self, globset::Error> {
+        let is_pattern = name.contains(['*', '?', '{', '[']);
+        let lower = name.to_lowercase();
+        let has_rules = !rule.allow.is_empty() || !rule.deny.is_empty();
+        let view = has_rules.then(|| View::new(&rule.allow, &rule.deny));
+        Ok(Self {
+            name: name.to_owned(),
+            pattern: is_pattern
+                .then(|| Glob::new(&lower).map(|glob| glob.compile_matcher()))
+                .transpose()?,
+            max_tokens: rule.max_tokens,
+            view: view.transpose()?.map(Arc::new),
+        })
+    }
+
+    /// `name` is in lower case.
+    fn means(&self, name: &str) -> bool {
+        match &self.pattern {
+            Some(pattern) => pattern.is_match(name),
+            None => self.name.to_lowercase() == name,
+        }
+    }
+}
+
+impl Client {
+    /// The rule that keeps a tool of this server and category from it.
+    pub fn refuses(&self, server: &ServerName, category: &str) -> Option<String> {
+        self.view.as_ref()?.refuses(server, category)
+    }
+
+    pub fn sees(&self, server: &ServerName, category: &str) -> bool {
+        self.refuses(server, category).is_none()
+    }
+
+    /// How much of a result it gets at once where its call does not say: what tool or server say
+    /// (`of_tool`), else the person for this client, else `otherwise`; never more than the client
+    /// takes.
+    pub fn max_tokens(&self, of_tool: Option<u64>, otherwise: u64) -> u64 {
+        let said = of_tool.or(self.max_tokens).unwrap_or(otherwise);
+        let most = self.max_tokens.or(self.takes_tokens);
+        most.map_or(said, |most| said.min(most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ClientRule, Clients};
+
+    fn clients(names: &[&str]) -> Clients {
+        let table = |name: &&str| {
+            let rule = ClientRule {
+                max_tokens: Some(8_000),
+                deny: vec!["finance".to_owned()],
+                ..ClientRule::default()
+            };
+            ((*name).to_owned(), rule)
+        };
+        Clients::new(names.iter().map(table)).expect("the patterns are good")
+    }
+
+    #[track_caller]
+    fn check(announced: Option<&str>, expected: Option<&str>) {
+        let clients = clients(&["Codex", "c*", "cursor*", "*"]);
+        let table = clients.of(announced).table;
+        assert_eq!(table.as_deref(), expected);
+    }
+
+    #[test]
+    fn an_exact_name_goes_first_then_the_longest_pattern() {
+        check(Some("codex"), Some("clients.\"Codex\""));
+        check(Some("Cursor-VSCode"), Some("clients.\"cursor*\""));
+        check(Some("claude-code"), Some("clients.\"c*\""));
+        check(None, Some("clients.\"*\""));
+        assert!(clients(&["codex"]).of(Some("gemini")).table.is_none());
+    }
+
+    #[test]
+    fn a_client_gets_what_it_takes_and_what_the_person_says() {
+        let plain = Clients::default();
+        let known = plain.of(Some("claude-code"));
+        assert_eq!(known.max_tokens(None, 4_000), 4_000);
+        assert_eq!(known.max_tokens(Some(50_000), 4_000), 12_000);
+        let unknown = plain.of(Some("other"));
+        assert_eq!(unknown.max_tokens(Some(50_000), 4_000), 50_000);
+        let said = clients(&["claude-code"]).of(Some("claude-code"));
+        assert_eq!(said.max_tokens(None, 4_000), 8_000);
+        assert_eq!(said.max_tokens(Some(500), 4_000), 500);
+        assert_eq!(said.max_tokens(Some(50_000), 4_000), 8_000);
+    }
+}

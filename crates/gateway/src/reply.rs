@@ -1,0 +1,147 @@
+//! What one of the three tools answers: the `result` of a `tools/call`, as JSON text.
+
+use bytes::Bytes;
+use jsonrpc::{Fields, Json};
+use serde_json::{Value, json, value::RawValue};
+
+use super::{ToolError, budget::Answer};
+
+/// A result, ready for the wire.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    result: Json,
+    is_error: bool,
+}
+
+impl Reply {
+    pub fn text(text: &str) -> Self {
+        Self::of_value(&json!({"content": [{"type": "text", "text": text}]}), false)
+    }
+
+    pub fn error(error: &ToolError) -> Self {
+        let text = error.to_string();
+        let result = json!({"content": [{"type": "text", "text": text}], "isError": true});
+        Self::of_value(&result, true)
+    }
+
+    /// What a server answered, as it came or with pieces left out.
+    pub fn of_server(result: Json, is_error: bool) -> Self {
+        Self { result, is_error }
+    }
+
+    pub fn of_blocks(blocks: &[String], is_error: bool) -> Self {
+        let flag = if is_error { r#","isError":true"# } else { "" };
+        let text = format!(r#"{{"content":[{}]{flag}}}"#, blocks.join(","));
+        Self {
+            result: Json::of_built(text),
+            is_error,
+        }
+    }
+
+    /// What its blocks cost a model, images and sounds left out. The tokenizer may have to be
+    /// loaded for it, which is no work for the event loop.
+    pub async fn tokens(&self) -> usize {
+        let result = self.result.clone();
+        let counting = move || Answer::read(result.as_str()).tokens();
+        let counted = tokio::task::spawn_blocking(counting).await;
+        // A token is a byte at least.
+        counted.unwrap_or(self.result.len())
+    }
+
+    fn of_value(value: &Value, is_error: bool) -> Self {
+        let result = Json::of_built(value.to_string());
+        Self { result, is_error }
+    }
+
+    pub fn is_error(&self) -> bool {
+        self.is_error
+    }
+
+    pub fn json(&self) -> &Json {
+        &self.result
+    }
+
+    /// The text blocks, joined with line ends; other blocks as a line that names them. For
+    /// people.
+    pub fn printable(&self) -> String {
+        let blocks = Fields::of(self.result.as_str()).and_then(|fields| fields.content());
+        let lines: Vec<String> = blocks
+            .unwrap_or_default()
+            .iter()
+            .map(|raw| printable(raw))
+            .collect();
+        lines.join("\n")
+    }
+
+    /// The result in pieces of bytes, for a client of the given era.
+    pub(super) fn parts(&self, is_modern: bool) -> Vec<Bytes> {
+        let whole = self.result.bytes();
+        let says_type = || Fields::of(self.result.as_str()).is_some_and(|it| it.has("resultType"));
+        if !is_modern || says_type() {
+            return vec![whole];
+        }
+        // An object in JSON begins with `{`; what it holds goes on as it came.
+        let rest = whole.slice(1..);
+        let is_empty = rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'}');
+        let comma = if is_empty { "" } else { "," };
+        vec![
+            Bytes::from(format!(r#"{{"resultType":"complete"{comma}"#)),
+            rest,
+        ]
+    }
+}
+
+fn printable(block: &RawValue) -> String {
+    let value: Value = serde_json::from_str(block.get()).unwrap_or_default();
+    let text = |key: &str| value.get(key).and_then(Value::as_str);
+    let kind = text("type").unwrap_or("unknown");
+    let bytes = text("data").map_or(0, |data| data.len() / 4 * 3);
+    let mime = text("mimeType").unwrap_or("unknown type");
+    match kind {
+        "text" => text("text").unwrap_or_default().to_owned(),
+        "image" | "audio" => format!("[{kind}: {mime}, about {bytes} bytes]"),
+        "resource_link" => {
+            let name = text("name").unwrap_or_default();
+            format!(
+                "[resource link: {name} {}]",
+                text("uri").unwrap_or_default()
+            )
+        }
+        "resource" => {
+            let of = |key: &str| {
+                value
+                    .pointer(&format!("/resource/{key}"))
+                    .and_then(Value::as_str)
+            };
+            let uri = of("uri").unwrap_or_default();
+            of("text").map_or_else(|| format!("[resource: {uri}]"), str::to_owned)
+        }
+        _ => block.get().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Reply;
+
+    #[track_caller]
+    fn check(result: &str, is_modern: bool, expected: &str) {
+        let json = jsonrpc::json(result.to_owned()).expect("the case is JSON");
+        let parts = Reply::of_server(json, false).parts(is_modern);
+        let sent: Vec<u8> = parts.concat();
+        assert_eq!(String::from_utf8(sent).expect("JSON is UTF-8"), expected);
+    }
+
+    #[test]
+    fn a_modern_client_gets_a_result_type_and_a_legacy_one_the_bytes() {
+        check(r#"{"content":[]}"#, false, r#"{"content":[]}"#);
+        check(
+            r#"{"content":[]}"#,
+            true,
+            r#"{"resultType":"complete","content":[]}"#,
+        );
+        check("{ }", true, r#"{"resultType":"complete" }"#);
+        let says = r#"{"resultType":"complete","content":[]}"#;
+        check(says, true, says);
+    }
+}

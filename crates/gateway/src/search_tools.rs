@@ -1,0 +1,377 @@
+//! `search_tools`: the few tools that fit a request, a line each.
+
+use std::sync::Arc;
+
+use registry::{Asked, CatalogServer, Entry, Evidence, Found, Generation, Hit, Kind, Query};
+use serde_json::{Value, json, value::RawValue};
+
+use super::{Gateway, Habits, Reply, ToolError, describe_tool, loose::Loose};
+use crate::policy::Client;
+
+/// Hits when nobody says how many, and the most there can be (interface, section 4).
+const RESULTS_DEFAULT: usize = 5;
+const RESULTS_MAX: usize = 20;
+
+/// The longest reason of each server where no tools are known, in characters.
+const WHY_CHARS_MAX: usize = 400;
+
+/// The longest part of a query that is repeated in an answer, in characters.
+const QUERY_CHARS_SHOWN: usize = 120;
+
+impl Gateway {
+    pub(super) async fn search_tools(
+        &self,
+        arguments: Option<&RawValue>,
+        habits: Option<&Habits>,
+        client: &Client,
+        room_for_json: Option<usize>,
+    ) -> Result<Reply, ToolError> {
+        let arguments = Loose::read(arguments);
+        let generation = self.generation().await?;
+        let query = Query {
+            learned: self.learned(habits),
+            view: client.view.clone(),
+            ..query(&arguments)
+        };
+        let found = self.search(&generation, &query).await?;
+        if let Some(habits) = habits {
+            habits.searched(&generation, &query, &found);
+        }
+        let wants_json = arguments
+            .text(&["format"])
+            .is_some_and(|format| format == "json");
+        let room = self.room(client);
+        Ok(Reply::text(&if wants_json {
+            let json = self.search_json(&query, &found);
+            describe_tool::fit_hits(json, room_for_json.unwrap_or(room))
+        } else {
+            self.search_text(&generation, &query, &found, room).await?
+        }))
+    }
+
+    /// Off the event loop: understanding a request takes milliseconds of a core.
+    async fn search(
+        &self,
+        generation: &Arc<Generation>,
+        query: &Query,
+    ) -> Result<Found, ToolError> {
+        if generation.wants_embeddings() {
+            self.to_embed.notify_one();
+        }
+        let (generation, query) = (Arc::clone(generation), query.clone());
+        let searching = tokio::task::spawn_blocking(move || {
+            let found = generation.search(&query);
+            // Read from strangers' schemas once, and kept; here, where that disturbs nobody.
+            for hit in &found.hits {
+                hit.entry.signature();
+                hit.entry.purpose();
+            }
+            found
+        });
+        let found = searching.await;
+        let mut found = found.map_err(|error| ToolError::Internal(error.to_string()))?;
+        // While no server has told its tools, our own are no answer to what is asked.
+        if found.kind != Kind::Exact && self.registry.catalog().tools() == 0 {
+            found.hits.clear();
+        }
+        Ok(found)
+    }
+
+    /// Whether a search with these arguments finds anything.
+    pub async fn has_hits(&self, arguments: &Value) -> Result<bool, ToolError> {
+        let arguments = RawValue::from_string(arguments.to_string());
+        let arguments = Loose::read(arguments.ok().as_deref());
+        let generation = self.generation().await?;
+        let found = self.search(&generation, &query(&arguments)).await?;
+        Ok(!found.hits.is_empty())
+    }
+
+    /// The text form (interface, section 4), in a room of so many tokens.
+    pub async fn search_text(
+        &self,
+        generation: &Generation,
+        query: &Query,
+        found: &Found,
+        room: usize,
+    ) -> Result<String, ToolError> {
+        match (found.kind, found.hits.as_slice()) {
+            (Kind::Exact, [hit]) => self.describe(generation, &hit.entry, room).await,
+            (_, []) => Ok(describe_tool::whole_lines(self.nothing(query, found), room)),
+            _ => Ok(describe_tool::whole_lines(self.list(query, found), room)),
+        }
+    }
+
+    /// The JSON form, for scripts.
+    pub fn search_json(&self, query: &Query, found: &Found) -> Value {
+        if found.hits.is_empty() {
+            let suggestion = "Try different keywords or search without a category filter.";
+            return json!({
+                "found": 0,
+                "message": self.nothing(query, found),
+                "suggestion": suggestion,
+            });
+        }
+        let hit = |hit: &Hit| hit_json(hit, found.parts.get(hit.step));
+        let tools: Vec<Value> = found.hits.iter().map(hit).collect();
+        json!({"found": tools.len(), "total": found.total, "tools": tools})
+    }
+
+    fn list(&self, query: &Query, found: &Found) -> String {
+        let mut lines = vec![heading(query, found)];
+        let steps = match &query.asked {
+            Asked::Steps(steps) => steps,
+            Asked::Words(_) => &found.parts,
+        };
+        let mut hits: Vec<&Hit> = found.hits.iter().collect();
+        hits.sort_by_key(|hit| hit.step);
+        let mut step = None;
+        for hit in hits {
+            if let Some(text) = steps.get(hit.step)
+                && step != Some(hit.step)
+            {
+                step = Some(hit.step);
+                lines.push(format!("{}:", shown(text)));
+            }
+            lines.push(self.hit_line(&hit.entry) + &also(hit));
+            lines.extend(hit.evidence.iter().map(evidence_line));
+        }
+        let end = query.offset + found.hits.len();
+        if found.kind == Kind::Browse && end < found.total {
+            lines.push(format!("more: \"offset\":{end}"));
+        }
+        lines.join("\n")
+    }
+
+    /// `server/tool(arguments) - purpose [marks]`.
+    pub fn hit_line(&self, entry: &Entry) -> String {
+        let marks = self.marks(entry);
+        format!(
+            "{}{} - {}{marks}",
+            entry.at,
+            entry.signature(),
+            entry.purpose()
+        )
+    }
+
+    fn marks(&self, entry: &Entry) -> String {
+        let marks = [
+            (entry.is_destructive(), "destructive"),
+            (self.servers.is_down(&entry.at.server), "down"),
+            (entry.stale, "stale"),
+            (entry.changed.is_some(), "changed"),
+            (entry.is_deprecated(), "deprecated"),
+        ];
+        let set = marks.into_iter().filter(|(is_set, _)| *is_set);
+        set.fold(String::new(), |text, (_, mark)| text + " [" + mark + "]")
+    }
+
+    /// Says that nothing fits, which words are to blame, and what there is instead.
+    fn nothing(&self, query: &Query, found: &Found) -> String {
+        if self.registry.catalog().tools() == 0 {
+            return self.nothing_known(query);
+        }
+        let mut text = format!("No tool matches \"{}\"", shown(&asked(query)));
+        if !found.unknown_words.is_empty() {
+            let words: Vec<String> = found
+                .unknown_words
+                .iter()
+                .map(|word| format!("\"{}\"", shown(word)))
+                .collect();
+            let verb = if words.len() == 1 { "matches" } else { "match" };
+            text.push_str(&format!(": {} {verb} nothing", words.join(", ")));
+        }
+        if !found.nearest.is_empty() {
+            let names: Vec<String> = found.nearest.iter().map(ToString::to_string).collect();
+            text.push_str(&format!(". Nearest: {}", names.join(", ")));
+        }
+        text.push_str(". Try different keywords or search without a category filter.");
+        if !found.categories.is_empty() {
+            text.push_str(&format!(
+                " Categories: {}.",
+                counts(&found.categories, CATEGORIES_COUNTED_MAX)
+            ));
+        }
+        let down = self.down(query);
+        if !down.is_empty() {
+            text.push_str(&format!(" Down: {}.", down.join(", ")));
+        }
+        text
+    }
+
+    fn nothing_known(&self, query: &Query) -> String {
+        let catalog = self.registry.catalog();
+        let is_seen = |name: &&String| {
+            let server = catalog.servers.iter().find(|it| it.name.as_str() == **name);
+            server.is_none_or(|server| sees(query, server))
+        };
+        let asked = self.surveying();
+        let asked: Vec<String> = asked.iter().filter(is_seen).cloned().collect();
+        if !asked.is_empty() {
+            return format!(
+                "No tools are known yet: {} being asked right now. Search again in a few seconds.",
+                asked.join(", ")
+            );
+        }
+        let whys: Vec<String> = catalog
+            .servers
+            .iter()
+            .filter(|server| sees(query, server))
+            .filter_map(|server| {
+                let why = printable::one_line_of(server.stale.as_ref()?, WHY_CHARS_MAX);
+                Some(format!("{}: {why}", server.name))
+            })
+            .collect();
+        match whys.as_slice() {
+            [] => "No tools are known: no server offers any. A person can add servers to the \
+                   configuration and run `proxy reindex`."
+                .to_owned(),
+            whys => format!("No tools are known. {}.", whys.join(". ")),
+        }
+    }
+
+    /// Servers that failed when they were last started or surveyed.
+    fn down(&self, query: &Query) -> Vec<String> {
+        let catalog = self.registry.catalog();
+        let servers = catalog.servers.iter().filter(|server| sees(query, server));
+        let down = servers.filter(|it| it.stale.is_some() || self.servers.is_down(&it.name));
+        down.map(|server| server.name.to_string()).collect()
+    }
+}
+
+/// Other servers with the same tool that are named; a hit has 90 tokens (interface, section 4).
+const ALSO_NAMED_MAX: usize = 3;
+
+/// Whether whoever asks may know of this server.
+fn sees(query: &Query, server: &CatalogServer) -> bool {
+    let view = query.view.as_ref();
+    view.is_none_or(|view| view.admits(&server.name, &server.category))
+}
+
+fn query(arguments: &Loose) -> Query {
+    const QUERY_KEYS: [&str; 3] = ["query", "q", "queries"];
+    let asked = match arguments.get(&QUERY_KEYS) {
+        Some(Value::Array(_)) => Asked::Steps(arguments.texts(&QUERY_KEYS).unwrap_or_default()),
+        _ => Asked::Words(arguments.text(&QUERY_KEYS).unwrap_or_default()),
+    };
+    let asked = match asked {
+        Asked::Steps(steps) if steps.len() < 2 => Asked::Words(steps.concat()),
+        other => other,
+    };
+    let limit = arguments
+        .number(&["max_results", "limit", "top_k"])
+        .unwrap_or(RESULTS_DEFAULT);
+    Query {
+        asked,
+        category: arguments.text(&["category"]),
+        server: arguments.text(&["server"]),
+        tags: arguments.texts(&["tags"]).unwrap_or_default(),
+        limit: limit.clamp(1, RESULTS_MAX),
+        offset: arguments.number(&["offset"]).unwrap_or(0),
+        learned: None,
+        why: arguments.get(&["why"]) == Some(&Value::Bool(true)),
+        view: None,
+    }
+}
+
+fn heading(query: &Query, found: &Found) -> String {
+    let counted = format!("{} of {}", found.hits.len(), found.total);
+    let is_cut = found.hits.len() < found.total;
+    let by_server: Vec<(String, usize)> = found
+        .by_server
+        .iter()
+        .map(|(server, count)| (server.to_string(), *count))
+        .collect();
+    let by_server = if is_cut {
+        format!(" ({})", counts(&by_server, SERVERS_COUNTED_MAX))
+    } else {
+        String::new()
+    };
+    if !found.without_filter {
+        return format!("{counted}{by_server}");
+    }
+    let filter = [query.category.as_deref(), query.server.as_deref()];
+    let filter = filter
+        .into_iter()
+        .flatten()
+        .next()
+        .map_or_else(|| query.tags.join(", "), str::to_owned);
+    format!(
+        "nothing in \"{}\"; without that filter {counted}{by_server}",
+        shown(&filter)
+    )
+}
+
+/// Servers counted in the heading: it is paid for with every answer.
+const SERVERS_COUNTED_MAX: usize = 3;
+
+/// Categories counted where nothing fits and the model has to look elsewhere.
+const CATEGORIES_COUNTED_MAX: usize = 8;
+
+fn counts(counts: &[(String, usize)], max: usize) -> String {
+    let mut parts: Vec<String> = counts
+        .iter()
+        .take(max)
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    if counts.len() > max {
+        parts.push(format!("{} more", counts.len() - max));
+    }
+    parts.join(", ")
+}
+
+fn asked(query: &Query) -> String {
+    match &query.asked {
+        Asked::Words(text) => text.clone(),
+        Asked::Steps(steps) => steps.join("; "),
+    }
+}
+
+fn evidence_line(evidence: &Evidence) -> String {
+    format!("    {:6.3}  {}", evidence.amount, evidence.label)
+}
+
+/// Other servers that have the same tool.
+fn also(hit: &Hit) -> String {
+    if hit.also.is_empty() {
+        return String::new();
+    }
+    let first = hit.also.iter().take(ALSO_NAMED_MAX);
+    let mut names: Vec<String> = first.map(|at| at.server.to_string()).collect();
+    if hit.also.len() > ALSO_NAMED_MAX {
+        names.push(format!("{} more", hit.also.len() - ALSO_NAMED_MAX));
+    }
+    format!(" (also on {})", names.join(", "))
+}
+
+/// A text of the client on one line, shortened.
+fn shown(text: &str) -> String {
+    printable::one_line_of(text, QUERY_CHARS_SHOWN)
+}
+
+fn hit_json(hit: &Hit, part: Option<&String>) -> Value {
+    let entry = &hit.entry;
+    let schema: Value = serde_json::from_str(&entry.tool.input_schema()).unwrap_or_default();
+    let mut json = json!({
+        "name": entry.at.to_string(),
+        "server": entry.at.server.as_str(),
+        "description": entry.description(),
+        "signature": format!("{}{}", entry.at, entry.signature()),
+        "category": entry.category,
+        "tags": entry.tags,
+        "input_schema": schema,
+        "relevance_score": hit.score,
+    });
+    if !hit.also.is_empty() {
+        let also: Vec<String> = hit.also.iter().map(ToString::to_string).collect();
+        json["also_on"] = also.into();
+    }
+    if !hit.evidence.is_empty() {
+        let evidence = hit.evidence.iter();
+        let evidence = evidence.map(|it| json!({"label": it.label, "amount": it.amount}));
+        json["evidence"] = evidence.collect();
+    }
+    if let Some(part) = part {
+        json["part"] = part.as_str().into();
+    }
+    json
+}

@@ -1,0 +1,106 @@
+//! What the gateway asks of the servers behind it. [`Fleet`] runs real ones; a test brings its own.
+
+use std::{fmt, time::Duration};
+
+use fleet::{
+    Applied, CallError, Failure, Fleet, Request, ServerSpec, ServerState, Survey, SurveyError,
+};
+use futures::future::BoxFuture;
+use jsonrpc::Json;
+use tokio_util::sync::CancellationToken;
+use tool::ServerName;
+
+/// The servers of one configuration. What each method promises is said at the one of [`Fleet`].
+pub trait Servers: fmt::Debug + Send + Sync {
+    fn call<'a>(
+        &'a self,
+        server: &'a ServerName,
+        request: &'a Request,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Json, CallError>>;
+
+    fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>>;
+
+    fn survey_running<'a>(
+        &'a self,
+        server: &'a ServerName,
+    ) -> BoxFuture<'a, Option<Result<Survey, SurveyError>>>;
+
+    /// The next server whose tools may have changed. Waits for one.
+    fn changed(&self) -> BoxFuture<'_, ServerName>;
+
+    fn look_again(&self, server: &ServerName, after: Duration);
+
+    fn apply(&self, specs: Vec<ServerSpec>) -> Applied;
+
+    fn start_eager(&self);
+
+    fn forget_client(&self, client: u64);
+
+    fn states(&self) -> Vec<ServerState>;
+
+    /// Why each server that failed last time did so.
+    fn failures(&self) -> Vec<(ServerName, Failure)>;
+
+    fn is_down(&self, server: &ServerName) -> bool;
+
+    fn stop(&self) -> BoxFuture<'_, ()>;
+}
+
+impl Servers for Fleet {
+    fn call<'a>(
+        &'a self,
+        server: &'a ServerName,
+        request: &'a Request,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Json, CallError>> {
+        Box::pin(Self::call(self, server, request, cancel))
+    }
+
+    fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>> {
+        Box::pin(Self::survey(self, server))
+    }
+
+    fn survey_running<'a>(
+        &'a self,
+        server: &'a ServerName,
+    ) -> BoxFuture<'a, Option<Result<Survey, SurveyError>>> {
+        Box::pin(Self::survey_running(self, server))
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ServerName> {
+        Box::pin(Self::changed(self))
+    }
+
+    fn look_again(&self, server: &ServerName, after: Duration) {
+        Self::look_again(self, server, after);
+    }
+
+    fn apply(&self, specs: Vec<ServerSpec>) -> Applied {
+        Self::apply(self, specs)
+    }
+
+    fn start_eager(&self) {
+        Self::start_eager(self);
+    }
+
+    fn forget_client(&self, client: u64) {
+        Self::forget_client(self, client);
+    }
+
+    fn states(&self) -> Vec<ServerState> {
+        Self::states(self)
+    }
+
+    fn failures(&self) -> Vec<(ServerName, Failure)> {
+        Self::failures(self)
+    }
+
+    fn is_down(&self, server: &ServerName) -> bool {
+        Self::is_down(self, server)
+    }
+
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        Box::pin(Self::stop(self))
+    }
+}

@@ -1,0 +1,102 @@
+//! What the configuration says of the gateway and of what stands behind it.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use fleet::ServerSpec;
+use registry::{Rules, ServerRules};
+use tool::{ServerName, ToolRef};
+
+use crate::{policy::Clients, results};
+
+/// Servers asked at one time by a survey, where nothing else is said.
+const SURVEY_PARALLEL_DEFAULT: usize = 8;
+
+/// Checked: nobody behind the configuration has to look again. Paths are absolute; servers stand
+/// in the order of the file.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where snapshots, index, results, usage and logs lie.
+    pub state_dir: PathBuf,
+    pub results: results::Settings,
+    pub search: SearchSettings,
+    /// How many servers are asked for their tools at one time.
+    pub survey_parallel: usize,
+    /// What holds for a client by the name it announces.
+    pub clients: Clients,
+    /// All of them, the ones that are switched off included.
+    pub servers: Vec<ServerSettings>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SearchSettings {
+    /// Whether calls teach later searches.
+    pub learns: bool,
+    /// Whether tools are found by what a request means, beside its words.
+    pub embeds: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct ServerSettings {
+    pub spec: ServerSpec,
+    pub enabled: bool,
+    /// What the registry has to know of it.
+    pub rules: ServerRules,
+    /// For one result; none leaves it to [`results::Settings`].
+    pub max_tokens: Option<u64>,
+    /// By the tool's own name; only tools for which there is something else to say than for
+    /// their server.
+    pub tools: BTreeMap<String, ToolLimits>,
+}
+
+/// What holds for one tool in place of its server's limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ToolLimits {
+    pub timeout: Option<Duration>,
+    pub max_tokens: Option<u64>,
+}
+
+impl Settings {
+    /// No servers, and the defaults for everything else.
+    pub fn in_folder(state_dir: PathBuf) -> Self {
+        Self {
+            state_dir,
+            results: results::Settings::default(),
+            search: SearchSettings {
+                learns: true,
+                embeds: true,
+            },
+            survey_parallel: SURVEY_PARALLEL_DEFAULT,
+            clients: Clients::default(),
+            servers: Vec::new(),
+        }
+    }
+
+    pub fn enabled(&self) -> impl Iterator<Item = &ServerSettings> {
+        self.servers.iter().filter(|server| server.enabled)
+    }
+
+    /// Any of them, one that is switched off included.
+    pub fn server(&self, name: &ServerName) -> Option<&ServerSettings> {
+        self.servers.iter().find(|it| it.spec.name == *name)
+    }
+
+    /// None where the limits of its server hold.
+    pub fn tool_limits(&self, tool: &ToolRef) -> Option<&ToolLimits> {
+        self.server(&tool.server)?.tools.get(&tool.tool)
+    }
+
+    /// What the fleet needs to know of the enabled servers.
+    pub fn specs(&self) -> Vec<ServerSpec> {
+        self.enabled().map(|server| server.spec.clone()).collect()
+    }
+
+    /// What the registry needs to know of the servers.
+    pub fn rules(&self) -> Rules {
+        let servers = self.enabled().map(|server| server.rules.clone());
+        let disabled = self.servers.iter().filter(|server| !server.enabled);
+        Rules {
+            servers: servers.collect(),
+            disabled: disabled.map(|server| server.spec.name.clone()).collect(),
+        }
+    }
+}

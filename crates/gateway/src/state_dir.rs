@@ -1,0 +1,20 @@
+//! The folder in which everything is that outlives us.
+
+use std::path::Path;
+
+use anyhow::bail;
+use files::{FolderError, own_folder};
+
+/// Makes the folder. Where that is not possible (a read-only place, a full disk), what would be in
+/// it is kept in memory. A folder in which somebody else could put files is refused: we would
+/// trust what we read there, and write where their links lead.
+pub fn make(path: &Path) -> anyhow::Result<()> {
+    match own_folder(path) {
+        Ok(()) => Ok(()),
+        Err(FolderError::NotOurs(why)) => bail!("the state folder cannot be used: {why}"),
+        Err(FolderError::Unusable(error)) => {
+            tracing::debug!(%error, "the state folder cannot be made, keeping to memory");
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Our own stdin and stdout, without a thread between them and the event loop where the system
+//! allows it.
+
+use std::{
+    fs::File,
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
+    },
+};
+
+use jsonrpc::Sink;
+use tokio::{
+    io::AsyncRead,
+    net::{UnixStream, unix::pipe},
+};
+
+/// What the system is asked to buffer towards the client, so that a large answer is handed over
+/// in few steps. Best effort.
+const PIPE_BYTES: usize = 1024 * 1024;
+
+pub type Input = Box<dyn AsyncRead + Send + Unpin>;
+
+/// The client's messages. Clients give us a pipe (most) or a socket (Node); anything else, such
+/// as a file or a terminal, is read through a thread.
+pub fn input() -> Input {
+    match kind(io::stdin()) {
+        Kind::Pipe(file) => match pipe::Receiver::from_file(file) {
+            Ok(pipe) => Box::new(pipe),
+            Err(_) => Box::new(tokio::io::stdin()),
+        },
+        Kind::Socket(socket) => Box::new(socket),
+        Kind::Other => Box::new(tokio::io::stdin()),
+    }
+}
+
+/// The way back, likewise.
+pub fn output() -> Sink {
+    match kind(io::stdout()) {
+        Kind::Pipe(file) => {
+            let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_BYTES);
+            match pipe::Sender::from_file(file) {
+                Ok(pipe) => Sink::Pipe(pipe),
+                Err(_) => Sink::stream(tokio::io::stdout()),
+            }
+        }
+        Kind::Socket(socket) => Sink::Socket(socket),
+        Kind::Other => Sink::stream(tokio::io::stdout()),
+    }
+}
+
+enum Kind {
+    Pipe(File),
+    Socket(UnixStream),
+    Other,
+}
+
+fn kind(stream: impl AsFd) -> Kind {
+    let Ok(copy) = stream.as_fd().try_clone_to_owned() else {
+        return Kind::Other;
+    };
+    let file = File::from(copy);
+    let Ok(about) = file.metadata() else {
+        return Kind::Other;
+    };
+    if about.file_type().is_fifo() {
+        reopened(&stream).map_or(Kind::Other, Kind::Pipe)
+    } else if about.file_type().is_socket() {
+        socket(file).map_or(Kind::Other, Kind::Socket)
+    } else {
+        Kind::Other
+    }
+}
+
+/// The pipe with a description of its own: `O_NONBLOCK` then does not reach others that hold
+/// the same end, such as a shell's `2>&1`. Where this cannot be done a thread does the work.
+fn reopened(stream: impl AsFd) -> io::Result<File> {
+    use std::os::fd::AsRawFd as _;
+    let number = stream.as_fd().as_raw_fd();
+    let is_input = number == 0;
+    File::options()
+        .read(is_input)
+        .write(!is_input)
+        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
+        .open(format!("/proc/self/fd/{number}"))
+}
+
+fn socket(file: File) -> io::Result<UnixStream> {
+    let socket = std::os::unix::net::UnixStream::from(OwnedFd::from(file));
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
+}

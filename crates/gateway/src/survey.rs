@@ -1,0 +1,234 @@
+//! Asks servers for their tools and takes the answers into the registry: what `reindex` does for
+//! many servers, and `serve` in the background for those it knows nothing of.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use fleet::{Era, ServerSpec, Survey};
+use futures::{Stream, StreamExt as _, stream};
+use registry::{Catalog, News, Planned, Snapshot};
+use tokio::{sync::Mutex, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+use tool::ServerName;
+use tracing::{info, warn};
+
+use crate::{Gateway, now};
+
+/// What came of asking one server.
+#[derive(Debug)]
+pub struct Asked {
+    pub news: News,
+    /// Why each tool that was left out was left out.
+    pub dropped: Vec<String>,
+    pub seconds: f64,
+}
+
+/// How tokens of a definition are counted.
+pub type Count = fn(&str) -> usize;
+
+/// Surveys the named servers, as many at one time as configured, in the order in which they
+/// answer.
+pub fn survey(
+    gateway: &Arc<Gateway>,
+    servers: Vec<ServerName>,
+    count: Count,
+) -> impl Stream<Item = Asked> + use<> {
+    let parallel = gateway.settings().survey_parallel.max(1);
+    let gateway = Arc::clone(gateway);
+    let ask = move |server| ask(Arc::clone(&gateway), server, count);
+    stream::iter(servers).map(ask).buffer_unordered(parallel)
+}
+
+async fn ask(gateway: Arc<Gateway>, server: ServerName, count: Count) -> Asked {
+    let _note = gateway.note_survey(&server);
+    let began = Instant::now();
+    let (outcome, dropped) = match gateway.servers.survey(&server).await {
+        Ok(mut survey) => {
+            let dropped = std::mem::take(&mut survey.dropped);
+            (Ok(snapshot(&server, survey, count).await), dropped)
+        }
+        Err(error) => (Err(error.to_string()), Vec::new()),
+    };
+    let news = News { server, outcome };
+    Asked {
+        news,
+        dropped,
+        seconds: began.elapsed().as_secs_f64(),
+    }
+}
+
+/// Counting tokens may load the tokenizer and take a while: it is done on a thread of its own.
+async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot {
+    let tools = survey.tools;
+    let counting = tokio::task::spawn_blocking(move || {
+        let tokens = tools.iter().map(|tool| count(tool.json())).sum::<usize>();
+        (tools, u64::try_from(tokens).unwrap_or(u64::MAX))
+    });
+    let (tools, tokens) = counting.await.expect("counting tokens does not panic");
+    Snapshot {
+        server: server.clone(),
+        tools,
+        server_name: survey.about.name.unwrap_or_default(),
+        server_version: survey.about.version.unwrap_or_default(),
+        instructions: survey.about.instructions,
+        protocol: survey.about.protocol,
+        tokens,
+        surveyed_at: now(),
+    }
+}
+
+/// Takes news in. `keep_others` keeps servers that are not in the news.
+pub async fn commit(
+    gateway: &Arc<Gateway>,
+    news: Vec<News>,
+    keep_others: bool,
+) -> anyhow::Result<Vec<Planned>> {
+    let registry = gateway.registry.clone();
+    let committing = tokio::task::spawn_blocking(move || registry.commit(news, keep_others, now()));
+    let planned = committing.await??;
+    gateway.to_embed.notify_one();
+    Ok(planned)
+}
+
+/// Gives tools a meaning as they come, beside everything else and at the pace of one core. Runs
+/// until it is dropped; the tool under way is finished then.
+pub async fn keep_meaning(gateway: Arc<Gateway>) {
+    let dropped = CancellationToken::new();
+    let _on_drop = dropped.clone().drop_guard();
+    loop {
+        gateway.to_embed.notified().await;
+        let (registry, dropped) = (gateway.registry.clone(), dropped.clone());
+        let making = tokio::task::spawn_blocking(move || {
+            registry.embed_tools(1, &|_, _| !dropped.is_cancelled())
+        });
+        match making.await {
+            Ok(Ok(0)) => {}
+            Ok(Ok(tools)) => info!(tools, "understood"),
+            Ok(Err(error)) => warn!(%error, "new tools are found by their words only"),
+            Err(error) => warn!(%error, "new tools are found by their words only"),
+        }
+    }
+}
+
+/// Servers that were never surveyed with success.
+pub fn unknown(catalog: &Catalog) -> Vec<ServerName> {
+    let unknown = catalog.servers.iter();
+    let unknown = unknown.filter(|server| server.surveyed_at.is_none());
+    unknown.map(|server| server.name.clone()).collect()
+}
+
+/// Surveys servers and commits each as it answers: the next search finds its tools.
+pub async fn get_to_know(gateway: Arc<Gateway>, servers: Vec<ServerName>) {
+    // `serve` lives long: the tokenizer's tables would stay in its memory for ever.
+    let mut answers = std::pin::pin!(survey(&gateway, servers, crate::estimate_of_definition));
+    while let Some(asked) = answers.next().await {
+        let server = asked.news.server.clone();
+        match &asked.news.outcome {
+            Ok(snapshot) => info!(%server, tools = snapshot.tools.len(), "surveyed"),
+            Err(why) => info!(%server, why, "not surveyed"),
+        }
+        if let Err(error) = commit(&gateway, vec![asked.news], true).await {
+            warn!(%server, %error, "its tools were not taken in");
+        }
+    }
+}
+
+/// Keeps the registry up with servers that change while they run: each that says so, was started
+/// anew, or whose list is past its time is asked again, and what is new is taken in. Runs until
+/// it is dropped.
+///
+/// Each server is looked at in a task of its own, one look at a time: a slow one delays no other,
+/// and no older list is taken in after a newer one.
+pub async fn keep_fresh(gateway: Arc<Gateway>) {
+    let mut looks = JoinSet::new();
+    let mut turns: BTreeMap<ServerName, Arc<Mutex<()>>> = BTreeMap::new();
+    loop {
+        let server = gateway.servers.changed().await;
+        let turn = Arc::clone(turns.entry(server.clone()).or_default());
+        let gateway = Arc::clone(&gateway);
+        looks.spawn(async move {
+            let _turn = turn.lock().await;
+            // What follows at once is looked at once.
+            tokio::time::sleep(GATHER).await;
+            if let Err(error) = refresh(&gateway, &server).await {
+                warn!(%server, %error, "its changed tools were not taken in");
+            }
+        });
+        while looks.try_join_next().is_some() {}
+    }
+}
+
+/// Servers were seen to tell of every single tool they add.
+const GATHER: Duration = Duration::from_millis(100);
+
+async fn refresh(gateway: &Arc<Gateway>, server: &ServerName) -> anyhow::Result<()> {
+    let Some(surveyed) = gateway.servers.survey_running(server).await else {
+        return Ok(());
+    };
+    let survey = surveyed?;
+    if let Some(after) = survey.time_to_live {
+        gateway.servers.look_again(server, after);
+    }
+    for why in &survey.dropped {
+        warn!(%server, why, "a tool was left out");
+    }
+    let snapshot = snapshot(server, survey, crate::estimate_of_definition).await;
+    if gateway.registry.holds(&snapshot) {
+        return Ok(());
+    }
+    let news = News {
+        server: server.clone(),
+        outcome: Ok(snapshot),
+    };
+    for planned in commit(gateway, vec![news], true).await? {
+        let plan = planned.plan;
+        let (added, changed, removed) = (plan.added.len(), plan.changed.len(), plan.removed.len());
+        info!(%server, added, changed, removed, "its tools changed");
+    }
+    // The next search finds it loaded.
+    let registry = gateway.registry.clone();
+    tokio::task::spawn_blocking(move || registry.generation()).await??;
+    Ok(())
+}
+
+/// The specifications with the protocol era that each server spoke last time, so that no start
+/// pays for a wrong guess twice.
+pub fn with_known_eras(mut specs: Vec<ServerSpec>, catalog: &Catalog) -> Vec<ServerSpec> {
+    for spec in &mut specs {
+        let known = catalog
+            .servers
+            .iter()
+            .find(|server| server.name == spec.name);
+        let protocol = known
+            .map(|server| server.protocol.as_str())
+            .filter(|it| !it.is_empty());
+        spec.era = protocol.map(Era::of);
+    }
+    specs
+}
+
+/// The names to survey: all enabled servers, or the asked ones. The error is every name that is
+/// no server.
+pub fn choose(gateway: &Gateway, asked: &[String]) -> Result<Vec<ServerName>, Vec<String>> {
+    let settings = gateway.settings();
+    let known: Vec<ServerName> = settings.enabled().map(|it| it.spec.name.clone()).collect();
+    if asked.is_empty() {
+        return Ok(known);
+    }
+    let asked: BTreeSet<&str> = asked.iter().map(String::as_str).collect();
+    let missing = asked
+        .iter()
+        .filter(|name| !known.iter().any(|it| it.as_str() == **name));
+    let missing: Vec<String> = missing.map(ToString::to_string).collect();
+    if missing.is_empty() {
+        Ok(known
+            .into_iter()
+            .filter(|name| asked.contains(name.as_str()))
+            .collect())
+    } else {
+        Err(missing)
+    }
+}

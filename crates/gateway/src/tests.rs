@@ -1,0 +1,176 @@
+//! The gateway before servers that live in memory: what needs no process is tested here.
+
+mod memory;
+
+use std::sync::Arc;
+
+use fleet::{CallError, Failure, Ran};
+use serde_json::{Value, json, value::RawValue};
+
+use self::memory::{Memory, Scene};
+use crate::{CallContext, DESCRIBE, EXECUTE, Reply, SEARCH};
+
+async fn ask(scene: &Scene, tool: &str, arguments: &Value) -> Reply {
+    let arguments = RawValue::from_string(arguments.to_string()).unwrap();
+    let context = CallContext::default();
+    let reply = scene
+        .gateway
+        .call_tool(tool, Some(&arguments), context)
+        .await;
+    reply.unwrap()
+}
+
+/// Calls a tool; what a model reads.
+async fn execute(scene: &Scene, tool: &str, input: &Value) -> String {
+    let call = json!({"tool_name": tool, "tool_input": input});
+    ask(scene, EXECUTE, &call).await.printable()
+}
+
+fn notes() -> Memory {
+    Memory::default()
+        .tool(
+            "notes",
+            &json!({"name": "add_note", "description": "Write down a new note", "inputSchema": {
+                "type": "object", "properties": {"title": {"type": "string"}},
+                "required": ["title"]}}),
+            |arguments| Ok(json!({"content": [{"type": "text", "text": format!("added {arguments}")}]})),
+        )
+        .tool(
+            "notes",
+            &json!({"name": "read", "description": "Read all notes", "inputSchema": {"type": "object"}}),
+            |_| {
+                let lines: Vec<String> = (0..5_000).map(|n| format!("note number {n}")).collect();
+                Ok(json!({"content": [{"type": "text", "text": lines.join("\n")}]}))
+            },
+        )
+}
+
+#[tokio::test]
+async fn a_tool_is_found_described_and_called() {
+    let scene = notes().open().await;
+    let found = ask(&scene, SEARCH, &json!({"query": "write a note"})).await;
+    assert!(
+        found.printable().contains("notes/add_note(title: string)"),
+        "{}",
+        found.printable()
+    );
+    let described = ask(&scene, DESCRIBE, &json!({"name": "notes/add_note"})).await;
+    assert!(described.printable().contains(r#"input {"type":"object""#));
+    let said = execute(&scene, "notes/add_note", &json!({"title": "Milk"})).await;
+    assert_eq!(said, r#"added {"title":"Milk"}"#);
+    assert_eq!(scene.calls(), ["notes/add_note"]);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_call_is_told_before_a_server_hears_of_it() {
+    let scene = notes().open().await;
+    let check = async |tool: &str, input: Value, expected: &str| {
+        let said = execute(&scene, tool, &input).await;
+        assert!(said.starts_with(expected), "{tool} {input}: {said}");
+    };
+    check("notes/add_note", json!({}), "error invalid_input: ").await;
+    check("notes/add_notes", json!({}), "error unknown_tool: ").await;
+    check("nobody/add_note", json!({}), "error unknown_tool: ").await;
+    check("notes/delete", json!({}), "error unknown_tool: ").await;
+    assert_eq!(scene.calls(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_dry_run_calls_nothing() {
+    let scene = notes().open().await;
+    let call =
+        json!({"tool_name": "notes/add_note", "tool_input": {"title": "x"}, "dry_run": true});
+    let said = ask(&scene, EXECUTE, &call).await.printable();
+    assert_eq!(said, r#"would call notes/add_note {"title":"x"}"#);
+    assert_eq!(scene.calls(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_name_that_two_servers_have_is_asked_back() {
+    let echo = |_: &str| Ok(json!({"content": []}));
+    let tool = json!({"name": "read_file", "inputSchema": {"type": "object"}});
+    let scene = Memory::default()
+        .tool("one", &tool, echo)
+        .tool("two", &tool, echo)
+        .open()
+        .await;
+    let said = execute(&scene, "read_file", &json!({})).await;
+    assert!(said.starts_with("error ambiguous_tool: "), "{said}");
+    assert!(
+        said.contains("one/read_file") && said.contains("two/read_file"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_says_why_and_who_is_there() {
+    let scene = notes()
+        .tool(
+            "db",
+            &json!({"name": "query", "inputSchema": {"type": "object"}}),
+            |_| {
+                Err(CallError::Unavailable {
+                    server: "db".parse().unwrap(),
+                    failure: Failure::new("it ended with exit code 3"),
+                    ran: Ran::No,
+                    tries: 1,
+                })
+            },
+        )
+        .open()
+        .await;
+    let said = execute(&scene, "db/query", &json!({})).await;
+    assert!(said.starts_with("error server_unavailable: "), "{said}");
+    assert!(
+        said.contains("exit code 3") && said.contains("notes"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_long_result_is_cut_and_its_parts_joined_are_the_whole() {
+    let scene = notes().open().await;
+    let said = execute(&scene, "notes/read", &json!({})).await;
+    let footer = said.lines().last().unwrap();
+    assert!(footer.starts_with("[cut: "), "{footer}");
+    let (_, rest) = footer.split_once(r#""handle":""#).unwrap();
+    let handle = rest.split('"').next().unwrap();
+    let mut whole = String::new();
+    for part in 1.. {
+        let input = json!({"handle": handle, "part": part});
+        let reply = ask(
+            &scene,
+            EXECUTE,
+            &json!({"tool_name": "proxy/read_result", "tool_input": input}),
+        )
+        .await;
+        let value: Value = serde_json::from_str(reply.json().as_str()).unwrap();
+        whole.push_str(value["content"][0]["text"].as_str().unwrap());
+        if reply.printable().ends_with(": the end]") {
+            break;
+        }
+    }
+    let lines: Vec<String> = (0..5_000).map(|n| format!("note number {n}")).collect();
+    assert_eq!(whole, lines.join("\n"));
+}
+
+#[tokio::test]
+async fn what_a_server_says_passes_byte_for_byte() {
+    let odd = r#"{"content":[{"type":"hologram","n":1.0,"big":1e400}],"zeta":1}"#;
+    let raw: Arc<str> = odd.into();
+    let scene = Memory::default()
+        .raw(
+            "odd",
+            &json!({"name": "x", "inputSchema": {"type": "object"}}),
+            raw,
+        )
+        .open()
+        .await;
+    let reply = ask(
+        &scene,
+        EXECUTE,
+        &json!({"tool_name": "odd/x", "tool_input": {}}),
+    )
+    .await;
+    assert_eq!(reply.json().as_str(), odd);
+}

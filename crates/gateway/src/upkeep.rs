@@ -1,0 +1,71 @@
+//! What a proxy that serves does besides answering: it gets to know servers, keeps up with their
+//! lists, and writes down what was counted. The same in a daemon and in a single process.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use tokio::{task::JoinSet, time::timeout};
+
+use crate::{Gateway, marker, survey};
+
+/// How often what was counted is written down.
+const FLUSH_EVERY: Duration = Duration::from_secs(30);
+
+/// The whole shutdown: servers that do not go by then were killed.
+const STOP_WAIT: Duration = Duration::from_millis(1_800);
+
+/// The tasks of a gateway that serves; they end with it.
+#[derive(Debug)]
+pub struct Upkeep {
+    gateway: Arc<Gateway>,
+    tasks: JoinSet<()>,
+}
+
+impl Upkeep {
+    pub fn begin(gateway: &Arc<Gateway>) -> Self {
+        gateway.servers.start_eager();
+        let mut tasks = JoinSet::new();
+        let unknown = survey::unknown(&gateway.registry.catalog());
+        tasks.spawn(survey::get_to_know(Arc::clone(gateway), unknown));
+        tasks.spawn(survey::keep_fresh(Arc::clone(gateway)));
+        tasks.spawn(survey::keep_meaning(Arc::clone(gateway)));
+        tasks.spawn(flush(Arc::clone(gateway)));
+        let results = gateway.results.clone();
+        tasks.spawn(async move { results.sweep().await });
+        Self {
+            gateway: Arc::clone(gateway),
+            tasks,
+        }
+    }
+
+    /// One more task that ends with the others.
+    pub fn add(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
+    }
+
+    /// Ends the tasks, then every server.
+    pub async fn end(mut self) {
+        self.tasks.shutdown().await;
+        if timeout(STOP_WAIT, self.gateway.stop()).await.is_err() {
+            tracing::warn!("some servers did not end in time and were killed");
+        }
+    }
+}
+
+/// Ends what a predecessor that crashed left behind. Nobody waits for it.
+pub fn sweep(state_dir: &Path) {
+    let marker = marker(state_dir);
+    tokio::task::spawn_blocking(move || {
+        let ended = processes::sweep(&marker);
+        if ended > 0 {
+            tracing::warn!(ended, "ended servers that a crashed proxy had left");
+        }
+    });
+}
+
+async fn flush(gateway: Arc<Gateway>) {
+    loop {
+        tokio::time::sleep(FLUSH_EVERY).await;
+        let gateway = Arc::clone(&gateway);
+        let _ = tokio::task::spawn_blocking(move || gateway.flush()).await;
+    }
+}

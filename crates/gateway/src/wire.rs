@@ -1,0 +1,179 @@
+//! The protocol engine (rmcp) on the client's side: handshake of both eras, discovery, the list
+//! of our tools, pings, refusals. The only file of this room that names the engine's message
+//! types; calls of tools do not pass through here (`docs/decisions/0002`).
+
+// Logging is deprecated in the newest revision, and asked for by clients of all others.
+#![expect(deprecated)]
+
+use std::{future::ready, sync::Arc};
+
+use bytes::Bytes;
+use jsonrpc::Closed;
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler, ServiceExt as _,
+    model::{
+        CacheScope, ClientJsonRpcMessage, Implementation, ListToolsResult, PaginatedRequestParams,
+        ProtocolVersion, ServerCapabilities, ServerConfig, ServerJsonRpcMessage,
+        SetLevelRequestParams, Tool,
+    },
+    service::{RequestContext, RxJsonRpcMessage, serve_directly},
+    transport::Transport,
+};
+use tokio::sync::mpsc;
+
+use super::{TOOLS, log_level::LogLevel, out::Out, session::Opening};
+
+/// How long a modern client may keep our list, in milliseconds: a day, for it never changes.
+const LIST_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// Whether a revision named in a request's `_meta` is one that the call lane serves.
+pub(super) fn is_served_modern(revision: &str) -> bool {
+    is_known(revision) && is_modern(revision)
+}
+
+/// Whether a revision is known, of either era.
+pub fn is_known(revision: &str) -> bool {
+    let known = ProtocolVersion::KNOWN_VERSIONS.iter();
+    known.into_iter().any(|known| known.as_str() == revision)
+}
+
+/// Whether a revision is one in which each request says everything about itself; one that we do
+/// not know yet is.
+pub fn is_modern(revision: &str) -> bool {
+    revision >= ProtocolVersion::V_2026_07_28.as_str()
+}
+
+/// We, as a client sees us.
+#[derive(Debug, Clone)]
+pub(super) struct Face {
+    instructions: String,
+    level: LogLevel,
+    tools: Arc<Vec<Tool>>,
+}
+
+impl Face {
+    pub(super) fn new(instructions: String, level: LogLevel) -> Self {
+        let tools = serde_json::from_str(TOOLS).expect("the three definitions are tools");
+        Self {
+            instructions,
+            level,
+            tools: Arc::new(tools),
+        }
+    }
+}
+
+impl ServerHandler for Face {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_logging()
+            .build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("proxy", env!("CARGO_PKG_VERSION")))
+            .with_instructions(self.instructions.clone())
+    }
+
+    fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<(), ErrorData>> + Send + '_ {
+        if let Ok(serde_json::Value::String(level)) = serde_json::to_value(request.level) {
+            self.level.set(&level);
+        }
+        ready(Ok(()))
+    }
+
+    fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<ListToolsResult, ErrorData>> + Send + '_ {
+        let mut list =
+            ListToolsResult::with_all_items(self.tools.to_vec()).with_ttl_ms(LIST_TTL_MS);
+        list.cache_scope = Some(CacheScope::Public);
+        ready(Ok(list))
+    }
+}
+
+/// The engine's end of a session: what the session leaves to it comes in, and what it says goes
+/// to the session's outbox.
+pub(super) struct EngineTransport {
+    out: Out,
+    inbox: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
+}
+
+/// The session's end.
+#[derive(Debug, Clone)]
+pub(super) struct Engine(mpsc::Sender<RxJsonRpcMessage<RoleServer>>);
+
+/// Messages of one client waiting for the engine. A client that sends more waits: it delays
+/// nobody but itself.
+const ENGINE_MESSAGES_MAX: usize = 64;
+
+/// Why a line was not taken.
+pub(super) enum Refused {
+    /// It is no message of the protocol.
+    Malformed,
+    Ended,
+}
+
+impl Engine {
+    /// Starts the engine of one session; it ends when the session drops its end.
+    pub(super) fn start(
+        face: Face,
+        out: Out,
+        opening: Opening,
+    ) -> (Self, tokio::task::JoinHandle<()>) {
+        let (sender, inbox) = mpsc::channel(ENGINE_MESSAGES_MAX);
+        let transport = EngineTransport { out, inbox };
+        let task = tokio::spawn(async move {
+            let begun = match opening {
+                Opening::Handshake => face.serve(transport).await,
+                Opening::None => Ok(serve_directly(face, transport, None)),
+            };
+            match begun {
+                Ok(service) => {
+                    let _ = service.waiting().await;
+                }
+                Err(error) => tracing::debug!(%error, "the session ended before it began"),
+            }
+        });
+        (Self(sender), task)
+    }
+
+    pub(super) async fn take(&self, line: &Bytes) -> Result<(), Refused> {
+        let message = serde_json::from_slice(line).map_err(|_| Refused::Malformed)?;
+        self.0.send(message).await.map_err(|_| Refused::Ended)
+    }
+}
+
+impl Transport<RoleServer> for EngineTransport {
+    type Error = Closed;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Closed>> + Send + 'static {
+        let out = self.out.clone();
+        async move {
+            let mut line = serde_json::to_vec(&message).map_err(|_| Closed)?;
+            line.push(b'\n');
+            let line = vec![Bytes::from(line)];
+            match message {
+                ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_) => {
+                    out.answer(line).await
+                }
+                _ => out.tell(line).await,
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        self.inbox.recv().await
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), Closed>> + Send {
+        ready(Ok(()))
+    }
+}

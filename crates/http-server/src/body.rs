@@ -1,0 +1,212 @@
+//! The body of an answer: bytes as they are, or a stream of server-sent events.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use gateway::{Letter, Letters};
+use http_body::{Frame, SizeHint};
+use tokio::time::{Interval, MissedTickBehavior, interval_at};
+
+use super::{mcp::Held, places::Serving, reply::unanswered};
+
+/// A stream that has nothing to say says so, lest somebody on the way takes it for dead; writing
+/// is also how we learn that the client is gone.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What is sent of it goes before it reads the next; nothing is copied but short events.
+#[derive(Debug)]
+pub(super) struct Body {
+    parts: VecDeque<Bytes>,
+    events: Option<Events>,
+    /// What the request holds until its answer is gone.
+    _held: Option<Held>,
+    serving: Option<Serving>,
+}
+
+#[derive(Debug)]
+struct Events {
+    letters: Letters,
+    /// The request that waits for its answer here, by its id as it came; none is a stream for
+    /// what belongs to no request.
+    request: Option<String>,
+    keep_alive: Interval,
+}
+
+impl Body {
+    pub(super) fn empty() -> Self {
+        Self::of_parts(Vec::new(), None)
+    }
+
+    pub(super) fn whole(bytes: Bytes) -> Self {
+        Self::of_parts(vec![bytes], None)
+    }
+
+    /// One message, as the session put it together.
+    pub(super) fn of_parts(parts: Vec<Bytes>, held: Option<Held>) -> Self {
+        let filled = parts.into_iter().filter(|part| !part.is_empty());
+        Self {
+            parts: filled.collect(),
+            events: None,
+            _held: held,
+            serving: None,
+        }
+    }
+
+    /// Everything that is said until the answer, a first letter that was read already included.
+    pub(super) fn of_events(
+        first: Option<Letter>,
+        letters: Letters,
+        request: String,
+        held: Held,
+    ) -> Self {
+        let mut body = Self::events(letters, Some(request), held);
+        if let Some(first) = first {
+            body.queue(first);
+        }
+        body
+    }
+
+    /// Everything that is said and belongs to no request.
+    pub(super) fn of_stream(letters: Letters, held: Held) -> Self {
+        Self::events(letters, None, held)
+    }
+
+    fn events(letters: Letters, request: Option<String>, held: Held) -> Self {
+        let now = tokio::time::Instant::now();
+        let mut keep_alive = interval_at(now + KEEP_ALIVE, KEEP_ALIVE);
+        keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            parts: VecDeque::new(),
+            events: Some(Events {
+                letters,
+                request,
+                keep_alive,
+            }),
+            _held: Some(held),
+            serving: None,
+        }
+    }
+
+    /// Whoever waits for an answer here hears that there is none.
+    fn give_up(&mut self) {
+        let request = self.events.take().and_then(|events| events.request);
+        if let Some(id) = request {
+            self.parts.extend(event(unanswered(&id)));
+        }
+    }
+
+    /// Until this is gone, its connection is being served.
+    pub(super) fn keep(&mut self, serving: Serving) {
+        self.serving = Some(serving);
+    }
+
+    fn queue(&mut self, letter: Letter) {
+        let parts = match letter {
+            Letter::Note(parts) => parts,
+            Letter::Answer(parts) => {
+                self.events = None;
+                parts
+            }
+            Letter::Withdrawn => return self.events = None,
+            Letter::GivenUp => return self.give_up(),
+        };
+        self.parts.extend(event(parts));
+    }
+}
+
+/// An event shorter than this is sent in one piece.
+const JOINED_BYTES_MAX: usize = 16 * 1024;
+
+/// A message ends with its one line end; an event ends with an empty line.
+fn event(mut parts: Vec<Bytes>) -> Vec<Bytes> {
+    parts.insert(0, Bytes::from_static(b"data: "));
+    parts.push(Bytes::from_static(b"\n"));
+    let bytes: usize = parts.iter().map(Bytes::len).sum();
+    if bytes <= JOINED_BYTES_MAX {
+        return vec![Bytes::from(parts.concat())];
+    }
+    parts
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        loop {
+            if let Some(part) = self.parts.pop_front() {
+                return Poll::Ready(Some(Ok(Frame::data(part))));
+            }
+            let Some(events) = &mut self.events else {
+                return Poll::Ready(None);
+            };
+            match events.letters.poll_next(context) {
+                Poll::Ready(Some(letter)) => {
+                    events.keep_alive.reset();
+                    self.queue(letter);
+                }
+                Poll::Ready(None) => self.give_up(),
+                Poll::Pending => {
+                    ready!(events.keep_alive.poll_tick(context));
+                    self.parts
+                        .push_back(Bytes::from_static(b": still here\n\n"));
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.parts.is_empty() && self.events.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        if self.events.is_some() {
+            return SizeHint::default();
+        }
+        let bytes: usize = self.parts.iter().map(Bytes::len).sum();
+        SizeHint::with_exact(bytes as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gateway::mailbox;
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_says_that_it_is_alive_and_ends_with_the_answer() {
+        let (mailbox, letters) = mailbox();
+        let note = Letter::Note(vec![Bytes::from_static(b"{\"n\":1}\n")]);
+        let id = "1".to_owned();
+        let mut body = Body::of_events(Some(note), letters, id, Held::default());
+        let mut next = async || match body.frame().await {
+            Some(Ok(frame)) => frame.into_data().ok(),
+            _ => None,
+        };
+        assert_eq!(next().await.unwrap(), "data: {\"n\":1}\n\n");
+        assert_eq!(next().await.unwrap(), ": still here\n\n");
+        drop(mailbox);
+        assert!(next().await.unwrap().starts_with(b"data: {"));
+        assert_eq!(next().await, None);
+        let answer = Letter::Answer(vec![Bytes::from(vec![b'x'; 20_000]), "\n".into()]);
+        assert_eq!(
+            event(vec![Bytes::from_static(b"{}\n")]).concat(),
+            b"data: {}\n\n"
+        );
+        let (_open, letters) = gateway::mailbox();
+        let whole = Body::of_events(Some(answer), letters, "1".to_owned(), Held::default());
+        let bytes = whole.collect().await.unwrap().to_bytes();
+        assert!(bytes.starts_with(b"data: xx") && bytes.ends_with(b"x\n\n"));
+    }
+}

@@ -1,0 +1,80 @@
+//! One connection, from its first byte to its end.
+
+use std::{convert::Infallible, net::IpAddr, pin::pin, sync::Arc};
+
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Came, Place, STOP_WAIT, Service, Serving, half_close::HalfClosing, stall::Stalling};
+
+impl Service {
+    pub(super) async fn connection(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        from: IpAddr,
+        place: &Arc<Place>,
+        stop: CancellationToken,
+    ) {
+        let Ok(local) = stream.local_addr() else {
+            return;
+        };
+        let came = Came {
+            local,
+            from,
+            place: Arc::clone(place),
+        };
+        let _ = stream.set_nodelay(true);
+        let stream = Stalling::new(stream, self.limits.stall_timeout);
+        let Some(tls) = &self.tls else {
+            return self.requests(stream, came, stop).await;
+        };
+        let greeting = timeout(self.limits.receive_timeout, tls.accept(stream));
+        match stop.run_until_cancelled(greeting).await {
+            Some(Ok(Ok(stream))) => self.requests(stream, came, stop).await,
+            Some(Ok(Err(error))) => tracing::debug!(%error, "no TLS with a client"),
+            Some(Err(_)) | None => {}
+        }
+    }
+
+    async fn requests(
+        self: &Arc<Self>,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        came: Came,
+        stop: CancellationToken,
+    ) {
+        let stream = HalfClosing::new(stream, Arc::clone(&came.place));
+        let answer = service_fn(move |request: Request<Incoming>| {
+            let (service, came) = (Arc::clone(self), came.clone());
+            // From its head on: what is left of the input may end before anything else is done.
+            let serving = Serving::of(&came.place);
+            async move { Ok::<_, Infallible>(service.answer(request, came, serving).await) }
+        });
+        let mut protocol = http1::Builder::new();
+        protocol
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.receive_timeout)
+            .max_header_size(self.limits.header_bytes_max)
+            .max_buf_size(self.limits.header_bytes_max.max(WRITE_BYTES));
+        let mut connection = pin!(protocol.serve_connection(TokioIo::new(stream), answer));
+        let ended = stop.run_until_cancelled(connection.as_mut()).await;
+        let ended = match ended {
+            Some(ended) => Ok(ended),
+            None => {
+                connection.as_mut().graceful_shutdown();
+                timeout(STOP_WAIT, connection).await
+            }
+        };
+        if let Ok(Err(error)) = ended {
+            tracing::debug!(%error, "a connection ended badly");
+        }
+    }
+}
+
+/// What a connection may hold of an answer that is being written, beside the answer itself.
+const WRITE_BYTES: usize = 64 * 1024;

@@ -1,0 +1,259 @@
+//! Who may ask at all: `Host`, `Origin`, token.
+//!
+//! A page on the web can have a browser send requests to this machine, and by a name of its own
+//! that leads here (DNS rebinding) even read the answers. So a request must call us by a name
+//! that is ours, and a page must be one that may.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+use hyper::{
+    HeaderMap, Response, StatusCode,
+    header::{
+        ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+        ACCESS_CONTROL_EXPOSE_HEADERS, AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN, VARY,
+    },
+    http::{request::Parts, uri::Authority},
+};
+
+use super::{Endpoint, body::Body, refusal::Refusal, tokens::Tokens};
+
+#[derive(Debug)]
+pub(super) struct Gate {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    tokens: Tokens,
+    scheme: &'static str,
+}
+
+impl Gate {
+    pub(super) fn new(settings: &Endpoint) -> Self {
+        Self {
+            hosts: settings.allowed_hosts.clone(),
+            origins: settings.allowed_origins.clone(),
+            tokens: settings.tokens.clone(),
+            scheme: if settings.tls.is_some() {
+                "https://"
+            } else {
+                "http://"
+            },
+        }
+    }
+
+    /// `local` is the address at which the request came in.
+    pub(super) fn check_names(&self, head: &Parts, local: SocketAddr) -> Result<(), Refusal> {
+        let host = sole(&head.headers, &HOST).map_err(Refusal::host)?;
+        let host = host.unwrap_or_default().to_lowercase();
+        let is_named = |authority: &str| self.is_ours(authority, local);
+        // A request for a proxy names its host a second time.
+        let other = head.uri.authority().map(|it| it.as_str().to_lowercase());
+        if !is_named(&host) || other.is_some_and(|other| !is_named(&other)) {
+            return Err(Refusal::host(&shown(&host)));
+        }
+        let origin = sole(&head.headers, &ORIGIN).map_err(Refusal::origin)?;
+        match origin.map(str::to_lowercase) {
+            Some(origin) if !self.may_call(&origin, &host, local) => {
+                Err(Refusal::origin(&shown(&origin)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_ours(&self, authority: &str, local: SocketAddr) -> bool {
+        if authority.contains('@') {
+            return false;
+        }
+        let Ok(parsed) = Authority::try_from(authority) else {
+            return false;
+        };
+        let name = parsed.host();
+        let listed = |host: &String| host == authority || host == name;
+        is_address(name, local.ip()) || self.hosts.iter().any(listed)
+    }
+
+    /// A page that came from us, by the name it calls us or by another of ours, or one that is
+    /// listed.
+    fn may_call(&self, origin: &str, host: &str, local: SocketAddr) -> bool {
+        if self.origins.iter().any(|known| known == origin) {
+            return true;
+        }
+        let Some(authority) = origin.strip_prefix(self.scheme) else {
+            return false;
+        };
+        let port = Authority::try_from(authority).ok();
+        let port = port.and_then(|authority| authority.port_u16());
+        authority == host || (port == Some(local.port()) && self.is_ours(authority, local))
+    }
+
+    /// The name of the token that came, where one is asked for.
+    pub(super) fn check_token(&self, head: &Parts) -> Result<Option<Arc<str>>, Refusal> {
+        if self.tokens.is_empty() {
+            return Ok(None);
+        }
+        let header = sole(&head.headers, &AUTHORIZATION);
+        let header = header.map_err(|_| Refusal::wrong_token())?;
+        let header = header.ok_or_else(Refusal::no_token)?;
+        let given = header
+            .split_once(' ')
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let (_, given) = given.ok_or_else(Refusal::no_token)?;
+        let holder = self.tokens.holder(given.trim());
+        holder.map(Some).ok_or_else(Refusal::wrong_token)
+    }
+
+    /// Lets a listed page read the answer.
+    pub(super) fn open_to_page(&self, head: &Parts, headers: &mut HeaderMap) {
+        if self.origins.is_empty() {
+            return;
+        }
+        headers.insert(VARY, HeaderValue::from_static("Origin"));
+        let Ok(Some(origin)) = sole(&head.headers, &ORIGIN) else {
+            return;
+        };
+        if !self.origins.contains(&origin.to_lowercase()) {
+            return;
+        }
+        if let Ok(origin) = HeaderValue::from_str(origin) {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            let exposed = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate");
+            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+        }
+    }
+}
+
+/// What a page may send. Whether it may at all says the origin, which was checked.
+pub(super) fn preflight() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    let methods = HeaderValue::from_static("GET, POST, DELETE");
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+    let allowed = HeaderValue::from_static(
+        "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, MCP-Protocol-Version, \
+         Mcp-Method, Mcp-Name",
+    );
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+    response
+}
+
+/// Whether a name is one for the address itself.
+fn is_address(name: &str, local: IpAddr) -> bool {
+    if name == "localhost" {
+        return true;
+    }
+    let local = local.to_canonical();
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    let ip = bare.parse::<IpAddr>().map(|ip| ip.to_canonical());
+    ip.is_ok_and(|ip| ip == local || (ip.is_loopback() && local.is_loopback()))
+}
+
+/// The one value of a header; what there is instead where it is not one of text.
+fn sole<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, &'static str> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err("several at once");
+    }
+    value.to_str().map(Some).map_err(|_| "no text")
+}
+
+/// A text of a stranger, shortened.
+fn shown(text: &str) -> String {
+    text.chars().take(100).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::Request;
+
+    use super::*;
+
+    fn gate(hosts: &[&str], origins: &[&str]) -> Gate {
+        let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+        Gate {
+            hosts: owned(hosts),
+            origins: owned(origins),
+            tokens: Tokens::default(),
+            scheme: "http://",
+        }
+    }
+
+    fn head(headers: &[(&str, &str)]) -> Parts {
+        let mut request = Request::builder().uri("/mcp");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    #[track_caller]
+    fn check(local: &str, host: &str, origin: Option<&str>, is_let_in: bool) {
+        let gate = gate(
+            &["tools.example.com", "other.example.com:8080"],
+            &["https://chat.example.com"],
+        );
+        let mut headers = vec![("host", host)];
+        headers.extend(origin.map(|origin| ("origin", origin)));
+        let checked = gate.check_names(&head(&headers), local.parse().unwrap());
+        assert_eq!(checked.is_ok(), is_let_in, "{checked:?}");
+    }
+
+    #[test]
+    fn a_host_must_be_a_name_of_ours() {
+        let here = "127.0.0.1:7331";
+        for good in [
+            "127.0.0.1:7331",
+            "localhost:7331",
+            "LocalHost",
+            "[::1]:7331",
+            "tools.example.com",
+            "Tools.Example.com:443",
+            "other.example.com:8080",
+        ] {
+            check(here, good, None, true);
+        }
+        for bad in [
+            "",
+            "evil.example:7331",
+            "localhost.evil.example",
+            "other.example.com",
+            "192.168.1.5:7331",
+            "me@localhost",
+            "local host",
+        ] {
+            check(here, bad, None, false);
+        }
+        check("192.168.1.5:7331", "192.168.1.5:7331", None, true);
+        check("192.168.1.5:7331", "192.168.1.6:7331", None, false);
+        check("192.168.1.5:7331", "127.0.0.1:7331", None, false);
+    }
+
+    #[test]
+    fn a_page_must_be_ours_or_listed() {
+        let (here, host) = ("127.0.0.1:7331", "localhost:7331");
+        check(here, host, Some("http://localhost:7331"), true);
+        check(here, host, Some("http://127.0.0.1:7331"), true);
+        check(here, host, Some("https://chat.example.com"), true);
+        for bad in [
+            "http://localhost:3000",
+            "https://localhost:7331",
+            "http://evil.example",
+            "http://evil.example:7331",
+            "https://chat.example.com.evil.example",
+            "null",
+            "",
+        ] {
+            check(here, host, Some(bad), false);
+        }
+        let twice = head(&[("host", host), ("host", "evil.example")]);
+        assert!(
+            gate(&[], &[])
+                .check_names(&twice, here.parse().unwrap())
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! A client that has said all it has to say, and waits for the answer.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Sleep, sleep},
+};
+
+use super::places::Place;
+
+/// So long an answer may take after its client has closed its side. A client that is gone looks
+/// the same until something is written to it: its call is given up after this time.
+const HALF_CLOSED_WAIT: Duration = Duration::from_secs(5);
+
+/// A stream whose end of input is not heard while its connection is being served.
+#[derive(Debug)]
+pub(super) struct HalfClosing<S> {
+    stream: S,
+    place: Arc<Place>,
+    /// Runs once the input has ended.
+    ended: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> HalfClosing<S> {
+    pub(super) fn new(stream: S, place: Arc<Place>) -> Self {
+        Self {
+            stream,
+            place,
+            ended: None,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for HalfClosing<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.ended.is_none() {
+            let before = buffer.filled().len();
+            ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
+            if buffer.filled().len() > before || buffer.remaining() == 0 {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        let wait = || Box::pin(sleep(HALF_CLOSED_WAIT));
+        let ended = this.ended.get_or_insert_with(wait);
+        if this.place.is_busy() {
+            ready!(ended.as_mut().poll(context));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for HalfClosing<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, duplex},
+        time::Instant,
+    };
+
+    use super::*;
+    use crate::places::{Places, State, Who};
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_input_waits_for_an_answer_under_way_and_not_for_ever() {
+        let places = Places::new(2);
+        let waited = async |state| {
+            let place = places.enter(Who::Here, state).unwrap().place;
+            let (ours, theirs) = duplex(8);
+            drop(theirs);
+            let began = Instant::now();
+            let mut ours = HalfClosing::new(ours, Arc::new(place));
+            assert_eq!(ours.read(&mut [0; 4]).await.unwrap(), 0);
+            began.elapsed()
+        };
+        assert_eq!(waited(State::Idle).await, Duration::ZERO);
+        assert_eq!(waited(State::Busy).await, HALF_CLOSED_WAIT);
+    }
+}

@@ -1,0 +1,246 @@
+//! What the head of a request must say: what it takes, what it brings, and, in the modern era,
+//! the same as the body.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use gateway::{is_known, is_modern};
+use hyper::{
+    HeaderMap, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+};
+use jsonrpc::{Fields, Message, text_of};
+
+use super::refusal::Refusal;
+
+pub(super) const SESSION: &str = "mcp-session-id";
+const VERSION: &str = "mcp-protocol-version";
+const METHOD: &str = "mcp-method";
+const NAME: &str = "mcp-name";
+
+/// Which forms of an answer the client takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Accepts {
+    pub(super) json: bool,
+    pub(super) events: bool,
+}
+
+impl Accepts {
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
+        let mut accepts = Self {
+            json: false,
+            events: false,
+        };
+        let values = headers.get_all(ACCEPT).iter();
+        let mut is_said = false;
+        for kind in values
+            .filter_map(|it| it.to_str().ok())
+            .flat_map(|it| it.split(','))
+        {
+            is_said = true;
+            let kind = kind.split(';').next().unwrap_or_default().trim();
+            let kind = kind.to_ascii_lowercase();
+            accepts.json |= ["*/*", "application/*", "application/json"].contains(&kind.as_str());
+            accepts.events |= ["*/*", "text/*", "text/event-stream"].contains(&kind.as_str());
+        }
+        if !is_said {
+            accepts.json = true;
+        }
+        if accepts.json || accepts.events {
+            return Ok(accepts);
+        }
+        Err(Refusal::mistake(
+            StatusCode::NOT_ACCEPTABLE,
+            "send `Accept: application/json, text/event-stream`",
+        ))
+    }
+}
+
+pub(super) fn check_is_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next());
+    if kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
+        return Ok(());
+    }
+    Err(Refusal::mistake(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "send `Content-Type: application/json`",
+    ))
+}
+
+/// The value of a header that may stand once.
+pub(super) fn sole<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(Refusal::mismatch(format!("{name} stands twice")));
+    }
+    let text = value.to_str();
+    text.map(Some)
+        .map_err(|_| Refusal::mismatch(format!("{name} is no text")))
+}
+
+/// How a message is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Era {
+    Legacy,
+    /// Whether its `_meta` says all that it must.
+    Modern {
+        has_whole_meta: bool,
+    },
+}
+
+/// The era of a message; an error where head and body say different things.
+pub(super) fn era(headers: &HeaderMap, message: &Message<'_>) -> Result<Era, Refusal> {
+    let version = sole(headers, VERSION)?;
+    let params = message.params.and_then(|params| Fields::of(params.get()));
+    let meta = params
+        .as_ref()
+        .and_then(|it| Fields::of(it.get("_meta")?.get()));
+    let of_meta = |key: &str| {
+        let key = format!("io.modelcontextprotocol/{key}");
+        meta.as_ref().and_then(|meta| meta.get(&key))
+    };
+    let said = of_meta("protocolVersion").and_then(text_of);
+    if message.method.as_deref() == Some("initialize") {
+        return Ok(Era::Legacy);
+    }
+    let has_whole_meta = said.is_some() && of_meta("clientCapabilities").is_some();
+    match (version, said) {
+        (Some(version), Some(said)) if version != said => Err(Refusal::mismatch(format!(
+            "MCP-Protocol-Version is {version:?}, and the body's _meta says {said:?}"
+        ))),
+        (None, Some(_)) => Err(Refusal::mismatch(
+            "MCP-Protocol-Version is missing, and the body's _meta names one",
+        )),
+        (Some(version), _) if is_modern(version) => {
+            check_routing(headers, message, params.as_ref())?;
+            Ok(Era::Modern { has_whole_meta })
+        }
+        (Some(version), _) if !is_known(version) => Err(Refusal::mistake(
+            StatusCode::BAD_REQUEST,
+            format!("MCP-Protocol-Version {version:?} is not served"),
+        )),
+        _ => Ok(Era::Legacy),
+    }
+}
+
+/// Somebody between us may have gone by `Mcp-Method` and `Mcp-Name`, so they must be true.
+fn check_routing(
+    headers: &HeaderMap,
+    message: &Message<'_>,
+    params: Option<&Fields<'_>>,
+) -> Result<(), Refusal> {
+    let Some(method) = message.method.as_deref() else {
+        return Ok(());
+    };
+    agree(METHOD, sole(headers, METHOD)?, method)?;
+    let name = params.filter(|_| method == "tools/call");
+    let name = name.and_then(|params| params.get("name"));
+    match name.and_then(text_of) {
+        Some(name) => agree(NAME, sole(headers, NAME)?, &name),
+        None => Ok(()),
+    }
+}
+
+fn agree(header: &str, value: Option<&str>, body: &str) -> Result<(), Refusal> {
+    let value = value.ok_or_else(|| {
+        Refusal::mismatch(format!(
+            "{header} is missing: write {body:?}, as the body says"
+        ))
+    })?;
+    match decoded(value) {
+        Some(value) if value == body => Ok(()),
+        _ => Err(Refusal::mismatch(format!(
+            "{header} is {value:?}, and the body says {body:?}"
+        ))),
+    }
+}
+
+/// What is no header by itself stands in Base64: `=?base64?...?=`.
+fn decoded(value: &str) -> Option<String> {
+    let coded = value
+        .strip_prefix("=?base64?")
+        .and_then(|rest| rest.strip_suffix("?="));
+    match coded {
+        Some(coded) => String::from_utf8(BASE64_STANDARD.decode(coded).ok()?).ok(),
+        None => Some(value.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair = |&(name, value)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )
+        };
+        pairs.iter().map(pair).collect()
+    }
+
+    const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+
+    /// `expected`: whether it is modern, or a piece of the refusal.
+    #[track_caller]
+    fn check(pairs: &[(&'static str, &'static str)], body: &str, expected: Result<bool, &str>) {
+        let message = Message::parse(body.as_bytes()).unwrap();
+        match (era(&headers(pairs), &message), expected) {
+            (Ok(era), Ok(is_modern)) => assert_eq!(era != Era::Legacy, is_modern),
+            (Err(refusal), Err(piece)) => {
+                assert!(refusal.message.contains(piece), "{}", refusal.message);
+            }
+            (found, expected) => panic!("{found:?}, expected {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn head_and_body_of_a_modern_request_say_the_same() {
+        let version = ("mcp-protocol-version", "2026-07-28");
+        let list = format!(r#"{{"id":1,"method":"tools/list","params":{{{META}}}}}"#);
+        let call = format!(r#"{{"id":1,"method":"tools/call","params":{{"name":"a b",{META}}}}}"#);
+        check(&[version, ("mcp-method", "tools/list")], &list, Ok(true));
+        check(&[version], &list, Err("mcp-method is missing"));
+        check(&[version, ("mcp-method", "ping")], &list, Err("tools/list"));
+        check(&[], &list, Err("MCP-Protocol-Version is missing"));
+        let other = ("mcp-protocol-version", "2025-11-25");
+        check(&[other], &list, Err("2025-11-25"));
+        let method = ("mcp-method", "tools/call");
+        check(&[version, method], &call, Err("mcp-name is missing"));
+        check(&[version, method, ("mcp-name", "ab")], &call, Err("\"ab\""));
+        check(&[version, method, ("mcp-name", "a b")], &call, Ok(true));
+        let coded = ("mcp-name", "=?base64?YSBi?=");
+        check(&[version, method, coded], &call, Ok(true));
+        check(&[version, method, coded, coded], &call, Err("twice"));
+    }
+
+    #[test]
+    fn an_older_request_may_name_its_revision() {
+        let ping = r#"{"id":1,"method":"ping"}"#;
+        check(&[], ping, Ok(false));
+        check(&[("mcp-protocol-version", "2025-06-18")], ping, Ok(false));
+        check(&[("mcp-protocol-version", "1999-01-01")], ping, Err("1999"));
+        let initialize = r#"{"id":1,"method":"initialize","params":{}}"#;
+        check(
+            &[("mcp-protocol-version", "2026-07-28")],
+            initialize,
+            Ok(false),
+        );
+    }
+
+    #[test]
+    fn what_a_client_takes_is_what_it_gets() {
+        let accepts = |value| Accepts::of(&headers(&[("accept", value)]));
+        let both = accepts("application/json, text/event-stream;q=0.5").unwrap();
+        assert!(both.json && both.events);
+        let json = accepts("application/json").unwrap();
+        assert!(json.json && !json.events);
+        assert!(accepts("*/*").unwrap().events && accepts("text/html").is_err());
+        assert!(!Accepts::of(&HeaderMap::new()).unwrap().events);
+    }
+}

@@ -1,0 +1,326 @@
+//! `/mcp`: POST brings a message, GET opens a stream, DELETE ends a session.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gateway::{Letters, Opening, Out, Seat, Session, mailbox};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::{
+    Response, StatusCode,
+    body::Incoming,
+    header::{CONTENT_LENGTH, EXPECT, HeaderValue},
+    http::request::Parts,
+};
+use jsonrpc::Message;
+use tokio::{
+    sync::OwnedSemaphorePermit,
+    time::{Duration, timeout},
+};
+
+use super::{
+    Caller, Refusal, Service,
+    body::Body,
+    headers::{self, Accepts, Era},
+    places::{Place, Places, State},
+    reply::{self, Errors, Exchange},
+    sessions::Use,
+};
+
+/// What a request holds until its answer is gone.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    _place: Option<Place>,
+    _in_session: Option<OwnedSemaphorePermit>,
+    _use: Option<Use>,
+    _alone: Option<Alone>,
+}
+
+/// A session for one request. When its client goes away, so does the call.
+struct Alone(Arc<Session>);
+
+impl std::fmt::Debug for Alone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Alone")
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+impl Service {
+    pub(super) async fn post(
+        self: &Arc<Self>,
+        head: &Parts,
+        body: Incoming,
+        caller: Caller,
+    ) -> Result<Response<Body>, Refusal> {
+        let reading = self.place(&self.reading_places, &caller, State::New)?;
+        let accepts = Accepts::of(&head.headers)?;
+        headers::check_is_json(&head.headers)?;
+        let read = reading.unless_needed(self.read(head, body)).await;
+        let line = read.ok_or_else(Refusal::too_slow)??;
+        // What is no request is not held up by requests: it may cancel one.
+        drop(reading);
+        let message = Message::parse(&line).ok_or_else(|| unreadable(&line))?;
+        let id = message.id.map(|id| id.get().to_owned());
+        let about = |refusal: Refusal| refusal.about(id.as_deref());
+        let era = headers::era(&head.headers, &message).map_err(about)?;
+        let asked = Asked {
+            method: message.method.as_deref().unwrap_or_default(),
+            is_request: message.id.is_some() && message.method.is_some(),
+            id: id.as_deref().unwrap_or("null"),
+            accepts,
+            era,
+            line: &line,
+        };
+        let session = headers::sole(&head.headers, headers::SESSION)?;
+        match session {
+            _ if asked.method == "initialize" && asked.is_request => {
+                self.initialize(asked, &caller).await
+            }
+            Some(session) if era == Era::Legacy => {
+                let used = self.sessions.find(session, &caller).map_err(about)?;
+                self.in_session(asked, used, &caller).await
+            }
+            _ => self.alone(asked, &caller).await,
+        }
+    }
+
+    /// The stream for what belongs to no request of a session.
+    pub(super) fn get(&self, head: &Parts, caller: &Caller) -> Result<Response<Body>, Refusal> {
+        if !Accepts::of(&head.headers)?.events {
+            return Err(Refusal::mistake(
+                StatusCode::NOT_ACCEPTABLE,
+                "send `Accept: text/event-stream`",
+            ));
+        }
+        let session = headers::sole(&head.headers, headers::SESSION)?;
+        let Some(session) = session else {
+            return Err(Refusal::method("POST; a stream belongs to a session"));
+        };
+        let used = self.sessions.find(session, caller)?;
+        let (mailbox, letters) = mailbox();
+        used.0.board.attach(mailbox);
+        Ok(reply::stream(Body::of_stream(letters, Held::stream(used))))
+    }
+
+    pub(super) fn delete(&self, head: &Parts, caller: &Caller) -> Result<Response<Body>, Refusal> {
+        let session = headers::sole(&head.headers, headers::SESSION)?;
+        let session = session.ok_or_else(Refusal::session_needed)?;
+        self.sessions.find(session, caller)?;
+        self.sessions.end(session);
+        Ok(reply::empty(StatusCode::NO_CONTENT))
+    }
+
+    async fn initialize(
+        self: &Arc<Self>,
+        asked: Asked<'_>,
+        caller: &Caller,
+    ) -> Result<Response<Body>, Refusal> {
+        if !self.gives_sessions {
+            return self.alone(asked, caller).await;
+        }
+        let (id, used) = self.begin_session(caller)?;
+        let answer = self.in_session(asked, used, caller).await;
+        match answer {
+            Ok(mut response) if response.status().is_success() => {
+                let value = HeaderValue::from_str(&id).expect("it is hexadecimal");
+                response.headers_mut().insert(headers::SESSION, value);
+                Ok(response)
+            }
+            other => {
+                self.sessions.end(&id);
+                other
+            }
+        }
+    }
+
+    async fn in_session(
+        &self,
+        asked: Asked<'_>,
+        used: Use,
+        caller: &Caller,
+    ) -> Result<Response<Body>, Refusal> {
+        let mut held = None;
+        if asked.is_request {
+            let in_session = Arc::clone(&used.0.requests).try_acquire_owned();
+            let in_session = in_session.map_err(|_| self.too_many_requests())?;
+            let of_all = self.place(&self.request_places, caller, State::Busy)?;
+            held = Some((in_session, of_all));
+        }
+        let (mailbox, letters) = mailbox();
+        let out = Out::Reply(mailbox);
+        let is_first = asked.method == "initialize";
+        let taken = used.0.session.take(asked.line, &out).await;
+        drop(out);
+        taken.map_err(|_| Refusal::no_session())?;
+        let (in_session, place) = held.unzip();
+        let held = Held {
+            _place: place,
+            _in_session: in_session,
+            _use: Some(used),
+            _alone: None,
+        };
+        if !asked.is_request {
+            return Ok(reply::empty(StatusCode::ACCEPTED));
+        }
+        let exchange = Exchange {
+            id: asked.id.to_owned(),
+            letters,
+            accepts: asked.accepts,
+            errors: if is_first {
+                Errors::All
+            } else {
+                Errors::InBand
+            },
+        };
+        Ok(exchange.response(held).await)
+    }
+
+    /// A request that belongs to no session: everything it needs it brings, or does without.
+    async fn alone(&self, asked: Asked<'_>, caller: &Caller) -> Result<Response<Body>, Refusal> {
+        if !asked.is_request {
+            return Ok(reply::empty(StatusCode::ACCEPTED));
+        }
+        let (opening, errors) = match asked.era {
+            Era::Modern { has_whole_meta } => {
+                (Opening::Handshake, Errors::Modern { has_whole_meta })
+            }
+            Era::Legacy if asked.method == "initialize" => (Opening::Handshake, Errors::All),
+            Era::Legacy => (Opening::None, Errors::InBand),
+        };
+        let place = self.place(&self.request_places, caller, State::Busy)?;
+        let (letters, session) = self.start_alone(&asked, caller, opening).await;
+        let held = Held {
+            _place: Some(place),
+            _in_session: None,
+            _use: None,
+            _alone: Some(Alone(session)),
+        };
+        let exchange = Exchange {
+            id: asked.id.to_owned(),
+            letters,
+            accepts: asked.accepts,
+            errors,
+        };
+        Ok(exchange.response(held).await)
+    }
+
+    fn place(&self, places: &Arc<Places>, caller: &Caller, state: State) -> Result<Place, Refusal> {
+        let entered = places.enter(caller.who(), state);
+        let place = entered.map(|entered| entered.place);
+        place.map_err(|_| self.too_many_requests())
+    }
+
+    fn too_many_requests(&self) -> Refusal {
+        Refusal::too_many_requests(self.limits.requests_max)
+    }
+
+    fn begin_session(&self, caller: &Caller) -> Result<(String, Use), Refusal> {
+        let begun = self.sessions.begin(&self.gateway, caller)?;
+        if begun.has_replaced {
+            self.complaints.of_sessions(self.limits.sessions_max);
+        }
+        Ok((begun.id, begun.used))
+    }
+
+    async fn start_alone(
+        &self,
+        asked: &Asked<'_>,
+        caller: &Caller,
+        opening: Opening,
+    ) -> (Letters, Arc<Session>) {
+        let (mailbox, letters) = mailbox();
+        let out = Out::Reply(mailbox);
+        let seat = Seat {
+            transport: "http",
+            token: caller.token.clone(),
+            passes_by: true,
+            ..Seat::default()
+        };
+        let gone = self.stopping.child_token();
+        let gateway = Arc::clone(&self.gateway);
+        let session = Session::until(gone, gateway, seat, out.clone(), opening);
+        // An engine that has ended has closed the mailbox; there the exchange finds out.
+        let _ = session.take(asked.line, &out).await;
+        (letters, session)
+    }
+
+    /// One message on one line, of bounded size, in bounded time.
+    async fn read(&self, head: &Parts, body: Incoming) -> Result<Bytes, Refusal> {
+        let max = self.limits.body_bytes_max;
+        let announced = head.headers.get(CONTENT_LENGTH);
+        let announced = announced.and_then(|it| it.to_str().ok()?.parse::<usize>().ok());
+        if announced.is_some_and(|bytes| bytes > max) {
+            if !head.headers.contains_key(EXPECT) {
+                linger(body).await;
+            }
+            return Err(Refusal::too_large(max));
+        }
+        let read = timeout(
+            self.limits.receive_timeout,
+            Limited::new(body, max).collect(),
+        );
+        match read.await {
+            Err(_) => Err(Refusal::too_slow()),
+            Ok(Ok(read)) => Ok(on_one_line(read.to_bytes())),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::too_large(max)),
+            Ok(Err(error)) => {
+                let why = format!("the body ended early: {error}");
+                Err(Refusal::mistake(StatusCode::BAD_REQUEST, why))
+            }
+        }
+    }
+}
+
+/// A message, and how it came.
+struct Asked<'a> {
+    method: &'a str,
+    is_request: bool,
+    /// As it came.
+    id: &'a str,
+    accepts: Accepts,
+    era: Era,
+    line: &'a Bytes,
+}
+
+impl Held {
+    fn stream(used: Use) -> Self {
+        Self {
+            _use: Some(used),
+            ..Self::default()
+        }
+    }
+}
+
+/// How long a body that is refused may go on arriving. A client that still writes when the
+/// connection closes may never see why.
+const LINGER: Duration = Duration::from_secs(1);
+
+async fn linger(mut body: Incoming) {
+    let rest = async { while let Some(Ok(_)) = body.frame().await {} };
+    let _ = timeout(LINGER, rest).await;
+}
+
+/// Servers get messages line by line. Between its values JSON may hold line ends, in its texts
+/// it cannot.
+fn on_one_line(body: Bytes) -> Bytes {
+    if memchr::memchr2(b'\n', b'\r', &body).is_none() {
+        return body;
+    }
+    let flat = body.iter().map(|byte| match byte {
+        b'\n' | b'\r' => b' ',
+        other => *other,
+    });
+    flat.collect()
+}
+
+fn unreadable(line: &Bytes) -> Refusal {
+    match serde_json::from_slice::<serde::de::IgnoredAny>(line) {
+        Ok(_) => Refusal::unreadable(-32_600, "Invalid Request: expected one object"),
+        Err(error) => Refusal::unreadable(-32_700, format!("Parse error: {error}")),
+    }
+}

@@ -1,0 +1,267 @@
+//! Places that clients take: so many in all, of which one client gets half at most.
+//!
+//! Who waits in a place, for a head, a body or a second request that does not come, makes room for
+//! who comes later, the one that has waited longest first. So nobody shuts the door by waiting.
+
+use std::{net::IpAddr, sync::Arc};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Whose places are counted together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Who {
+    /// By the name of the token that let it in.
+    Token(Arc<str>),
+    Address(IpAddr),
+    /// Anybody on this machine, or behind a proxy on it: they are not told apart, and share all.
+    Here,
+}
+
+impl Who {
+    pub(super) fn at(address: IpAddr) -> Self {
+        let address = address.to_canonical();
+        if address.is_loopback() {
+            Self::Here
+        } else {
+            Self::Address(address)
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Places {
+    max: usize,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    next: u64,
+    holders: Vec<Holder>,
+}
+
+#[derive(Debug)]
+struct Holder {
+    number: u64,
+    who: Who,
+    state: State,
+    since: Instant,
+    left: CancellationToken,
+}
+
+/// Those that go first come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum State {
+    /// It has shown nothing yet.
+    New,
+    /// It was served, and waits again.
+    Idle,
+    /// It is being served, and keeps its place.
+    Busy,
+}
+
+/// One place; given back when dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    places: Arc<Places>,
+    pub(super) number: u64,
+    left: CancellationToken,
+}
+
+/// A place, and the number of the one that had to go for it.
+#[derive(Debug)]
+pub(super) struct Entered {
+    pub(super) place: Place,
+    pub(super) gone: Option<u64>,
+}
+
+/// No place, and nobody who merely waits.
+#[derive(Debug)]
+pub(super) struct Full;
+
+impl Places {
+    pub(super) fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            max,
+            taken: Mutex::default(),
+        })
+    }
+
+    pub(super) fn max(&self) -> usize {
+        self.max
+    }
+
+    /// Whether the next one would find no place.
+    pub(super) fn is_full(&self) -> bool {
+        let taken = self.taken.lock();
+        taken.holders.len() >= self.max && taken.waiting(|_| true).is_none()
+    }
+
+    pub(super) fn enter(self: &Arc<Self>, who: Who, state: State) -> Result<Entered, Full> {
+        let mut taken = self.taken.lock();
+        let is_own = |holder: &Holder| holder.who == who;
+        let own = taken.holders.iter().filter(|it| is_own(it)).count();
+        let share = match who {
+            Who::Here => self.max,
+            Who::Token(_) | Who::Address(_) => self.max.div_ceil(2),
+        };
+        let mut gone = None;
+        if own >= share {
+            gone = Some(taken.turn_out(is_own)?);
+        } else if taken.holders.len() >= self.max {
+            gone = Some(taken.turn_out(|_| true)?);
+        }
+        let (number, left) = (taken.next, CancellationToken::new());
+        taken.next += 1;
+        taken.holders.push(Holder {
+            number,
+            who,
+            state,
+            since: Instant::now(),
+            left: left.clone(),
+        });
+        let place = Place {
+            places: Arc::clone(self),
+            number,
+            left,
+        };
+        Ok(Entered { place, gone })
+    }
+}
+
+impl Taken {
+    /// The one to go of those.
+    fn waiting(&self, of: impl Fn(&Holder) -> bool) -> Option<usize> {
+        let waits = |(_, holder): &(usize, &Holder)| holder.state != State::Busy && of(holder);
+        let waiting = self.holders.iter().enumerate().filter(waits);
+        let first = waiting.min_by_key(|(_, holder)| (holder.state, holder.since));
+        first.map(|(at, _)| at)
+    }
+
+    fn turn_out(&mut self, of: impl Fn(&Holder) -> bool) -> Result<u64, Full> {
+        let at = self.waiting(of).ok_or(Full)?;
+        let holder = self.holders.remove(at);
+        holder.left.cancel();
+        Ok(holder.number)
+    }
+}
+
+impl Place {
+    pub(super) fn set(&self, state: State) {
+        let mut taken = self.places.taken.lock();
+        let mut holders = taken.holders.iter_mut();
+        if let Some(holder) = holders.find(|it| it.number == self.number) {
+            holder.state = state;
+            holder.since = Instant::now();
+        }
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        let taken = self.places.taken.lock();
+        let holder = taken.holders.iter().find(|it| it.number == self.number);
+        holder.is_some_and(|holder| holder.state == State::Busy)
+    }
+
+    /// Does this, unless the place is needed for another; then there is nothing.
+    pub(super) async fn unless_needed<F: Future>(&self, work: F) -> Option<F::Output> {
+        self.left.run_until_cancelled(work).await
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = self.places.taken.lock();
+        taken.holders.retain(|it| it.number != self.number);
+    }
+}
+
+/// A connection is being served until this is dropped.
+#[derive(Debug)]
+pub(super) struct Serving {
+    place: Arc<Place>,
+    /// What it is afterwards.
+    then: State,
+}
+
+impl Serving {
+    pub(super) fn of(place: &Arc<Place>) -> Self {
+        place.set(State::Busy);
+        Self {
+            place: Arc::clone(place),
+            then: State::New,
+        }
+    }
+
+    /// It was let in.
+    pub(super) fn let_in(&mut self) {
+        self.then = State::Idle;
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.place.set(self.then);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn far(last: u8) -> Who {
+        Who::at(IpAddr::from([192, 0, 2, last]))
+    }
+
+    fn numbers(places: &[Result<Entered, Full>]) -> Vec<Option<u64>> {
+        let number = |entered: &Result<Entered, Full>| Some(entered.as_ref().ok()?.place.number);
+        places.iter().map(number).collect()
+    }
+
+    #[test]
+    fn one_client_takes_half_and_this_machine_all() {
+        let places = Places::new(4);
+        let enter = |who| places.enter(who, State::Busy);
+        let far_places = [enter(far(1)), enter(far(1)), enter(far(1)), enter(far(2))];
+        assert_eq!(numbers(&far_places), [Some(0), Some(1), None, Some(2)]);
+        let tokens = ["a", "b"].map(|name| enter(Who::Token(name.into())));
+        assert_eq!(numbers(&tokens), [Some(3), None]);
+        assert!(places.is_full());
+        drop((far_places, tokens));
+        let here = Who::at("::ffff:127.0.0.1".parse().unwrap());
+        let all: Vec<_> = (0..5).map(|_| enter(here.clone())).collect();
+        assert_eq!(all.iter().filter(|it| it.is_ok()).count(), 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_goes_first_and_who_is_served_stays() {
+        let places = Places::new(3);
+        let enter = async || {
+            tokio::time::advance(std::time::Duration::from_millis(1)).await;
+            places.enter(Who::Here, State::New)
+        };
+        let [first, second, third] = [enter().await, enter().await, enter().await];
+        let [first, second, third] = [first, second, third].map(|it| Arc::new(it.unwrap().place));
+        let mut served = Serving::of(&first);
+        served.let_in();
+        let serving = Serving::of(&second);
+        drop(served);
+        // The third has shown nothing; the first was served, and waits.
+        for expected in [third.number, first.number] {
+            let next = enter().await.unwrap();
+            assert_eq!(next.gone, Some(expected));
+            next.place.set(State::Busy);
+            std::mem::forget(next);
+        }
+        assert!(
+            third
+                .unless_needed(std::future::pending::<()>())
+                .await
+                .is_none()
+        );
+        assert!(enter().await.is_err() && places.is_full());
+        drop(serving);
+        assert_eq!(enter().await.unwrap().gone, Some(second.number));
+    }
+}

@@ -1,0 +1,196 @@
+//! Why a request is refused: a status, a sentence, the next step.
+
+use hyper::{
+    Response, StatusCode,
+    header::{
+        ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    },
+};
+use jsonrpc::frame;
+
+use super::body::Body;
+
+#[derive(Debug)]
+pub(super) struct Refusal {
+    status: StatusCode,
+    pub(super) why: Why,
+    /// Of JSON-RPC.
+    code: i32,
+    pub(super) message: String,
+    /// Of the request, as it came.
+    id: Option<String>,
+    header: Option<(HeaderName, &'static str)>,
+    /// The rest of the request is not read.
+    closes: bool,
+}
+
+/// Whether an operator hears of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Under this heading.
+    Abuse(&'static str),
+    /// A client of somebody's own making, perhaps.
+    Mistake,
+}
+
+const HEADER_MISMATCH: i32 = -32_020;
+
+/// How long a client waits that found no room, in seconds.
+const RETRY_AFTER_S: &str = "5";
+
+impl Refusal {
+    fn new(status: StatusCode, why: Why, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            why,
+            code: frame::INVALID_REQUEST,
+            message: message.into(),
+            id: None,
+            header: None,
+            closes: false,
+        }
+    }
+
+    fn with(mut self, name: HeaderName, value: &'static str) -> Self {
+        self.header = Some((name, value));
+        self
+    }
+
+    pub(super) fn mistake(status: StatusCode, message: impl Into<String>) -> Self {
+        Self::new(status, Why::Mistake, message)
+    }
+
+    pub(super) fn host(host: &str) -> Self {
+        let message = format!(
+            "no such host here: {host:?}. Use the address that we listen on, or add the name to \
+             http.allowed_hosts"
+        );
+        Self::new(StatusCode::FORBIDDEN, Why::Abuse("host"), message)
+    }
+
+    pub(super) fn origin(origin: &str) -> Self {
+        let message = format!(
+            "this web page may not call: {origin:?}. Add it to http.allowed_origins if it may"
+        );
+        Self::new(StatusCode::FORBIDDEN, Why::Abuse("origin"), message)
+    }
+
+    pub(super) fn no_token() -> Self {
+        let message = "a token is needed: send `Authorization: Bearer TOKEN`";
+        let challenge = r#"Bearer realm="proxy""#;
+        Self::new(StatusCode::UNAUTHORIZED, Why::Abuse("no token"), message)
+            .with(WWW_AUTHENTICATE, challenge)
+    }
+
+    pub(super) fn wrong_token() -> Self {
+        let message = "this token is none of ours: compare it with [http.tokens]";
+        let challenge = r#"Bearer realm="proxy", error="invalid_token""#;
+        Self::new(StatusCode::UNAUTHORIZED, Why::Abuse("wrong token"), message)
+            .with(WWW_AUTHENTICATE, challenge)
+    }
+
+    pub(super) fn too_large(max: usize) -> Self {
+        let message = format!("a message may have {} KiB (http.max_body_kib)", max / 1_024);
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, Why::Abuse("body"), message).closing()
+    }
+
+    pub(super) fn too_slow() -> Self {
+        let message = "the body did not arrive in time (http.receive_timeout_s), or others needed \
+                       its place (http.max_requests)";
+        Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            Why::Abuse("slow body"),
+            message,
+        )
+        .closing()
+    }
+
+    pub(super) fn too_many_requests(max: usize) -> Self {
+        let message = format!(
+            "too many requests in flight: {max} of all clients, half of them of one session, \
+             token or address (http.max_requests). Try again"
+        );
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            Why::Abuse("requests"),
+            message,
+        )
+        .with(RETRY_AFTER, RETRY_AFTER_S)
+        .closing()
+    }
+
+    pub(super) fn too_many_sessions(max: usize) -> Self {
+        let message = format!(
+            "{max} sessions are open, or half as many of yours (http.max_sessions): try again"
+        );
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            Why::Abuse("sessions"),
+            message,
+        )
+        .with(RETRY_AFTER, RETRY_AFTER_S)
+    }
+
+    pub(super) fn no_session() -> Self {
+        let message = "no such session (any more): send `initialize` without Mcp-Session-Id";
+        Self::mistake(StatusCode::NOT_FOUND, message)
+    }
+
+    pub(super) fn session_needed() -> Self {
+        let message = "Mcp-Session-Id is missing: send the one that `initialize` answered with";
+        Self::mistake(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// The head says something else than the body.
+    pub(super) fn mismatch(message: impl Into<String>) -> Self {
+        Self {
+            code: HEADER_MISMATCH,
+            ..Self::mistake(StatusCode::BAD_REQUEST, message)
+        }
+    }
+
+    pub(super) fn nowhere() -> Self {
+        Self::mistake(
+            StatusCode::NOT_FOUND,
+            "nothing here: MCP is at /mcp, and there are /healthz and /readyz",
+        )
+    }
+
+    pub(super) fn method(allowed: &'static str) -> Self {
+        let message = format!("this is for {allowed}");
+        Self::mistake(StatusCode::METHOD_NOT_ALLOWED, message).with(ALLOW, allowed)
+    }
+
+    pub(super) fn unreadable(code: i32, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            ..Self::mistake(StatusCode::BAD_REQUEST, message)
+        }
+    }
+
+    /// The request it is about.
+    pub(super) fn about(mut self, id: Option<&str>) -> Self {
+        self.id = id.map(str::to_owned);
+        self
+    }
+
+    fn closing(mut self) -> Self {
+        self.closes = true;
+        self
+    }
+
+    pub(super) fn into_response(self) -> Response<Body> {
+        let id = self.id.as_deref().unwrap_or("null");
+        let mut response = Response::new(Body::whole(frame::error(id, self.code, &self.message)));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some((name, value)) = self.header {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        if self.closes {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}

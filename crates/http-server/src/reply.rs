@@ -1,0 +1,258 @@
+//! What a session says about one request, made an HTTP response.
+//!
+//! An answer that is the first thing said goes as JSON. Where something comes before it, or it
+//! takes long, the response is a stream of events that ends with it. A request that ends without
+//! an answer, because we do, is answered with an error: its client would wait for ever.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use gateway::{Letter, Letters};
+use hyper::{
+    Response, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+};
+use jsonrpc::Fields;
+use tokio::time::timeout;
+
+use super::{body::Body, headers::Accepts, mcp::Held};
+
+/// After so long without a word the response begins as a stream: some clients give up on one
+/// that does not begin.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One request and what is said about it.
+pub(super) struct Exchange {
+    /// Of the request, as it came.
+    pub(super) id: String,
+    pub(super) letters: Letters,
+    pub(super) accepts: Accepts,
+    pub(super) errors: Errors,
+}
+
+/// Which protocol errors are errors of HTTP too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Errors {
+    /// None, as in the older revisions.
+    InBand,
+    /// Any: a session did not begin.
+    All,
+    /// Those of which the modern revision says so.
+    Modern { has_whole_meta: bool },
+}
+
+impl Exchange {
+    pub(super) async fn response(mut self, held: Held) -> Response<Body> {
+        if !self.accepts.events {
+            return self.json(held).await;
+        }
+        match timeout(PATIENCE, self.letters.next()).await {
+            Err(_) => self.stream(None, held),
+            Ok(None | Some(Letter::GivenUp)) => self.unanswered(held),
+            Ok(Some(Letter::Withdrawn)) => empty(StatusCode::ACCEPTED),
+            Ok(Some(Letter::Answer(parts))) => self.answer(parts, held),
+            Ok(Some(note)) => self.stream(Some(note), held),
+        }
+    }
+
+    fn stream(self, first: Option<Letter>, held: Held) -> Response<Body> {
+        stream(Body::of_events(first, self.letters, self.id, held))
+    }
+
+    fn unanswered(self, held: Held) -> Response<Body> {
+        let parts = unanswered(&self.id);
+        self.answer(parts, held)
+    }
+
+    /// For a client that takes no events: what comes before the answer is dropped.
+    async fn json(mut self, held: Held) -> Response<Body> {
+        loop {
+            match self.letters.next().await {
+                Some(Letter::Note(_)) => {}
+                Some(Letter::Answer(parts)) => return self.answer(parts, held),
+                Some(Letter::Withdrawn) => return empty(StatusCode::ACCEPTED),
+                None | Some(Letter::GivenUp) => return self.unanswered(held),
+            }
+        }
+    }
+
+    fn answer(self, parts: Vec<Bytes>, held: Held) -> Response<Body> {
+        let status = self.errors.status(&parts);
+        if !self.accepts.json && status == StatusCode::OK {
+            return self.stream(Some(Letter::Answer(parts)), held);
+        }
+        let mut response = Response::new(Body::of_parts(parts, Some(held)));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
+    }
+}
+
+/// What a request hears that ends without an answer.
+const UNANSWERED: &str = "the proxy is stopping and gave up on this request, so it may have run. \
+                          Look whether it did before you send it again";
+
+/// One line, as a session would have said it.
+pub(super) fn unanswered(id: &str) -> Vec<Bytes> {
+    let why = serde_json::Value::from(UNANSWERED);
+    let line = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32603,\"message\":{why}}}}}\n"
+    );
+    vec![Bytes::from(line)]
+}
+
+pub(super) fn stream(events: Body) -> Response<Body> {
+    let mut response = Response::new(events);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
+    response
+}
+
+pub(super) fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// An error is never this long; a result that is longer is not read again.
+const ERROR_BYTES_MAX: usize = 64 * 1024;
+
+impl Errors {
+    fn status(self, answer: &[Bytes]) -> StatusCode {
+        let bytes: usize = answer.iter().map(Bytes::len).sum();
+        if self == Self::InBand || bytes > ERROR_BYTES_MAX {
+            return StatusCode::OK;
+        }
+        match (code(answer), self) {
+            (Some(_), Self::All) => StatusCode::BAD_REQUEST,
+            (Some(METHOD_NOT_FOUND), _) => StatusCode::NOT_FOUND,
+            (Some(code), _) if OF_THE_HEAD.contains(&code) => StatusCode::BAD_REQUEST,
+            (Some(INVALID_PARAMS), Self::Modern { has_whole_meta }) if !has_whole_meta => {
+                StatusCode::BAD_REQUEST
+            }
+            _ => StatusCode::OK,
+        }
+    }
+}
+
+const METHOD_NOT_FOUND: i64 = -32_601;
+const INVALID_PARAMS: i64 = -32_602;
+
+/// A header that does not fit the body, a capability that is missing, a revision not served.
+const OF_THE_HEAD: [i64; 3] = [-32_020, -32_021, -32_022];
+
+/// The code of a protocol error.
+fn code(parts: &[Bytes]) -> Option<i64> {
+    let whole = parts.concat();
+    let text = std::str::from_utf8(&whole).unwrap_or_default();
+    let error = Fields::of(text)?.get("error")?;
+    Fields::of(error.get())?.get("code")?.get().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use gateway::{Out, mailbox};
+    use http_body_util::BodyExt as _;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    const BOTH: Accepts = Accepts {
+        json: true,
+        events: true,
+    };
+
+    fn exchange(letters: Letters, accepts: Accepts, errors: Errors) -> Exchange {
+        Exchange {
+            id: "7".to_owned(),
+            letters,
+            accepts,
+            errors,
+        }
+    }
+
+    async fn body_of(response: Response<Body>) -> String {
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        String::from_utf8(body.to_vec()).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_ends_without_an_answer_is_told_so() {
+        const JSON: Accepts = Accepts {
+            json: true,
+            events: false,
+        };
+        for accepts in [BOTH, JSON] {
+            let (mailbox, letters) = mailbox();
+            drop(mailbox);
+            let exchange = exchange(letters, accepts, Errors::InBand);
+            let response = exchange.response(Held::default()).await;
+            assert_eq!(response.status(), StatusCode::OK);
+            let text = body_of(response).await;
+            assert!(text.contains(r#""id":7,"error":{"code":-32603"#), "{text}");
+            assert!(text.contains("may have run"), "{text}");
+        }
+        let (mailbox, letters) = mailbox();
+        let exchange = exchange(letters, BOTH, Errors::InBand);
+        let response = exchange.response(Held::default()).await;
+        // A session that stands alone holds on to it.
+        Out::Reply(std::sync::Arc::clone(&mailbox)).give_up();
+        let text = body_of(response).await;
+        assert!(
+            text.starts_with(r#"data: {"jsonrpc":"2.0","id":7,"error""#),
+            "{text}"
+        );
+        assert!(text.ends_with("}\n\n"), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_was_taken_back_gets_no_answer() {
+        let (mailbox, letters) = mailbox();
+        Out::Reply(mailbox).withdraw();
+        let exchange = exchange(letters, BOTH, Errors::InBand);
+        let response = exchange.response(Held::default()).await;
+        assert_eq!(response.status(), StatusCode::ACCEPTED);
+        assert_eq!(body_of(response).await, "");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_takes_long_begins_as_a_stream() {
+        let (mailbox, letters) = mailbox();
+        let began = Instant::now();
+        let exchange = exchange(letters, BOTH, Errors::InBand);
+        let response = exchange.response(Held::default()).await;
+        assert_eq!(began.elapsed(), PATIENCE);
+        assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
+        gateway::refuse(&Out::Reply(mailbox), "1", -32_603, "late").await;
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(body.starts_with(b"data: {") && body.ends_with(b"}\n\n"));
+    }
+
+    #[track_caller]
+    fn check(errors: Errors, answer: &'static str, expected: u16) {
+        let status = errors.status(&[Bytes::from_static(answer.as_bytes())]);
+        assert_eq!(status.as_u16(), expected);
+    }
+
+    #[test]
+    fn an_error_is_one_of_http_where_the_revision_says_so() {
+        let unknown = r#"{"id":1,"error":{"code":-32601,"message":""}}"#;
+        let params = r#"{"id":1,"error":{"code":-32602,"message":""}}"#;
+        let revision = r#"{"id":1,"error":{"code":-32022,"message":""}}"#;
+        let result = r#"{"id":1,"result":{"error":{"code":-32601}}}"#;
+        let modern = |has_whole_meta| Errors::Modern { has_whole_meta };
+        check(Errors::InBand, unknown, 200);
+        check(modern(true), unknown, 404);
+        check(modern(true), params, 200);
+        check(modern(false), params, 400);
+        check(modern(true), revision, 400);
+        check(modern(true), result, 200);
+        check(Errors::All, params, 400);
+        check(Errors::All, result, 200);
+    }
+}

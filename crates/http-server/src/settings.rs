@@ -1,0 +1,157 @@
+//! What the configuration says of our HTTP endpoint.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    str::FromStr,
+    time::Duration,
+};
+
+use fleet::Template;
+
+/// An address to listen on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listen {
+    pub ip: IpAddr,
+    pub port: u16,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    pub listen: Option<Listen>,
+    /// By the name a person gave to whoever holds it.
+    pub tokens: Vec<(String, Template)>,
+    /// Tokens that lie in files.
+    pub token_files: Vec<(String, Template)>,
+    /// As a `Host` header has them, in lower case, with a port or without.
+    pub allowed_hosts: Vec<String>,
+    /// As an `Origin` header has them, in lower case.
+    pub allowed_origins: Vec<String>,
+    pub tls: Option<Tls>,
+    pub sessions: bool,
+    pub limits: Limits,
+}
+
+/// The files of a certificate chain and its key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tls {
+    pub cert: Template,
+    pub key: Template,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    pub body_bytes_max: usize,
+    pub header_bytes_max: usize,
+    pub connections_max: usize,
+    pub sessions_max: usize,
+    pub requests_max: usize,
+    pub session_idle: Duration,
+    pub receive_timeout: Duration,
+    pub stall_timeout: Duration,
+}
+
+impl Listen {
+    /// Whether only this machine can reach it.
+    pub fn is_loopback(self) -> bool {
+        self.ip.is_loopback()
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        std::net::SocketAddr::new(self.ip, self.port).fmt(f)
+    }
+}
+
+/// A text that is no address to listen on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoAddress(pub String);
+
+impl NoAddress {
+    /// What can be written.
+    pub const HINT: &str = "write `127.0.0.1:7331`, `localhost:7331`, a port alone, or \
+                            `0.0.0.0:7331` for every address of this machine";
+}
+
+impl fmt::Display for NoAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "no address to listen on: `{}`; {}",
+            self.0.escape_debug(),
+            Self::HINT
+        )
+    }
+}
+
+impl std::error::Error for NoAddress {}
+
+impl FromStr for Listen {
+    type Err = NoAddress;
+
+    fn from_str(text: &str) -> Result<Self, NoAddress> {
+        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let parsed = match parts(text) {
+            Some(("" | "localhost", port)) => Some((loopback, port)),
+            Some((host, port)) => ip(host).map(|ip| (ip, port)),
+            None => None,
+        };
+        let (ip, port) = parsed.ok_or_else(|| NoAddress(text.to_owned()))?;
+        Ok(Self { ip, port })
+    }
+}
+
+/// Host and port; the host is empty where only a port is written.
+fn parts(text: &str) -> Option<(&str, u16)> {
+    let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
+    Some((host, port.parse().ok()?))
+}
+
+fn ip(host: &str) -> Option<IpAddr> {
+    match host.strip_prefix('[') {
+        Some(rest) => Some(IpAddr::V6(
+            rest.strip_suffix(']')?.parse::<Ipv6Addr>().ok()?,
+        )),
+        None => Some(IpAddr::V4(host.parse::<Ipv4Addr>().ok()?)),
+    }
+}
+
+/// How a token comes into being.
+pub const TOKEN_HINT: &str = "add `[http.tokens]` with a line such as `laptop = \"${LAPTOP_TOKEN}\"` \
+                              (`openssl rand -hex 32` makes one), or listen on `127.0.0.1`";
+
+impl Settings {
+    /// Whether this address may be served: one that others can reach needs a token.
+    pub fn admits(&self, listen: Listen) -> Result<(), String> {
+        if listen.is_loopback() || !self.tokens.is_empty() || !self.token_files.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "other machines can reach {listen}, and no token is configured"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Listen;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<&str>) {
+        let listen = text.parse::<Listen>().ok();
+        assert_eq!(listen.map(|it| it.to_string()).as_deref(), expected);
+    }
+
+    #[test]
+    fn an_address_may_be_a_port_alone() {
+        check("7331", Some("127.0.0.1:7331"));
+        check("localhost:0", Some("127.0.0.1:0"));
+        check("0.0.0.0:80", Some("0.0.0.0:80"));
+        check("[::1]:7331", Some("[::1]:7331"));
+        check("::1:7331", None);
+        check("example.com:7331", None);
+        check("127.0.0.1", None);
+        check("127.0.0.1:99999", None);
+    }
+}

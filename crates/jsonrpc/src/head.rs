@@ -1,0 +1,113 @@
+//! The id of the request that a line answers, read from the head of the line.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer as _,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::{Value, value::RawValue};
+
+/// The id of the request that `line` answers, as the peer wrote it; `None` for a request, a
+/// notification, or anything else.
+///
+/// Reading stops where both the id and a `result` or `error` were seen, so a long answer whose id
+/// comes first costs nothing, and the head of a line that was cut off is enough.
+pub fn answered_id(line: &[u8]) -> Option<&str> {
+    let mut head = Head::default();
+    let mut text = serde_json::Deserializer::from_slice(line);
+    // An early stop is an error to the parser; what was seen until then is what counts.
+    let _ = text.deserialize_map(HeadVisitor(&mut head));
+    head.id.filter(|_| head.is_answer)
+}
+
+/// One spelling for all spellings of an id; `None` for what is no id.
+pub fn canonical_id(id: &str) -> Option<String> {
+    let id: Value = serde_json::from_str(id).ok()?;
+    (id.is_string() || id.is_number()).then(|| id.to_string())
+}
+
+#[derive(Default)]
+struct Head<'a> {
+    id: Option<&'a str>,
+    is_answer: bool,
+}
+
+struct HeadVisitor<'h, 'a>(&'h mut Head<'a>);
+
+impl<'de> Visitor<'de> for HeadVisitor<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        #[derive(Deserialize)]
+        struct Key<'k>(#[serde(borrow)] Cow<'k, str>);
+        while let Some(Key(key)) = members.next_key::<Key<'de>>()? {
+            match &*key {
+                "id" => self.0.id = Some(members.next_value::<&RawValue>()?.get()),
+                "method" => {
+                    self.0.is_answer = false;
+                    return Ok(());
+                }
+                "result" | "error" => {
+                    self.0.is_answer = true;
+                    if self.0.id.is_some() {
+                        return Ok(());
+                    }
+                    members.next_value::<IgnoredAny>()?;
+                }
+                _ => {
+                    members.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{answered_id, canonical_id};
+
+    #[track_caller]
+    fn check(line: &str, expected: Option<&str>) {
+        assert_eq!(answered_id(line.as_bytes()), expected, "{line}");
+    }
+
+    #[test]
+    fn an_answer_is_known_whatever_the_order_of_its_members() {
+        check(r#"{"jsonrpc":"2.0","id":12,"result":{"id":1"#, Some("12"));
+        check(
+            r#"{"jsonrpc":"2.0","id":"a\",b","error":{}}"#,
+            Some(r#""a\",b""#),
+        );
+        check(
+            r#" { "id" : 7 , "result" : {}, "jsonrpc":"2.0"}"#,
+            Some("7"),
+        );
+        check(r#"{"result":{"id":1},"id":8,"jsonrpc":"2.0"}"#, Some("8"));
+        check(
+            r#"{"error":{"code":1},"jsonrpc":"2.0","id":null}"#,
+            Some("null"),
+        );
+    }
+
+    #[test]
+    fn what_is_no_answer_has_no_id() {
+        check(r#"{"jsonrpc":"2.0","id":3,"method":"roots/list"}"#, None);
+        check(r#"{"jsonrpc":"2.0","method":"x","params":{"id":1}}"#, None);
+        check(r#"{"jsonrpc":"2.0","id":3}"#, None);
+        check(r#"[{"id":3,"result":{}}]"#, None);
+        check("", None);
+    }
+
+    #[test]
+    fn ids_are_equal_in_every_spelling() {
+        assert_eq!(canonical_id(r#""\u0061""#), canonical_id(r#""a""#));
+        assert_eq!(canonical_id(" 7 ").as_deref(), Some("7"));
+        assert_eq!(canonical_id("null"), None);
+    }
+}

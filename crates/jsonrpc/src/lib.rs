@@ -1,0 +1,19 @@
+//! One JSON-RPC message as one line of bytes, in and out.
+//!
+//! Messages are read without touching what they carry and written from pieces that are already
+//! text, so that arguments and results cross byte for byte. This room knows frames, ids and
+//! errors; it knows no method of MCP.
+
+mod fields;
+pub mod frame;
+mod head;
+pub mod limits;
+mod line;
+mod message;
+mod outbox;
+
+pub use fields::{Fields, text_of};
+pub use head::{answered_id, canonical_id};
+pub use line::{Cap, Line, LineReader};
+pub use message::{Json, Message, ProtocolError, json};
+pub use outbox::{Closed, Outbox, Sink};

@@ -1,0 +1,21 @@
+//! Every bound of this room, with its unit and its reason.
+
+/// A line longer than this is not kept: its call fails, the connection lives on. Servers were
+/// seen to answer with 2 MB in one line; some hundred times that is a fault, not an answer.
+pub const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Free room kept ready for the next read of a pipe.
+pub const READ_BYTES: usize = 64 * 1024;
+
+/// Bytes waiting for a peer that does not read. A sender waits past this, within its deadline.
+pub(crate) const OUTBOX_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// How much of an over-long line is kept, to find out which request it answers.
+pub(crate) const HEAD_BYTES: usize = 4 * 1024;
+
+/// A line shorter than this is put together before it is written: the reader is woken once, by
+/// the whole of it.
+pub(crate) const JOINED_BYTES_MAX: usize = 16 * 1024;
+
+/// Characters of an answer that is no JSON-RPC error, shown in its place.
+pub(crate) const UNREADABLE_CHARS_MAX: usize = 500;

@@ -1,0 +1,197 @@
+//! Lines read from a byte stream without a copy.
+//!
+//! `tokio`'s and `tokio-util`'s readers copy each line, fail for good on one over their bound, or
+//! lose what was read when they are dropped between two polls; this one does none of these.
+
+use std::{fmt, io, sync::Arc};
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+use crate::limits::{HEAD_BYTES, LINE_BYTES_MAX, READ_BYTES};
+
+/// One line that a peer sent, without its line end.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    Whole(Bytes),
+    /// Longer than it may be, and so not kept: its first bytes, and how long it was.
+    TooLong {
+        head: Bytes,
+        bytes: usize,
+    },
+}
+
+/// Reads lines. Dropping [`LineReader::next`] between two polls loses nothing.
+pub struct LineReader {
+    input: Box<dyn AsyncRead + Send + Unpin>,
+    buffer: BytesMut,
+    /// Bytes of `buffer` known to hold no line end.
+    searched: usize,
+    /// The head and length so far of a line that is being thrown away.
+    skipped: Option<(Bytes, usize)>,
+    line_bytes_max: usize,
+    /// From this length on, the other says how long a line may be.
+    cap: Option<(usize, Cap)>,
+}
+
+/// How long a line may be that begins so, in bytes.
+pub type Cap = Arc<dyn Fn(&[u8]) -> usize + Send + Sync>;
+
+impl fmt::Debug for LineReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LineReader").finish_non_exhaustive()
+    }
+}
+
+impl LineReader {
+    pub fn new(input: impl AsyncRead + Send + Unpin + 'static) -> Self {
+        Self {
+            input: Box::new(input),
+            buffer: BytesMut::with_capacity(READ_BYTES),
+            searched: 0,
+            skipped: None,
+            line_bytes_max: LINE_BYTES_MAX,
+            cap: None,
+        }
+    }
+
+    /// The same for lines that may not all be as long as the longest: `cap` is asked of those
+    /// over `bytes`, and given their first 4 KiB.
+    #[must_use]
+    pub fn capped(self, bytes: usize, cap: Cap) -> Self {
+        let cap = Some((bytes, cap));
+        Self { cap, ..self }
+    }
+
+    /// Whether a line of which this was read is too long already.
+    pub fn is_too_long(&self, line: &[u8]) -> bool {
+        let head = &line[..HEAD_BYTES.min(line.len())];
+        let is_over = |(bytes, cap): &(usize, Cap)| line.len() > *bytes && line.len() > cap(head);
+        line.len() > self.line_bytes_max || self.cap.as_ref().is_some_and(is_over)
+    }
+
+    /// The next line; `None` at the end of the stream. A last line without a line end counts.
+    pub async fn next(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            if let Some(line) = self.take_line() {
+                return Ok(Some(line));
+            }
+            self.shed();
+            self.make_room();
+            if self.input.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(self.take_rest());
+            }
+        }
+    }
+
+    fn take_line(&mut self) -> Option<Line> {
+        let fresh = &self.buffer[self.searched..];
+        let Some(at) = memchr::memchr(b'\n', fresh) else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let mut line = self.buffer.split_to(self.searched + at + 1);
+        self.searched = 0;
+        line.truncate(line.len() - 1);
+        if line.last() == Some(&b'\r') {
+            line.truncate(line.len() - 1);
+        }
+        Some(self.finish(line.freeze()))
+    }
+
+    fn take_rest(&mut self) -> Option<Line> {
+        let rest = self.buffer.split().freeze();
+        self.searched = 0;
+        (!rest.is_empty() || self.skipped.is_some()).then(|| self.finish(rest))
+    }
+
+    fn finish(&mut self, line: Bytes) -> Line {
+        match self.skipped.take() {
+            Some((head, bytes)) => Line::TooLong {
+                head,
+                bytes: bytes + line.len(),
+            },
+            None if self.is_too_long(&line) => Line::TooLong {
+                head: line.slice(..HEAD_BYTES.min(line.len())),
+                bytes: line.len(),
+            },
+            None => Line::Whole(line),
+        }
+    }
+
+    /// Throws away what was read of a line that is already too long.
+    fn shed(&mut self) {
+        if self.skipped.is_none() && !self.is_too_long(&self.buffer) {
+            return;
+        }
+        let shed = self.buffer.split();
+        self.searched = 0;
+        match &mut self.skipped {
+            Some((_, bytes)) => *bytes += shed.len(),
+            None => {
+                let head = Bytes::copy_from_slice(&shed[..HEAD_BYTES.min(shed.len())]);
+                self.skipped = Some((head, shed.len()));
+            }
+        }
+    }
+
+    /// Grows the buffer with the line it holds, so that a long line is copied a few times, not
+    /// once a read.
+    fn make_room(&mut self) {
+        if self.buffer.capacity() - self.buffer.len() < READ_BYTES {
+            self.buffer.reserve(READ_BYTES.max(self.buffer.len()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn lines(input: &'static [u8], line_bytes_max: usize) -> Vec<Line> {
+        let mut reader = LineReader::new(input);
+        reader.line_bytes_max = line_bytes_max;
+        let mut lines = Vec::new();
+        while let Some(line) = reader.next().await.expect("a slice does not fail") {
+            lines.push(line);
+        }
+        lines
+    }
+
+    fn whole(text: &'static str) -> Line {
+        Line::Whole(Bytes::from_static(text.as_bytes()))
+    }
+
+    #[tokio::test]
+    async fn lines_end_with_either_line_end_and_the_last_needs_none() {
+        let expected = vec![whole("{\"a\":1}"), whole(""), whole("b"), whole("half")];
+        assert_eq!(lines(b"{\"a\":1}\r\n\nb\nhalf", 100).await, expected);
+        assert_eq!(lines(b"", 100).await, vec![]);
+    }
+
+    #[tokio::test]
+    async fn a_line_over_the_cap_is_named_and_the_next_is_read() {
+        let head = Bytes::from_static(b"0123456789");
+        let too_long = Line::TooLong { head, bytes: 10 };
+        assert_eq!(
+            lines(b"0123456789\nok\n", 9).await,
+            vec![too_long, whole("ok")]
+        );
+    }
+
+    /// Endless input; what is kept of it must not be.
+    #[tokio::test]
+    async fn of_a_line_that_is_refused_no_more_is_held_than_it_may_have() {
+        const BYTES_MAX: usize = 32 * 1024 * 1024;
+        const SENT: u64 = 6 * BYTES_MAX as u64;
+        let input = tokio::io::repeat(b'x').take(SENT);
+        let mut reader = LineReader::new(input).capped(BYTES_MAX, Arc::new(|_| BYTES_MAX));
+        let line = reader.next().await.expect("it does not fail");
+        let Some(Line::TooLong { head, bytes }) = line else {
+            panic!("it was taken");
+        };
+        assert_eq!((head.len(), bytes as u64), (HEAD_BYTES, SENT));
+        let held = reader.buffer.capacity();
+        assert!(held <= 3 * BYTES_MAX, "{held} bytes are held");
+    }
+}

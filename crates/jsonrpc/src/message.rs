@@ -1,0 +1,142 @@
+//! The outer shape of a JSON-RPC message, read without touching what it carries.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use bytestring::ByteString;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::limits::UNREADABLE_CHARS_MAX;
+
+/// One JSON-RPC message, its parts still as text.
+#[derive(Debug, Deserialize)]
+pub struct Message<'a> {
+    #[serde(borrow, default)]
+    pub id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub error: Option<&'a RawValue>,
+}
+
+impl<'a> Message<'a> {
+    /// `None` for anything that is no JSON object in UTF-8. All of it is checked: a part of a
+    /// message can be sent on.
+    pub fn parse(line: &'a [u8]) -> Option<Self> {
+        let start = line.iter().find(|byte| !byte.is_ascii_whitespace());
+        if start != Some(&b'{') {
+            return None;
+        }
+        serde_json::from_slice(line).ok()
+    }
+}
+
+/// A piece of JSON text that somebody sent, kept as its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Json(ByteString);
+
+impl Json {
+    /// The piece `part` of `line`, without a copy.
+    pub fn part_of(line: &Bytes, part: &RawValue) -> Self {
+        let part = line.slice_ref(part.get().as_bytes());
+        Self(ByteString::try_from(part).expect("it was a str a moment ago"))
+    }
+
+    /// Text that the caller put together from pieces of JSON; it is not read again.
+    pub fn of_built(text: String) -> Self {
+        debug_assert!(serde_json::from_str::<&RawValue>(&text).is_ok(), "{text}");
+        Self(text.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn bytes(&self) -> Bytes {
+        self.0.as_bytes().clone()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<Box<RawValue>> for Json {
+    fn from(raw: Box<RawValue>) -> Self {
+        let text: Box<str> = raw.into();
+        Self(String::from(text).into())
+    }
+}
+
+/// A JSON-RPC error that a server answered with; `code` is text because servers were seen to
+/// send strings and numbers outside every integer type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtocolError {
+    pub code: String,
+    pub message: String,
+    pub data: Option<String>,
+}
+
+impl ProtocolError {
+    /// Reads the `error` member of an answer; what has another shape becomes the message.
+    pub fn read(raw: &RawValue) -> Self {
+        let Ok(fields) = serde_json::from_str::<ErrorFields<'_>>(raw.get()) else {
+            return Self::unreadable(raw.get());
+        };
+        let text = |raw: &RawValue| {
+            serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
+        };
+        Self {
+            code: fields.code.map_or_else(|| "none".to_owned(), text),
+            message: fields.message.map_or_else(String::new, text),
+            data: fields.data.map(text),
+        }
+    }
+
+    /// The same with each of its texts rewritten.
+    #[must_use]
+    pub fn map(self, rewrite: impl Fn(&str) -> String) -> Self {
+        Self {
+            code: rewrite(&self.code),
+            message: rewrite(&self.message),
+            data: self.data.map(|data| rewrite(&data)),
+        }
+    }
+
+    /// An answer that says nothing is no success.
+    pub fn empty() -> Self {
+        Self::unreadable("its answer has neither a result nor an error")
+    }
+
+    fn unreadable(text: &str) -> Self {
+        Self {
+            code: "none".to_owned(),
+            message: text.chars().take(UNREADABLE_CHARS_MAX).collect(),
+            data: None,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct ErrorFields<'a> {
+    #[serde(borrow, default)]
+    code: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+/// JSON text that a caller built, checked.
+pub fn json(text: String) -> Result<Json, serde_json::Error> {
+    RawValue::from_string(text).map(Json::from)
+}

@@ -1,0 +1,366 @@
+//! Lines written to a peer, without a wait that could hold up anybody else.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    io::{self, IoSlice},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
+use tokio::{
+    io::{AsyncWrite, AsyncWriteExt as _},
+    net::{UnixStream, unix::pipe},
+    sync::Notify,
+};
+
+use crate::limits::{JOINED_BYTES_MAX, OUTBOX_BYTES_MAX};
+
+/// The peer no longer reads what we send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the other side closed the connection")]
+pub struct Closed;
+
+/// The way out to one peer, shared by all who send to it.
+///
+/// A line is written at once, in the sender's own task, when nothing waits before it and the
+/// pipe has room; what does not fit is queued and written by a task of the outbox. A line is
+/// sent whole or not at all, also when its sender is dropped.
+#[derive(Debug)]
+pub struct Outbox {
+    queue: Mutex<Queue>,
+    work: Notify,
+    room: Notify,
+}
+
+#[derive(Debug)]
+struct Queue {
+    parts: VecDeque<Bytes>,
+    bytes: usize,
+    /// `None` once closed.
+    sink: Option<Arc<Sink>>,
+    closing: bool,
+}
+
+/// Where lines go. Pipes and sockets can be tried without waiting; anything else is left to the
+/// task.
+pub enum Sink {
+    Pipe(pipe::Sender),
+    Socket(UnixStream),
+    Stream(tokio::sync::Mutex<Box<dyn AsyncWrite + Send + Unpin>>),
+}
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pipe(_) => "Pipe",
+            Self::Socket(_) => "Socket",
+            Self::Stream(_) => "Stream",
+        })
+    }
+}
+
+impl Sink {
+    pub fn stream(output: impl AsyncWrite + Send + Unpin + 'static) -> Self {
+        Self::Stream(tokio::sync::Mutex::new(Box::new(output)))
+    }
+
+    fn try_write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Self::Pipe(pipe) => pipe.try_write_vectored(slices),
+            Self::Socket(socket) => socket.try_write_vectored(slices),
+            Self::Stream(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    async fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Pipe(pipe) => pipe.writable().await?,
+            Self::Socket(socket) => socket.writable().await?,
+            Self::Stream(output) => {
+                let mut output = output.lock().await;
+                output.write_all(bytes).await?;
+                output.flush().await?;
+                return Ok(bytes.len());
+            }
+        }
+        match self.try_write(&[IoSlice::new(bytes)]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            other => other,
+        }
+    }
+}
+
+impl Outbox {
+    /// Starts the outbox's task on the current runtime.
+    pub fn new(sink: Sink) -> Arc<Self> {
+        let outbox = Arc::new(Self {
+            queue: Mutex::new(Queue {
+                parts: VecDeque::new(),
+                bytes: 0,
+                sink: Some(Arc::new(sink)),
+                closing: false,
+            }),
+            work: Notify::new(),
+            room: Notify::new(),
+        });
+        tokio::spawn(Arc::clone(&outbox).run());
+        outbox
+    }
+
+    /// Sends one line, given in parts; waits while too much is queued before it.
+    pub async fn send(&self, parts: &[Bytes]) -> Result<(), Closed> {
+        loop {
+            let room = self.room.notified();
+            if self.lock().bytes < OUTBOX_BYTES_MAX {
+                return self.push(parts);
+            }
+            room.await;
+        }
+    }
+
+    /// Sends one line, or drops it when too much is queued: for notifications, which nobody
+    /// waits for.
+    pub fn offer(&self, parts: &[Bytes]) -> bool {
+        let has_room = self.lock().bytes < OUTBOX_BYTES_MAX;
+        has_room && self.push(parts).is_ok()
+    }
+
+    /// Sends one line however much is queued: for whoever waited for [`Outbox::room`].
+    pub fn put(&self, parts: &[Bytes]) -> Result<(), Closed> {
+        self.push(parts)
+    }
+
+    /// Waits until a line can be sent without waiting.
+    pub async fn room(&self) {
+        loop {
+            let room = self.room.notified();
+            if self.lock().bytes < OUTBOX_BYTES_MAX {
+                return;
+            }
+            room.await;
+        }
+    }
+
+    /// Returns when the peer was found to be gone, or the outbox was closed and is empty.
+    pub async fn gone(&self) {
+        loop {
+            let news = self.room.notified();
+            if self.lock().sink.is_none() {
+                return;
+            }
+            news.await;
+        }
+    }
+
+    /// Nothing is taken from here on. What is queued is still written, then the stream closes.
+    pub fn close(&self) {
+        let mut queue = self.lock();
+        queue.closing = true;
+        if queue.parts.is_empty() {
+            queue.sink = None;
+        }
+        drop(queue);
+        self.wake_all();
+    }
+
+    /// Closes the stream now; what is queued is not written any more.
+    pub fn give_up(&self) {
+        self.lose();
+    }
+
+    /// Returns once everything was written or the stream was given up.
+    pub async fn drained(&self) {
+        loop {
+            let room = self.room.notified();
+            if self.lock().bytes == 0 {
+                return;
+            }
+            room.await;
+        }
+    }
+
+    fn push(&self, parts: &[Bytes]) -> Result<(), Closed> {
+        let mut queue = self.lock();
+        let sink = queue
+            .sink
+            .clone()
+            .filter(|_| !queue.closing)
+            .ok_or(Closed)?;
+        let written = if queue.parts.is_empty() {
+            write_now(&sink, parts)
+        } else {
+            Ok(0)
+        };
+        match written {
+            Ok(written) => queue.add_rest(parts, written),
+            Err(_) => {
+                drop(queue);
+                self.lose();
+                return Err(Closed);
+            }
+        }
+        let waits = !queue.parts.is_empty();
+        drop(queue);
+        if waits {
+            self.work.notify_one();
+        }
+        Ok(())
+    }
+
+    async fn run(self: Arc<Self>) {
+        loop {
+            let work = self.work.notified();
+            let next = {
+                let queue = self.lock();
+                let Some(sink) = queue.sink.clone() else {
+                    return;
+                };
+                queue.parts.front().cloned().map(|part| (sink, part))
+            };
+            match next {
+                None => work.await,
+                Some((sink, part)) => match sink.write_some(&part).await {
+                    Ok(written) => self.written(written),
+                    Err(_) => self.lose(),
+                },
+            }
+        }
+    }
+
+    fn written(&self, bytes: usize) {
+        let mut queue = self.lock();
+        queue.take(bytes);
+        if queue.parts.is_empty() && queue.closing {
+            queue.sink = None;
+        }
+        drop(queue);
+        self.room.notify_waiters();
+    }
+
+    /// The peer is gone: what waits for it is given up.
+    fn lose(&self) {
+        self.lock().give_up();
+        self.wake_all();
+    }
+
+    fn wake_all(&self) {
+        self.work.notify_one();
+        self.room.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock()
+    }
+}
+
+impl Queue {
+    /// Queues what lies behind the first `written` bytes of a line.
+    fn add_rest(&mut self, parts: &[Bytes], mut written: usize) {
+        for part in parts {
+            let passed = written.min(part.len());
+            written -= passed;
+            if passed < part.len() {
+                self.bytes += part.len() - passed;
+                self.parts.push_back(part.slice(passed..));
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        if let Some(front) = self.parts.front_mut() {
+            let _ = front.split_to(bytes);
+            if front.is_empty() {
+                self.parts.pop_front();
+            }
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.parts.clear();
+        self.bytes = 0;
+        self.sink = None;
+    }
+}
+
+/// Writes as much of a line as the other side takes now; how much that was.
+fn write_now(sink: &Sink, parts: &[Bytes]) -> io::Result<usize> {
+    let whole: usize = parts.iter().map(Bytes::len).sum();
+    if whole <= JOINED_BYTES_MAX {
+        return write_all_now(sink, &[Bytes::from(parts.concat())], whole);
+    }
+    write_all_now(sink, parts, whole)
+}
+
+fn write_all_now(sink: &Sink, parts: &[Bytes], whole: usize) -> io::Result<usize> {
+    let mut written = 0;
+    while written < whole {
+        match sink.try_write(&slices_after(parts, written)) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => written += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}
+
+fn slices_after(parts: &[Bytes], mut passed: usize) -> Vec<IoSlice<'_>> {
+    let mut slices = Vec::with_capacity(parts.len());
+    for part in parts {
+        let skipped = passed.min(part.len());
+        passed -= skipped;
+        if skipped < part.len() {
+            slices.push(IoSlice::new(&part[skipped..]));
+        }
+    }
+    slices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Line, LineReader};
+
+    #[tokio::test]
+    async fn lines_arrive_whole_and_in_order_through_a_slow_pipe() {
+        let (ours, theirs) = tokio::net::UnixStream::pair().expect("a socket pair");
+        let outbox = Outbox::new(Sink::Socket(ours));
+        let big = Bytes::from(vec![b'x'; 3 * 1024 * 1024]);
+        let end = Bytes::from_static(b"\n");
+        for _ in 0..3 {
+            outbox
+                .send(&[big.clone(), end.clone()])
+                .await
+                .expect("open");
+        }
+        outbox
+            .send(&[Bytes::from_static(b"last\n")])
+            .await
+            .expect("open");
+        outbox.close();
+        assert_eq!(outbox.send(&[end]).await, Err(Closed));
+
+        let mut reader = LineReader::new(theirs);
+        let mut sizes = Vec::new();
+        while let Some(Line::Whole(line)) = reader.next().await.expect("open") {
+            sizes.push(line.len());
+        }
+        assert_eq!(sizes, [big.len(), big.len(), big.len(), 4]);
+    }
+
+    #[tokio::test]
+    async fn a_sender_waits_for_room_and_a_notification_is_dropped() {
+        let (ours, theirs) = tokio::net::UnixStream::pair().expect("a socket pair");
+        let outbox = Outbox::new(Sink::Socket(ours));
+        let big = Bytes::from(vec![b'x'; 2 * OUTBOX_BYTES_MAX]);
+        outbox.send(&[big]).await.expect("open");
+        assert!(!outbox.offer(&[Bytes::from_static(b"dropped\n")]));
+        drop(theirs);
+        let next = outbox.send(&[Bytes::from_static(b"never\n")]).await;
+        assert_eq!(next, Err(Closed));
+    }
+}

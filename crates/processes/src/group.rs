@@ -1,0 +1,123 @@
+//! A process group: a child and what it started, ended together.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    str::FromStr,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+
+use crate::{
+    limits::{GRACE_AFTER_KILL, GROUP_POLL, GROUP_POLL_MAX, REAPER_GRACE},
+    proc::Identity,
+    proof::Ours,
+};
+
+/// A group that a child of ours began to lead, and the members by whom it is known: as long as
+/// one of them is in a group of this number, it is still that group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Group {
+    id: i32,
+    known: Vec<Identity>,
+}
+
+impl Group {
+    /// The group that a child leads who was not waited for.
+    pub(crate) fn led_by(child: u32) -> Option<Self> {
+        let id = i32::try_from(child).ok()?;
+        let known = Identity::of(id).into_iter().collect();
+        Some(Self { id, known })
+    }
+
+    /// The same group, by others of its members.
+    pub(crate) fn known_by(&self, known: Vec<Identity>) -> Self {
+        Self { id: self.id, known }
+    }
+
+    /// Those who were found in it stand for it as well from now on: others may be gone first.
+    pub(crate) fn learn(&mut self, found: &[Ours]) {
+        let members = found.iter().filter(|it| it.group() == self.id);
+        self.known.extend(members.map(Ours::identity));
+        self.known.sort_unstable();
+        self.known.dedup();
+    }
+
+    pub(crate) fn id(&self) -> i32 {
+        self.id
+    }
+
+    pub(crate) fn is(&self, id: i32) -> bool {
+        self.id == id
+    }
+
+    pub(crate) fn knows(&self, member: Identity) -> bool {
+        self.known.contains(&member)
+    }
+}
+
+/// `ID PID:START PID:START`
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.id.fmt(f)?;
+        self.known
+            .iter()
+            .try_for_each(|known| write!(f, " {known}"))
+    }
+}
+
+/// The text is no group.
+#[derive(Debug)]
+pub(crate) struct NoGroup;
+
+impl FromStr for Group {
+    type Err = NoGroup;
+
+    fn from_str(text: &str) -> Result<Self, NoGroup> {
+        let mut words = text.split(' ');
+        let id = words.next().and_then(|id| id.parse().ok()).ok_or(NoGroup)?;
+        let known = words.map(|word| word.parse().map_err(|_| NoGroup));
+        let known = known.collect::<Result<_, _>>()?;
+        Ok(Self { id, known })
+    }
+}
+
+/// Ends processes whose owner is gone: TERM, a short grace, KILL. Returns in how many groups they
+/// were. Blocks its thread.
+pub(crate) fn end(mut look: impl FnMut() -> Vec<Ours>) -> usize {
+    let found = look();
+    for process in &found {
+        process.signal(Signal::TERM);
+    }
+    let groups: BTreeSet<i32> = found.iter().map(Ours::group).collect();
+    if !groups.is_empty() && !wait_until(REAPER_GRACE, || look().is_empty()) {
+        // Again and again: one that starts others may do so between a look and its end.
+        wait_until(GRACE_AFTER_KILL, || {
+            let left = look();
+            for process in &left {
+                process.signal(Signal::KILL);
+            }
+            left.is_empty()
+        });
+    }
+    groups.len()
+}
+
+/// Whether it came true within the limit. Blocks its thread.
+pub(crate) fn wait_until(limit: Duration, mut is_true: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    let mut rest = GROUP_POLL;
+    while !is_true() {
+        if began.elapsed() >= limit {
+            return false;
+        }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the reaper has no event loop, and nothing wakes it when a group is gone"
+        )]
+        std::thread::sleep(rest);
+        rest = (rest * 2).min(GROUP_POLL_MAX);
+    }
+    true
+}

@@ -1,0 +1,23 @@
+//! Child processes that die with us, with all they started; no signal of ours meets a stranger.
+//!
+//! This room does not know what its children are for, nor any protocol.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod group;
+mod limits;
+mod mark;
+mod own_program;
+mod proc;
+mod proof;
+mod reaper;
+mod spawner;
+mod sweep;
+mod tree;
+
+pub use own_program::own_program;
+pub use proc::{group_memory, own_memory};
+pub use reaper::{Reaper, reap};
+pub use spawner::Spawner;
+pub use sweep::sweep;
+pub use tree::Tree;

@@ -1,0 +1,163 @@
+//! Whose a process is, by a variable in its environment.
+
+use std::{
+    fmt, fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use rustix::process::geteuid;
+
+use crate::{
+    limits::ENVIRONMENT_READS,
+    proc::{Identity, Stat},
+};
+
+/// Every child gets it, with its [`Mark`], and what it starts inherits it.
+pub(crate) const VARIABLE: &str = "PROXY_CHILD";
+
+/// `MARKER:PID:START:SESSION:NUMBER`: under which marker a process was started, by which proxy,
+/// and which of its children that was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) marker: String,
+    pub(crate) owner: Owner,
+    number: u64,
+}
+
+impl Mark {
+    /// For one more child of ours; no other has it. `None` where the system does not tell who we
+    /// are.
+    pub(crate) fn next(marker: &str) -> Option<Self> {
+        static CHILDREN: AtomicU64 = AtomicU64::new(0);
+        Some(Self {
+            marker: marker.to_owned(),
+            owner: Owner::ourselves()?,
+            number: CHILDREN.fetch_add(1, Ordering::Relaxed),
+        })
+    }
+
+    /// The mark of a process, unless it left for a session of its own, is another user's, or
+    /// counts processes in another way: the numbers in a mark mean something only where it was
+    /// made. (Containers may share a user and a home, and so our markers.)
+    pub(crate) fn of(process: &Path, stat: &Stat) -> Option<Self> {
+        let user = fs::metadata(process).ok()?.uid();
+        let environment = environment(process)?;
+        let mark: Self = environment.split(|byte| *byte == 0).find_map(|variable| {
+            let value = variable.strip_prefix(VARIABLE.as_bytes())?;
+            str::from_utf8(value.strip_prefix(b"=")?).ok()?.parse().ok()
+        })?;
+        let is_near = user == geteuid().as_raw()
+            && stat.session == mark.owner.session
+            && pid_space(process) == pid_space(Path::new("/proc/self"));
+        is_near.then_some(mark)
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.marker, self.owner, self.number)
+    }
+}
+
+/// The text is no mark, or no owner.
+#[derive(Debug)]
+pub(crate) struct Unreadable;
+
+impl FromStr for Mark {
+    type Err = Unreadable;
+
+    fn from_str(text: &str) -> Result<Self, Unreadable> {
+        let (rest, number) = text.rsplit_once(':').ok_or(Unreadable)?;
+        let (owner_at, _) = rest.rmatch_indices(':').nth(2).ok_or(Unreadable)?;
+        Ok(Self {
+            marker: rest[..owner_at].to_owned(),
+            owner: rest[owner_at + 1..].parse()?,
+            number: number.parse().map_err(|_| Unreadable)?,
+        })
+    }
+}
+
+/// A proxy, told apart from a later process of the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) process: Identity,
+    pub(crate) session: i32,
+}
+
+impl Owner {
+    pub(crate) fn ourselves() -> Option<Self> {
+        let stat = Stat::read(Path::new("/proc/self"))?;
+        Some(Self {
+            process: stat.identity,
+            session: stat.session,
+        })
+    }
+
+    pub(crate) fn lives(self) -> bool {
+        self.process.read().is_some_and(|stat| !stat.is_dead)
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.process, self.session)
+    }
+}
+
+impl FromStr for Owner {
+    type Err = Unreadable;
+
+    fn from_str(text: &str) -> Result<Self, Unreadable> {
+        let (process, session) = text.rsplit_once(':').ok_or(Unreadable)?;
+        Ok(Self {
+            process: process.parse().map_err(|_| Unreadable)?,
+            session: session.parse().map_err(|_| Unreadable)?,
+        })
+    }
+}
+
+/// Of a process that begins a program right now, it is empty for a moment.
+fn environment(process: &Path) -> Option<Vec<u8>> {
+    for _ in 0..ENVIRONMENT_READS {
+        let environment = fs::read(process.join("environ")).ok()?;
+        if !environment.is_empty() {
+            return Some(environment);
+        }
+        std::thread::yield_now();
+    }
+    None
+}
+
+fn pid_space(process: &Path) -> Option<PathBuf> {
+    fs::read_link(process.join("ns/pid")).ok()
+}
+
+#[cfg(test)]
+impl Owner {
+    /// One that nobody is any more.
+    pub(crate) fn gone() -> Self {
+        let mut owner = Self::ourselves().unwrap();
+        owner.process.start_ticks += 1;
+        owner
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Mark, Owner};
+
+    #[test]
+    fn a_mark_is_read_as_it_was_written_and_is_one_childs() {
+        let first = Mark::next("with:colons").unwrap();
+        let second = Mark::next("with:colons").unwrap();
+        assert_eq!(first.to_string().parse::<Mark>().unwrap(), first);
+        assert_ne!(first, second);
+        assert!(first.owner.lives() && !Owner::gone().lives());
+        for text in ["", "marker:1:2:3", "marker:1:2:3:x", "1:2:3:4"] {
+            assert!(text.parse::<Mark>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The one place that sends signals, and what must be proven first.
+//!
+//! Numbers of processes and groups are used again: within hours, where there are 32,768 of them.
+//! So nothing here takes a number. A [`Proof`] is made by looking, and holds what it has seen.
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::{marker::PhantomData, os::fd::OwnedFd};
+
+use rustix::{
+    io::{self, Errno},
+    process::{
+        Pid, PidfdFlags, Signal, getpgrp, kill_process, kill_process_group, pidfd_open,
+        pidfd_send_signal,
+    },
+};
+use tokio::process::Child;
+use tracing::debug;
+
+pub(crate) use self::table::{Claim, Looks, Meant, Table};
+use crate::proc::{Identity, Stat};
+
+/// Why a signal meets nobody but ours.
+#[derive(Debug)]
+pub(crate) enum Proof<'a> {
+    Group(Unwaited<'a>),
+    Process(&'a Ours),
+}
+
+/// Sends a signal, after the proof that it meets nobody but ours. Nothing else in this room does.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "everybody else comes here, with a proof"
+)]
+pub(crate) fn send(proof: &Proof, signal: Signal) {
+    let sent = match proof {
+        Proof::Group(group) => kill_process_group(group.id, signal),
+        Proof::Process(process) => match &process.handle {
+            Some(handle) => pidfd_send_signal(handle, signal),
+            None => process
+                .looked_at_again()
+                .and_then(|id| kill_process(id, signal)),
+        },
+    };
+    if let Err(error) = sent {
+        debug!(?proof, %error, "nobody was there to be signalled");
+    }
+}
+
+/// The group that a child of ours leads. As long as nobody has waited for the child, dead or
+/// alive, the system gives its number to no other process and no other group; and waiting takes
+/// the child by `&mut`, which this borrow forbids.
+#[derive(Debug)]
+pub(crate) struct Unwaited<'a> {
+    id: Pid,
+    child: PhantomData<&'a Child>,
+}
+
+impl<'a> Unwaited<'a> {
+    /// `child` was started as the leader of a group.
+    pub(crate) fn of(child: &'a Child) -> Option<Self> {
+        let id = Pid::from_raw(i32::try_from(child.id()?).ok()?)?;
+        Some(Self {
+            id,
+            child: PhantomData,
+        })
+    }
+
+    pub(crate) fn id(&self) -> i32 {
+        self.id.as_raw_nonzero().get()
+    }
+}
+
+/// One process that a look has found to be ours. Only a [`Table`] makes it.
+#[derive(Debug)]
+pub(crate) struct Ours {
+    identity: Identity,
+    group: i32,
+    /// Never means a later process of this number. Systems older than Linux 5.3 have none.
+    handle: Option<OwnedFd>,
+}
+
+impl Ours {
+    /// Takes hold of a process, if it lives and is the one that was seen, in the group where it
+    /// was seen.
+    fn hold(seen: &Stat) -> Option<Self> {
+        let identity = seen.identity;
+        let handle = match pidfd_open(Pid::from_raw(identity.pid)?, PidfdFlags::empty()) {
+            Ok(handle) => Some(handle),
+            Err(Errno::SRCH) => return None,
+            Err(_) => None,
+        };
+        // After the hold: what is read now is of the process that is held.
+        let now = identity.read()?;
+        (!now.is_dead && now.group == seen.group).then_some(Self {
+            identity,
+            group: now.group,
+            handle,
+        })
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    pub(crate) fn group(&self) -> i32 {
+        self.group
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        send(&Proof::Process(self), signal);
+    }
+
+    /// Without a handle the proof is as fresh as can be.
+    fn looked_at_again(&self) -> io::Result<Pid> {
+        let is_there = self.identity.read().is_some();
+        let id = Pid::from_raw(self.identity.pid).filter(|_| is_there);
+        id.ok_or(Errno::SRCH)
+    }
+}
+
+/// Our own group: nobody in it is signalled for the group's sake.
+fn own_group() -> i32 {
+    getpgrp().as_raw_nonzero().get()
+}

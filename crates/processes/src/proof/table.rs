@@ -1,0 +1,164 @@
+//! Which processes there are, and which of them are ours.
+
+use std::{collections::BTreeSet, sync::Arc, time::Instant};
+
+use tokio::{sync::Mutex, task::spawn_blocking};
+
+use super::{Ours, own_group};
+use crate::{
+    group::Group,
+    mark::{Mark, Owner},
+    proc::{Identity, Stat, processes},
+};
+
+/// Whom we may end.
+#[derive(Debug)]
+pub(crate) struct Claim<'a> {
+    pub(crate) groups: &'a [Group],
+    pub(crate) meant: Meant<'a>,
+}
+
+/// Whose mark says so.
+#[derive(Debug)]
+pub(crate) enum Meant<'a> {
+    Nobody,
+    /// One child of ours, and what it started.
+    Child(&'a Mark),
+    /// Every child of this proxy.
+    ChildrenOf(Owner),
+    /// Every child of a proxy with this marker that runs no more.
+    LeftUnder(&'a str),
+}
+
+impl Meant<'_> {
+    fn holds(&self, mark: &Mark) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::Child(meant) => mark == *meant,
+            Self::ChildrenOf(owner) => mark.owner == *owner,
+            Self::LeftUnder(marker) => mark.marker == *marker && !mark.owner.lives(),
+        }
+    }
+}
+
+/// The processes there were at one moment. Empty where the system does not tell.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    stat: Stat,
+    /// Of the living.
+    mark: Option<Mark>,
+}
+
+impl Table {
+    /// Reads the marks of one session only, if one is given: of few processes then, since an
+    /// environment costs more than all else that is read.
+    pub(crate) fn read(session: Option<i32>) -> Self {
+        let rows = processes().filter_map(|process| {
+            let stat = Stat::read(&process)?;
+            let may_be_marked = !stat.is_dead && session.is_none_or(|it| it == stat.session);
+            let mark = may_be_marked.then(|| Mark::of(&process, &stat)).flatten();
+            Some(Row { stat, mark })
+        });
+        Self {
+            rows: rows.collect(),
+        }
+    }
+
+    /// With the marks of our own session, where our children are.
+    pub(crate) fn near() -> Self {
+        Owner::ourselves().map_or_else(Self::default, |us| Self::read(Some(us.session)))
+    }
+
+    /// Who lives in a group, but for its leader.
+    pub(crate) fn led_by(&self, leader: i32) -> Vec<Identity> {
+        let others =
+            self.rows.iter().map(|row| &row.stat).filter(|stat| {
+                stat.group == leader && stat.identity.pid != leader && !stat.is_dead
+            });
+        others.map(|stat| stat.identity).collect()
+    }
+
+    /// Everybody who lives and is proven to be meant: by its own mark, or by its group.
+    pub(crate) fn find(&self, claim: &Claim) -> Vec<Ours> {
+        let evidence = self.rows.iter().filter(|row| claim.is_evidence(row));
+        let groups: BTreeSet<i32> = evidence.map(|row| row.stat.group).collect();
+        let ours = groups.into_iter();
+        ours.flat_map(|group| self.find_in(group, claim)).collect()
+    }
+
+    fn find_in(&self, group: i32, claim: &Claim) -> Vec<Ours> {
+        let members = || self.rows.iter().filter(|row| row.stat.group == group);
+        let is_whole = self.is_ours(group, claim);
+        let meant = members().filter(|row| !row.stat.is_dead && (is_whole || claim.marks(row)));
+        let held: Vec<Ours> = meant.filter_map(|row| Ours::hold(&row.stat)).collect();
+        // A group with somebody in it keeps its number. One that has the same member before and
+        // after the others were taken hold of has been the same all the time.
+        let is_same = |row: &Row| {
+            let now = row.stat.identity.read();
+            now.is_some_and(|now| now.group == group)
+        };
+        if is_whole && !members().filter(|row| claim.is_evidence(row)).any(is_same) {
+            return Vec::new();
+        }
+        held
+    }
+
+    /// Whether all who live in a group are ours for the sake of those who surely are: we made the
+    /// group, or its leader is ours, or is gone. Somebody of ours may have joined a group of others.
+    fn is_ours(&self, group: i32, claim: &Claim) -> bool {
+        let mut members = self.rows.iter().filter(|row| row.stat.group == group);
+        let leader = self
+            .rows
+            .iter()
+            .find(|row| row.stat.identity.pid == group && !row.stat.is_dead);
+        let is_led_by_others = leader.is_some_and(|leader| !claim.marks(leader));
+        group > 1
+            && group != own_group()
+            && (members.any(|row| claim.knows(row)) || !is_led_by_others)
+    }
+}
+
+impl Claim<'_> {
+    fn is_evidence(&self, row: &Row) -> bool {
+        self.knows(row) || self.marks(row)
+    }
+
+    /// The dead count: until somebody has waited for them, they hold the group's number.
+    fn knows(&self, row: &Row) -> bool {
+        let stat = &row.stat;
+        let mut groups = self.groups.iter();
+        groups.any(|group| group.is(stat.group) && group.knows(stat.identity))
+    }
+
+    fn marks(&self, row: &Row) -> bool {
+        row.mark.as_ref().is_some_and(|mark| self.meant.holds(mark))
+    }
+}
+
+/// Looks that are shared: thirty servers that stop at once do not each read the whole of `/proc`.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    last: Mutex<Option<(Instant, Arc<Table>)>>,
+}
+
+impl Looks {
+    /// A look that began after we were asked.
+    pub(crate) async fn look(&self) -> Arc<Table> {
+        let asked = Instant::now();
+        let mut last = self.last.lock().await;
+        if let Some((began, table)) = &*last
+            && *began >= asked
+        {
+            return Arc::clone(table);
+        }
+        let began = Instant::now();
+        let table = Arc::new(spawn_blocking(Table::near).await.unwrap_or_default());
+        *last = Some((began, Arc::clone(&table)));
+        table
+    }
+}

@@ -1,0 +1,230 @@
+//! A process that outlives us when we are killed, and then ends our children.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    fs,
+    io::{self, BufRead, Write as _},
+    os::unix::process::CommandExt as _,
+    path::PathBuf,
+    process::{Child, ChildStdin, Command, Stdio},
+};
+
+use parking_lot::{Mutex, MutexGuard};
+use rustix::fs::{OFlags, fcntl_setfl};
+use tracing::{debug, warn};
+
+use crate::{
+    group::{Group, end, wait_until},
+    limits::REAPER_GRACE,
+    mark::Owner,
+    proof::{Claim, Meant, Table},
+};
+
+/// Under this name the reaper is seen. It does not hold ours, so that `pkill -9` with our name
+/// leaves the one process that cleans up after it.
+const NAME: &str = "child-reaper";
+
+/// Our side of the reaper: tells it which process groups it would have to end. It is started with
+/// the first child, and again whenever it is found dead. Dropping it ends it.
+#[derive(Debug)]
+pub struct Reaper {
+    program: PathBuf,
+    args: Vec<OsString>,
+    watch: Mutex<Watch>,
+}
+
+#[derive(Debug, Default)]
+struct Watch {
+    groups: HashMap<i32, Group>,
+    process: Option<Process>,
+}
+
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    notes: ChildStdin,
+}
+
+impl Reaper {
+    /// `program` with `args` must run [`reap`] on its stdin. Starts nothing yet.
+    pub fn new(program: PathBuf, args: Vec<OsString>) -> Self {
+        Self {
+            program,
+            args,
+            watch: Mutex::default(),
+        }
+    }
+
+    /// Makes sure that the reaper runs before a child is spawned, so that the note about the
+    /// child follows at once.
+    pub(crate) fn ensure_running(&self) {
+        let mut watch = self.watching();
+        if !watch.is_running() {
+            self.start(&mut watch);
+        }
+    }
+
+    /// Notes a group, in place of what was known of it.
+    pub(crate) fn watch(&self, group: &Group) {
+        let mut watch = self.watching();
+        watch.groups.insert(group.id(), group.clone());
+        self.note(&mut watch, &format!("+{group}\n"));
+    }
+
+    /// The group is over; its number may be another's from now on.
+    pub(crate) fn forget(&self, group: &Group) {
+        let mut watch = self.watching();
+        if watch.groups.remove(&group.id()).is_some() {
+            self.note(&mut watch, &format!("-{}\n", group.id()));
+        }
+    }
+
+    fn note(&self, watch: &mut Watch, note: &str) {
+        let Some(process) = &mut watch.process else {
+            return;
+        };
+        if process.tell(note).is_err() {
+            self.start(watch);
+        }
+    }
+
+    /// Starts a reaper and tells it everything. Without one we serve on: the sweep of the next
+    /// start stands behind it.
+    fn start(&self, watch: &mut Watch) {
+        drop(watch.process.take());
+        let owner = Owner::ourselves().map(|owner| format!("={owner}\n"));
+        let groups = watch.groups.values().map(|group| format!("+{group}\n"));
+        let notes: String = owner.into_iter().chain(groups).collect();
+        let started = self.spawn().and_then(|mut process| {
+            process.tell(&notes)?;
+            Ok(process)
+        });
+        match started {
+            Ok(process) => {
+                debug!(pid = process.child.id(), "the reaper runs");
+                watch.process = Some(process);
+            }
+            Err(error) => warn!(%error, "no reaper: children may outlive a `kill -9` of us"),
+        }
+    }
+
+    /// Its environment is empty: there are secrets in ours, and it needs none of it.
+    fn spawn(&self) -> io::Result<Process> {
+        let mut child = Command::new(&self.program)
+            .arg0(NAME)
+            .args(&self.args)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let notes = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let process = Process { child, notes };
+        // A reaper that was stopped must not stop us; one that does not read is replaced.
+        fcntl_setfl(&process.notes, OFlags::NONBLOCK)?;
+        Ok(process)
+    }
+
+    /// How many groups it would have to end.
+    #[cfg(test)]
+    pub(crate) fn watched(&self) -> usize {
+        self.watching().groups.len()
+    }
+
+    fn watching(&self) -> MutexGuard<'_, Watch> {
+        self.watch.lock()
+    }
+}
+
+impl Watch {
+    fn is_running(&mut self) -> bool {
+        let left = self
+            .process
+            .as_mut()
+            .map(|process| process.child.try_wait());
+        matches!(left, Some(Ok(None)))
+    }
+}
+
+impl Process {
+    fn tell(&mut self, notes: &str) -> io::Result<()> {
+        self.notes.write_all(notes.as_bytes())
+    }
+}
+
+/// Whoever drops it has ended its children (each of them holds the reaper), or tells the next
+/// reaper of them.
+impl Drop for Process {
+    fn drop(&mut self) {
+        let ended = self.child.kill().and_then(|()| self.child.wait());
+        if let Err(error) = ended {
+            debug!(%error, "the reaper could not be ended");
+        }
+    }
+}
+
+/// What the reaper does: reads notes until its input ends, which is when we are gone, however we
+/// went. Then it ends who is left of the groups it still knows, and every other child of ours.
+///
+/// It needs no ear for signals: it leads a group of its own, so those of a terminal do not reach
+/// it, and who sends TERM to it alone means it.
+pub fn reap(input: impl BufRead) {
+    rename();
+    let mut notes = Notes::default();
+    for line in input.lines().map_while(Result::ok) {
+        notes.read(&line);
+    }
+    let mut groups: Vec<Group> = notes.groups.into_values().collect();
+    let owner = notes.owner.filter(|owner| is_gone(*owner));
+    end(|| {
+        let claim = Claim {
+            groups: &groups,
+            meant: owner.map_or(Meant::Nobody, Meant::ChildrenOf),
+        };
+        let found = Table::read(owner.map(|owner| owner.session)).find(&claim);
+        for group in &mut groups {
+            group.learn(&found);
+        }
+        found
+    });
+}
+
+/// Our own process, not one that lives, may be looked up by its children: its input has ended
+/// because it did, though the system may not have taken it down yet.
+fn is_gone(owner: Owner) -> bool {
+    wait_until(REAPER_GRACE, || !owner.lives())
+}
+
+#[derive(Debug, Default)]
+struct Notes {
+    owner: Option<Owner>,
+    groups: HashMap<i32, Group>,
+}
+
+impl Notes {
+    fn read(&mut self, line: &str) {
+        let mut chars = line.chars();
+        match (chars.next(), chars.as_str()) {
+            (Some('='), owner) => self.owner = owner.parse().ok(),
+            (Some('+'), group) => {
+                let group = group.parse::<Group>().ok();
+                self.groups.extend(group.map(|group| (group.id(), group)));
+            }
+            (Some('-'), id) => {
+                id.parse().ok().and_then(|id: i32| self.groups.remove(&id));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn rename() {
+    // Only Linux knows how; elsewhere the name stays.
+    let _ = fs::write("/proc/self/comm", NAME);
+}

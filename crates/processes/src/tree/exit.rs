@@ -1,0 +1,33 @@
+//! How a child left.
+
+use std::{io, os::unix::process::ExitStatusExt as _, process::ExitStatus};
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus, waitid};
+use tokio::{
+    process::Child,
+    signal::unix::{SignalKind, signal},
+};
+
+/// Returns when a child has left, and does not wait for it in the sense of the system: it stays a
+/// zombie, and its number its own.
+pub(super) async fn exit(child: &Child) -> io::Result<ExitStatus> {
+    let gone = || io::Error::from(rustix::io::Errno::CHILD);
+    let id = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let id = id.ok_or_else(gone)?;
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    // Listening comes first, so that an exit after the look is heard.
+    let mut exits = signal(SignalKind::child())?;
+    loop {
+        if let Some(status) = waitid(WaitId::Pid(id), options)? {
+            return Ok(as_status(&status));
+        }
+        exits.recv().await.ok_or_else(gone)?;
+    }
+}
+
+/// As `wait` would have given it.
+fn as_status(status: &WaitIdStatus) -> ExitStatus {
+    let by_signal = status.terminating_signal();
+    let code = status.exit_status().unwrap_or_default() << 8;
+    ExitStatus::from_raw(by_signal.unwrap_or(code))
+}

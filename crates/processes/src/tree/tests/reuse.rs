@@ -1,0 +1,161 @@
+//! Numbers of processes are used again: who has the number of a child of ours after it is left
+//! alone.
+
+use std::{
+    fs,
+    os::unix::process::CommandExt as _,
+    process::{Child, Command},
+    sync::Arc,
+};
+
+use super::{Tree, ready, spawn};
+use crate::{
+    Reaper, Spawner,
+    group::Group,
+    proc::Identity,
+    proof::{Claim, Meant, Table},
+    reap,
+};
+
+/// Others start processes too, and take the number that we asked for.
+const TRIES: usize = 200;
+
+/// Leads a group, and has nothing to do with us.
+struct Bystander(Child);
+
+impl Bystander {
+    fn any() -> Self {
+        let mut sleeps = Command::new("sleep");
+        Self(sleeps.arg("1000").process_group(0).spawn().unwrap())
+    }
+
+    /// With the number of a process that is no more. `None` where the number cannot be had: it
+    /// is not free, others took it first, or we may not choose.
+    fn with_number(number: u32) -> Option<Self> {
+        (0..TRIES).find_map(|_| {
+            choose(number)?;
+            let bystander = Self::any();
+            (bystander.0.id() == number).then_some(bystander)
+        })
+    }
+
+    fn group(&self) -> Group {
+        Group::led_by(self.0.id()).unwrap()
+    }
+
+    fn lives(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        self.0.kill().and_then(|()| self.0.wait()).unwrap();
+    }
+}
+
+/// Which number the system gives next. Only root may choose.
+fn choose(number: u32) -> Option<()> {
+    fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).ok()
+}
+
+/// A server that left for a session of its own, and its group empty. It ends with its stdin.
+async fn left(spawner: &Arc<Spawner>) -> (Tree, tokio::process::ChildStdin, Group) {
+    // Its leader leaves after it has left.
+    let script = "setsid --fork sh -c 'echo ready >&2; echo left; read line' | read left";
+    let mut tree = spawn(script, spawner);
+    let (stdin, group) = (tree.take_stdin().unwrap(), tree.group.clone().unwrap());
+    tree.reap_leader().await;
+    drop(ready(&mut tree).await);
+    (tree, stdin, group)
+}
+
+/// Has the number of the group now. Where the number cannot be had, the group is given the
+/// bystander's in what we remember of it, which comes to the same.
+fn bystander(tree: &mut Tree, group: &Group) -> Bystander {
+    Bystander::with_number(group.id().cast_unsigned()).unwrap_or_else(|| {
+        let bystander = Bystander::any();
+        tree.group = Some(before(&bystander));
+        bystander
+    })
+}
+
+/// The group as it would be remembered, had its number gone to the bystander.
+fn before(bystander: &Bystander) -> Group {
+    let now = Identity::of(bystander.0.id().cast_signed()).unwrap();
+    let earlier = Identity {
+        start_ticks: now.start_ticks - 1,
+        ..now
+    };
+    bystander.group().known_by(vec![earlier])
+}
+
+#[tokio::test]
+async fn a_stop_and_a_drop_leave_who_has_the_number_now() {
+    let spawner = Arc::default();
+    for is_dropped in [false, true] {
+        let (mut tree, stdin, group) = left(&spawner).await;
+        let mut bystander = bystander(&mut tree, &group);
+        drop(stdin);
+        if is_dropped {
+            drop(tree);
+        } else {
+            tree.stop().await;
+        }
+        assert!(bystander.lives(), "is_dropped: {is_dropped}");
+    }
+}
+
+/// The server itself lives on, and the reaper would have ended the bystander for its sake.
+#[tokio::test]
+async fn the_reaper_is_told_that_a_group_is_over() {
+    let reaper = Reaper::new("/bin/cat".into(), Vec::new());
+    let spawner = Arc::new(Spawner::new(Some(reaper), String::new()));
+    let (mut tree, stdin, _) = left(&spawner).await;
+    assert_eq!(spawner.watched(), 0);
+    drop(stdin);
+    tree.stop().await;
+}
+
+/// Not even while it is found out how the child left: the number stays taken until the stop is
+/// done.
+#[tokio::test]
+async fn nobody_gets_the_number_of_a_child_before_its_stop_is_done() {
+    let mut tree = spawn("sleep 1000 & echo ready >&2; exit 3", &Arc::default());
+    let leader = tree.id().unwrap();
+    assert_eq!(tree.exited().await.unwrap().code(), Some(3));
+    // With choice or without: the system itself says who has the number.
+    assert!(Bystander::with_number(leader).is_none());
+    let identity = Identity::of(leader.cast_signed()).unwrap();
+    assert!(tree.group.as_ref().unwrap().knows(identity));
+    tree.stop().await;
+    assert!(identity.read().is_none());
+}
+
+#[test]
+fn a_group_of_another_start_is_not_ours() {
+    let mut bystander = Bystander::any();
+    let (same, earlier) = (bystander.group(), before(&bystander));
+    let found = |group: &Group| {
+        let groups = std::slice::from_ref(group);
+        let meant = Meant::Nobody;
+        Table::near().find(&Claim { groups, meant }).len()
+    };
+    assert_eq!((found(&same), found(&earlier)), (1, 0));
+
+    reap(format!("+{earlier}\n").as_bytes());
+    reap(format!("+{}\n", same.id()).as_bytes());
+    assert!(bystander.lives());
+}
+
+/// The leader was waited for. Who is left has nothing of ours but that it was there then.
+#[tokio::test]
+async fn a_member_without_environment_is_ended_after_its_leader_was_waited_for() {
+    let script = "env -i sleep 1000 & echo ready >&2";
+    let mut tree = spawn(script, &Arc::default());
+    tree.reap_leader().await;
+    let group = tree.group.clone().expect("somebody lives in it");
+    assert_eq!(Table::near().led_by(group.id()).len(), 1);
+    tree.stop().await;
+    assert_eq!(Table::near().led_by(group.id()).len(), 0);
+}

@@ -1,0 +1,93 @@
+//! The texts of a tool that the encoder is given.
+
+use tool::Digest;
+
+use crate::Entry;
+use crate::limits::{DESCRIPTION_CHARS_ENCODED, PARAMETERS_ENCODED};
+
+/// Three views of a tool, short to long: their mean finds more than any one of them, since a
+/// request may resemble the name, the purpose or the details.
+#[derive(Debug)]
+pub(crate) struct Views([String; 3]);
+
+/// See [`key`].
+pub(crate) type Key = [u8; 16];
+
+impl Views {
+    pub(crate) fn of(entry: &Entry) -> Self {
+        let name = spoken(entry.tool.name());
+        let server = spoken(entry.at.server.as_str());
+        let description = entry.description();
+        let words = description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let begin: String = words.chars().take(DESCRIPTION_CHARS_ENCODED).collect();
+        let parameters = tool::parameters(&entry.tool.input_schema());
+        let parameters = parameters.iter().take(PARAMETERS_ENCODED);
+        let parameters: Vec<String> = parameters.map(|it| spoken(&it.name)).collect();
+        Self([
+            format!("{server} {name}: {}", entry.purpose()),
+            format!("{name}: {begin} ({})", parameters.join(", ")),
+            name,
+        ])
+    }
+
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+}
+
+/// Names everything that the views of a tool are made of, and the model: found without making
+/// them.
+pub(crate) fn key(entry: &Entry) -> Key {
+    let overlay = entry.overlay.description.as_deref().unwrap_or_default();
+    let parts = [
+        encoder::MODEL,
+        VIEWS,
+        entry.at.server.as_str(),
+        overlay,
+        entry.tool.json(),
+    ];
+    let hex = Digest::of_bytes(parts.join("\0").as_bytes()).short(32);
+    u128::from_str_radix(&hex, 16)
+        .expect("32 hexadecimal digits")
+        .to_be_bytes()
+}
+
+/// Raised whenever the views of an unchanged tool would differ.
+const VIEWS: &str = "1";
+
+/// An identifier as one would say it: `getUserInfo_v2` is `get user info v2`.
+fn spoken(name: &str) -> String {
+    let mut words = String::with_capacity(name.len() + 8);
+    let mut before = ' ';
+    for c in name.chars() {
+        if c.is_uppercase() && (before.is_lowercase() || before.is_ascii_digit()) {
+            words.push(' ');
+        }
+        if c.is_alphanumeric() {
+            words.extend(c.to_lowercase());
+        } else {
+            words.push(' ');
+        }
+        before = c;
+    }
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_said_as_words() {
+        for (name, said) in [
+            ("getUserInfo_v2", "get user info v2"),
+            ("list-files", "list files"),
+            ("HTTPServer", "httpserver"),
+            ("server.tool/name", "server tool name"),
+            ("__x__", "x"),
+            ("天气", "天气"),
+        ] {
+            assert_eq!(spoken(name), said);
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Relevance feedback: words of requests and the tools they led to, for each client and project.
+//!
+//! Of a request only those words are kept that stand in some tool's own text, as stems: a value
+//! or a secret is none of them. Each outcome fades, and can move a tool only so far.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+use serde::{Deserialize, Serialize};
+use tool::ToolRef;
+
+use crate::RegistryError;
+use crate::disk::Disk;
+use crate::limits::{FEEDBACK_HALF_LIFE_S, FEEDBACK_MAX};
+
+/// Outcomes of calls of all clients. Learning touches memory only; [`RelevanceFeedback::flush`]
+/// adds what is new to the file, so several processes may learn into one.
+#[derive(Debug)]
+pub struct RelevanceFeedback {
+    disk: Disk,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    known: Known,
+    fresh: Vec<Outcome>,
+}
+
+/// By client and project, by word, by tool.
+type Known = BTreeMap<String, BTreeMap<String, BTreeMap<String, Weight>>>;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+struct Weight {
+    /// Calls that succeeded less those that failed, as they counted at the time.
+    value: f32,
+    /// Unix seconds.
+    at: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Outcome {
+    whose: String,
+    words: Vec<String>,
+    tool: String,
+    value: f32,
+    at: u64,
+}
+
+/// The feedback as one search may use it.
+#[derive(Debug, Clone)]
+pub struct Learned {
+    /// The outcomes to judge by.
+    pub feedback: Arc<RelevanceFeedback>,
+    /// A client in a project; all clients there when it begins with `@`.
+    pub whose: String,
+    /// Unix seconds.
+    pub now: u64,
+}
+
+impl RelevanceFeedback {
+    /// Reads what was learned before; a damaged file taught nothing.
+    pub fn open(folder: &Path) -> Self {
+        let disk = Disk::new(folder);
+        let known = read(&disk);
+        let state = Mutex::new(State {
+            known,
+            fresh: Vec::new(),
+        });
+        Self { disk, state }
+    }
+
+    /// A call after a search for these words.
+    pub fn learn(&self, whose: &str, words: &[String], tool: &ToolRef, ok: bool, now: u64) {
+        let outcome = Outcome {
+            whose: whose.to_owned(),
+            words: words.to_vec(),
+            tool: tool.to_string(),
+            value: if ok { 1.0 } else { -1.0 },
+            at: now,
+        };
+        let mut state = self.state();
+        add(&mut state.known, &outcome);
+        state.fresh.push(outcome);
+    }
+
+    /// Adds what is new to the file, whole or not at all; on failure it stays to be flushed.
+    pub fn flush(&self) -> Result<(), RegistryError> {
+        let mut state = self.state();
+        if state.fresh.is_empty() {
+            return Ok(());
+        }
+        let _turn = self.disk.take_turn()?;
+        let mut known = read(&self.disk);
+        for outcome in &state.fresh {
+            add(&mut known, outcome);
+        }
+        let newest = state.fresh.iter().map(|outcome| outcome.at).max();
+        bound(&mut known, newest.unwrap_or_default());
+        let text = serde_json::to_vec(&known).map_err(std::io::Error::from)?;
+        self.disk.write(FILE, &text)?;
+        *state = State {
+            known,
+            fresh: Vec::new(),
+        };
+        Ok(())
+    }
+
+    /// Forgets everything.
+    pub fn reset(&self) -> Result<(), RegistryError> {
+        let mut state = self.state();
+        let _turn = self.disk.take_turn()?;
+        *state = State::default();
+        self.disk.write(FILE, b"{}")?;
+        Ok(())
+    }
+
+    /// Pairs of a word and a tool that are remembered.
+    pub fn count(&self) -> usize {
+        let state = self.state();
+        let words = state.known.values().flat_map(BTreeMap::values);
+        words.map(BTreeMap::len).sum()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+}
+
+impl Learned {
+    /// The opinion of a tool for these words: -1 to 1. Only a request that shares half
+    /// of its words with what was learned is like it.
+    pub(crate) fn opinion(&self, words: &[String], tool: &ToolRef) -> f32 {
+        let tool = tool.to_string();
+        let state = self.feedback.state();
+        let of_whom = state.known.iter().filter(|(whose, _)| self.is_mine(whose));
+        let mut best = 0.0_f32;
+        for (_, known) in of_whom {
+            let weights = words.iter().filter_map(|word| known.get(word)?.get(&tool));
+            let values: Vec<f32> = weights.map(|weight| weight.now(self.now)).collect();
+            if 2 * values.len() >= words.len() && !values.is_empty() {
+                let opinion = (values.iter().sum::<f32>() / precise(words.len())).tanh();
+                best = if opinion.abs() > best.abs() {
+                    opinion
+                } else {
+                    best
+                };
+            }
+        }
+        best
+    }
+
+    fn is_mine(&self, whose: &str) -> bool {
+        whose == self.whose || self.whose.starts_with('@') && whose.ends_with(&self.whose)
+    }
+}
+
+impl Weight {
+    fn now(self, now: u64) -> f32 {
+        let lives = precise_seconds(now.saturating_sub(self.at)) / FEEDBACK_HALF_LIFE_S;
+        self.value * 0.5_f32.powf(lives)
+    }
+}
+
+fn add(known: &mut Known, outcome: &Outcome) {
+    let words = known.entry(outcome.whose.clone()).or_default();
+    for word in &outcome.words {
+        let tools = words.entry(word.clone()).or_default();
+        let weight = tools.entry(outcome.tool.clone()).or_default();
+        let value = weight.now(outcome.at) + outcome.value;
+        *weight = Weight {
+            value: value.clamp(-WEIGHT_MAX, WEIGHT_MAX),
+            at: outcome.at,
+        };
+    }
+}
+
+/// Keeps the strongest.
+fn bound(known: &mut Known, now: u64) {
+    let weights = known
+        .values()
+        .flat_map(BTreeMap::values)
+        .flat_map(BTreeMap::values);
+    let mut strengths: Vec<f32> = weights.map(|weight| weight.now(now).abs()).collect();
+    strengths.sort_unstable_by(|a, b| b.total_cmp(a));
+    let least = strengths.get(FEEDBACK_MAX).copied().unwrap_or(FADED);
+    for words in known.values_mut() {
+        for tools in words.values_mut() {
+            tools.retain(|_, weight| weight.now(now).abs() > least);
+        }
+        words.retain(|_, tools| !tools.is_empty());
+    }
+    known.retain(|_, words| !words.is_empty());
+}
+
+fn read(disk: &Disk) -> Known {
+    let bytes = disk.read(FILE).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a request has a few words")]
+fn precise(count: usize) -> f32 {
+    count as f32
+}
+
+#[expect(clippy::cast_precision_loss, reason = "hours do not matter")]
+fn precise_seconds(seconds: u64) -> f32 {
+    seconds as f32
+}
+
+const FILE: &str = "learned.json";
+
+/// More calls than this of one kind teach nothing new, so a habit can be unlearned.
+const WEIGHT_MAX: f32 = 4.0;
+
+/// An outcome this weak is forgotten.
+const FADED: f32 = 0.02;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: u64 = 86_400;
+
+    fn at(name: &str) -> ToolRef {
+        name.parse().unwrap()
+    }
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_lesson_is_for_like_requests_of_one_client_and_fades() {
+        let folder = tempfile::tempdir().unwrap();
+        let feedback = Arc::new(RelevanceFeedback::open(folder.path()));
+        feedback.learn(
+            "claude@home",
+            &words("send mail"),
+            &at("mail/send"),
+            true,
+            DAY,
+        );
+        feedback.learn(
+            "claude@home",
+            &words("send mail"),
+            &at("post/send"),
+            false,
+            DAY,
+        );
+        let opinion = |whose: &str, text: &str, tool: &str, now: u64| {
+            let learned = Learned {
+                feedback: Arc::clone(&feedback),
+                whose: whose.to_owned(),
+                now,
+            };
+            learned.opinion(&words(text), &at(tool))
+        };
+        let fresh = opinion("claude@home", "send mail", "mail/send", DAY);
+        assert!(fresh > 0.7, "{fresh}");
+        assert!(opinion("claude@home", "send mail", "post/send", DAY) < -0.7);
+        assert!(opinion("claude@home", "send mail", "mail/send", 90 * DAY) < fresh / 4.0);
+        assert!(opinion("@home", "send mail", "mail/send", DAY) > 0.7);
+        for (whose, text) in [
+            ("cursor@home", "send mail"),
+            ("claude@work", "send mail"),
+            ("claude@home", "send a parcel abroad"),
+        ] {
+            assert!(
+                opinion(whose, text, "mail/send", DAY).abs() < 1e-6,
+                "{whose} {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn lessons_of_two_processes_add_up_and_can_be_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (
+            RelevanceFeedback::open(folder.path()),
+            RelevanceFeedback::open(folder.path()),
+        );
+        one.learn("a@b", &words("send mail"), &at("mail/send"), true, DAY);
+        other.learn("a@b", &words("read mail"), &at("mail/read"), true, DAY);
+        one.flush().unwrap();
+        other.flush().unwrap();
+        let all = RelevanceFeedback::open(folder.path());
+        assert_eq!(all.count(), 4);
+        all.reset().unwrap();
+        assert_eq!(RelevanceFeedback::open(folder.path()).count(), 0);
+    }
+
+    #[test]
+    fn the_file_is_bounded_and_the_weakest_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let feedback = RelevanceFeedback::open(folder.path());
+        feedback.learn("a@b", &["old".to_owned()], &at("s/old"), true, 0);
+        let many: Vec<String> = (0..FEEDBACK_MAX).map(|word| format!("w{word}")).collect();
+        for _ in 0..2 {
+            feedback.learn("a@b", &many, &at("s/new"), true, 30 * DAY);
+        }
+        feedback.flush().unwrap();
+        assert!(feedback.count() <= FEEDBACK_MAX);
+        assert!(!feedback.state().known["a@b"].contains_key("old"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Category and tags of a server for which the configuration names none.
+
+use std::sync::LazyLock;
+
+use tool::{Digest, Tool};
+
+use crate::categories;
+use crate::recipes::{self, Names, Recipe};
+
+/// Category and tags of one server, by our rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Guess {
+    pub(crate) category: String,
+    pub(crate) tags: Vec<String>,
+    /// Other names that people have for it.
+    pub(crate) aliases: Vec<String>,
+    /// Its tools have categories of their own.
+    pub(crate) mixed: bool,
+}
+
+impl Guess {
+    /// By a recipe for one of its names, else by the words of its tools.
+    pub(crate) fn new(names: Names, tools: &[Tool]) -> Self {
+        match Recipe::of(names) {
+            Some(recipe) => Self {
+                category: recipe.category.clone(),
+                tags: recipe.tags.clone(),
+                aliases: recipe.aliases.clone(),
+                mixed: recipe.mixed,
+            },
+            None => Self {
+                category: categories::by_words(tools).unwrap_or(OTHERWISE).to_owned(),
+                tags: Vec::new(),
+                aliases: Vec::new(),
+                mixed: false,
+            },
+        }
+    }
+}
+
+/// Changes with the rules: what was made by others is made anew.
+pub(crate) fn rules_digest() -> &'static str {
+    static DIGEST: LazyLock<String> = LazyLock::new(|| {
+        let sources = [categories::SOURCE, recipes::SOURCE].concat();
+        Digest::of_bytes(sources.as_bytes()).short(16)
+    });
+    &DIGEST
+}
+
+const OTHERWISE: &str = "utility";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools(names: &[&str]) -> Vec<Tool> {
+        let json = |name: &&str| format!(r#"{{"name":"{name}"}}"#);
+        names
+            .iter()
+            .map(|name| Tool::parse(&json(name)).unwrap())
+            .collect()
+    }
+
+    #[track_caller]
+    fn check(names: &[&str], expected: &str) {
+        let nobody = Names {
+            configured: "x",
+            program: "",
+            server_name: "y",
+        };
+        assert_eq!(Guess::new(nobody, &tools(names)).category, expected);
+    }
+
+    #[test]
+    fn a_server_that_no_recipe_knows_is_filed_by_what_its_tools_speak_of() {
+        check(&["send_email", "list_inbox"], "communication");
+        check(
+            &["run_query", "describe_table", "list_schemas"],
+            "databases",
+        );
+        check(&["frobnicate"], "utility");
+        check(&[], "utility");
+    }
+}

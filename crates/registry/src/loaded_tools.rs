@@ -1,0 +1,238 @@
+//! Everything a generation is made of but its index: the tools of every snapshot, sorted into
+//! those that are seen, hidden and denied.
+
+use std::sync::Arc;
+
+use tool::{Digest, ServerName, Tool, ToolRef};
+
+use crate::allow_deny::AllowDeny;
+use crate::catalog::{Record, Records};
+use crate::disk::{Disk, snapshot_path};
+use crate::entry::{Context, Entry};
+use crate::guess::rules_digest;
+use crate::limits::SCHEMA_VERSION;
+use crate::server_rules::{Overlay, Rules, ServerRules};
+use crate::snapshot::{Head, Kept};
+
+/// Everything a generation is made of but its index.
+#[derive(Debug, Default)]
+pub(crate) struct LoadedTools {
+    pub(crate) visible: Vec<Arc<Entry>>,
+    pub(crate) hidden: Vec<Arc<Entry>>,
+    pub(crate) denied: Vec<(ToolRef, String)>,
+    pub(crate) servers: Vec<KnownServer>,
+    pub(crate) disabled: Vec<ServerName>,
+    /// Per server, what its documents in the index are made of.
+    pub(crate) digests: Vec<(ServerName, String)>,
+}
+
+/// One server as its snapshot shows it.
+#[derive(Debug, Clone)]
+pub struct KnownServer {
+    /// Its key in the configuration.
+    pub name: ServerName,
+    /// Its category: the configuration's, else by our rules.
+    pub category: String,
+    /// The configuration's tags, then those of our rules.
+    pub tags: Vec<String>,
+    /// From `serverInfo`.
+    pub server_name: String,
+    /// From `serverInfo`.
+    pub server_version: String,
+    /// The protocol revision it spoke; empty when it was never surveyed.
+    pub protocol: String,
+    /// The server's instructions to its client.
+    pub instructions: Option<String>,
+    /// Tools a search can find.
+    pub tools: usize,
+    /// Tokens that all of its definitions would cost a model up front.
+    pub tokens: u64,
+    /// The reason why the last survey failed, when it did.
+    pub stale: Option<String>,
+    /// Unix seconds.
+    pub surveyed_at: Option<u64>,
+    /// The reason why the snapshot could not be read; its tools are missing until the next survey.
+    pub damaged: Option<String>,
+}
+
+impl LoadedTools {
+    /// Reads every snapshot; a server whose file is damaged is left out and says so.
+    pub(crate) fn read(
+        disk: &Disk,
+        rules: &Rules,
+        gates: &[AllowDeny],
+        records: &Records,
+        built_in: &[Tool],
+    ) -> Self {
+        let mut loaded = Self {
+            disabled: rules.disabled.clone(),
+            ..Self::default()
+        };
+        let nothing = Record::default();
+        for (server_rules, gate) in rules.servers.iter().zip(gates) {
+            let record = records
+                .servers
+                .get(server_rules.name.as_str())
+                .unwrap_or(&nothing);
+            loaded.add(disk, server_rules, gate, record);
+        }
+        loaded.add_built_in(built_in);
+        loaded.visible.sort_by(|a, b| a.at.cmp(&b.at));
+        loaded
+    }
+
+    fn add(&mut self, disk: &Disk, server_rules: &ServerRules, gate: &AllowDeny, record: &Record) {
+        let kept = record
+            .snapshot
+            .as_deref()
+            .map(|file_name| read_kept(disk, file_name));
+        let mut server = KnownServer::new(server_rules, record);
+        match kept {
+            Some(Ok(kept)) => {
+                server.describe(&kept.head);
+                server.tools = self.sort(server_rules, gate, record, kept.tools);
+                self.digests
+                    .push((server_rules.name.clone(), digest(server_rules, record)));
+            }
+            Some(Err(why)) => {
+                tracing::warn!(server = %server_rules.name, %why, "damaged snapshot");
+                server.damaged = Some(why);
+            }
+            None => {}
+        }
+        self.servers.push(server);
+    }
+
+    /// Sorts one server's tools into visible, hidden and denied; answers how many are visible.
+    fn sort(
+        &mut self,
+        server_rules: &ServerRules,
+        gate: &AllowDeny,
+        record: &Record,
+        tools: Vec<Tool>,
+    ) -> usize {
+        let before = self.visible.len();
+        let tags = record.tags(server_rules);
+        for tool in tools {
+            let at = ToolRef::new(server_rules.name.clone(), tool.name());
+            if let Some(rule) = gate.refuses(&[tool.name()]) {
+                self.denied.push((at, rule.in_configuration("tools.")));
+                continue;
+            }
+            let context = Context {
+                category: record.category_of(server_rules, &tool),
+                tags: tags.clone(),
+                aliases: record.aliases.clone(),
+                overlay: server_rules
+                    .overlays
+                    .get(tool.name())
+                    .cloned()
+                    .unwrap_or_default(),
+                stale: record.stale.is_some(),
+                changed: record.change_of(tool.name()),
+            };
+            let place = if context.overlay.hidden {
+                &mut self.hidden
+            } else {
+                &mut self.visible
+            };
+            place.push(Arc::new(Entry::new(at, tool, context)));
+        }
+        self.visible.len() - before
+    }
+
+    fn add_built_in(&mut self, tools: &[Tool]) {
+        if tools.is_empty() {
+            return;
+        }
+        let server = ServerName::built_in();
+        for tool in tools {
+            let at = ToolRef::new(server.clone(), tool.name());
+            let context = Context {
+                category: "utility".to_owned(),
+                ..Context::default()
+            };
+            self.visible
+                .push(Arc::new(Entry::new(at, tool.clone(), context)));
+        }
+        let texts: Vec<&str> = tools.iter().map(Tool::json).collect();
+        let digest = Digest::of_bytes(format!("{SCHEMA_VERSION} {texts:?}").as_bytes()).short(16);
+        self.digests.push((server, digest));
+    }
+}
+
+impl KnownServer {
+    fn new(server_rules: &ServerRules, record: &Record) -> Self {
+        Self {
+            name: server_rules.name.clone(),
+            category: record.category(server_rules),
+            tags: record.tags(server_rules),
+            server_name: String::new(),
+            server_version: String::new(),
+            protocol: String::new(),
+            instructions: None,
+            tools: 0,
+            tokens: record.tokens,
+            stale: record.stale.clone(),
+            surveyed_at: record.snapshot.as_ref().map(|_| record.surveyed_at),
+            damaged: None,
+        }
+    }
+
+    fn describe(&mut self, head: &Head) {
+        self.server_name.clone_from(&head.server_name);
+        self.server_version.clone_from(&head.server_version);
+        self.protocol.clone_from(&head.protocol);
+        self.instructions.clone_from(&head.instructions);
+    }
+}
+
+fn read_kept(disk: &Disk, file_name: &str) -> Result<Kept, String> {
+    let bytes = disk
+        .read(&snapshot_path(file_name))
+        .map_err(|error| error.to_string())?;
+    Kept::read(file_name, &bytes)
+}
+
+/// Changes whenever a document of this server would: with its tools, with what the
+/// configuration says about it, and with how we index.
+fn digest(server_rules: &ServerRules, record: &Record) -> String {
+    let ServerRules {
+        name,
+        program: _,
+        category: _,
+        tags: _,
+        allow,
+        deny,
+        overlays,
+    } = server_rules;
+    let overlays: Vec<(&String, String)> = overlays
+        .iter()
+        .map(|(tool, overlay)| (tool, overlay_text(overlay)))
+        .collect();
+    let made_of = (
+        (SCHEMA_VERSION, rules_digest()),
+        (name.as_str(), &record.snapshot, &record.aliases),
+        (
+            record.category(server_rules),
+            record.tags(server_rules),
+            allow,
+            deny,
+            overlays,
+        ),
+    );
+    Digest::of_bytes(format!("{made_of:?}").as_bytes()).short(16)
+}
+
+/// The parts of an overlay that are searched or decide whether a tool is searched at all.
+fn overlay_text(overlay: &Overlay) -> String {
+    let Overlay {
+        description,
+        tags,
+        category,
+        notes,
+        example: _,
+        hidden,
+    } = overlay;
+    format!("{:?}", (description, tags, category, notes, hidden))
+}

@@ -1,0 +1,52 @@
+//! The category, server and tags that a query is limited to.
+
+use tool::fold;
+
+use crate::Entry;
+use crate::search::query::Query;
+
+/// The parts of a query that a tool must meet whatever its score.
+#[derive(Debug)]
+pub(super) struct Filter {
+    category: Option<String>,
+    server: Option<String>,
+    tags: Vec<String>,
+}
+
+impl Filter {
+    pub(super) fn of(query: &Query) -> Self {
+        let said = |text: &Option<String>| {
+            text.as_deref()
+                .map(fold)
+                .filter(|text| !text.is_empty() && text != "*")
+        };
+        Self {
+            category: said(&query.category),
+            server: said(&query.server),
+            tags: query.tags.iter().map(|tag| fold(tag)).collect(),
+        }
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        self.category.is_some() || self.server.is_some() || !self.tags.is_empty()
+    }
+
+    pub(super) fn admits(&self, entry: &Entry) -> bool {
+        if !self.is_set() {
+            return true;
+        }
+        let server = fold(entry.at.server.as_str());
+        let category = self.category.as_ref().is_none_or(|asked| {
+            *asked == server || *asked == fold(&entry.category) || is_within(&entry.category, asked)
+        });
+        let has = |tag: &String| entry.tags.iter().any(|known| fold(known) == *tag);
+        category
+            && self.server.as_ref().is_none_or(|asked| *asked == server)
+            && self.tags.iter().all(has)
+    }
+}
+
+/// A finer category lies within the one asked for.
+fn is_within(category: &str, asked: &str) -> bool {
+    crate::categories::within(category).is_some_and(|coarse| fold(coarse) == asked)
+}

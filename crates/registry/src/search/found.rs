@@ -1,0 +1,159 @@
+//! The answer to a query, a page of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tool::{ServerName, ToolRef};
+
+use crate::Entry;
+use crate::generation::Generation;
+use crate::limits::HITS_MAX;
+use crate::search::alike::{self, Group};
+use crate::search::evidence::Evidence;
+use crate::search::query::Query;
+use crate::search::rank::Scored;
+
+/// The way an answer was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The query was a tool's name.
+    Exact,
+    /// By the words of the query.
+    Ranked,
+    /// Everything that passes the filter, in order.
+    Browse,
+    /// By names, one after the other.
+    Selected,
+    /// No tool fits; see `unknown_words`, `nearest` and `categories`.
+    Nothing,
+}
+
+/// The answer to a [`Query`].
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The way it was found.
+    pub kind: Kind,
+    /// One page, the best first.
+    pub hits: Vec<Hit>,
+    /// The things a request in words asks for, where it asks for several; a hit's `step` says
+    /// which of them it is for.
+    pub parts: Vec<String>,
+    /// Tools that fit, of which `hits` is one page; those of [`Hit::also`] count as well.
+    pub total: usize,
+    /// Of all that fit, most first.
+    pub by_server: Vec<(ServerName, usize)>,
+    /// Words of the query (names, for a selection) that match nothing at all.
+    pub unknown_words: Vec<String>,
+    /// The closest tools, when nothing fits.
+    pub nearest: Vec<ToolRef>,
+    /// Only the filter was in the way: the hits are the best without it.
+    pub without_filter: bool,
+    /// Every category and its tools, most first; only when nothing fits.
+    pub categories: Vec<(String, usize)>,
+}
+
+/// One tool of an answer.
+#[derive(Debug, Clone)]
+pub struct Hit {
+    /// The tool.
+    pub entry: Arc<Entry>,
+    /// Comparable within one answer only.
+    pub score: f32,
+    /// The step of `Asked::Steps` or of [`Found::parts`] that it answers; else 0.
+    pub step: usize,
+    /// The same tool on other servers, the best first.
+    pub also: Vec<ToolRef>,
+    /// Its evidence, for a query that asks why.
+    pub evidence: Vec<Evidence>,
+}
+
+impl Hit {
+    fn of(generation: &Generation, line: &Group) -> Self {
+        let entry = |place: u32| &generation.visible()[place as usize];
+        let others = line.others.iter();
+        Self {
+            entry: Arc::clone(entry(line.best.place)),
+            score: line.best.score,
+            step: 0,
+            also: others.map(|place| entry(*place).at.clone()).collect(),
+            evidence: Vec::new(),
+        }
+    }
+}
+
+impl Found {
+    pub(super) fn empty(kind: Kind) -> Self {
+        Self {
+            kind,
+            hits: Vec::new(),
+            parts: Vec::new(),
+            total: 0,
+            by_server: Vec::new(),
+            unknown_words: Vec::new(),
+            nearest: Vec::new(),
+            without_filter: false,
+            categories: Vec::new(),
+        }
+    }
+
+    /// One page of `tools`, which stand in their order.
+    pub(super) fn of(generation: &Generation, kind: Kind, tools: &[Scored], query: &Query) -> Self {
+        let mut found = Self::empty(if tools.is_empty() {
+            Kind::Nothing
+        } else {
+            kind
+        });
+        if tools.is_empty() {
+            found.categories = categories(generation, query);
+        }
+        found.total = tools.len();
+        let servers = tools.iter().map(|tool| &tool.entry(generation).at.server);
+        found.by_server = counted(servers.cloned());
+        let limit = query.limit.min(HITS_MAX);
+        let lines = match kind {
+            Kind::Ranked => alike::grouped(generation, tools, query.offset.saturating_add(limit)),
+            _ => tools.iter().map(Group::alone).collect(),
+        };
+        let page = lines.iter().skip(query.offset).take(limit);
+        found.hits = page.map(|line| Hit::of(generation, line)).collect();
+        found
+    }
+
+    pub(super) fn join(&mut self, step: Found, number: usize) {
+        if step.kind != Kind::Nothing {
+            self.kind = Kind::Ranked;
+        }
+        self.total += step.total;
+        self.hits.extend(step.hits.into_iter().map(|hit| Hit {
+            step: number,
+            ..hit
+        }));
+        self.unknown_words.extend(step.unknown_words);
+        self.nearest.extend(step.nearest);
+        self.without_filter |= step.without_filter;
+        let mut servers: BTreeMap<ServerName, usize> = self.by_server.drain(..).collect();
+        for (server, tools) in step.by_server {
+            *servers.entry(server).or_default() += tools;
+        }
+        self.by_server = most_first(servers);
+    }
+}
+
+pub(super) fn categories(generation: &Generation, query: &Query) -> Vec<(String, usize)> {
+    let seen = generation.entries().filter(|entry| query.sees(entry));
+    counted(seen.map(|entry| entry.category.clone()))
+}
+
+fn counted<T: Ord>(things: impl Iterator<Item = T>) -> Vec<(T, usize)> {
+    let mut counts = BTreeMap::new();
+    for thing in things {
+        *counts.entry(thing).or_default() += 1;
+    }
+    most_first(counts)
+}
+
+fn most_first<T: Ord>(counts: BTreeMap<T, usize>) -> Vec<(T, usize)> {
+    let mut counts: Vec<(T, usize)> = counts.into_iter().collect();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    counts
+}

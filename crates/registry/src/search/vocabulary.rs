@@ -1,0 +1,58 @@
+//! Words that requests are made of, from `registry/requests.toml`.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+type Words = HashSet<String>;
+
+/// The lists of the file; it says what each is for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Vocabulary {
+    pub(super) request_words: Words,
+    pub(super) general_verbs: Words,
+    pub(super) english_sequence: Words,
+    pub(super) other_sequence: Words,
+    pub(super) unspaced_sequence: Vec<String>,
+    pub(super) leads: Words,
+    pub(super) object_starts: Words,
+    pub(super) answer_verbs: Words,
+    pub(super) verbs: Words,
+    pub(super) noun_verbs: Words,
+}
+
+pub(super) static VOCABULARY: LazyLock<Vocabulary> =
+    LazyLock::new(|| toml::from_str(SOURCE).expect("a test reads the same embedded file"));
+
+/// A word only makes a request polite or grammatical.
+pub(super) fn is_request_word(word: &str) -> bool {
+    VOCABULARY.request_words.contains(word)
+}
+
+/// A verb is so general that a catalogue without it may still have the tool.
+pub(super) fn is_general_verb(word: &str) -> bool {
+    VOCABULARY.general_verbs.contains(word)
+}
+
+const SOURCE: &str = include_str!("../../../../registry/requests.toml");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verb_is_the_name_of_a_thing_or_it_is_not() {
+        let both = VOCABULARY.verbs.intersection(&VOCABULARY.noun_verbs);
+        assert_eq!(both.collect::<Vec<_>>(), Vec::<&String>::new());
+        assert!(!VOCABULARY.unspaced_sequence.is_empty());
+    }
+
+    #[test]
+    fn verbs_that_name_what_tools_do_are_not_left_out_of_a_request() {
+        for verb in ["list", "get", "find", "show"] {
+            assert!(!is_request_word(verb), "{verb}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Rules of the configuration about the servers whose tools we keep.
+
+use std::collections::BTreeMap;
+
+use tool::ServerName;
+
+use crate::RegistryError;
+use crate::allow_deny::{AllowDeny, LetterCase};
+
+/// The configured servers, in the configuration's order.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// The enabled ones.
+    pub servers: Vec<ServerRules>,
+    /// Configured, but not enabled: what begins with such a name means no other server.
+    pub disabled: Vec<ServerName>,
+}
+
+/// One server as the configuration has it.
+#[derive(Debug, Clone)]
+pub struct ServerRules {
+    /// Its key in the configuration.
+    pub name: ServerName,
+    /// The package, program or host that it is, by which a recipe may know it; nothing else of
+    /// how it is started, and no secret.
+    pub program: String,
+    /// Wins over what our rules would say.
+    pub category: Option<String>,
+    /// Tags of all of its tools.
+    pub tags: Vec<String>,
+    /// Globs over tool names; empty admits every tool.
+    pub allow: Vec<String>,
+    /// Globs over tool names; they win over `allow`.
+    pub deny: Vec<String>,
+    /// By the tool's own name.
+    pub overlays: BTreeMap<String, Overlay>,
+}
+
+impl Rules {
+    pub(crate) fn program(&self, server: &ServerName) -> &str {
+        let mut servers = self.servers.iter();
+        let server_rules = servers.find(|server_rules| server_rules.name == *server);
+        server_rules.map_or("", |server_rules| &server_rules.program)
+    }
+}
+
+impl ServerRules {
+    /// A server about which the configuration says nothing more.
+    pub fn plain(name: ServerName) -> Self {
+        Self {
+            name,
+            program: String::new(),
+            category: None,
+            tags: Vec::new(),
+            allow: Vec::new(),
+            deny: Vec::new(),
+            overlays: BTreeMap::new(),
+        }
+    }
+
+    /// Its `tools.allow` and `tools.deny`, compiled.
+    pub(crate) fn gate(&self) -> Result<AllowDeny, RegistryError> {
+        let gate = AllowDeny::new(&self.allow, &self.deny, LetterCase::Matters);
+        gate.map_err(|error| RegistryError::Glob {
+            server: self.name.clone(),
+            message: error.to_string(),
+        })
+    }
+
+    pub(crate) fn hides(&self, tool: &str) -> bool {
+        self.overlays
+            .get(tool)
+            .is_some_and(|overlay| overlay.hidden)
+    }
+}
+
+/// A person's additions to one tool's definition. The definition itself is never touched.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Overlay {
+    /// In place of the server's own.
+    pub description: Option<String>,
+    /// Beside those of its server.
+    pub tags: Vec<String>,
+    /// In place of its server's.
+    pub category: Option<String>,
+    /// Shown below its definition.
+    pub notes: Option<String>,
+    /// Arguments that work.
+    pub example: Option<serde_json::Value>,
+    /// Left out of search and lists; still found by its exact name.
+    pub hidden: bool,
+}

@@ -1,0 +1,140 @@
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tempfile::tempdir;
+
+use super::*;
+use crate::{Kind, Options};
+
+fn understanding(folder: &Path, names: &[&str]) -> Registry {
+    let options = Options {
+        embeds: true,
+        ..Options::default()
+    };
+    Registry::open_with(folder, rules(names), options).unwrap()
+}
+
+fn understand(registry: &Registry) -> usize {
+    registry.embed_tools(2, &|_, _| true).unwrap()
+}
+
+const REPO: [&str; 2] = [
+    "status: Show the working tree state of files",
+    "push: Upload commits to the remote",
+];
+const PLAYER: [&str; 2] = [
+    "next: Skip to the following song",
+    "louder: Turn the volume up",
+];
+
+fn both() -> Vec<News> {
+    vec![news("repo", &REPO), news("player", &PLAYER)]
+}
+
+#[test]
+fn a_request_finds_its_tool_without_a_word_in_common() {
+    let folder = tempdir().unwrap();
+    let registry = understanding(folder.path(), &["repo", "player"]);
+    registry.commit(both(), false, 0).unwrap();
+    assert_eq!(understand(&registry), 4);
+    for (request, wanted) in [
+        ("upload what I committed", "repo/push"),
+        ("make the music stronger", "player/louder"),
+    ] {
+        let found = hits(&registry, &Query::words(request));
+        assert_eq!(found.first().map(String::as_str), Some(wanted), "{request}");
+    }
+    let words = open(folder.path(), &["repo", "player"]);
+    let found = words
+        .generation()
+        .unwrap()
+        .search(&Query::words("make the music stronger"));
+    assert_eq!(found.kind, Kind::Nothing);
+}
+
+#[test]
+fn what_no_tool_serves_is_refused() {
+    let folder = tempdir().unwrap();
+    let registry = understanding(folder.path(), &["repo", "player"]);
+    registry.commit(both(), false, 0).unwrap();
+    understand(&registry);
+    for request in [
+        "book a flight to Lisbon",
+        "frobnicate the widget",
+        "what does this mole mean for my health",
+    ] {
+        let found = registry
+            .generation()
+            .unwrap()
+            .search(&Query::words(request));
+        assert_eq!(found.kind, Kind::Nothing, "{request}");
+    }
+}
+
+#[test]
+fn nothing_is_encoded_twice_and_what_is_gone_is_forgotten() {
+    let folder = tempdir().unwrap();
+    let registry = understanding(folder.path(), &["repo", "player"]);
+    registry.commit(both(), false, 0).unwrap();
+    assert_eq!(understand(&registry), 4);
+    assert_eq!(understand(&registry), 0);
+    let size = fs::metadata(folder.path().join("meaning.bin"))
+        .unwrap()
+        .len();
+    let changed = [REPO[0], "push: Send commits to the server"];
+    registry
+        .commit(vec![news("repo", &changed)], true, 0)
+        .unwrap();
+    assert!(registry.generation().unwrap().wants_embeddings());
+    assert_eq!(understand(&registry), 1);
+    assert!(!registry.generation().unwrap().wants_embeddings());
+    assert_eq!(
+        fs::metadata(folder.path().join("meaning.bin"))
+            .unwrap()
+            .len(),
+        size
+    );
+}
+
+#[test]
+fn another_handle_sees_what_was_understood_at_its_next_question() {
+    let folder = tempdir().unwrap();
+    let registry = understanding(folder.path(), &["repo", "player"]);
+    let other = understanding(folder.path(), &["repo", "player"]);
+    registry.commit(both(), false, 0).unwrap();
+    assert!(other.generation().unwrap().wants_embeddings());
+    understand(&registry);
+    assert!(!other.generation().unwrap().wants_embeddings());
+}
+
+#[test]
+fn it_can_be_ended_between_two_tools_and_taken_up_again() {
+    let folder = tempdir().unwrap();
+    let registry = understanding(folder.path(), &["repo", "player"]);
+    registry.commit(both(), false, 0).unwrap();
+    let heard = AtomicUsize::new(0);
+    let made = registry.embed_tools(1, &|done, all| {
+        assert_eq!(all, 4);
+        heard.store(done, Ordering::Relaxed);
+        done < 3
+    });
+    assert_eq!((made.unwrap(), heard.load(Ordering::Relaxed)), (3, 3));
+    assert_eq!(understand(&registry), 1);
+}
+
+#[test]
+fn a_required_word_and_a_filter_hold_whatever_a_tool_means() {
+    let folder = tempdir().unwrap();
+    let registry = understanding(folder.path(), &["repo", "player"]);
+    registry.commit(both(), false, 0).unwrap();
+    understand(&registry);
+    let found = hits(&registry, &Query::words("make it louder +song"));
+    assert_eq!(found, ["player/next"]);
+    let query = Query {
+        server: Some("repo".to_owned()),
+        ..Query::words("upload what I committed")
+    };
+    let found = hits(&registry, &query);
+    assert_eq!(found.first().map(String::as_str), Some("repo/push"));
+    assert!(found.iter().all(|name| name.starts_with("repo/")));
+}

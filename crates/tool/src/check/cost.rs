@@ -1,0 +1,253 @@
+//! What a check can cost at most, counted before it is done.
+//!
+//! A small schema can ask for work without end: definitions that each name the next one twice
+//! double it N times. The count goes through the same schemas for the same values as the
+//! validator would, but meets no pair of them twice.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+};
+
+use serde_json::{Map, Value};
+
+use super::graph::{Graph, Node, Role, size, text_size};
+
+/// Schemas asked about values in one check, and values looked at. One takes some 50 ns and, where
+/// errors are collected, up to 300 bytes.
+pub(super) const STEPS_MAX: u64 = 300_000;
+/// Schemas inside schemas and values inside values: the validator's stack is finite.
+const DEPTH_MAX: u16 = 384;
+/// Bytes of text that one state of a pattern is done with in a step.
+const STATE_BYTES_A_STEP: u64 = 64;
+
+/// Upper bounds, in steps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Cost {
+    /// To learn whether the value is valid.
+    pub(super) verdict: u64,
+    /// To learn every error.
+    pub(super) errors: u64,
+    /// To copy what the errors are about.
+    copies: u64,
+}
+
+impl Cost {
+    /// To learn every error, all in all.
+    pub(super) fn explained(self) -> u64 {
+        self.verdict.saturating_add(self.errors)
+    }
+
+    fn add(&mut self, role: Role, asked: Self) {
+        self.verdict = self.verdict.saturating_add(asked.verdict);
+        let (errors, copies) = match role {
+            Role::Required => (asked.errors, asked.copies),
+            Role::Alternative => {
+                let kept = asked.errors.saturating_add(asked.copies);
+                (kept.saturating_add(asked.verdict), 0)
+            }
+            Role::Asked => (asked.verdict, 0),
+        };
+        self.errors = self.errors.saturating_add(errors);
+        self.copies = self.copies.saturating_add(copies);
+    }
+
+    /// What looks at its parts once more for their errors and once for what they cover.
+    fn looked_at_again(self) -> Self {
+        let times = |steps: u64| steps.saturating_mul(3);
+        Self {
+            verdict: times(self.verdict),
+            errors: times(self.errors.saturating_add(self.verdict)),
+            copies: times(self.copies),
+        }
+    }
+}
+
+/// What a check of these arguments costs; `None` if more than anybody should wait for.
+pub(super) fn of(graph: &Graph, arguments: &Map<String, Value>) -> Option<Cost> {
+    cost(graph, At::Object(arguments))
+}
+
+/// What a check of this value costs.
+pub(super) fn of_value(graph: &Graph, value: &Value) -> Option<Cost> {
+    cost(graph, At::from(value))
+}
+
+fn cost(graph: &Graph, at: At<'_>) -> Option<Cost> {
+    let count = Count {
+        graph,
+        known: RefCell::default(),
+        sizes: RefCell::default(),
+        steps_left: Cell::new(STEPS_MAX),
+    };
+    let cost = count.ask(0, at, 0)?;
+    (cost.verdict <= STEPS_MAX).then_some(cost)
+}
+
+/// A value, or the name of a member, which schemas see as a text.
+#[derive(Debug, Clone, Copy)]
+enum At<'a> {
+    Object(&'a Map<String, Value>),
+    Array(&'a Vec<Value>),
+    Text(&'a str),
+    Other(&'a Value),
+}
+
+impl<'a> From<&'a Value> for At<'a> {
+    fn from(value: &'a Value) -> Self {
+        match value {
+            Value::Object(members) => Self::Object(members),
+            Value::Array(items) => Self::Array(items),
+            Value::String(text) => Self::Text(text),
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl At<'_> {
+    fn address(self) -> usize {
+        match self {
+            Self::Object(members) => std::ptr::from_ref(members).addr(),
+            Self::Array(items) => std::ptr::from_ref(items).addr(),
+            Self::Text(text) => text.as_ptr().addr(),
+            Self::Other(value) => std::ptr::from_ref(value).addr(),
+        }
+    }
+
+    /// Members or items.
+    fn len(self) -> u64 {
+        match self {
+            Self::Object(members) => members.len() as u64,
+            Self::Array(items) => items.len() as u64,
+            Self::Text(_) | Self::Other(_) => 0,
+        }
+    }
+}
+
+struct Count<'g> {
+    graph: &'g Graph,
+    /// By schema and value; `None` while it is being counted. Only schemas that are referred to
+    /// can be met twice.
+    known: RefCell<HashMap<(usize, usize), Option<Cost>>>,
+    sizes: RefCell<HashMap<usize, u64>>,
+    /// The count itself has an end, too.
+    steps_left: Cell<u64>,
+}
+
+impl Count<'_> {
+    fn ask(&self, schema: usize, at: At<'_>, depth: u16) -> Option<Cost> {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        let node = &self.graph.nodes[schema];
+        if !node.is_shared {
+            return self.count(node, at, depth);
+        }
+        let pair = (schema, at.address());
+        if let Some(known) = self.known.borrow().get(&pair) {
+            // One that is still being counted goes round in a circle.
+            return *known;
+        }
+        self.known.borrow_mut().insert(pair, None);
+        let cost = self.count(node, at, depth)?;
+        self.known.borrow_mut().insert(pair, Some(cost));
+        Some(cost)
+    }
+
+    fn count(&self, node: &Node, at: At<'_>, depth: u16) -> Option<Cost> {
+        let own = self.own(node, at);
+        let visited = 1 + at.len();
+        self.steps_left
+            .set(self.steps_left.get().checked_sub(visited)?);
+        let mut cost = Cost::default();
+        let mut ask = |role: Role, schema: usize, at: At<'_>| {
+            let asked = self.ask(schema, at, depth + 1)?;
+            cost.add(role, asked);
+            (cost.verdict <= STEPS_MAX).then_some(())
+        };
+        for (role, schema) in &node.same_value {
+            ask(*role, *schema, at)?;
+        }
+        if let At::Object(members) = at {
+            for (name, member) in members {
+                let named = node.members.get(name).into_iter();
+                for schema in named.chain(&node.every_member) {
+                    ask(Role::Required, *schema, At::from(member))?;
+                }
+                for schema in &node.every_key {
+                    ask(Role::Required, *schema, At::Text(name))?;
+                }
+            }
+        }
+        if let At::Array(items) = at {
+            for item in items {
+                for (role, schema) in &node.every_item {
+                    ask(*role, *schema, At::from(item))?;
+                }
+            }
+        }
+        if node.looks_again {
+            cost = cost.looked_at_again();
+        }
+        cost.add(Role::Required, own);
+        Some(cost)
+    }
+
+    /// What a schema costs beside the others that it asks.
+    fn own(&self, node: &Node, at: At<'_>) -> Cost {
+        let mut steps = node.own;
+        match at {
+            At::Object(members) => {
+                if node.key_states > 0 {
+                    let bytes: u64 = members.keys().map(|name| 1 + name.len() as u64).sum();
+                    steps = steps.saturating_add(matching(node.key_states, bytes));
+                }
+                steps = steps.saturating_add(at.len());
+            }
+            At::Array(_) if node.compares_items => {
+                steps = steps.saturating_add(self.size(at));
+            }
+            At::Text(text) if node.states > 0 => {
+                steps = steps.saturating_add(matching(node.states, text.len() as u64));
+            }
+            _ => {}
+        }
+        let copies = if self.graph.has_alternatives {
+            self.size(at).saturating_mul(node.keywords)
+        } else {
+            0
+        };
+        Cost {
+            verdict: steps,
+            errors: steps,
+            copies,
+        }
+    }
+
+    fn size(&self, at: At<'_>) -> u64 {
+        let of_parts = || match at {
+            At::Object(members) => members.iter().fold(1, |sum: u64, (name, member)| {
+                let member = self.size(At::from(member));
+                sum.saturating_add(text_size(name)).saturating_add(member)
+            }),
+            At::Array(items) => items.iter().fold(1, |sum: u64, item| {
+                sum.saturating_add(self.size(At::from(item)))
+            }),
+            At::Text(text) => text_size(text),
+            At::Other(value) => size(value),
+        };
+        if matches!(at, At::Text(_) | At::Other(_)) {
+            return of_parts();
+        }
+        if let Some(known) = self.sizes.borrow().get(&at.address()) {
+            return *known;
+        }
+        let size = of_parts();
+        self.sizes.borrow_mut().insert(at.address(), size);
+        size
+    }
+}
+
+fn matching(states: u64, bytes: u64) -> u64 {
+    1 + states.saturating_mul(bytes) / STATE_BYTES_A_STEP
+}

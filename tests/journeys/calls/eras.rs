@@ -1,0 +1,94 @@
+//! Clients and servers of either era meet through us.
+
+use journeys::{
+    fake::{Era, LEGACY_VERSIONS, Step},
+    house::fake,
+};
+use serde_json::json;
+
+use crate::house;
+
+#[journey]
+async fn every_client_reaches_every_server() {
+    let eras = [
+        (Era::Legacy, "old"),
+        (Era::Modern, "new"),
+        (Era::Both, "any"),
+    ];
+    let mut servers: Vec<_> = eras
+        .iter()
+        .map(|(era, name)| fake(name).era(*era).tool("echo", Step::Echo))
+        .collect();
+    let refuses = fake("stubborn").era(Era::Legacy).tool("echo", Step::Echo);
+    servers.push(refuses.script(|it| it.discover_refusal = Some(-32602)));
+    let house = house(servers);
+    house.indexed().await;
+
+    let mut clients = vec![house.modern_client().await];
+    for version in LEGACY_VERSIONS {
+        let client = house.serve();
+        assert_eq!(client.initialize(version).await["protocolVersion"], version);
+        clients.push(client);
+    }
+    for client in clients {
+        assert_eq!(client.tools_list().await.len(), 3);
+        for server in ["old", "new", "any", "stubborn"] {
+            let reply = client
+                .execute(&format!("{server}/echo"), json!({ "a": 1 }))
+                .await;
+            assert_eq!(reply.good(), r#"{"a":1}"#, "{server}");
+        }
+    }
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn a_modern_client_gets_what_its_era_promises() {
+    let house = house([fake("any").tool("echo", Step::Echo)]);
+    house.indexed().await;
+    let client = house.serve();
+    let found = client.discover().await;
+    assert!(
+        found["supportedVersions"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("2026-07-28"))
+    );
+    assert_eq!(found["resultType"], "complete");
+    assert!(found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"].is_string());
+    let list = client.request("tools/list", json!({})).await;
+    assert_eq!(list.result()["resultType"], "complete");
+    assert!(list.result()["ttlMs"].is_u64() && list.result()["cacheScope"].is_string());
+    let reply = client.execute("any/echo", json!({})).await;
+    assert_eq!(reply.result()["resultType"], "complete");
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn a_client_may_probe_the_modern_era_and_fall_back() {
+    let house = house([fake("any").tool("echo", Step::Echo)]);
+    house.indexed().await;
+    let client = house.serve();
+    let bare = client.request("server/discover", json!({})).await;
+    assert_eq!(bare.error()["code"], -32602);
+    client.initialize("2025-11-25").await;
+    let reply = client.execute("any/echo", json!({})).await;
+    assert!(reply.result().get("resultType").is_none());
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn a_server_that_asks_for_roots_first_still_answers() {
+    let asks = fake("curious").tool("echo", [Step::ask_roots(), Step::Echo]);
+    let house = house([asks.script(|it| it.on_initialized = vec![Step::ask_roots()])]);
+    house.indexed().await;
+    let client = house.client().await;
+    assert_eq!(
+        client
+            .execute("curious/echo", json!({ "a": 1 }))
+            .await
+            .good(),
+        r#"{"a":1}"#
+    );
+    house.stops_clean().await;
+}

@@ -1,0 +1,14 @@
+//! The three tools and what passes through them: calls, arguments, names, eras.
+
+mod call_many;
+mod eras;
+mod hostile_definitions;
+mod limits;
+mod lists_that_change;
+mod odd_tools;
+mod overlays;
+mod remote;
+mod secrets;
+mod sessions;
+mod three_tools;
+mod untrusted;

@@ -1,0 +1,65 @@
+//! What the configuration says of tools: which are shown, and what is known better.
+
+use journeys::{fake::Step, house::fake};
+use serde_json::json;
+
+use crate::house;
+
+const OVERLAYS: &str = r#"
+[servers.issues.overlay.create_issue]
+description = "Open a ticket for the plumbers."
+category = "plumbing"
+tags = ["water"]
+notes = "Call before noon."
+example = { title = "Dripping tap" }
+
+[servers.issues.overlay.purge]
+hidden = true
+"#;
+
+#[journey]
+async fn denied_tools_are_refused_and_overlays_are_shown() {
+    let tool = |name: &str| {
+        json!({
+            "name": name,
+            "description": "Do what the name says.",
+            "inputSchema": { "type": "object", "properties": { "title": { "type": "string" } } }
+        })
+    };
+    let server = fake("issues")
+        .tool_as(tool("create_issue"), Step::Echo)
+        .tool_as(tool("delete_issue"), Step::Echo)
+        .tool_as(tool("purge"), Step::Echo)
+        .setting(r#"tools.deny = ["delete_*"]"#);
+    let house = house([server]);
+    house.configure_more(OVERLAYS);
+    house.indexed().await;
+    let client = house.client().await;
+
+    let found = client.search("ticket for the plumbers").await.good();
+    assert!(
+        found.contains("issues/create_issue(title?: string) - Open a ticket for the plumbers"),
+        "{found}"
+    );
+    let described = client.describe("create_issue").await.good();
+    let expected = "issues/create_issue - plumbing; tags water; server fake-server 1.0.0\n\
+        Open a ticket for the plumbers.\n\
+        input {\"type\":\"object\",\"properties\":{\"title\":{\"type\":\"string\"}}}\n\
+        example {\"tool_name\":\"issues/create_issue\",\"tool_input\":{\"title\":\"Dripping tap\"}}\n\
+        notes Call before noon.";
+    assert_eq!(described, expected);
+
+    let listed = house.cli(["list"]).await;
+    for absent in ["delete_issue", "purge"] {
+        assert!(!listed.ended(0).contains(absent), "{}", listed.stdout);
+        let found = client.search(absent).await.good();
+        assert!(!found.contains(&format!("issues/{absent}(")), "{found}");
+    }
+    let denied = client.execute("issues/delete_issue", json!({})).await.bad();
+    assert!(denied.starts_with("error denied: "), "{denied}");
+    for word in ["delete_*", "servers.issues"] {
+        assert!(denied.contains(word), "`{word}` is missing: {denied}");
+    }
+    assert!(house.received_method("issues", "tools/call").is_empty());
+    house.stops_clean().await;
+}

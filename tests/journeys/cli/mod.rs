@@ -1,0 +1,6 @@
+//! The command line, and the configuration that it reads.
+
+mod config_mistakes;
+mod demo;
+mod reindex;
+mod verbs;

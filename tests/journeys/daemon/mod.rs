@@ -1,0 +1,7 @@
+//! One daemon for all clients of a configuration.
+
+mod clients_apart;
+mod crowd;
+mod live_config;
+mod scope;
+mod sharing;

@@ -1,0 +1,52 @@
+//! A journey that is not declared would never run, and nobody would notice.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+#[test]
+fn every_file_here_is_declared() {
+    let journeys = Path::new(env!("CARGO_MANIFEST_DIR")).join("journeys");
+    all_declared(&journeys, "main");
+}
+
+/// Where every test is a `#[journey]`: played alone and through the daemon, unless it says why not.
+const TWICE: [&str; 3] = ["calls", "results", "search"];
+
+#[test]
+fn in_these_folders_every_test_is_a_journey() {
+    let journeys = Path::new(env!("CARGO_MANIFEST_DIR")).join("journeys");
+    let folders = TWICE
+        .iter()
+        .flat_map(|folder| fs::read_dir(journeys.join(folder)).unwrap());
+    for entry in folders {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let is_other =
+            |line: &&str| line.starts_with("#[tokio::test") || line.starts_with("#[test]");
+        let other = text.lines().find(is_other);
+        assert_eq!(other, None, "{}: write `#[journey]`", path.display());
+    }
+}
+
+/// In this folder by its `root`, in every folder below by the `mod.rs` there.
+fn all_declared(folder: &Path, root: &str) {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut here = BTreeSet::new();
+    for entry in entries {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            all_declared(&path, "mod");
+        }
+        if name != root {
+            here.insert(name);
+        }
+    }
+    let root = folder.join(root).with_extension("rs");
+    let text = fs::read_to_string(&root).unwrap();
+    let declared = text
+        .lines()
+        .map(|line| line.strip_prefix("pub(crate) ").unwrap_or(line))
+        .filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+    let declared: BTreeSet<String> = declared.map(str::to_owned).collect();
+    assert_eq!(declared, here, "{}", root.display());
+}

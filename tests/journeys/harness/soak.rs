@@ -1,0 +1,42 @@
+//! A short soak, so that the long one does not rot.
+
+use std::time::Duration;
+
+use tokio::{process::Command, time::timeout};
+
+/// What such a run takes on a busy machine; a front that hangs is waited for a minute.
+const ENDS_WITHIN: Duration = Duration::from_mins(4);
+
+async fn soak(args: &str) -> (Option<i32>, String) {
+    let mut soak = Command::new(env!("CARGO_BIN_EXE_soak"));
+    soak.args(args.split_whitespace()).kill_on_drop(true);
+    let output = timeout(ENDS_WITHIN, soak.output()).await;
+    let output = output.expect("it ends").unwrap();
+    let table = String::from_utf8(output.stdout).unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), table + &said)
+}
+
+#[tokio::test]
+async fn calls_alone_are_all_answered_right() {
+    let args = "--seconds 30 --calls 300 --fronts 2 --web 1 --servers 6 --no-faults";
+    let (code, table) = soak(args).await;
+    assert_eq!(code, Some(0), "{table}");
+    assert!(table.contains("all well"), "{table}");
+}
+
+/// Filling a disk takes a file system of its own, which no test may mount.
+#[tokio::test]
+async fn faults_lose_no_answer_and_leave_nothing() {
+    let args = "--seconds 8 --seed 7 --fault-every-ms 400 --fronts 2 --web 1 --servers 6 \
+                --without full-disk";
+    let (code, table) = soak(args).await;
+    assert_eq!(code, Some(0), "{table}");
+}
+
+#[tokio::test]
+async fn a_flag_that_is_none_is_told() {
+    let (code, said) = soak("--hour 1").await;
+    assert_eq!(code, Some(2));
+    assert!(said.contains("unknown flag --hour"), "{said}");
+}

@@ -1,0 +1,130 @@
+//! Over HTTP nobody is kept waiting for ever: not by those who wait for nothing, and not by our end.
+
+use journeys::{
+    client::DEADLINE,
+    fake::{LEGACY_VERSION, Step},
+    house::{House, fake},
+    site::Site,
+};
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::{calling, house};
+
+async fn site_with(settings: &str) -> (House, Site) {
+    let server = fake("any")
+        .tool("echo", Step::Echo)
+        .tool("stuck", Step::UntilCancelled);
+    let house = house([server]);
+    house.configure_more(&format!("[http]\n{settings}"));
+    house.cli(["reindex"]).await.ended(0);
+    let site = house.site().await;
+    (house, site)
+}
+
+/// A request of this length, its body left to be sent.
+fn head(site: &Site, bytes: usize) -> String {
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: \
+         application/json\r\nconnection: close\r\ncontent-length: {bytes}\r\n\r\n",
+        site.address()
+    )
+}
+
+async fn connection_that_says(site: &Site, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(site.address()).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    stream
+}
+
+async fn answer_on(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    let read = timeout(DEADLINE, stream.read_to_string(&mut answer)).await;
+    read.expect("it is answered").unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn a_call_under_a_stopping_proxy_is_told_that_it_may_have_run() {
+    let (house, site) = site_with("").await;
+    let clients = [
+        site.web().initialize("journeys", LEGACY_VERSION).await,
+        site.web().modern("journeys"),
+    ];
+    let calls = clients.map(|client| {
+        tokio::spawn(async move {
+            let call = calling("any/stuck", &json!({}));
+            client.request("tools/call", call).await
+        })
+    });
+    house.until_calls("any", 2).await;
+    site.stop().await;
+    for call in calls {
+        let reply = call.await.unwrap();
+        let error = reply.error();
+        assert_eq!(error["code"], -32_603, "{error}");
+        assert!(error.to_string().contains("may have run"), "{error}");
+    }
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn heads_that_do_not_come_keep_nobody_out() {
+    let (house, site) = site_with("max_connections = 8").await;
+    let mut slow = Vec::new();
+    for _ in 0..20 {
+        slow.push(connection_that_says(&site, "POST /mcp HTT").await);
+        let answer = site.web().ask("GET", "/healthz", "").await;
+        assert_eq!(answer.text().await, "ok\n");
+    }
+    drop(slow);
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn bodies_that_do_not_come_keep_nobody_out() {
+    let (house, site) = site_with("max_requests = 4").await;
+    let head = head(&site, 100);
+    let mut slow = Vec::new();
+    for number in 0..12 {
+        slow.push(connection_that_says(&site, &head).await);
+        let input = json!({ "number": number });
+        let answer = site.web().execute("any/echo", input.clone()).await;
+        assert_eq!(answer.good(), input.to_string());
+    }
+    // Some had to make room, and were told so.
+    let first = slow.remove(0);
+    let answer = answer_on(first).await;
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    drop(slow);
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn a_client_that_closes_its_side_gets_its_answer() {
+    let gate = tempfile::tempdir().unwrap();
+    let open = gate.path().join("open");
+    let steps = [Step::UntilExists(open.clone()), Step::Echo];
+    let house = house([fake("any").tool("echo", steps)]);
+    house.cli(["reindex"]).await.ended(0);
+    let site = house.site().await;
+    let call = calling("any/echo", &json!({ "half": true }));
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call });
+    let body = message.to_string();
+    let request = format!("{}{body}", head(&site, body.len()));
+    let mut stream = connection_that_says(&site, &request).await;
+    stream.shutdown().await.unwrap();
+    house.until_calls("any", 1).await;
+    std::fs::write(open, "").unwrap();
+    let answer = answer_on(stream).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains("half"), "{answer}");
+    site.stop().await;
+    house.stops_clean().await;
+}

@@ -1,0 +1,367 @@
+//! Requests of strangers: refused, bounded, and logged once.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use journeys::{
+    client::DEADLINE,
+    fake::{LEGACY_VERSION, Step},
+    house::{Fake, House, fake},
+    site::Site,
+    web::Web,
+};
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::{calling, house, until};
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+async fn site_with(settings: &str) -> (House, Site) {
+    let house = house([fake("any").tool("echo", Step::Echo)]);
+    house.configure_more(settings);
+    house.indexed().await;
+    let site = house.site().await;
+    (house, site)
+}
+
+fn ping(number: usize) -> String {
+    json!({ "jsonrpc": "2.0", "id": number, "method": "ping" }).to_string()
+}
+
+/// Many requests of one kind: each gets this status, and the log one line that holds `logged`.
+async fn refused(site: &Site, web: &Web, status: u16, logged: &str) {
+    for number in 0..40 {
+        let answer = web.post(ping(number)).await;
+        assert_eq!(answer.status, status);
+        let text = answer.text().await;
+        assert!(!text.contains(TOKEN), "{text}");
+    }
+    until("a line in the log", || site.logged(logged) > 0).await;
+    assert_eq!(site.logged(logged), 1, "{}", site.stderr());
+}
+
+#[tokio::test]
+async fn wrong_names_and_wrong_tokens_are_refused_and_logged_once() {
+    let settings = format!(
+        "[http]\ntokens = {{ laptop = \"{TOKEN}\" }}\nallowed_origins = [\"https://chat.example.com\"]\n\
+         allowed_hosts = [\"tools.example.com\"]"
+    );
+    let (house, site) = site_with(&settings).await;
+    let good = site.web().with("authorization", &format!("Bearer {TOKEN}"));
+    assert_eq!(good.post(ping(1)).await.status, 200);
+    let page = good.clone().with("origin", "https://evil.example");
+    refused(&site, &page, 403, "about=\"origin\"").await;
+    let rebound = good.clone().with("host", "evil.example:80");
+    refused(&site, &rebound, 403, "about=\"host\"").await;
+    refused(&site, &site.web(), 401, "about=\"no token\"").await;
+    let wrong = site.web().with("authorization", "Bearer 0123456789abcdef");
+    refused(&site, &wrong, 401, "about=\"wrong token\"").await;
+    assert!(
+        site.web()
+            .post(ping(1))
+            .await
+            .header("www-authenticate")
+            .starts_with("Bearer")
+    );
+
+    let named = good.clone().with("host", "tools.example.com");
+    let listed = named.with("origin", "https://chat.example.com");
+    let answer = listed.post(ping(1)).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        answer.header("access-control-allow-origin"),
+        "https://chat.example.com"
+    );
+    let preflight = listed
+        .without("authorization")
+        .ask("OPTIONS", "/mcp", "")
+        .await;
+    assert_eq!(preflight.status, 204);
+    assert!(
+        preflight
+            .header("access-control-allow-headers")
+            .contains("Authorization")
+    );
+
+    // Who watches over us needs no token, but a name of ours.
+    assert_eq!(
+        site.web().ask("GET", "/healthz", "").await.text().await,
+        "ok\n"
+    );
+    assert_eq!(site.web().ask("GET", "/readyz", "").await.status, 200);
+    assert_eq!(rebound.ask("GET", "/healthz", "").await.status, 403);
+    assert!(!site.stderr().contains(TOKEN));
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn a_request_in_the_wrong_form_is_told_the_right_one() {
+    let (house, site) = site_with("[http]\nmax_header_kib = 8").await;
+    let web = site.web();
+    let status =
+        async |web: &Web, method: &str, path: &str| web.ask(method, path, ping(1)).await.status;
+    assert_eq!(status(&web, "POST", "/").await, 404);
+    assert_eq!(status(&web, "PUT", "/mcp").await, 405);
+    assert_eq!(status(&web, "POST", "/healthz").await, 405);
+    assert_eq!(
+        status(
+            &web.clone().with("content-type", "text/plain"),
+            "POST",
+            "/mcp"
+        )
+        .await,
+        415
+    );
+    assert_eq!(
+        status(&web.clone().with("accept", "text/html"), "POST", "/mcp").await,
+        406
+    );
+    assert_eq!(
+        status(
+            &web.clone().with("mcp-protocol-version", "1"),
+            "POST",
+            "/mcp"
+        )
+        .await,
+        400
+    );
+    let huge = web.clone().with("x-huge", &"x".repeat(9_000));
+    assert_eq!(status(&huge, "POST", "/mcp").await, 431);
+    for (body, code) in [
+        ("no JSON", -32_700),
+        ("[1]", -32_600),
+        ("{\"id\":", -32_700),
+    ] {
+        let answer = web.post(body).await;
+        assert_eq!(answer.status, 400, "{body}");
+        assert_eq!(answer.reply().await.error()["code"], code, "{body}");
+    }
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+/// The most memory that the process has had, in bytes.
+fn peak_memory(pid: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let kib = line
+        .and_then(|line| line.split_whitespace().nth(1))
+        .unwrap();
+    kib.parse::<usize>().unwrap() * 1_024
+}
+
+const HUGE: usize = 100 << 20;
+
+#[tokio::test]
+async fn a_body_of_a_hundred_megabytes_is_refused_unread() {
+    let (house, site) = site_with("").await;
+    let before = peak_memory(site.pid());
+    for _ in 0..2 {
+        let answer = site.web().post(Bytes::from(vec![b' '; HUGE])).await;
+        assert_eq!(answer.status, 413);
+        assert!(answer.text().await.contains("http.max_body_kib"));
+    }
+    // Nor does one get in that does not say how long it is.
+    let mut stream = TcpStream::connect(site.address()).await.unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ntransfer-encoding: \
+         chunked\r\n\r\n",
+        site.address()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let chunk = [b"10000\r\n".as_slice(), &vec![b' '; 0x1_0000], b"\r\n"].concat();
+    let sending = async {
+        for _ in 0..HUGE / 0x1_0000 {
+            if stream.write_all(&chunk).await.is_err() {
+                return;
+            }
+        }
+        panic!("all of it was taken");
+    };
+    timeout(DEADLINE, sending).await.expect("it is cut off");
+    assert_eq!(site.logged("about=\"body\""), 1, "{}", site.stderr());
+    let grown = peak_memory(site.pid()) - before;
+    assert!(grown < HUGE / 4, "{grown} bytes more");
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn a_thousand_connections_that_say_nothing_fill_nothing() {
+    let settings = "[http]\nmax_connections = 100\nreceive_timeout_s = 2";
+    let (house, site) = site_with(settings).await;
+    let mut silent = JoinSet::new();
+    // One after the other, so that the test has only the ones open that the proxy has.
+    for number in 0..1_000 {
+        let mut stream = TcpStream::connect(site.address()).await.unwrap();
+        if number % 2 == 0 {
+            drop(stream.write_all(b"POST /mcp HTT").await);
+        }
+        silent.spawn(async move {
+            // The proxy ends it, at once or when its time is up.
+            let mut answer = Vec::new();
+            drop(
+                timeout(DEADLINE, stream.read_to_end(&mut answer))
+                    .await
+                    .unwrap(),
+            );
+        });
+    }
+    while let Some(ended) = silent.join_next().await {
+        ended.unwrap();
+    }
+    assert_eq!(site.logged("about=\"connections\""), 1, "{}", site.stderr());
+    assert_eq!(site.web().post(ping(1)).await.status, 200);
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn a_thousand_sessions_that_nobody_uses_shut_nobody_out() {
+    let (house, site) = site_with("[http]\nmax_sessions = 100").await;
+    let used = site.web().initialize("journeys", LEGACY_VERSION).await;
+    let params = json!({ "protocolVersion": LEGACY_VERSION, "capabilities": {},
+        "clientInfo": { "name": "stranger", "version": "1" } });
+    for _ in 0..1_000 {
+        let (_, answer) = site.web().send("initialize", params.clone()).await;
+        assert_eq!(answer.status, 200);
+    }
+    until("a line in the log", || {
+        site.logged("about=\"sessions\"") > 0
+    })
+    .await;
+    assert_eq!(site.logged("about=\"sessions\""), 1, "{}", site.stderr());
+    assert_eq!(site.web().ask("GET", "/readyz", "").await.status, 200);
+    // Whoever has a session keeps it, and whoever needs one or none is served.
+    used.execute("any/echo", json!({})).await.good();
+    let mut clients = vec![site.web().modern("journeys")];
+    for _ in 0..99 {
+        clients.push(site.web().initialize("journeys", LEGACY_VERSION).await);
+    }
+    for client in clients {
+        client.execute("any/echo", json!({})).await.good();
+    }
+    // All of them are used now.
+    let (_, answer) = site.web().send("initialize", params).await;
+    assert_eq!((answer.status, answer.header("retry-after")), (503, "5"));
+    assert_eq!(site.web().ask("GET", "/readyz", "").await.status, 503);
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn a_session_that_floods_leaves_room_and_can_still_cancel() {
+    let server = fake("any")
+        .tool("stuck", Step::UntilCancelled)
+        .tool("echo", Step::Echo);
+    let house = house([server]);
+    house.configure_more("[http]\nmax_requests = 4");
+    house.indexed().await;
+    let site = house.site().await;
+    let flood = site.web().initialize("flood", LEGACY_VERSION).await;
+    let mut stuck = JoinSet::new();
+    for _ in 0..2 {
+        let flood = flood.clone();
+        stuck.spawn(async move {
+            flood
+                .send("tools/call", calling("any/stuck", &json!({})))
+                .await
+        });
+    }
+    house.until_calls("any", 2).await;
+    let (_, third) = flood.send("ping", json!({})).await;
+    assert_eq!(third.status, 503);
+    site.web().execute("any/echo", json!({})).await.good();
+    // `initialize` was 1.
+    for id in [2, 3] {
+        let taken = flood
+            .notify("notifications/cancelled", json!({ "requestId": id }))
+            .await;
+        assert_eq!(taken.status, 202);
+    }
+    while let Some(ended) = stuck.join_next().await {
+        assert_eq!(ended.unwrap().1.status, 202);
+    }
+    flood.execute("any/echo", json!({})).await.good();
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+/// A house whose one request in flight takes the whole of what there is room for.
+async fn crowded(server: Fake, settings: &str) -> (House, Site) {
+    let house = house([server]);
+    house.configure_more(&format!("[http]\nmax_requests = 1\n{settings}"));
+    house.indexed().await;
+    let site = house.site().await;
+    (house, site)
+}
+
+/// Asks until there is room again.
+async fn until_served(site: &Site) {
+    let mut looks = tokio::time::interval(Duration::from_millis(50));
+    let served = async {
+        while site.web().post(ping(1)).await.status != 200 {
+            looks.tick().await;
+        }
+    };
+    timeout(DEADLINE, served)
+        .await
+        .expect("there is room in the end");
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_of_its_answer_is_given_up() {
+    let server = fake("any").tool("big", Step::TextOfBytes(48 << 20));
+    let (house, site) = crowded(server, "stall_timeout_s = 1").await;
+    let mut call = calling("any/big", &json!({}));
+    call["arguments"]["raw"] = json!(true);
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call });
+    let body = message.to_string();
+    let mut stream = TcpStream::connect(site.address()).await.unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: \
+         {}\r\n\r\n{body}",
+        site.address(),
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    assert_eq!(site.web().post(ping(1)).await.status, 503);
+    assert_eq!(site.logged("about=\"requests\""), 1, "{}", site.stderr());
+    until_served(&site).await;
+    let mut rest = Vec::new();
+    let read = timeout(DEADLINE, stream.read_to_end(&mut rest)).await;
+    drop(read.expect("the connection was closed"));
+    assert!(rest.len() < 48 << 20);
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_not_waited_for() {
+    let server = fake("any").tool("echo", Step::Echo);
+    let (house, site) = crowded(server, "receive_timeout_s = 1").await;
+    let mut stream = TcpStream::connect(site.address()).await.unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: \
+         50\r\n\r\n{{\"jsonrpc\"",
+        site.address()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    let read = timeout(DEADLINE, stream.read_to_string(&mut answer)).await;
+    read.expect("it is answered").unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    until_served(&site).await;
+    site.stop().await;
+    house.stops_clean().await;
+}

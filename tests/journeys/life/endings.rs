@@ -1,0 +1,87 @@
+//! However a session ends, nobody is left behind.
+
+use std::time::Duration;
+
+use journeys::{fake::Step, house::fake, processes};
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::{house, until};
+
+/// Within this time `serve` is gone after it was asked to go.
+const ENDS_WITHIN: Duration = Duration::from_secs(3);
+
+#[tokio::test]
+async fn a_polite_kill_ends_the_session_and_its_servers() {
+    let polite = fake("polite")
+        .tool("echo", Step::Echo)
+        .tool("stuck", Step::UntilCancelled);
+    let deaf = fake("deaf")
+        .tool("echo", Step::Echo)
+        .before(Step::Spawn)
+        .script(|it| (it.ignores_stdin_end, it.ignores_sigterm) = (true, true));
+    let house = house([polite, deaf]);
+    house.indexed().await;
+    let client = house.client().await;
+    for tool in ["polite/echo", "deaf/echo"] {
+        client.execute(tool, json!({})).await.good();
+    }
+    let stuck = json!({ "tool_name": "polite/stuck", "tool_input": {} });
+    let params = json!({ "name": "execute_dynamic_tool", "arguments": stuck });
+    let (_, _never) = client.begin("tools/call", params).await;
+    house.until_calls("polite", 2).await;
+
+    processes::terminate(client.pid());
+    let status = timeout(ENDS_WITHIN, client.ended()).await;
+    assert_eq!(status.expect("it ends in time").code(), Some(0));
+    assert_eq!(house.all_gone().await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_ends_the_session() {
+    let house = house([fake("polite").tool("echo", Step::Echo)]);
+    house.indexed().await;
+    let client = house.client().await;
+    client.execute("polite/echo", json!({})).await.good();
+    assert_eq!(client.close().await.code(), Some(0));
+    assert_eq!(house.all_gone().await, Ok(()));
+}
+
+#[tokio::test]
+async fn what_was_asked_before_the_input_ended_is_answered() {
+    let house = house([fake("polite").tool("echo", Step::Echo)]);
+    house.indexed().await;
+    let client = house.client().await;
+    client.execute("polite/echo", json!({})).await.good();
+    let arguments = json!({ "tool_name": "polite/echo", "tool_input": { "last": true } });
+    let params = json!({ "name": "execute_dynamic_tool", "arguments": arguments });
+    let (_, last) = client.begin("tools/call", params).await;
+    client.close_input().await;
+    assert_eq!(last.await.good(), r#"{"last":true}"#);
+    house.stops_clean().await;
+}
+
+/// A process in a group of its own, which no signal to its server's group reaches.
+#[tokio::test]
+async fn a_server_that_ends_alone_leaves_nobody_either() {
+    let idle = fake("idle").tool("echo", Step::Echo).with_job();
+    let removed = fake("removed").tool("echo", Step::Echo).with_job();
+    let house = house([removed]);
+    house.add(idle.setting("idle_timeout_s = 1"));
+    house.cli(["reindex"]).await.ended(0);
+    let client = house.client().await;
+    for tool in ["idle/echo", "removed/echo"] {
+        client.execute(tool, json!({})).await.good();
+    }
+    // The other, its job and the proxy.
+    until("the rest of an idle server and its job", || {
+        house.processes().len() == 3
+    })
+    .await;
+    house.configure("");
+    until("the end of a removed server and its job", || {
+        house.processes().len() == 1
+    })
+    .await;
+    house.stops_clean().await;
+}

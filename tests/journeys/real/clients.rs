@@ -1,0 +1,147 @@
+//! Clients nobody here wrote, over both transports.
+
+use std::path::PathBuf;
+
+use journeys::{
+    fake::Step,
+    house::{Fake, House, fake},
+    processes::HOUSE_VARIABLE,
+    real_clients::RealClients,
+    site::Site,
+};
+use serde_json::{Value, json};
+
+use crate::{house_with_daemon, programs, real_clients};
+
+/// Clients that can be had, a house with a tool that tells its progress, and a site of it.
+async fn ready() -> (RealClients, House, Site) {
+    let clients = real_clients();
+    let house = house_with_daemon::<Fake>([]);
+    // The TypeScript SDK takes an answer before a notification that came in the same piece, and
+    // then drops that; so each step waits until the client has heard the one before.
+    let work = [
+        Step::progress(1, 2),
+        Step::UntilExists(house.path("heard-1")),
+        Step::progress(2, 2),
+        Step::UntilExists(house.path("heard-2")),
+        Step::text("done"),
+    ];
+    house.add(fake("any").tool("work", work));
+    house.indexed().await;
+    let site = house.site().await;
+    (clients, house, site)
+}
+
+/// What a client's configuration would hold: a command over stdio, an address over HTTP.
+fn servers(house: &House, site: &Site) -> [Vec<String>; 2] {
+    let path = |path: PathBuf| path.display().to_string();
+    // SDKs give a server few variables, so it is told where its state lies.
+    let variables = [
+        format!("PROXY_CONFIG={}", path(house.config())),
+        format!("XDG_STATE_HOME={}", path(house.path("xdg-state"))),
+        format!("XDG_CONFIG_HOME={}", path(house.path("xdg-config"))),
+        format!("XDG_RUNTIME_DIR={}", path(house.path("run"))),
+        format!("HOME={}", path(house.path("")).trim_end_matches('/')),
+        // The daemon is told apart by these, so that the house finds it again.
+        format!(
+            "{HOUSE_VARIABLE}={}",
+            path(house.path("")).trim_end_matches('/')
+        ),
+        "PROXY_SEARCH__SEMANTIC=off".to_owned(),
+    ];
+    let program = [path(programs().proxy), "serve".to_owned()];
+    let command = [vec!["env".to_owned()], variables.to_vec(), program.to_vec()];
+    [command.concat(), vec![site.url().to_owned()]]
+}
+
+/// The gate of the next scene, closed.
+fn gate(house: &House) -> PathBuf {
+    for heard in ["heard-1", "heard-2"] {
+        drop(std::fs::remove_file(house.path(heard)));
+    }
+    house.path("heard-")
+}
+
+#[track_caller]
+fn saw_the_scene(seen: &Value, revision: Option<&str>) {
+    if let Some(revision) = revision {
+        assert_eq!(seen["revision"], revision, "{seen}");
+    }
+    let tools = json!(["search_tools", "describe_tool", "execute_dynamic_tool"]);
+    assert_eq!(seen["tools"], tools);
+    let text = |key: &str| seen[key].as_str().unwrap_or_default();
+    assert!(
+        text("instructions").starts_with("Gateway to 1 tools: any 1. "),
+        "{seen}"
+    );
+    assert!(text("found").starts_with("any/work - "), "{seen}");
+    assert_eq!(text("done"), "done");
+    assert!(text("wrong").starts_with("error unknown_tool: "), "{seen}");
+    assert_eq!(seen["wrong_is_error"], true);
+    assert_eq!(seen["progress"], json!([[1, 2], [2, 2]]), "{seen}");
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn the_python_sdk_in_both_eras() {
+    let (clients, house, site) = ready().await;
+    for server in servers(&house, &site) {
+        for (mode, revision) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
+            let seen = clients.python(mode, &gate(&house), &server).await;
+            saw_the_scene(&seen, Some(revision));
+        }
+    }
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn the_typescript_sdk_old_and_new() {
+    let (clients, house, site) = ready().await;
+    for server in servers(&house, &site) {
+        // The old one does not tell the revision over stdio.
+        let revisions = [
+            ("v1", None),
+            ("v2", Some("2025-11-25")),
+            ("v2-auto", Some("2026-07-28")),
+        ];
+        for (sdk, revision) in revisions {
+            let seen = clients.typescript(sdk, &gate(&house), &server).await;
+            saw_the_scene(&seen, revision);
+        }
+    }
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn the_inspectors_command_line() {
+    let (clients, house, site) = ready().await;
+    let [command, mut address] = servers(&house, &site);
+    address.extend(["--transport".to_owned(), "http".to_owned()]);
+    for server in [command, address] {
+        let listed = clients
+            .inspector(&server, &["--method", "tools/list"])
+            .await;
+        assert_eq!(listed["tools"].as_array().unwrap().len(), 3);
+        // The gate is open: the inspector asks for no progress.
+        for heard in ["heard-1", "heard-2"] {
+            house.write(heard, "");
+        }
+        let call = [
+            "--method",
+            "tools/call",
+            "--tool-name",
+            "execute_dynamic_tool",
+            "--tool-arg",
+            "tool_name=any/work",
+            "tool_input={}",
+        ];
+        let answer = clients.inspector(&server, &call).await;
+        assert_eq!(answer["content"][0]["text"], "done", "{answer}");
+    }
+    site.stop().await;
+    house.stops_clean().await;
+}

@@ -1,0 +1,7 @@
+//! Servers, clients and lists of tools that nobody here wrote.
+
+mod catalogue;
+mod clients;
+mod conformance;
+mod servers;
+mod servers_alone;

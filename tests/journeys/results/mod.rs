@@ -1,0 +1,9 @@
+//! Results that pass as they are, are cut, kept and read on.
+
+mod blocks;
+mod bounded;
+mod bounded_readings;
+mod expressions;
+mod kept_results;
+pub(crate) mod long_results;
+mod reading_on;

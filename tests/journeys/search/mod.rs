@@ -1,0 +1,5 @@
+//! Finding the tool that fits.
+
+mod learning;
+mod meaning;
+mod scenes;

@@ -1,0 +1,166 @@
+//! The scoreboard of search.
+//!
+//! `eval --tools TOOLS.jsonl --queries QUERIES.jsonl [--ranking OUT.jsonl] [--unservable N]`
+//! prints a line for each configuration and writes the last one's ranking for `score.py`;
+//! `eval --scale TOOLS.jsonl [--sizes 100,1000]` measures time and memory.
+#![expect(clippy::print_stdout, reason = "an example speaks on stdout")]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use serde_json::json;
+
+mod scale;
+
+use retrieval::score::{CONFIGURATIONS, Configuration, Marks, Report};
+use retrieval::set::{Catalogue, Outcome, Request, lines};
+use scale::Scale;
+
+#[derive(Debug, Default)]
+struct Arguments {
+    tools: Option<PathBuf>,
+    queries: Option<PathBuf>,
+    ranking: Option<PathBuf>,
+    scale: Option<PathBuf>,
+    sizes: Option<String>,
+    unservable: Option<usize>,
+    /// Only the configuration of this name.
+    only: Option<String>,
+}
+
+fn main() -> Outcome<()> {
+    let arguments = Arguments::parse(env::args().skip(1))?;
+    let wanted = |it: &&Configuration| arguments.only.as_ref().is_none_or(|only| only == it.name);
+    let configurations: Vec<&Configuration> = CONFIGURATIONS.iter().filter(wanted).collect();
+    match (&arguments.tools, &arguments.queries, &arguments.scale) {
+        (Some(tools), Some(queries), None) => board(&arguments, tools, queries, &configurations),
+        (None, None, Some(tools)) => measure(&arguments, tools, &configurations),
+        _ => Err(USAGE.into()),
+    }
+}
+
+impl Arguments {
+    fn parse(mut args: impl Iterator<Item = String>) -> Outcome<Self> {
+        let mut arguments = Self::default();
+        while let Some(flag) = args.next() {
+            let value = args
+                .next()
+                .ok_or_else(|| format!("{flag}: a value is missing"))?;
+            match flag.as_str() {
+                "--tools" => arguments.tools = Some(value.into()),
+                "--queries" => arguments.queries = Some(value.into()),
+                "--ranking" => arguments.ranking = Some(value.into()),
+                "--scale" => arguments.scale = Some(value.into()),
+                "--sizes" => arguments.sizes = Some(value),
+                "--unservable" => arguments.unservable = Some(value.parse()?),
+                "--only" => arguments.only = Some(value),
+                _ => return Err(format!("{flag}: no such flag\n{USAGE}").into()),
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+fn board(
+    arguments: &Arguments,
+    tools: &Path,
+    queries: &Path,
+    configurations: &[&Configuration],
+) -> Outcome<()> {
+    let catalogue = Catalogue::of(&lines(tools)?)?;
+    let requests = Request::read(queries)?;
+    let unservable = arguments.unservable.unwrap_or(UNSERVABLE);
+    println!(
+        "{:20}{:>6}{:>7}{:>7}{:>7}{:>7}{:>7}{:>7}{:>8}{:>9}{:>9}{:>9}{:>8}",
+        "",
+        "n",
+        "r@1",
+        "r@3",
+        "r@5",
+        "r@10",
+        "ndcg5",
+        "mrr",
+        "offers",
+        "refusals",
+        "p50",
+        "p99",
+        "tokens"
+    );
+    for configuration in configurations {
+        let report = Report::of(&catalogue, &requests, configuration, unservable)?;
+        let served = report.rankings.len();
+        let offers = report.false_offers.map_or("-".to_owned(), percent);
+        println!(
+            "{}{offers:>8}{:>9}{:>9.1?}{:>9.1?}{:>8.0}",
+            row(configuration.name, served, &report.marks),
+            percent(report.false_refusals),
+            report.half,
+            report.most,
+            report.tokens,
+        );
+        for (kind, (count, marks)) in &report.by_kind {
+            println!("{}", row(&format!("  {kind}"), *count, marks));
+        }
+        if let Some(path) = &arguments.ranking {
+            fs::write(path, ranking_text(&report)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn row(name: &str, count: usize, marks: &Marks) -> String {
+    let [one, three, five, ten] = marks.recall;
+    let numbers = [one, three, five, ten, marks.ndcg_at_5, marks.mrr];
+    numbers
+        .iter()
+        .fold(format!("{name:20}{count:6}"), |row, number| {
+            row + &format!("{number:7.3}")
+        })
+}
+
+fn ranking_text(report: &Report) -> Outcome<String> {
+    let mut text = String::new();
+    for (id, ranking) in &report.rankings {
+        writeln!(text, "{}", json!({"id": id, "ranking": ranking}))?;
+    }
+    Ok(text)
+}
+
+fn measure(arguments: &Arguments, tools: &Path, configurations: &[&Configuration]) -> Outcome<()> {
+    let tools = lines(tools)?;
+    let sizes = arguments.sizes.as_deref().unwrap_or(SIZES).split(',');
+    let sizes: Vec<usize> = sizes.map(str::parse).collect::<Result<_, _>>()?;
+    for configuration in configurations {
+        for size in &sizes {
+            let it = Scale::of(&tools, *size, configuration)?;
+            println!(
+                "{}: {} tools of {} servers: built in {:.1?}, loaded in {:.0?}, search p50 {:.0?}, \
+                 p99 {:.0?}, memory {} MiB (at most {})",
+                configuration.name,
+                it.tools,
+                it.servers,
+                it.built,
+                it.loaded,
+                it.half,
+                it.most,
+                it.memory,
+                it.memory_peak
+            );
+        }
+    }
+    Ok(())
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}%", share * 100.0)
+}
+
+const USAGE: &str = "usage: eval --tools TOOLS.jsonl --queries QUERIES.jsonl [--ranking OUT.jsonl] \
+                     [--unservable COUNT] [--only CONFIGURATION]\n       \
+                     eval --scale TOOLS.jsonl [--sizes 100,1000,10000,100000]";
+
+/// Requests that are asked once more without their tools, unless told otherwise.
+const UNSERVABLE: usize = 150;
+
+const SIZES: &str = "100,1000,10000,100000";

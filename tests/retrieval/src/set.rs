@@ -1,0 +1,175 @@
+//! A retrieval set: tools, requests with their answers, and a registry made of the tools.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use registry::{Generation, Hit, News, Options, Overlay, Registry, Rules, ServerRules, Snapshot};
+use serde_json::{Value, json};
+use tool::{ServerName, Tool, ToolRef};
+
+pub type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// A tool as the set names it: its server, its name.
+pub type Named = (String, String);
+
+/// One request; none of the tools in `relevant` means that no tool can serve it.
+#[derive(Debug)]
+pub struct Request {
+    pub id: String,
+    pub text: String,
+    pub kind: String,
+    pub relevant: Vec<Named>,
+}
+
+impl Request {
+    pub fn read(path: &Path) -> Outcome<Vec<Self>> {
+        lines(path)?.iter().map(Self::of).collect()
+    }
+
+    fn of(json: &Value) -> Outcome<Self> {
+        let text = |key: &str| json[key].as_str().unwrap_or_default().to_owned();
+        Ok(Self {
+            id: text("id"),
+            text: text("query"),
+            kind: text("kind"),
+            relevant: serde_json::from_value(json["relevant"].clone())?,
+        })
+    }
+}
+
+pub fn lines(path: &Path) -> Outcome<Vec<Value>> {
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    Ok(lines.map(serde_json::from_str).collect::<Result<_, _>>()?)
+}
+
+/// A set of tools in a registry folder of its own, under names a configuration would allow.
+#[derive(Debug)]
+pub struct Catalogue {
+    folder: tempfile::TempDir,
+    servers: BTreeMap<ServerName, (String, Vec<Tool>)>,
+}
+
+impl Catalogue {
+    pub fn of(tools: &[Value]) -> Outcome<Self> {
+        let mut known: BTreeMap<String, ServerName> = BTreeMap::new();
+        let mut servers: BTreeMap<ServerName, (String, Vec<Tool>)> = BTreeMap::new();
+        for tool in tools {
+            let server = tool["server"].as_str().unwrap_or_default();
+            let number = known.len();
+            let name = known
+                .entry(server.to_owned())
+                .or_insert_with(|| allowed(server, number, &servers));
+            let json = json!({
+                "name": tool["name"],
+                "description": tool["description"],
+                "inputSchema": tool["input_schema"],
+            });
+            let (_, list) = servers
+                .entry(name.clone())
+                .or_insert_with(|| (server.to_owned(), Vec::new()));
+            list.push(Tool::parse(&json.to_string())?);
+        }
+        let catalogue = Self {
+            folder: tempfile::tempdir()?,
+            servers,
+        };
+        let registry = catalogue.registry(&[], false)?;
+        registry.commit(catalogue.news(), false, 0)?;
+        Ok(catalogue)
+    }
+
+    pub fn servers(&self) -> usize {
+        self.servers.len()
+    }
+
+    pub fn generation(&self, meaning: bool) -> Outcome<Arc<Generation>> {
+        let registry = self.registry(&[], meaning)?;
+        registry.embed_tools(THREADS, &|_, _| true)?;
+        Ok(registry.generation()?)
+    }
+
+    /// The catalogue as if these tools were not in it.
+    pub fn without(&self, tools: &[Named], meaning: bool) -> Outcome<Arc<Generation>> {
+        Ok(self.registry(tools, meaning)?.generation()?)
+    }
+
+    pub fn registry(&self, hidden: &[Named], meaning: bool) -> Outcome<Registry> {
+        let servers = self.servers.iter().map(|(server, (said, _))| {
+            let of_server = hidden.iter().filter(|(name, _)| name == said);
+            let overlays = of_server.map(|(_, tool)| (tool.clone(), hide()));
+            ServerRules {
+                overlays: overlays.collect(),
+                ..ServerRules::plain(server.clone())
+            }
+        });
+        let servers = servers.collect();
+        let options = Options {
+            embeds: meaning,
+            ..Options::default()
+        };
+        let stand = Rules {
+            servers,
+            ..Rules::default()
+        };
+        Ok(Registry::open_with(self.folder.path(), stand, options)?)
+    }
+
+    fn news(&self) -> Vec<News> {
+        let news = self.servers.iter().map(|(server, (said, tools))| News {
+            server: server.clone(),
+            outcome: Ok(Snapshot {
+                server: server.clone(),
+                tools: tools.clone(),
+                server_name: said.clone(),
+                server_version: String::new(),
+                instructions: None,
+                protocol: String::new(),
+                tokens: 0,
+                surveyed_at: 0,
+            }),
+        });
+        news.collect()
+    }
+
+    /// What a hit stands for, in the set's own names.
+    pub fn named(&self, hit: &Hit) -> Vec<Named> {
+        let name = |at: &ToolRef| (self.servers[&at.server].0.clone(), at.tool.clone());
+        std::iter::once(&hit.entry.at)
+            .chain(&hit.also)
+            .map(name)
+            .collect()
+    }
+}
+
+/// That understand tools at one time.
+const THREADS: usize = 2;
+
+fn hide() -> Overlay {
+    Overlay {
+        hidden: true,
+        ..Overlay::default()
+    }
+}
+
+fn allowed(
+    server: &str,
+    number: usize,
+    taken: &BTreeMap<ServerName, (String, Vec<Tool>)>,
+) -> ServerName {
+    let lower = server.to_lowercase();
+    let plain: String = lower
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let plain: String = plain.trim_matches('-').chars().take(26).collect();
+    let name = plain.parse().ok().filter(|name| !taken.contains_key(name));
+    name.unwrap_or_else(|| {
+        format!("s{number}-{}", plain.chars().take(20).collect::<String>())
+            .parse()
+            .expect("letters, digits and `-`")
+    })
+}

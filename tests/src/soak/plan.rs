@@ -1,0 +1,154 @@
+//! What the command line asks for.
+
+use std::{str::FromStr, time::Duration};
+
+use super::fault::Fault;
+
+pub(super) const USAGE: &str = "\
+Calls through one daemon for a while, with faults at random, and counts what came back.
+
+usage: just soak [--seconds N | --minutes N | --hours N] [--calls N] [--seed N]
+                 [--fronts N] [--web N] [--servers N] [--at-once N]
+                 [--no-faults | --only FAULT,... | --without FAULT,...] [--fault-every-ms N]
+
+  --minutes N         how long calls are begun (10 minutes)
+  --calls N           no more calls than these
+  --seed N            draws the same faults and calls again
+  --fronts N          clients over stdio (4)
+  --web N             clients over HTTP (2)
+  --servers N         fake servers behind the daemon (6)
+  --at-once N         calls that each client has under way (4)
+  --no-faults         calls alone; then nothing but right answers will do
+  --only, --without   kinds of faults
+  --fault-every-ms N  how long from one fault to the next, about (2000)
+
+Exit code 1: a call was unanswered, answered twice or with another's answer, had an error that
+nothing explains, or something was left over.";
+
+/// What a run does.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Plan {
+    pub(super) length: Duration,
+    pub(super) calls_max: u64,
+    pub(super) seed: u64,
+    pub(super) fronts: usize,
+    pub(super) webs: usize,
+    pub(super) servers: usize,
+    /// Calls that each client has under way.
+    pub(super) at_once: usize,
+    /// Empty: none.
+    pub(super) faults: Vec<Fault>,
+    pub(super) fault_every: Duration,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            length: Duration::from_mins(10),
+            calls_max: u64::MAX,
+            seed: 1,
+            fronts: 4,
+            webs: 2,
+            servers: 6,
+            at_once: 4,
+            faults: Fault::ALL.to_vec(),
+            fault_every: Duration::from_secs(2),
+        }
+    }
+}
+
+impl Plan {
+    /// The error is a sentence for whoever typed it.
+    pub(super) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let mut plan = Self::default();
+        let mut args = args.into_iter();
+        while let Some(flag) = args.next() {
+            if flag == "--no-faults" {
+                plan.faults.clear();
+                continue;
+            }
+            let value = args.next().ok_or_else(|| format!("{flag} needs a value"))?;
+            plan.set(&flag, &value)?;
+        }
+        if plan.fronts == 0 {
+            return Err("--fronts: one at least, since a front starts the daemon".to_owned());
+        }
+        if plan.servers == 0 || plan.at_once == 0 {
+            return Err("--servers and --at-once: one at least".to_owned());
+        }
+        Ok(plan)
+    }
+
+    fn set(&mut self, flag: &str, value: &str) -> Result<(), String> {
+        match flag {
+            "--seconds" => self.length = Duration::from_secs(number(flag, value)?),
+            "--minutes" => self.length = Duration::from_secs(60 * number::<u64>(flag, value)?),
+            "--hours" => self.length = Duration::from_secs(3_600 * number::<u64>(flag, value)?),
+            "--calls" => self.calls_max = number(flag, value)?,
+            "--seed" => self.seed = number(flag, value)?,
+            "--fronts" => self.fronts = number(flag, value)?,
+            "--web" => self.webs = number(flag, value)?,
+            "--servers" => self.servers = number(flag, value)?,
+            "--at-once" => self.at_once = number(flag, value)?,
+            "--fault-every-ms" => self.fault_every = Duration::from_millis(number(flag, value)?),
+            "--only" => self.faults = faults(value)?,
+            "--without" => {
+                let without = faults(value)?;
+                self.faults.retain(|fault| !without.contains(fault));
+            }
+            _ => return Err(format!("unknown flag {flag}; see --help")),
+        }
+        Ok(())
+    }
+}
+
+fn number<T: FromStr>(flag: &str, value: &str) -> Result<T, String> {
+    let number = value.parse();
+    number.map_err(|_| format!("{flag} takes a number, not `{value}`"))
+}
+
+fn faults(names: &str) -> Result<Vec<Fault>, String> {
+    let found = names.split(',').map(|name| {
+        Fault::named(name).ok_or_else(|| {
+            let known: Vec<&str> = Fault::ALL.into_iter().map(Fault::name).collect();
+            format!("no fault `{name}`; there are {}", known.join(", "))
+        })
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Plan, String> {
+        Plan::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn flags_change_what_they_name() {
+        assert_eq!(parse(""), Ok(Plan::default()));
+        let plan = parse("--hours 2 --seed 9 --without full-disk,kill-daemon --calls 50");
+        let plan = plan.expect("these are flags");
+        assert_eq!(plan.length, Duration::from_hours(2));
+        assert_eq!((plan.seed, plan.calls_max), (9, 50));
+        assert_eq!(plan.faults.len(), Fault::ALL.len() - 2);
+        let faults = |line| parse(line).map(|plan| plan.faults);
+        assert_eq!(faults("--no-faults"), Ok(Vec::new()));
+        assert_eq!(faults("--only crash-call"), Ok(vec![Fault::CrashCall]));
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        for (line, why) in [
+            ("--minutes", "needs a value"),
+            ("--minutes ten", "takes a number"),
+            ("--only fire", "kill-daemon, "),
+            ("--what 1", "unknown flag"),
+            ("--fronts 0", "one at least"),
+        ] {
+            let error = parse(line).expect_err(line);
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Faults, one after the other, as the seed draws them.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{task::JoinSet, time::sleep};
+
+use super::{Client, Soak, fault::Fault, front::Front, random::Random, watch};
+use crate::processes::{self, Process};
+
+/// How long whatever was paused or broken stays so; other faults come meanwhile.
+const SPELL: Duration = Duration::from_millis(700);
+/// How long the disk is full: some log lines long.
+const FULL_SPELL: Duration = Duration::from_secs(4);
+/// Faults that are calls wait in a queue; one that nobody takes up is no fault.
+const ORDERS_MAX: usize = 8;
+
+/// Makes faults until it is dropped; [`calm`] mends what the last one left.
+pub(super) async fn rage(soak: &Arc<Soak>) {
+    let mut random = Random::new(soak.plan.seed);
+    let mut spells = JoinSet::new();
+    loop {
+        let about = usize::try_from(soak.plan.fault_every.as_millis()).unwrap_or(usize::MAX);
+        let pause = about / 2 + random.below(about);
+        sleep(Duration::from_millis(pause as u64)).await;
+        let Some(fault) = random.pick(&soak.plan.faults).copied() else {
+            return std::future::pending().await;
+        };
+        let is_spell = begin_spell(soak, fault, &mut random, &mut spells);
+        if is_spell || strike(soak, fault, &mut random).await {
+            soak.tally.count_fault(fault);
+        }
+        while spells.try_join_next().is_some() {}
+    }
+}
+
+/// Everything goes on that was held up, and is as it was.
+pub(super) fn calm(soak: &Soak) {
+    for process in soak.estate.house.processes() {
+        processes::resume(process.pid);
+    }
+    soak.estate.clear_disk();
+    soak.estate.mend_config();
+}
+
+/// Begins what holds on for a while, if that is what it is.
+fn begin_spell(
+    soak: &Arc<Soak>,
+    fault: Fault,
+    random: &mut Random,
+    spells: &mut JoinSet<()>,
+) -> bool {
+    let (soak, estate) = (Arc::clone(soak), &soak.estate);
+    match fault {
+        Fault::PauseDaemon | Fault::PauseServer => {
+            let victim = match fault {
+                Fault::PauseDaemon => soak.watch.daemon(estate),
+                _ => server(&soak, random).map(|server| server.pid),
+            };
+            let Some(victim) = victim else { return false };
+            processes::pause(victim);
+            spells.spawn(async move {
+                sleep(SPELL).await;
+                processes::resume(victim);
+            });
+        }
+        Fault::EditConfig | Fault::BreakConfig => {
+            match fault {
+                Fault::EditConfig => estate.edit_config(random.below(2)),
+                _ => estate.break_config(),
+            }
+            spells.spawn(async move {
+                sleep(SPELL).await;
+                soak.estate.mend_config();
+            });
+        }
+        Fault::FullDisk => {
+            estate.fill_disk();
+            spells.spawn(async move {
+                sleep(FULL_SPELL).await;
+                soak.estate.clear_disk();
+            });
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Does what is done at once. Whether there was anything to break.
+async fn strike(soak: &Arc<Soak>, fault: Fault, random: &mut Random) -> bool {
+    match fault {
+        Fault::KillDaemon => to_daemon(soak, processes::kill),
+        Fault::KillDaemonAndGuard => to_daemon(soak, |daemon| {
+            for helper in watch::helpers(&soak.estate, daemon) {
+                processes::kill(helper);
+            }
+            processes::kill(daemon);
+        }),
+        Fault::TerminateDaemon => to_daemon(soak, processes::terminate),
+        Fault::HangUpDaemon => to_daemon(soak, processes::hang_up),
+        Fault::KillServer => to_server(soak, random, processes::kill),
+        Fault::TerminateServer => to_server(soak, random, processes::terminate),
+        Fault::KillFront => replace_front(soak, random, false).await,
+        Fault::CloseFront => replace_front(soak, random, true).await,
+        _ => order(soak, fault),
+    }
+}
+
+fn to_daemon(soak: &Soak, act: impl FnOnce(u32)) -> bool {
+    let daemon = soak.watch.daemon(&soak.estate);
+    daemon.map(act).is_some()
+}
+
+fn to_server(soak: &Soak, random: &mut Random, act: impl FnOnce(u32)) -> bool {
+    let server = server(soak, random);
+    server.map(|server| act(server.pid)).is_some()
+}
+
+/// A process of some server, its shells and children among them.
+fn server(soak: &Soak, random: &mut Random) -> Option<Process> {
+    let program = soak.estate.programs.fake_server.display().to_string();
+    let mut servers = soak.estate.house.processes();
+    servers.retain(|process| process.command_line.contains(&program));
+    random.pick(&servers).cloned()
+}
+
+/// Another client takes the place of one, whose calls under way are lost with it.
+async fn replace_front(soak: &Arc<Soak>, random: &mut Random, is_closed: bool) -> bool {
+    let slots: Vec<_> = soak.clients.iter().filter_map(Client::front).collect();
+    let Some(slot) = random.pick(&slots) else {
+        return false;
+    };
+    let fresh = Front::start(soak.estate.house.command(["serve"]), &soak.tally).await;
+    let old = slot.replace(fresh);
+    if is_closed {
+        soak.close(&old).await;
+    } else {
+        old.kill().await;
+    }
+    true
+}
+
+fn order(soak: &Soak, fault: Fault) -> bool {
+    let mut orders = soak.orders();
+    let has_room = orders.len() < ORDERS_MAX;
+    if has_room {
+        orders.push_back(fault);
+    }
+    has_room
+}

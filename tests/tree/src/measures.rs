@@ -1,0 +1,237 @@
+//! Figures of the source tree: what is not only compiled for tests, a line a crate.
+
+use std::fmt::Write as _;
+
+use proc_macro2::Span;
+use syn::{Attribute, Visibility, spanned::Spanned as _, visit::Visit};
+
+use crate::{
+    circles,
+    source::{Crate, File},
+};
+
+/// Lines of a function past which a reader asks whether it tells two stories.
+const LONG_LINES: usize = 25;
+
+#[derive(Debug, Default)]
+struct Measures {
+    files: Vec<usize>,
+    functions: Vec<usize>,
+    comments: usize,
+    public: usize,
+    documented: usize,
+    unwraps: usize,
+    expects: usize,
+    circles: Vec<usize>,
+}
+
+/// Of every crate, of all, and where the longest things are.
+pub(crate) fn table(crates: &[Crate]) -> String {
+    let mut text = format!(
+        "{:<18}{:>6}{:>8}{:>6}  {:<13}{:>10}  {:<11}{:>5}{:>9}{:>8}{:>16}  {}\n",
+        "crate",
+        "files",
+        "lines",
+        "share",
+        "file",
+        "functions",
+        "function",
+        "> 25",
+        "comments",
+        "docs",
+        "unwrap/expect",
+        "circles"
+    );
+    let each: Vec<(&str, Measures)> = crates.iter().map(|it| (it.name.as_str(), of(it))).collect();
+    let lines = |it: &Measures| it.files.iter().sum::<usize>();
+    let whole: usize = each.iter().map(|(_, it)| lines(it)).sum();
+    let mut all = Measures::default();
+    for (name, measures) in each {
+        row(&mut text, name, &measures, whole);
+        all.add(measures);
+    }
+    row(&mut text, "all", &all, whole);
+    text.push_str("file and function: lines in the middle / at the ninth tenth / at most\n");
+    text
+}
+
+fn of(of: &Crate) -> Measures {
+    let mut measures = Measures {
+        circles: circles::of_crate(of)
+            .iter()
+            .map(std::collections::BTreeSet::len)
+            .collect(),
+        ..Measures::default()
+    };
+    for file in &of.files {
+        measures.read(file);
+    }
+    measures
+}
+
+impl Measures {
+    fn read(&mut self, file: &File) {
+        let lines = file.text.lines().enumerate();
+        let ours = lines.filter(|(at, _)| !file.test_lines.contains(&(at + 1)));
+        let ours: Vec<&str> = ours.map(|(_, line)| line.trim()).collect();
+        self.files.push(ours.len());
+        self.comments += ours.iter().filter(|line| line.starts_with("//")).count();
+        self.visit_file(&file.syntax);
+    }
+
+    fn add(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.functions.extend(other.functions);
+        self.circles.extend(other.circles);
+        self.comments += other.comments;
+        self.public += other.public;
+        self.documented += other.documented;
+        self.unwraps += other.unwraps;
+        self.expects += other.expects;
+    }
+
+    fn item(&mut self, visibility: &Visibility, attributes: &[Attribute]) {
+        if matches!(visibility, Visibility::Public(_)) {
+            self.public += 1;
+            let is_documented = attributes.iter().any(|it| it.path().is_ident("doc"));
+            self.documented += usize::from(is_documented);
+        }
+    }
+
+    fn function(&mut self, first: Span, last: Span) {
+        self.functions
+            .push(last.end().line + 1 - first.start().line);
+    }
+}
+
+impl<'a> Visit<'a> for Measures {
+    fn visit_item_fn(&mut self, it: &'a syn::ItemFn) {
+        self.item(&it.vis, &it.attrs);
+        self.function(it.sig.span(), it.block.span());
+        syn::visit::visit_item_fn(self, it);
+    }
+
+    fn visit_impl_item_fn(&mut self, it: &'a syn::ImplItemFn) {
+        self.item(&it.vis, &it.attrs);
+        self.function(it.sig.span(), it.block.span());
+        syn::visit::visit_impl_item_fn(self, it);
+    }
+
+    fn visit_trait_item_fn(&mut self, it: &'a syn::TraitItemFn) {
+        if let Some(block) = &it.default {
+            self.function(it.sig.span(), block.span());
+        }
+        syn::visit::visit_trait_item_fn(self, it);
+    }
+
+    fn visit_item_struct(&mut self, it: &'a syn::ItemStruct) {
+        self.item(&it.vis, &it.attrs);
+    }
+
+    fn visit_item_enum(&mut self, it: &'a syn::ItemEnum) {
+        self.item(&it.vis, &it.attrs);
+    }
+
+    fn visit_item_trait(&mut self, it: &'a syn::ItemTrait) {
+        self.item(&it.vis, &it.attrs);
+        syn::visit::visit_item_trait(self, it);
+    }
+
+    fn visit_item_const(&mut self, it: &'a syn::ItemConst) {
+        self.item(&it.vis, &it.attrs);
+        syn::visit::visit_item_const(self, it);
+    }
+
+    fn visit_item_type(&mut self, it: &'a syn::ItemType) {
+        self.item(&it.vis, &it.attrs);
+    }
+
+    fn visit_expr_method_call(&mut self, it: &'a syn::ExprMethodCall) {
+        self.unwraps += usize::from(it.method == "unwrap");
+        self.expects += usize::from(it.method == "expect");
+        syn::visit::visit_expr_method_call(self, it);
+    }
+}
+
+fn row(text: &mut String, name: &str, it: &Measures, whole: usize) {
+    let lines: usize = it.files.iter().sum();
+    let long = it
+        .functions
+        .iter()
+        .filter(|lines| **lines > LONG_LINES)
+        .count();
+    let in_circles: usize = it.circles.iter().sum();
+    let circles = match it.circles.len() {
+        0 => "none".to_owned(),
+        count => format!("{count}, {in_circles} files"),
+    };
+    writeln!(
+        text,
+        "{name:<18}{:>6}{lines:>8}{:>5}%  {:<13}{:>10}  {:<11}{long:>5}{:>8}%{:>7}%{:>16}  {circles}",
+        it.files.len(),
+        percent(lines, whole),
+        spread(&it.files),
+        it.functions.len(),
+        spread(&it.functions),
+        percent(it.comments, lines),
+        percent(it.documented, it.public),
+        format!("{}/{}", it.unwraps, it.expects),
+    )
+    .expect("a string takes anything");
+}
+
+fn percent(part: usize, whole: usize) -> usize {
+    (part * 200 + whole) / (whole * 2).max(1)
+}
+
+fn spread(counts: &[usize]) -> String {
+    let mut sorted = counts.to_vec();
+    sorted.sort_unstable();
+    let at = |percent: usize| sorted.get((sorted.len().saturating_sub(1)) * percent / 100);
+    let [middle, most, all] = [50, 90, 100].map(|percent| at(percent).copied().unwrap_or_default());
+    format!("{middle}/{most}/{all}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "\
+//! A crate.
+/// Said.
+pub fn one() {
+    let _ = Some(1).unwrap();
+}
+pub struct Unsaid;
+impl Unsaid {
+    fn two(&self) -> u8 { Some(2).expect(\"why\") }
+}
+#[cfg(test)]
+mod tests {
+    fn three() {}
+}
+";
+        let entry = folder.path().join("lib.rs");
+        fs::write(&entry, text).unwrap();
+        let measures = of(&Crate::read(folder.path(), "it", &entry).unwrap());
+        assert_eq!(measures.files, [9]);
+        assert_eq!(measures.functions, [3, 1]);
+        assert_eq!(
+            (measures.comments, measures.public, measures.documented),
+            (2, 2, 1)
+        );
+        assert_eq!((measures.unwraps, measures.expects), (1, 1));
+    }
+
+    #[test]
+    fn a_spread_is_middle_ninth_tenth_and_most() {
+        let to_eleven: Vec<usize> = (1..=11).collect();
+        assert_eq!(spread(&to_eleven), "6/10/11");
+        assert_eq!(spread(&[]), "0/0/0");
+    }
+}

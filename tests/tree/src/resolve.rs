@@ -1,0 +1,166 @@
+//! Which file defines what a file names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens as _;
+use syn::{ItemUse, visit::Visit};
+
+use crate::source::{Crate, Import, Module, flatten};
+
+/// An import may name an import, and so on; past this it is a name of nobody's.
+const STEPS_MAX: usize = 32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// Defined in this file.
+    Item(usize),
+    Module(usize),
+    /// Another crate's, or a local name.
+    Outside,
+}
+
+/// For each file the files that define what it names. A parent that declares a module, or only
+/// passes names of it on, does not name it.
+pub(crate) fn edges(of: &Crate) -> BTreeMap<usize, BTreeSet<usize>> {
+    let mut edges: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for (index, module) in of.modules.iter().enumerate() {
+        let named = Named::of(module);
+        let used = |import: &&Import| !import.is_public || named.words.contains(&import.name);
+        let imports = module.imports.iter().filter(used);
+        let imports = imports.map(|import| &import.path);
+        for path in imports.chain(&named.paths) {
+            if let Found::Item(file) = of.resolve(index, path, 0)
+                && file != module.file
+            {
+                edges.entry(module.file).or_default().insert(file);
+            }
+        }
+    }
+    edges
+}
+
+/// Whether anything in the file of this index names this crate.
+pub(crate) fn names_crate(of: &Crate, file: usize, name: &str) -> bool {
+    let modules = of.modules.iter().filter(|module| module.file == file);
+    modules.into_iter().any(|module| {
+        let named = Named::of(module);
+        let imports = module.imports.iter().map(|import| &import.path);
+        let mut paths = imports.chain(&named.paths);
+        paths.any(|path| path.first().is_some_and(|first| first == name))
+    })
+}
+
+impl Crate {
+    fn resolve(&self, from: usize, path: &[String], steps: usize) -> Found {
+        let Some((first, rest)) = path.split_first().filter(|_| steps < STEPS_MAX) else {
+            return Found::Outside;
+        };
+        let mut found = match first.as_str() {
+            "crate" => Found::Module(0),
+            "self" => Found::Module(from),
+            "super" => Found::Module(self.modules[from].parent),
+            name => self.look_up(from, name, steps + 1),
+        };
+        for segment in rest {
+            found = match (found, segment.as_str()) {
+                (Found::Module(module), "self") => Found::Module(module),
+                (Found::Module(module), "super") => Found::Module(self.modules[module].parent),
+                (Found::Module(module), name) => self.look_up(module, name, steps + 1),
+                (other, _) => return other,
+            };
+        }
+        found
+    }
+
+    fn look_up(&self, module: usize, name: &str, steps: usize) -> Found {
+        let here = &self.modules[module];
+        if here.names.contains(name) {
+            return Found::Item(here.file);
+        }
+        if let Some(child) = here.children.get(name) {
+            return Found::Module(*child);
+        }
+        if let Some(import) = here.imports.iter().find(|import| import.name == name) {
+            return self.resolve(module, &import.path, steps + 1);
+        }
+        let globs = here.imports.iter().filter(|import| import.name == "*");
+        let through = globs.filter_map(|glob| match self.resolve(module, &glob.path, steps + 1) {
+            Found::Module(other) if other != module && steps < STEPS_MAX => {
+                Some(self.look_up(other, name, steps + 1))
+            }
+            _ => None,
+        });
+        through
+            .into_iter()
+            .find(|found| *found != Found::Outside)
+            .unwrap_or(Found::Outside)
+    }
+}
+
+/// What the items of a module name outside its own imports.
+#[derive(Debug, Default)]
+struct Named {
+    words: BTreeSet<String>,
+    paths: Vec<Vec<String>>,
+}
+
+impl Named {
+    fn of(module: &Module) -> Self {
+        let mut named = Self::default();
+        for item in &module.items {
+            named.visit_item(item);
+            named.read(item.to_token_stream());
+        }
+        named
+    }
+
+    /// Every `a::b::c`, those in macros too.
+    fn read(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let (mut colons, mut is_open) = (0, false);
+        for token in tokens {
+            match token {
+                TokenTree::Ident(ident) => {
+                    if !is_open {
+                        self.end(&mut path);
+                    }
+                    self.words.insert(ident.to_string());
+                    path.push(ident.to_string());
+                    (colons, is_open) = (0, false);
+                }
+                TokenTree::Punct(punct) if punct.as_char() == ':' => {
+                    colons += 1;
+                    is_open = colons == 2 && !path.is_empty();
+                }
+                TokenTree::Group(group) => {
+                    self.end(&mut path);
+                    self.read(group.stream());
+                    (colons, is_open) = (0, false);
+                }
+                _ => {
+                    self.end(&mut path);
+                    (colons, is_open) = (0, false);
+                }
+            }
+        }
+        self.end(&mut path);
+    }
+
+    fn end(&mut self, path: &mut Vec<String>) {
+        let path = std::mem::take(path);
+        if path.len() > 1 {
+            self.paths.push(path);
+        }
+    }
+}
+
+/// Imports inside functions.
+impl Visit<'_> for Named {
+    fn visit_item_use(&mut self, item: &ItemUse) {
+        let mut imports = Vec::new();
+        flatten(&item.tree, &mut Vec::new(), false, &mut imports);
+        self.paths
+            .extend(imports.into_iter().map(|import| import.path));
+    }
+}
