@@ -7,6 +7,8 @@
 mod fields;
 pub mod frame;
 mod head;
+#[cfg(any(test, fuzzing))]
+pub mod laws;
 pub mod limits;
 mod line;
 mod message;

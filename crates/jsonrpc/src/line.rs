@@ -121,7 +121,9 @@ impl LineReader {
 
     /// Throws away what was read of a line that is already too long.
     fn shed(&mut self) {
-        if self.skipped.is_none() && !self.is_too_long(&self.buffer) {
+        // It may be the first half of a line end.
+        let line = self.buffer.strip_suffix(b"\r").unwrap_or(&self.buffer);
+        if self.skipped.is_none() && !self.is_too_long(line) {
             return;
         }
         let shed = self.buffer.split();
@@ -144,6 +146,8 @@ impl LineReader {
     }
 }
 
+#[cfg(any(test, fuzzing))]
+pub(crate) mod laws;
 #[cfg(test)]
 mod tests {
     use super::*;
