@@ -6,7 +6,6 @@ use fleet::{Launch, Scope, ServerSpec, Start, Template, TemplateError};
 use gateway::{
     SearchSettings, ServerSettings, ToolLimits,
     policy::{ClientRule, Clients},
-    results,
 };
 use registry::ServerRules;
 

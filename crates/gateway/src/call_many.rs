@@ -2,14 +2,13 @@
 
 use futures::{FutureExt as _, StreamExt as _, stream};
 use jsonrpc::Fields;
+use results::{Budget, Caller, Origin, fit, text_block};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Budget, CallContext, Gateway, Origin, Reply, ToolError, envelope::ExecuteRequest,
-    execute_dynamic_tool::Called, text_block,
+    CallContext, Gateway, Reply, ToolError, envelope::ExecuteRequest, execute_dynamic_tool::Called,
 };
-use crate::results::Caller;
 
 /// Calls under way at one time.
 const PARALLEL_MAX: usize = 16;
@@ -130,8 +129,9 @@ impl Gateway {
                     budget,
                     origin,
                 } => {
-                    let reply = budget.share(share).fit(result, origin, &self.results).await;
-                    return (name, reply);
+                    let budget = budget.share(share);
+                    let fitted = fit(result, budget, origin, &self.results).await;
+                    return (name, Reply::from(fitted));
                 }
                 Called::Own(reply) => (name, reply),
             },
@@ -147,8 +147,8 @@ impl Gateway {
             ..Budget::new(u64::MAX).share(share)
         };
         let result = reply.json().clone();
-        let reply = budget.fit(result, origin(&name), &self.results).await;
-        (name, reply)
+        let fitted = fit(result, budget, origin(&name), &self.results).await;
+        (name, Reply::from(fitted))
     }
 }
 

@@ -9,12 +9,13 @@ use std::sync::{Arc, LazyLock};
 use excerpt::tokens;
 use regex::Regex;
 use registry::{Entry, Generation, Registry};
+use results::BUDGET_MIN;
 use room::{Form, Piece};
 use serde_json::{Value, json, value::RawValue};
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
-use super::{Gateway, Reply, ToolError, budget::BUDGET_MIN, find::find, loose::Loose};
+use super::{Gateway, Reply, ToolError, find::find, loose::Loose};
 use crate::policy::Client;
 
 pub(super) use hits::fit_hits;

@@ -5,19 +5,19 @@ use std::{sync::Arc, time::Duration};
 use fleet::Request;
 use jsonrpc::Json;
 use registry::{Entry, Generation};
+use results::{Budget, Origin, ResultStore, fit};
 use serde_json::value::RawValue;
 use tool::ServerName;
 use tracing::debug;
 
 use super::{
-    Budget, CallContext, Gateway, Origin, Reply, ToolError,
+    CallContext, Gateway, Reply, ToolError,
     arguments::checked,
-    budget::Answer,
     built_in::is_own,
     envelope::{ExecuteRequest, Options},
     find::find,
 };
-use crate::{policy::Client, results::ResultStore};
+use crate::policy::Client;
 
 impl Gateway {
     pub(super) async fn execute_dynamic_tool(
@@ -155,14 +155,14 @@ impl Called {
                 result,
                 budget,
                 origin,
-            } => budget.fit(result, origin, store).await,
+            } => Reply::from(fit(result, budget, origin, store).await),
             Self::Own(reply) => reply,
         }
     }
 
     pub(super) fn is_error(&self) -> bool {
         match self {
-            Self::Server { result, .. } => Answer::read(result.as_str()).is_error(),
+            Self::Server { result, .. } => results::is_error(result.as_str()),
             Self::Own(reply) => reply.is_error(),
         }
     }

@@ -5,7 +5,6 @@
 //! The command line asks the same [`Gateway`] as a client does, so both say the same.
 
 mod arguments;
-mod budget;
 mod built_in;
 mod call_many;
 pub mod clients;
@@ -23,7 +22,6 @@ mod out;
 pub mod policy;
 mod read_result;
 mod reply;
-pub mod results;
 mod search_tools;
 mod servers;
 mod session;
@@ -50,6 +48,7 @@ use jsonrpc::Json;
 use parking_lot::{Mutex, MutexGuard};
 use processes::{Reaper, Spawner, own_program};
 use registry::{Generation, Registry, RelevanceFeedback, Usage};
+use results::{Caller, ResultStore};
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -57,20 +56,13 @@ use tool::{Digest, ServerName};
 use tracing::warn;
 
 use self::clients::Clients;
-use crate::{
-    policy::Client,
-    results::{Caller, ResultStore},
-};
-pub(crate) use budget::{Budget, Origin, text_block};
+use crate::policy::Client;
 pub use cost::{estimate_of_definition, of_definition, of_ours};
 pub use definitions::{TOOLS, instructions};
 pub use error::ToolError;
 
 pub use habits::Habits;
 pub use out::{Letter, Letters, Mailbox, Out, Switchboard, mailbox};
-pub use read_result::{
-    Found, LIMIT_DEFAULT, Output, Reading, Unit, Wanted, read, told, work_as_helper,
-};
 pub use reply::Reply;
 pub use servers::Servers;
 pub use session::{Ended, Opening, Seat, Session, refuse, serve};

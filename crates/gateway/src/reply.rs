@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use jsonrpc::{Fields, Json};
+use results::Fitted;
 use serde_json::{Value, json, value::RawValue};
 
-use super::{ToolError, budget::Answer};
+use super::ToolError;
 
 /// A result, ready for the wire.
 #[derive(Debug, Clone)]
@@ -38,14 +39,9 @@ impl Reply {
         }
     }
 
-    /// What its blocks cost a model, images and sounds left out. The tokenizer may have to be
-    /// loaded for it, which is no work for the event loop.
+    /// What its blocks cost a model, images and sounds left out; counted off the event loop.
     pub async fn tokens(&self) -> usize {
-        let result = self.result.clone();
-        let counting = move || Answer::read(result.as_str()).tokens();
-        let counted = tokio::task::spawn_blocking(counting).await;
-        // A token is a byte at least.
-        counted.unwrap_or(self.result.len())
+        results::tokens(&self.result).await
     }
 
     fn of_value(value: &Value, is_error: bool) -> Self {
@@ -88,6 +84,12 @@ impl Reply {
             Bytes::from(format!(r#"{{"resultType":"complete"{comma}"#)),
             rest,
         ]
+    }
+}
+
+impl From<Fitted> for Reply {
+    fn from(fitted: Fitted) -> Self {
+        Self::of_server(fitted.result, fitted.is_error)
     }
 }
 

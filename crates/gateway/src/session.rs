@@ -20,6 +20,7 @@ use fleet::{LogSink, ProgressSink};
 use jsonrpc::{Fields, Json, Line, LineReader, Message, Outbox, Sink, frame, text_of};
 use meta::Meta;
 use parking_lot::Mutex;
+use results::Caller;
 use serde_json::{Value, value::RawValue};
 use tokio::{io::AsyncRead, sync::Semaphore, task::JoinHandle, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -32,7 +33,7 @@ use super::{
     out::Out,
     wire::{Engine, Face, Refused, is_served_modern},
 };
-use crate::{policy::Client, results::Caller};
+use crate::policy::Client;
 
 /// Calls of one client under way at one time; a further one is refused.
 const CALLS_MAX: usize = 1_024;

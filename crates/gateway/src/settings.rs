@@ -6,7 +6,7 @@ use fleet::ServerSpec;
 use registry::{Rules, ServerRules};
 use tool::{ServerName, ToolRef};
 
-use crate::{policy::Clients, results};
+use crate::policy::Clients;
 
 /// Servers asked at one time by a survey, where nothing else is said.
 const SURVEY_PARALLEL_DEFAULT: usize = 8;

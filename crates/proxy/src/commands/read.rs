@@ -2,11 +2,8 @@
 
 use std::{io, sync::Arc};
 
-use gateway::{
-    self, Found, Gateway, Output, Reading, Reply, ToolError, Unit, Wanted,
-    results::{Caller, Kept},
-    told,
-};
+use gateway::{Gateway, Reply, ToolError};
+use results::{Caller, Found, Kept, LIMIT_DEFAULT, Output, ReadError, Reading, Unit, Wanted};
 use serde_json::json;
 
 use crate::{
@@ -29,7 +26,8 @@ pub(super) async fn read(
 }
 
 async fn print(gateway: &Arc<Gateway>, global: &Global, read: Read) -> Result<(), ToolError> {
-    let mut kept = gateway.open_kept(&read.handle, &Caller::Person).await?;
+    let opened = gateway.results.open(&read.handle, &Caller::Person).await;
+    let mut kept = opened.map_err(|error| ReadError::Handle(read.handle.clone(), error))?;
     let room = read.max_tokens.unwrap_or(usize::MAX);
     let is_whole = read.is_whole();
     let wanted = read.wanted();
@@ -37,9 +35,9 @@ async fn print(gateway: &Arc<Gateway>, global: &Global, read: Read) -> Result<()
         return whole(&mut kept, global.json)
             .map_err(|error| ToolError::Internal(error.to_string()));
     }
-    let limit = gateway::LIMIT_DEFAULT;
-    let found = gateway::read(wanted, kept, Output { room }, &gateway.results, limit).await;
-    let Reading { texts, note } = match found.map_err(|error| told(&error))? {
+    let store = &gateway.results;
+    let found = results::read(wanted, kept, Output { room }, store, LIMIT_DEFAULT).await;
+    let Reading { texts, note } = match found? {
         Found::Reading(reading) => reading,
         Found::Value(value) => Reading {
             texts: vec![value],
@@ -101,7 +99,7 @@ impl Read {
 
 /// The process in which a kept result is searched.
 pub(super) fn work_as_helper() -> Exit {
-    match report::bytes(gateway::work_as_helper) {
+    match report::bytes(results::answer_question) {
         Ok(()) => Exit::Success,
         Err(_) => Exit::Nothing,
     }

@@ -1,0 +1,61 @@
+//! Fits a long result into a budget, then reads on in what was kept of it.
+//!
+//! `cargo run -p results --example read_on`
+#![expect(clippy::print_stdout, reason = "a program for a terminal")]
+
+use anyhow::{Context as _, anyhow};
+use jsonrpc::Json;
+use results::{
+    Budget, Caller, Found, Kept, LIMIT_DEFAULT, Origin, Output, ResultStore, Settings, Wanted, fit,
+    read, text_block,
+};
+
+const ROOM: Output = Output { room: 300 };
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let store = ResultStore::new(folder.path(), &Settings::default());
+    let caller = Caller::Client("example".into());
+
+    let log: String = (1..=2_000)
+        .map(|n| format!("line {n}: all is well\n"))
+        .collect();
+    let result = jsonrpc::json(format!(r#"{{"content":[{}]}}"#, text_block(&log)))?;
+    let origin = Origin {
+        caller: caller.clone(),
+        tool: "logs/tail".to_owned(),
+    };
+    let fitted = fit(result, Budget::new(300), origin, &store).await;
+    println!("{}\n", fitted.result.as_str());
+
+    let handle = handle_in(&fitted.result).context("it was cut, so a footer names its handle")?;
+    let open = async || -> anyhow::Result<Kept> {
+        let opened = store.open(&handle, &caller).await;
+        opened.map_err(|error| anyhow!(error))
+    };
+    let part = Wanted {
+        handle: handle.clone(),
+        part: Some(2),
+        ..Wanted::default()
+    };
+    let last_lines = Wanted {
+        handle: handle.clone(),
+        offset: Some(-3),
+        ..Wanted::default()
+    };
+    for wanted in [part, last_lines] {
+        let found = read(wanted, open().await?, ROOM, &store, LIMIT_DEFAULT).await;
+        match found.map_err(|error| anyhow!("{error:?}"))? {
+            Found::Reading(reading) => println!("{}{}\n", reading.texts.concat(), reading.note),
+            Found::Value(value) => println!("{value}"),
+        }
+    }
+    Ok(())
+}
+
+/// The handle that the last line of an answer names.
+fn handle_in(result: &Json) -> Option<String> {
+    let (_, behind) = result.as_str().rsplit_once(r#"{\"handle\":\""#)?;
+    behind.split('\\').next().map(str::to_owned)
+}

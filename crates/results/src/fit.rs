@@ -1,0 +1,115 @@
+//! A result cut to the room it may take, with nothing lost: what is left out is kept.
+
+mod answer;
+mod block;
+mod budget;
+mod compose;
+mod fitted;
+mod footer;
+mod imitation;
+mod shares;
+mod view;
+
+use answer::Answer;
+use compose::Composition;
+use excerpt::tokens;
+use jsonrpc::Json;
+use memchr::memmem;
+
+use crate::store::ResultStore;
+
+pub use answer::is_error;
+pub use block::text_block;
+pub(crate) use budget::READ_NOTE_TOKENS;
+pub use budget::{BUDGET_MIN, Budget};
+pub use fitted::{Fitted, Origin};
+pub(crate) use imitation::notice;
+
+/// Below this many bytes a result that is surely over its budget is counted on the event loop.
+const INLINE_BYTES_MAX: usize = 4 * 1024;
+
+/// Cuts a result to its budget. Below the budget not one byte changes, except that
+/// `structuredContent` becomes text where the text does not say the same already; what is left out
+/// is kept, and the last line says how to read on. Long texts are read and counted off the event
+/// loop.
+pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultStore) -> Fitted {
+    if passes(result.as_str(), budget) {
+        return Fitted {
+            result,
+            is_error: false,
+        };
+    }
+    let is_short = result.len() <= INLINE_BYTES_MAX;
+    let verdict = if is_short && budget.surely_fits(result.len()) {
+        decide(&result, budget)
+    } else {
+        let work = result.clone();
+        match tokio::task::spawn_blocking(move || decide(&work, budget)).await {
+            Ok(verdict) => verdict,
+            Err(_) => {
+                return Fitted {
+                    result,
+                    is_error: false,
+                };
+            }
+        }
+    };
+    match verdict {
+        Verdict::Whole { changed, is_error } => Fitted {
+            result: changed.unwrap_or(result),
+            is_error,
+        },
+        Verdict::Cut(composition) => {
+            drop(result);
+            composition.keep(origin, store).await
+        }
+    }
+}
+
+/// What the blocks of a result cost a model, images and sounds left out. The tokenizer may have to
+/// be loaded for it, which is done off the event loop.
+pub async fn tokens(result: &Json) -> usize {
+    let (bytes, result) = (result.len(), result.clone());
+    let counting = move || Answer::read(result.as_str()).tokens();
+    let counted = tokio::task::spawn_blocking(counting).await;
+    // A token is a byte at least.
+    counted.unwrap_or(bytes)
+}
+
+/// What is to be done with a result.
+enum Verdict {
+    /// It goes on as it came, or as it was settled.
+    Whole {
+        changed: Option<Json>,
+        is_error: bool,
+    },
+    Cut(Box<Composition>),
+}
+
+fn decide(result: &Json, budget: Budget) -> Verdict {
+    let mut answer = Answer::read(result.as_str());
+    if budget.is_off || budget.holds(|| answer.counted()) {
+        if !budget.is_ours {
+            answer.mark_imitations();
+        }
+        return Verdict::Whole {
+            changed: answer.changed.then(|| answer.assemble()),
+            is_error: answer.is_error(),
+        };
+    }
+    Verdict::Cut(Box::new(Composition::of(answer, budget)))
+}
+
+/// Whether a result of the usual form can go on as it is, without being read. What counts as
+/// tokens in the whole text is never less than what counts in its blocks.
+fn passes(result: &str, budget: Budget) -> bool {
+    let mentions = |key: &str| memmem::find(result.as_bytes(), key.as_bytes()).is_some();
+    result.starts_with(r#"{"content":["#)
+        && (budget.surely_fits(result.len()) || tokens::at_most(result) <= budget.max())
+        && !mentions(r#""structuredContent""#)
+        && !mentions(r#""isError""#)
+        && (budget.is_ours || !imitation::may_be_in(result))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! One block of a result's content, and which of it is text.
+
+use std::borrow::Cow;
+
+use excerpt::tokens::Counter;
+use jsonrpc::{Fields, text_of};
+use serde_json::{Value, value::RawValue};
+
+/// What may stand around the text of a block, in bytes, before the block is taken for JSON:
+/// `annotations` of the protocol and an address need less.
+const WRAPPER_BYTES_MAX: usize = 512;
+
+/// The longest name and address of a link that stays one where its description is cut, in bytes.
+const LINK_BYTES_MAX: usize = 256;
+
+/// One block of a result's content: all of it, or what stands before and behind its text.
+pub(super) enum Block<'a> {
+    /// An image, a sound or a short link; data does not count, what stands beside it does.
+    Passing { raw: &'a str, beside: String },
+    /// A longer link, which is JSON to us and stays a link where it is cut.
+    Link(&'a str),
+    Text {
+        before: Cow<'a, str>,
+        text: Cow<'a, str>,
+        after: Cow<'a, str>,
+    },
+    /// Any other, which is JSON to us.
+    Other(&'a str),
+}
+
+impl<'a> Block<'a> {
+    pub(super) fn read(raw: &'a str) -> Self {
+        let members = Fields::of(raw);
+        let kind = members.as_ref().and_then(|it| it.get("type"));
+        let text = match (kind.map(RawValue::get), members) {
+            (Some(r#""text""#), Some(members)) => members.get("text"),
+            (Some(r#""resource""#), Some(members)) => {
+                let inner = members.get("resource").map(RawValue::get);
+                inner.and_then(Fields::of).and_then(|it| it.get("text"))
+            }
+            (Some(r#""image""# | r#""audio""#), Some(members)) => {
+                let beside = beside_data(&members);
+                return beside.map_or(Self::Other(raw), |beside| Self::Passing { raw, beside });
+            }
+            (Some(r#""resource_link""#), _) if raw.len() <= WRAPPER_BYTES_MAX => {
+                let beside = raw.to_owned();
+                return Self::Passing { raw, beside };
+            }
+            (Some(r#""resource_link""#), _) => return Self::Link(raw),
+            _ => None,
+        };
+        let is_wrapper = |quoted: &str| raw.len() - quoted.len() <= WRAPPER_BYTES_MAX;
+        match text.and_then(|it| Some((it.get(), text_of(it)?))) {
+            Some((quoted, text)) if is_wrapper(quoted) => {
+                // The quoted text is a piece of the block, and so lies within it.
+                let start = quoted.as_ptr() as usize - raw.as_ptr() as usize;
+                Self::Text {
+                    before: Cow::Borrowed(&raw[..start]),
+                    text,
+                    after: Cow::Borrowed(&raw[start + quoted.len()..]),
+                }
+            }
+            _ => Self::Other(raw),
+        }
+    }
+
+    pub(super) fn of_text(text: String) -> Self {
+        Self::Text {
+            before: Cow::Borrowed(PLAIN_BEFORE),
+            text: Cow::Owned(text),
+            after: Cow::Borrowed(PLAIN_AFTER),
+        }
+    }
+
+    /// What of the block counts, and may be cut.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Passing { .. } => None,
+            Self::Text { text, .. } => Some(text),
+            Self::Other(raw) | Self::Link(raw) => Some(raw),
+        }
+    }
+
+    /// What of the block counts.
+    pub(super) fn counted(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let around = match self {
+            Self::Passing { beside, .. } => [beside.as_str(), ""],
+            Self::Text { before, after, .. } if !is_plain(before, after) => [&**before, after],
+            _ => ["", ""],
+        };
+        let around = around.into_iter().filter(|text| !text.is_empty());
+        self.text().into_iter().chain(around).map(Cow::Borrowed)
+    }
+
+    /// What stands around its text, in tokens.
+    pub(super) fn wrapper_tokens(&self, counter: &mut Counter) -> usize {
+        match self {
+            Self::Text { before, after, .. } if !is_plain(before, after) => {
+                counter.count(before) + counter.count(after)
+            }
+            _ => 0,
+        }
+    }
+
+    pub(super) fn whole(&self) -> Cow<'_, str> {
+        match self {
+            Self::Passing { raw, .. } | Self::Other(raw) | Self::Link(raw) => Cow::Borrowed(raw),
+            Self::Text { text, .. } => Cow::Owned(self.with(text)),
+        }
+    }
+
+    /// The block with another text. What was no text becomes one.
+    pub(super) fn with(&self, text: &str) -> String {
+        match self {
+            Self::Text { before, after, .. } => format!("{before}{}{after}", quoted(text)),
+            Self::Passing { .. } | Self::Other(_) | Self::Link(_) => text_block(text),
+        }
+    }
+
+    /// A link without all that may be long: still one that a client can follow.
+    pub(super) fn short_link(&self) -> Option<String> {
+        let Self::Link(raw) = self else {
+            return None;
+        };
+        let fields = Fields::of(raw)?;
+        let short = |key: &str| {
+            let value = fields.get(key)?.get();
+            let is_short = value.starts_with('"') && value.len() <= LINK_BYTES_MAX;
+            is_short.then(|| format!(r#""{key}":{value}"#))
+        };
+        let (uri, name) = (short("uri")?, short("name")?);
+        let kind = short("mimeType").map(|kind| format!(",{kind}"));
+        let kind = kind.unwrap_or_default();
+        Some(format!(r#"{{"type":"resource_link",{uri},{name}{kind}}}"#))
+    }
+
+    /// Whether a text block is this JSON, or is what stands in its wrapper.
+    pub(super) fn says(&self, structured: &RawValue) -> bool {
+        let Self::Text { text, .. } = self else {
+            return false;
+        };
+        is_same(text, structured) || sole_member(structured).is_some_and(|it| is_same(text, it))
+    }
+}
+
+const PLAIN_BEFORE: &str = r#"{"type":"text","text":"#;
+const PLAIN_AFTER: &str = "}";
+
+/// What every block of text has does not count.
+fn is_plain(before: &str, after: &str) -> bool {
+    let is_type = [PLAIN_BEFORE, r#"{"text":"#].contains(&before);
+    is_type && [PLAIN_AFTER, r#","type":"text"}"#].contains(&after)
+}
+
+/// An image or a sound without its data; none where the data is none, and so may say anything.
+fn beside_data(members: &Fields<'_>) -> Option<String> {
+    let data = text_of(members.get("data")?)?;
+    let is_base64 =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
+    let mut bytes = data.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n'));
+    let beside = members.0.iter().filter(|(key, _)| key != "data");
+    let beside = beside.map(|(key, value)| format!("{}:{}", quoted(key), value.get()));
+    bytes
+        .all(is_base64)
+        .then(|| beside.collect::<Vec<_>>().join(","))
+}
+
+/// A text as JSON has it.
+pub(super) fn quoted(text: &str) -> String {
+    let mut quoted = Vec::with_capacity(text.len() + text.len() / 8);
+    serde_json::to_writer(&mut quoted, text).expect("a string is JSON");
+    String::from_utf8(quoted).expect("JSON is UTF-8")
+}
+
+/// A block of a result with this text.
+pub fn text_block(text: &str) -> String {
+    format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
+}
+
+/// Whether a text is this JSON, or is the very text that it holds.
+fn is_same(text: &str, json: &RawValue) -> bool {
+    let text = text.trim();
+    if text == json.get() || text_of(json).is_some_and(|held| held.trim() == text) {
+        return true;
+    }
+    // Only a text that begins as the JSON does can be the same in another layout.
+    if text.as_bytes().first() != json.get().as_bytes().first() {
+        return false;
+    }
+    if tool::minified(text) == tool::minified(json.get()) {
+        return true;
+    }
+    let parse = |text: &str| serde_json::from_str::<Value>(text).ok();
+    parse(text).is_some_and(|said| Some(said) == parse(json.get()))
+}
+
+/// What stands in a wrapper: servers give `{"result": ...}` or `{"content": ...}` beside a text
+/// that says the same.
+fn sole_member(structured: &RawValue) -> Option<&RawValue> {
+    match Fields::of(structured.get())?.0.as_slice() {
+        [(_, value)] => Some(value),
+        _ => None,
+    }
+}

@@ -1,0 +1,85 @@
+//! How much of a result a client is sent.
+
+use std::borrow::Cow;
+
+use excerpt::tokens::{self, Counter};
+
+/// How much of a result a client is sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// In tokens.
+    pub max_tokens: u64,
+    /// The client asked for everything.
+    pub is_off: bool,
+    /// It is one call's share of a larger budget, and may be too small to show anything.
+    pub is_share: bool,
+    /// The result is our own: lines like ours in it are ours.
+    pub is_ours: bool,
+}
+
+/// A budget below this is taken for this, in tokens: a footer with its next call takes half.
+pub const BUDGET_MIN: usize = 200;
+
+/// What an answer of `proxy/read_result` has besides a part, in tokens.
+pub(crate) const READ_NOTE_TOKENS: usize = 110;
+
+impl Budget {
+    /// The budget of one call's result.
+    pub fn new(max_tokens: u64) -> Self {
+        Self {
+            max_tokens,
+            is_off: false,
+            is_share: false,
+            is_ours: false,
+        }
+    }
+
+    /// The same, with no more room than this share of what several have together.
+    #[must_use]
+    pub fn share(self, max_tokens: usize) -> Self {
+        let max_tokens = u64::try_from(max_tokens).unwrap_or(u64::MAX);
+        Self {
+            max_tokens: self.max_tokens.min(max_tokens),
+            is_share: true,
+            ..self
+        }
+    }
+
+    /// In tokens; one that is no share is never too small for a footer.
+    pub(super) fn max(self) -> usize {
+        let max = usize::try_from(self.max_tokens).unwrap_or(usize::MAX);
+        if self.is_share {
+            max
+        } else {
+            max.max(BUDGET_MIN)
+        }
+    }
+
+    /// Whether so many bytes fit: a token is a byte at least.
+    pub(super) fn surely_fits(self, bytes: usize) -> bool {
+        self.is_off || bytes <= self.max()
+    }
+
+    /// Whether texts fit together, counted only where no quicker bound says so.
+    pub(super) fn holds<'a, T>(self, texts: impl Fn() -> T) -> bool
+    where
+        T: Iterator<Item = Cow<'a, str>>,
+    {
+        if self.surely_fits(texts().map(|text| text.len()).sum()) {
+            return true;
+        }
+        let bounds = texts().map(|text| tokens::at_most(&text));
+        if bounds.sum::<usize>() <= self.max() {
+            return true;
+        }
+        Counter::with(|counter| {
+            let mut left = self.max();
+            texts().all(|text| {
+                let count = counter.count_to(&text, left);
+                let fits = count <= left;
+                left = left.saturating_sub(count);
+                fits
+            })
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! The first answer: what the whole is, as much of it as there is room for, and how to read on.
+
+use excerpt::{
+    Cut, Piece, Rooms,
+    tokens::{self, Counter},
+};
+
+use super::{
+    answer::{Answer, with_content},
+    block::{Block, text_block},
+    budget::{BUDGET_MIN, Budget, READ_NOTE_TOKENS},
+    fitted::{Fitted, Origin},
+    footer::Footer,
+    shares::{first_room, shares, texts_shown},
+    view::{Shown, View},
+};
+use crate::{
+    caller::Caller,
+    settings::MAX_TOKENS_DEFAULT,
+    store::{Draft, ResultStore, TextHead},
+};
+
+/// A result that was cut, before it is known how the rest is read.
+pub(super) struct Composition {
+    /// The blocks shown, the footer not among them.
+    blocks: Vec<String>,
+    footer: Footer,
+    /// What follows the blocks in the result.
+    rest: String,
+    is_error: bool,
+    draft: Draft,
+}
+
+/// Tokens of the budget that stay free: a tokenizer may see the border of two texts otherwise
+/// than the text alone.
+const MARGIN: usize = 12;
+
+/// A part of a result of which nothing was shown, in tokens.
+const DEFAULT_PART_TOKENS: usize = MAX_TOKENS_DEFAULT - READ_NOTE_TOKENS;
+
+/// The longest line that says what the whole is, in characters.
+const SHAPE_CHARS_MAX: usize = 300;
+
+/// Texts whose shape is told.
+const SHAPES_MAX: usize = 5;
+
+impl Composition {
+    pub(super) fn of(mut answer: Answer<'_>, budget: Budget) -> Self {
+        let max_tokens = budget.max();
+        answer.settle(max_tokens.max(BUDGET_MIN));
+        let answer = &answer;
+        if max_tokens < BUDGET_MIN {
+            return Self::of_nothing(answer);
+        }
+        let pieces: Vec<Piece<'_>> = answer.texts().map(Piece::of).collect();
+        let shape = shape(&pieces);
+        let others = max_tokens.saturating_sub(READ_NOTE_TOKENS);
+        let room = max_tokens
+            .saturating_sub(Footer::tokens_max() + tokens::count(&shape) + 8 + MARGIN)
+            .saturating_sub(passing_tokens(answer))
+            .min(others);
+        let (keeps_wrappers, room) = with_wrappers(answer, room);
+        let shares = shares(&pieces, answer.long_members().count(), room);
+        let first = first_room(&pieces, &shares);
+        let parts = excerpt::cuts(&pieces, Rooms { first, others });
+        let view = View {
+            pieces: &pieces,
+            shares: &shares,
+            first: parts[0],
+            keeps_wrappers,
+        };
+        let whole = parts.iter().map(|part| part.tokens).sum();
+        let Shown {
+            mut blocks,
+            tokens: shown,
+            notice,
+        } = view.blocks(answer);
+        let notice = notice.filter(|_| !budget.is_ours);
+        blocks.extend(notice.as_deref().map(text_block));
+        let shape = format!("[whole: {} tokens; {shape}]", printable::grouped(whole));
+        blocks.insert(0, text_block(&shape));
+        let footer = Footer {
+            shown,
+            whole,
+            counted: Some(view.counted()),
+            parts: parts.len(),
+        };
+        Self {
+            blocks,
+            footer,
+            rest: answer.rest(),
+            is_error: answer.is_error(),
+            draft: draft(answer, &pieces, max_tokens, parts),
+        }
+    }
+
+    /// An answer that shows nothing, where there is room for its handle alone.
+    fn of_nothing(answer: &Answer<'_>) -> Self {
+        let pieces: Vec<Piece<'_>> = answer.texts().map(Piece::of).collect();
+        let room = DEFAULT_PART_TOKENS;
+        let parts = excerpt::cuts(
+            &pieces,
+            Rooms {
+                first: room,
+                others: room,
+            },
+        );
+        let passing = answer.blocks.iter().filter(|it| it.text().is_none());
+        Self {
+            blocks: passing.map(|it| it.whole().into_owned()).collect(),
+            footer: Footer {
+                shown: 0,
+                whole: parts.iter().map(|part| part.tokens).sum(),
+                counted: None,
+                parts: parts.len(),
+            },
+            rest: answer.rest(),
+            is_error: answer.is_error(),
+            draft: draft(answer, &pieces, room + READ_NOTE_TOKENS, parts),
+        }
+    }
+
+    /// Begins to keep the whole, and gives the answer that says how to read on.
+    pub(super) async fn keep(self, origin: Origin, store: &ResultStore) -> Fitted {
+        let Self {
+            mut blocks,
+            footer,
+            rest,
+            is_error,
+            mut draft,
+        } = self;
+        draft.owner = origin.caller;
+        draft.tool = origin.tool;
+        let kept = store.keep(draft).await;
+        blocks.push(text_block(&footer.text(&kept)));
+        Fitted {
+            result: with_content(blocks.iter(), &rest),
+            is_error,
+        }
+    }
+}
+
+fn draft(answer: &Answer<'_>, pieces: &[Piece<'_>], max_tokens: usize, parts: Vec<Cut>) -> Draft {
+    let texts = pieces
+        .iter()
+        .zip(answer.are_json())
+        .map(|(piece, is_json)| {
+            let head = TextHead {
+                bytes: piece.text.len(),
+                kind: piece.kind,
+                is_json,
+            };
+            (head, piece.text.to_owned())
+        });
+    Draft {
+        texts: texts.collect(),
+        frame: answer.frame(),
+        parts,
+        max_tokens,
+        owner: Caller::Person,
+        tool: String::new(),
+    }
+}
+
+/// The whole in one line.
+fn shape(pieces: &[Piece<'_>]) -> String {
+    let shapes: Vec<String> = pieces.iter().take(SHAPES_MAX).map(excerpt::shape).collect();
+    let shapes = shapes.join("; ");
+    let text = match pieces.len() {
+        1 => shapes,
+        count if count > SHAPES_MAX => format!("{count} texts: {shapes}; …"),
+        count => format!("{count} texts: {shapes}"),
+    };
+    match text.char_indices().nth(SHAPE_CHARS_MAX) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
+/// What images and sounds cost beside their data.
+fn passing_tokens(answer: &Answer<'_>) -> usize {
+    let beside = |block: &Block<'_>| match block {
+        Block::Passing { beside, .. } => tokens::count(beside),
+        _ => 0,
+    };
+    answer.blocks.iter().map(beside).sum()
+}
+
+/// Whether what stands around the texts (annotations, addresses) is shown with them, and the
+/// room that is left for the texts.
+fn with_wrappers(answer: &Answer<'_>, room: usize) -> (bool, usize) {
+    let shown = answer.blocks.iter().filter(|it| it.text().is_some());
+    let shown = shown.take(texts_shown(room));
+    let cost = Counter::with(|counter| shown.map(|it| it.wrapper_tokens(counter)).sum::<usize>());
+    if cost <= room / 4 {
+        (true, room - cost)
+    } else {
+        (false, room)
+    }
+}

@@ -1,0 +1,33 @@
+//! What goes into a fitting beside the result, and what comes out of it.
+
+use jsonrpc::Json;
+
+use crate::caller::Caller;
+
+/// A result as a client gets it.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    /// The `result` of a `tools/call`.
+    pub result: Json,
+    /// It says that it is an error.
+    pub is_error: bool,
+}
+
+impl Fitted {
+    /// A result with these blocks, each as JSON, that is no error.
+    pub(crate) fn of_blocks(blocks: &[String]) -> Self {
+        Self {
+            result: Json::of_built(format!(r#"{{"content":[{}]}}"#, blocks.join(","))),
+            is_error: false,
+        }
+    }
+}
+
+/// The call that a result is of, which the store needs to know.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// Who called.
+    pub caller: Caller,
+    /// The tool as it can be called again.
+    pub tool: String,
+}

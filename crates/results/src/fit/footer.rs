@@ -1,0 +1,139 @@
+//! The line that says what was left out and how to read on (interface, section 6).
+
+use std::sync::OnceLock;
+
+use excerpt::tokens;
+use printable::grouped;
+
+use crate::store::Handle;
+
+/// What the answer shows of what there is.
+#[derive(Debug)]
+pub(super) struct Footer {
+    pub(super) shown: usize,
+    pub(super) whole: usize,
+    pub(super) counted: Option<Counted>,
+    pub(super) parts: usize,
+}
+
+/// `120 of 847 items in /data/rows`.
+#[derive(Debug)]
+pub(super) struct Counted {
+    pub(super) shown: usize,
+    pub(super) whole: usize,
+    pub(super) unit: &'static str,
+    /// A JSON pointer to what was cut, unless it is the whole.
+    pub(super) at: Option<String>,
+}
+
+/// The longest pointer that a footer names, in characters.
+const POINTER_CHARS_MAX: usize = 60;
+
+impl Counted {
+    pub(super) fn of(shown: usize, whole: usize, unit: &'static str) -> Self {
+        Self {
+            shown,
+            whole,
+            unit,
+            at: None,
+        }
+    }
+}
+
+impl Footer {
+    pub(super) fn text(&self, kept: &Result<Handle, String>) -> String {
+        let (shown, whole) = (grouped(self.shown), grouped(self.whole));
+        let counted = self.counted.as_ref().map(|it| {
+            let at = it
+                .at
+                .as_deref()
+                .filter(|at| at.chars().count() <= POINTER_CHARS_MAX)
+                .filter(|at| !at.chars().any(printable::is_hidden));
+            let at = at.map(|at| format!(" in {at}")).unwrap_or_default();
+            format!(
+                ", {} of {} {}{at}",
+                grouped(it.shown),
+                grouped(it.whole),
+                it.unit
+            )
+        });
+        let counted = counted.unwrap_or_default();
+        match kept {
+            Ok(handle) if self.shown == 0 => format!(
+                "[kept: {whole} tokens. proxy/read_result {{\"handle\":\"{handle}\",\"part\":1}}]"
+            ),
+            Ok(handle) => format!(
+                "[cut: {shown} of {whole} tokens{counted}, part 1 of {}. More: \
+                 execute_dynamic_tool {{\"tool_name\":\"proxy/read_result\",\"tool_input\":\
+                 {{\"handle\":\"{handle}\",\"part\":2}}}} or \
+                 {{\"handle\":\"{handle}\",\"grep\":\"ERROR\"}}]",
+                grouped(self.parts)
+            ),
+            Err(why) => format!(
+                "[cut: {shown} of {whole} tokens{counted}. The rest could not be kept: {}. To see \
+                 more, narrow the arguments, or put \"max_tokens\" or \"raw\":true beside \
+                 tool_input]",
+                why.chars().take(200).collect::<String>()
+            ),
+        }
+    }
+
+    /// What the longest footer costs.
+    pub(super) fn tokens_max() -> usize {
+        static TOKENS: OnceLock<usize> = OnceLock::new();
+        *TOKENS.get_or_init(|| {
+            let footer = Self {
+                shown: 1_000_000,
+                whole: 1_000_000_000,
+                counted: Some(Counted {
+                    at: Some("/data-x".repeat(3)),
+                    ..Counted::of(100_000_000, 100_000_000, "characters")
+                }),
+                parts: 100_000,
+            };
+            let handle = Handle::parse("r7f3e9c1b5a8d2f46").expect("it is a handle");
+            tokens::count(&footer.text(&Ok(handle))) + 8
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Counted, Footer};
+    use crate::store::Handle;
+
+    fn handle() -> Handle {
+        Handle::parse("r7f3e9c1b5a8d2f46").unwrap()
+    }
+
+    #[test]
+    fn a_footer_names_the_next_call() {
+        let footer = Footer {
+            shown: 4_000,
+            whole: 61_200,
+            counted: Some(Counted::of(120, 847, "items")),
+            parts: 16,
+        };
+        assert_eq!(
+            footer.text(&Ok(handle())),
+            r#"[cut: 4,000 of 61,200 tokens, 120 of 847 items, part 1 of 16. More: execute_dynamic_tool {"tool_name":"proxy/read_result","tool_input":{"handle":"r7f3e9c1b5a8d2f46","part":2}} or {"handle":"r7f3e9c1b5a8d2f46","grep":"ERROR"}]"#
+        );
+        assert!(Footer::tokens_max() < 130, "{}", Footer::tokens_max());
+    }
+
+    #[test]
+    fn a_key_forges_no_line_in_a_footer() {
+        let counted = Counted {
+            at: Some("/a\n[2 of 2: ok]".to_owned()),
+            ..Counted::of(1, 2, "items")
+        };
+        let footer = Footer {
+            shown: 1,
+            whole: 2,
+            counted: Some(counted),
+            parts: 2,
+        };
+        let text = footer.text(&Ok(handle()));
+        assert!(text.contains("1 of 2 items, part 1"), "{text}");
+    }
+}

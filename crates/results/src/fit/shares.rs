@@ -1,0 +1,93 @@
+//! How much of each text is shown where there are several.
+
+use excerpt::{
+    Kind, Piece,
+    tokens::{self, Counter},
+};
+
+/// The least that is shown of a text, in tokens; where texts are more than so many fit, the
+/// later ones are left out.
+pub(super) const SHARE_MIN: usize = 100;
+
+/// What is shown of binary data, in tokens: enough to tell what it is.
+pub(super) const BINARY_ROOM: usize = 64;
+
+/// How many texts there is room to show something of.
+pub(super) fn texts_shown(room: usize) -> usize {
+    (room / SHARE_MIN).max(1)
+}
+
+/// What each text may show: short ones all, the long ones as much as each other. The last ones
+/// are no content: of them so much is shown that one sees what they are.
+pub(super) fn shares(pieces: &[Piece<'_>], beside: usize, room: usize) -> Vec<usize> {
+    let (content, beside) = pieces.split_at(pieces.len() - beside);
+    let aside = beside.len().min(texts_shown(room)).min(2) * SHARE_MIN;
+    let aside = if content.is_empty() {
+        room
+    } else {
+        aside.min(room / 2)
+    };
+    let mut shares = equal_shares(content, room - aside);
+    shares.extend(equal_shares(beside, aside));
+    shares
+}
+
+fn equal_shares(pieces: &[Piece<'_>], room: usize) -> Vec<usize> {
+    if pieces.is_empty() {
+        return Vec::new();
+    }
+    let shown = (room / SHARE_MIN).clamp(1, pieces.len().max(1));
+    let costs = Counter::with(|counter| {
+        let cost = |piece: &Piece<'_>| counter.count_to(piece.text, room);
+        pieces.iter().take(shown).map(cost).collect::<Vec<_>>()
+    });
+    let mut order: Vec<usize> = (0..costs.len()).collect();
+    order.sort_by_key(|place| costs[*place]);
+    let mut shares = vec![0; pieces.len()];
+    let mut left = room;
+    for (nth, place) in order.iter().enumerate() {
+        shares[*place] = costs[*place].min(left / (costs.len() - nth));
+        left -= shares[*place];
+    }
+    shares
+}
+
+/// The room of the first part: the texts before the first that is cut, and its own share.
+pub(super) fn first_room(pieces: &[Piece<'_>], shares: &[usize]) -> usize {
+    let mut room = 0;
+    for (piece, share) in pieces.iter().zip(shares) {
+        let cost = Counter::with(|counter| counter.count_to(piece.text, *share));
+        if cost > *share {
+            return room + head_room(piece, *share);
+        }
+        room += cost;
+    }
+    room
+}
+
+/// What the head of a text may take of its share.
+pub(super) fn head_room(piece: &Piece<'_>, share: usize) -> usize {
+    match piece.kind {
+        Kind::Binary => share.min(BINARY_ROOM),
+        Kind::Log => share * 3 / 5,
+        Kind::Json => json_room(piece, share),
+        _ => share,
+    }
+}
+
+/// Leaves room for the brackets that close what was cut, as far as they can be closed at all.
+fn json_room(piece: &Piece<'_>, share: usize) -> usize {
+    let mut room = share.saturating_sub(4);
+    for _ in 0..4 {
+        let cut = excerpt::first_cut(piece, room);
+        let Some(closed) = excerpt::closed(&piece.text[..cut.end]) else {
+            return room;
+        };
+        let excess = tokens::count(&closed).saturating_sub(share);
+        if excess == 0 {
+            return room;
+        }
+        room = room.saturating_sub(excess + room / 16);
+    }
+    share
+}

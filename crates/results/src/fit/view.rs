@@ -1,0 +1,173 @@
+//! The blocks that an answer shows of a result that was cut.
+
+use excerpt::{
+    Cut, Kind, Piece,
+    tokens::{self, Counter},
+};
+
+use super::{
+    answer::Answer,
+    block::{Block, text_block},
+    footer::Counted,
+    imitation::notice,
+    shares::{BINARY_ROOM, SHARE_MIN, head_room},
+};
+
+/// The blocks to send.
+#[derive(Default)]
+pub(super) struct Shown {
+    pub(super) blocks: Vec<String>,
+    /// Of the result, that they show.
+    pub(super) tokens: usize,
+    /// That lines in them look like ours.
+    pub(super) notice: Option<String>,
+}
+
+impl Shown {
+    fn add(&mut self, text: &str, block: String) {
+        self.tokens += tokens::count(text);
+        self.notice = self.notice.take().or_else(|| notice(text));
+        self.blocks.push(block);
+    }
+}
+
+/// What of the texts is shown.
+pub(super) struct View<'a> {
+    pub(super) pieces: &'a [Piece<'a>],
+    pub(super) shares: &'a [usize],
+    pub(super) first: Cut,
+    /// Whether texts stand in their own blocks, or in plain ones.
+    pub(super) keeps_wrappers: bool,
+}
+
+impl View<'_> {
+    /// The blocks to send, and how many tokens of the result they show.
+    pub(super) fn blocks(&self, answer: &Answer<'_>) -> Shown {
+        let mut shown = Shown::default();
+        let (mut place, mut start) = (0, 0);
+        for block in &answer.blocks {
+            if block.text().is_none() {
+                shown.blocks.push(block.whole().into_owned());
+                continue;
+            }
+            if let Some(text) = self.text(place, start) {
+                shown.add(&text, self.block(block, &text));
+            }
+            start += self.pieces[place].text.len();
+            place += 1;
+        }
+        for member in answer.long_members() {
+            if let Some(text) = self.text(place, start) {
+                shown.add(&text, text_block(&text));
+            }
+            start += member.len();
+            place += 1;
+        }
+        shown
+    }
+
+    /// A block with what is shown of its text.
+    fn block(&self, block: &Block<'_>, text: &str) -> String {
+        let is_whole = block.text() == Some(text);
+        match block {
+            Block::Text { .. } if !self.keeps_wrappers => text_block(text),
+            _ if is_whole => block.whole().into_owned(),
+            Block::Link(_) => {
+                let link = block.short_link();
+                let link = link.filter(|it| tokens::count(it) <= tokens::count(text));
+                link.unwrap_or_else(|| block.with(text))
+            }
+            _ => block.with(text),
+        }
+    }
+
+    /// What is shown of a text that begins at a byte of all of them.
+    fn text(&self, place: usize, start: usize) -> Option<String> {
+        let piece = &self.pieces[place];
+        let share = self.shares[place];
+        let end = start + piece.text.len();
+        if end <= self.first.end {
+            return Some(piece.text.to_owned());
+        }
+        if start < self.first.end {
+            return Some(beginning(piece, self.first.end - start, share));
+        }
+        // Behind the first part: shown already, and read again with the part it belongs to.
+        let cut = excerpt::first_cut(piece, head_room(piece, share));
+        (share >= SHARE_MIN.min(BINARY_ROOM)).then(|| beginning(piece, cut.end, share))
+    }
+
+    /// How much of the text that was cut is shown, in its own units.
+    pub(super) fn counted(&self) -> Counted {
+        let [piece] = self.pieces else {
+            let mut ends = 0;
+            let whole = self.pieces.iter().take_while(|piece| {
+                ends += piece.text.len();
+                ends <= self.first.end
+            });
+            return Counted::of(whole.count(), self.pieces.len(), "texts");
+        };
+        let head = &piece.text[..self.first.end];
+        if piece.kind == Kind::Json
+            && let Some(place) = excerpt::place(piece.text, self.first.end)
+        {
+            let at = (!place.pointer.is_empty()).then_some(place.pointer);
+            return Counted {
+                at,
+                ..Counted::of(place.shown, place.items, "items")
+            };
+        }
+        let (shown, whole) = (excerpt::lines(head), excerpt::lines(piece.text));
+        if whole > 1 && head.ends_with('\n') {
+            return Counted::of(shown, whole, "lines");
+        }
+        let chars = |text: &str| text.chars().count();
+        Counted::of(chars(head), chars(piece.text), "characters")
+    }
+}
+
+/// The beginning of a text up to `end` as it is shown: JSON closed, a log with its end.
+fn beginning(piece: &Piece<'_>, end: usize, share: usize) -> String {
+    let head = &piece.text[..end];
+    if end == piece.text.len() {
+        return head.to_owned();
+    }
+    match piece.kind {
+        Kind::Json => {
+            let closed = excerpt::closed(head).filter(|it| tokens::count(it) <= share);
+            closed.unwrap_or_else(|| head.to_owned())
+        }
+        Kind::Log => with_tail(piece.text, end, share * 2 / 5),
+        _ => head.to_owned(),
+    }
+}
+
+/// A head, what is between, and as many of the last lines as there is room for.
+fn with_tail(text: &str, end: usize, room: usize) -> String {
+    let between = "\n[… 1,000,000,000 lines between …]\n";
+    let room = room.saturating_sub(tokens::count(between));
+    let rest = &text[end..];
+    let mut from = rest.len();
+    Counter::with(|counter| {
+        let mut used = 0;
+        let body = rest.strip_suffix('\n').unwrap_or(rest);
+        let ends = memchr::memrchr_iter(b'\n', body.as_bytes());
+        for line_end in ends {
+            used += counter.count_to(&rest[line_end + 1..from], room);
+            if used > room {
+                break;
+            }
+            from = line_end + 1;
+        }
+    });
+    let left_out = excerpt::lines(&rest[..from]);
+    if from == rest.len() || left_out == 0 {
+        return text[..end].to_owned();
+    }
+    let left_out = printable::grouped(left_out);
+    format!(
+        "{}[… {left_out} lines between …]\n{}",
+        &text[..end],
+        &rest[from..]
+    )
+}

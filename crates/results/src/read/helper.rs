@@ -1,0 +1,112 @@
+//! A reading in a process of its own: a stranger's pattern or data may take for ever, or all the
+//! memory there is, and a process can be ended where a thread cannot.
+//!
+//! The process is our own program (`proxy helper`). It is asked one question on its stdin, answers
+//! it on its stdout, both in JSON, and sees nothing of our environment.
+
+pub(super) mod question;
+mod work;
+
+use std::{
+    io,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use question::{Question, Task};
+use serde::de::DeserializeOwned;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    process::{Child, Command},
+    time::timeout,
+};
+
+use super::{
+    limits::{ANSWER_BYTES_MAX, MEMORY_BYTES_MAX, QUESTION_BYTES_MAX, too_long},
+    wanted::ReadError,
+};
+use crate::store::{Kept, ResultStore};
+
+pub use work::answer_question;
+
+/// Asks a process. It waits for its turn and runs within `limit`, and ends with this future.
+pub(super) async fn ask<T: DeserializeOwned + Send + 'static>(
+    question: Question,
+    kept: &Kept,
+    store: &ResultStore,
+    limit: Duration,
+) -> Result<T, ReadError> {
+    let (kind, time_max) = (question.kind(), question.time_max());
+    let begun = Instant::now();
+    let Ok(_turn) = timeout(limit, store.reading_turn()).await else {
+        return Err(ReadError::TimedOut(limit));
+    };
+    let left = limit.saturating_sub(begun.elapsed());
+    let task = Task {
+        question,
+        path: kept.path.clone(),
+        time_ms: u64::try_from(left.min(time_max).as_millis()).unwrap_or(u64::MAX),
+        parent: rustix::process::getpid().as_raw_nonzero().get(),
+    };
+    let task = serde_json::to_vec(&task).expect("texts and numbers are always JSON");
+    if task.len() > QUESTION_BYTES_MAX {
+        let kib = QUESTION_BYTES_MAX / 1024;
+        let why = format!("longer than {kib} KiB; narrow it");
+        return Err(ReadError::Wanted(kind, why));
+    }
+    let mut child = start()?;
+    let mut answer = Vec::new();
+    let talking = talk(&mut child, &task, &mut answer);
+    let ended = timeout(left.min(time_max), talking).await;
+    // It has answered, or never will.
+    let _ = child.kill().await;
+    match ended {
+        Ok(read) => read?,
+        Err(_) if left < time_max => return Err(ReadError::TimedOut(limit)),
+        Err(_) => {
+            let seconds = time_max.as_secs();
+            let why = format!("ended after {seconds} s; narrow it");
+            return Err(ReadError::Wanted(kind, why));
+        }
+    }
+    if answer.len() > ANSWER_BYTES_MAX {
+        return Err(ReadError::Wanted(kind, too_long()));
+    }
+    let parsing = tokio::task::spawn_blocking(move || parse(&answer));
+    let parsed = parsing.await.unwrap_or_else(|_| Err(no_answer()));
+    parsed.map_err(|why| ReadError::Wanted(kind, why))
+}
+
+fn start() -> io::Result<Child> {
+    let program = processes::own_program();
+    let program = program.ok_or_else(|| io::Error::other("our own program is not found"))?;
+    Command::new(program)
+        .arg("helper")
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+}
+
+/// Asks, and hears what it says until it is done, or has said more than it may.
+async fn talk(child: &mut Child, task: &[u8], answer: &mut Vec<u8>) -> io::Result<()> {
+    let mut stdin = child.stdin.take().expect("it is a pipe");
+    // A process that ended before it has read has no answer either.
+    let _ = stdin.write_all(task).await;
+    drop(stdin);
+    let stdout = child.stdout.take().expect("it is a pipe");
+    let mut stdout = stdout.take(ANSWER_BYTES_MAX as u64 + 1);
+    stdout.read_to_end(answer).await.map(drop)
+}
+
+fn parse<T: DeserializeOwned>(answer: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(answer).unwrap_or_else(|_| Err(no_answer()))
+}
+
+/// A process that runs into its limits says nothing (any more).
+fn no_answer() -> String {
+    let gib = MEMORY_BYTES_MAX / (1024 * 1024 * 1024);
+    format!("it needs more than {gib} GiB of memory, or failed; narrow it")
+}

@@ -1,0 +1,55 @@
+//! What the process is asked, as JSON on its stdin.
+
+use std::{path::PathBuf, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    find, grep,
+    limits::{SEARCH_TIME_MAX, TIME_MAX},
+};
+
+/// What of a kept result is wanted.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::read) enum Question {
+    Grep(grep::Question),
+    Find(find::Question),
+    Pointer(String),
+    Select(String),
+}
+
+impl Question {
+    /// The argument that it comes from.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Grep(_) => "grep",
+            Self::Find(_) => "find",
+            Self::Pointer(_) => "pointer",
+            Self::Select(_) => "select",
+        }
+    }
+
+    pub(super) fn time_max(&self) -> Duration {
+        match self {
+            Self::Grep(_) | Self::Find(_) => SEARCH_TIME_MAX,
+            Self::Pointer(_) | Self::Select(_) => TIME_MAX,
+        }
+    }
+}
+
+/// What the process is told.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Task {
+    pub(super) question: Question,
+    /// The kept result.
+    pub(super) path: PathBuf,
+    /// When it is ended.
+    pub(super) time_ms: u64,
+    /// Who asks.
+    pub(super) parent: i32,
+}
+
+/// How long a search that is ended after `time` goes on looking, so that it can still tell.
+pub(super) fn searching_time(time: Duration) -> Duration {
+    time * 5 / 6
+}

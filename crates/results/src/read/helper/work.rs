@@ -1,0 +1,69 @@
+//! What the process does that runs one reading.
+
+use std::{
+    fs, io,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{
+    DumpableBehavior, Pid, Resource, Rlimit, Signal, getppid, set_dumpable_behavior,
+    set_parent_process_death_signal, setrlimit,
+};
+use serde::Serialize;
+
+use super::{
+    super::{find, grep, limits::MEMORY_BYTES_MAX, select, value},
+    question::{Question, Task, searching_time},
+};
+use crate::store::Kept;
+
+/// Processor time beyond which the system ends it, in seconds more than its own: should nobody
+/// else.
+const PROCESSOR_S_MORE: u64 = 2;
+
+/// Answers the question that our parent asks. Nothing is said where that cannot be: the parent
+/// has a text for it.
+pub fn answer_question(output: &mut dyn io::Write) -> io::Result<()> {
+    let task: Task = serde_json::from_reader(io::stdin().lock())?;
+    bound(&task)?;
+    let deadline = Instant::now() + searching_time(Duration::from_millis(task.time_ms));
+    let kept = Kept::reopen(&task.path);
+    let kept = kept.map_err(|error| format!("the kept result: {error}"));
+    match (task.question, kept) {
+        (_, Err(why)) => say(output, &Err::<(), _>(why)),
+        (Question::Grep(asked), Ok(kept)) => say(output, &grep::search(&asked, &kept, deadline)),
+        (Question::Find(asked), Ok(mut kept)) => {
+            say(output, &find::search(&asked, &mut kept, deadline))
+        }
+        (Question::Pointer(pointer), Ok(mut kept)) => {
+            say(output, &value::read(&pointer, &mut kept))
+        }
+        (Question::Select(filter), Ok(mut kept)) => say(output, &select::read(&filter, &mut kept)),
+    }
+}
+
+fn say<T: Serialize>(output: &mut dyn io::Write, answer: &Result<T, String>) -> io::Result<()> {
+    Ok(serde_json::to_writer(output, answer)?)
+}
+
+/// Makes sure that we end with whoever asked, take no more than we may, and leave no core file:
+/// it would hold the whole result.
+fn bound(task: &Task) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() != Pid::from_raw(task.parent) {
+        return Err(io::Error::other("whoever asked is gone"));
+    }
+    // Where memory runs short, we are the one to go.
+    let _ = fs::write("/proc/self/oom_score_adj", "1000");
+    let limits = [
+        (Resource::Core, 0),
+        (Resource::As, MEMORY_BYTES_MAX),
+        (Resource::Cpu, task.time_ms / 1_000 + PROCESSOR_S_MORE),
+    ];
+    for (resource, max) in limits {
+        let (current, maximum) = (Some(max), Some(max));
+        setrlimit(resource, Rlimit { current, maximum })?;
+    }
+    // A core that is piped to a program knows no limit.
+    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+}

@@ -1,0 +1,175 @@
+//! Lines or bytes of a kept result.
+
+use std::{
+    io::{self, BufRead},
+    ops::Range,
+};
+
+use printable::grouped;
+use serde_json::{Value, json};
+
+use super::{
+    note::write_note,
+    room::read_within,
+    wanted::{Output, ReadError, Reading, Unit, Wanted},
+};
+use crate::store::Kept;
+
+/// Lines, where they lie, and how many there are in all.
+struct Lines {
+    bytes: Range<usize>,
+    /// Lines before the first.
+    before: usize,
+    count: usize,
+    all: usize,
+}
+
+pub(super) fn read(wanted: &Wanted, mut kept: Kept, output: Output) -> Result<Reading, ReadError> {
+    match wanted.unit {
+        Unit::Bytes => read_bytes(wanted, &mut kept, output),
+        Unit::Lines => read_lines(wanted, &mut kept, output),
+    }
+}
+
+fn read_bytes(wanted: &Wanted, kept: &mut Kept, output: Output) -> Result<Reading, ReadError> {
+    let all = kept.head.text_bytes();
+    let start = begin(wanted.offset.unwrap_or(0), all);
+    let end = wanted
+        .limit
+        .map_or(all, |limit| start.saturating_add(limit).min(all));
+    let (texts, read_to) = read_within(kept, start..end, output.room)?;
+    let what = format!(
+        "bytes {} to {} of {}",
+        grouped(start),
+        grouped(read_to),
+        grouped(all)
+    );
+    let next = if read_to < all {
+        let limit = wanted
+            .limit
+            .map(|limit| if read_to < end { end - read_to } else { limit });
+        call(wanted, read_to, limit, true)
+    } else {
+        Value::Null
+    };
+    let note = write_note(&what, &next);
+    Ok(Reading { texts, note })
+}
+
+fn read_lines(wanted: &Wanted, kept: &mut Kept, output: Output) -> Result<Reading, ReadError> {
+    let lines = locate(kept, wanted.offset.unwrap_or(0), wanted.limit)?;
+    let (texts, read_to) = read_within(kept, lines.bytes.clone(), output.room)?;
+    let all = grouped(lines.all);
+    if lines.count == 0 {
+        let note = format!("[no lines there: there are {all}, offset counts from 0]");
+        return Ok(Reading { texts, note });
+    }
+    let shown: usize = texts.iter().map(|text| text.matches('\n').count()).sum();
+    let is_whole = read_to >= lines.bytes.end;
+    let shown = if is_whole { lines.count } else { shown };
+    let first = grouped(lines.before + 1);
+    let what = format!(
+        "lines {first} to {} of {all}",
+        grouped(lines.before + shown.max(1))
+    );
+    let next_line = lines.before + shown;
+    let tail = texts.last().is_some_and(|text| !text.ends_with('\n'));
+    let next = if is_whole && next_line >= lines.all {
+        Value::Null
+    } else if is_whole || !tail {
+        let left = wanted
+            .limit
+            .map(|limit| if is_whole { limit } else { lines.count - shown });
+        call(wanted, next_line, left, false)
+    } else {
+        // Within a line: the rest of what was asked for, in bytes.
+        call(wanted, read_to, Some(lines.bytes.end - read_to), true)
+    };
+    let note = write_note(&what, &next);
+    Ok(Reading { texts, note })
+}
+
+fn call(wanted: &Wanted, offset: usize, limit: Option<usize>, in_bytes: bool) -> Value {
+    let mut call = json!({"handle": wanted.handle, "offset": offset});
+    if let Some(limit) = limit {
+        call["limit"] = json!(limit);
+    }
+    if in_bytes {
+        call["unit"] = json!("bytes");
+    }
+    call
+}
+
+/// Where an offset begins; negative ones count from the end.
+fn begin(offset: i64, all: usize) -> usize {
+    let magnitude = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);
+    if offset < 0 {
+        all.saturating_sub(magnitude)
+    } else {
+        magnitude.min(all)
+    }
+}
+
+fn locate(kept: &Kept, offset: i64, limit: Option<usize>) -> io::Result<Lines> {
+    let all = count(kept.reader(0)?)?;
+    let before = begin(offset, all);
+    let count = limit.unwrap_or(usize::MAX).min(all - before);
+    let mut starts = Starts::new(kept.reader(0)?);
+    let start = starts.of_line(before)?;
+    let end = starts.of_line(before + count)?;
+    Ok(Lines {
+        bytes: start..end,
+        before,
+        count,
+        all,
+    })
+}
+
+fn count(mut reader: impl BufRead) -> io::Result<usize> {
+    let (mut count, mut last) = (0, b'\n');
+    loop {
+        let block = reader.fill_buf()?;
+        let Some(end) = block.last() else { break };
+        last = *end;
+        count += memchr::memchr_iter(b'\n', block).count();
+        let length = block.len();
+        reader.consume(length);
+    }
+    Ok(count + usize::from(last != b'\n'))
+}
+
+/// Finds where lines begin, going forward only.
+struct Starts<R> {
+    reader: R,
+    at: usize,
+    line: usize,
+}
+
+impl<R: BufRead> Starts<R> {
+    fn new(reader: R) -> Self {
+        Self {
+            reader,
+            at: 0,
+            line: 0,
+        }
+    }
+
+    /// The first byte of a line counted from 0; the end where there is none.
+    fn of_line(&mut self, line: usize) -> io::Result<usize> {
+        while self.line < line {
+            let block = self.reader.fill_buf()?;
+            if block.is_empty() {
+                break;
+            }
+            let nth = line - self.line - 1;
+            let (length, lines) = match memchr::memchr_iter(b'\n', block).nth(nth) {
+                Some(end) => (end + 1, nth + 1),
+                None => (block.len(), memchr::memchr_iter(b'\n', block).count()),
+            };
+            self.line += lines;
+            self.at += length;
+            self.reader.consume(length);
+        }
+        Ok(self.at)
+    }
+}

@@ -1,0 +1,113 @@
+//! What went wrong in a jq expression, for whoever wrote it: the engine names whole values, which
+//! may be all of the result.
+
+use serde_json::Value;
+
+/// What is shown of a message at its beginning and at its end, in bytes.
+const HEAD_BYTES: usize = 300;
+const TAIL_BYTES: usize = 100;
+
+/// The message in short, and for the slips that are made most what to write in its place.
+pub(super) fn explain(message: &str) -> String {
+    indexing(message).unwrap_or_else(|| shortened(message))
+}
+
+/// `cannot index VALUE with KEY`.
+fn indexing(message: &str) -> Option<String> {
+    const WITH: &str = " with ";
+    let rest = message.strip_prefix("cannot index ")?;
+    // Either may hold the word itself: the key is what is JSON to the end.
+    let (value, key, parsed) = rest.rmatch_indices(WITH).find_map(|(at, _)| {
+        let key = &rest[at + WITH.len()..];
+        let parsed = serde_json::from_str::<Value>(key).ok()?;
+        Some((&rest[..at], key, parsed))
+    })?;
+    let (key, kind) = (shortened(key), kind(value)?);
+    let hint = match (kind, &parsed) {
+        ("array", Value::String(name)) => {
+            let step = step(name, &key);
+            format!(": for every item `.[]{step}`, for the first `.[0]{step}`")
+        }
+        ("object", Value::Number(_)) => ": its values are `.[]`, its names `keys`".to_owned(),
+        ("string", _) => ": where it holds JSON, put `fromjson |` before".to_owned(),
+        _ => String::new(),
+    };
+    Some(format!("cannot index {kind} with {key}{hint}"))
+}
+
+/// A step to a member, as it is written behind another.
+fn step(name: &str, quoted: &str) -> String {
+    let mut chars = name.chars();
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let is_word = chars.next().is_some_and(is_letter)
+        && chars.all(|c| is_letter(c) || c.is_ascii_digit())
+        && name.len() <= HEAD_BYTES;
+    if is_word {
+        format!(".{name}")
+    } else {
+        format!("[{quoted}]")
+    }
+}
+
+fn kind(value: &str) -> Option<&'static str> {
+    Some(match value.as_bytes().first()? {
+        b'[' => "array",
+        b'{' => "object",
+        b'"' => "string",
+        b't' | b'f' => "boolean",
+        b'n' => "null",
+        b'-' | b'0'..=b'9' => "number",
+        _ => return None,
+    })
+}
+
+/// The text without its middle, where it is long.
+fn shortened(text: &str) -> String {
+    if text.len() <= HEAD_BYTES + TAIL_BYTES {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(HEAD_BYTES);
+    let tail = text.ceil_char_boundary(text.len() - TAIL_BYTES);
+    format!("{}…{}", &text[..head], &text[tail..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::explain;
+
+    #[track_caller]
+    fn check(message: &str, expected: &str) {
+        assert_eq!(explain(message), expected);
+    }
+
+    #[test]
+    fn a_slip_is_told_in_short_with_what_to_write() {
+        let array = "[{\"id\":1,\"name\":\"a\"},".repeat(5_000);
+        check(
+            &format!("cannot index {array} with \"name\""),
+            "cannot index array with \"name\": for every item `.[].name`, for the first \
+             `.[0].name`",
+        );
+        check(
+            "cannot index [\"a with \\\"b\\\"\"] with \"x with 1\"",
+            "cannot index array with \"x with 1\": for every item `.[][\"x with 1\"]`, for the \
+             first `.[0][\"x with 1\"]`",
+        );
+        check(
+            "cannot index {\"a\":1} with 0",
+            "cannot index object with 0: its values are `.[]`, its names `keys`",
+        );
+        check(
+            "cannot index \"{}\" with \"a\"",
+            "cannot index string with \"a\": where it holds JSON, put `fromjson |` before",
+        );
+        check(
+            "cannot index 1 with \"a\"",
+            "cannot index number with \"a\"",
+        );
+        let long = format!("cannot use {} as iterable", "ä".repeat(50_000));
+        let short = explain(&long);
+        assert!(short.len() <= 410, "{} bytes", short.len());
+        assert!(short.starts_with("cannot use ää") && short.ends_with("ä as iterable"));
+    }
+}

@@ -1,0 +1,184 @@
+//! Results that were too long for a client, kept whole on disk.
+//!
+//! A result is written in the background; a reader meanwhile waits for that. It belongs to the
+//! client that called, and outlives a restart.
+
+mod error;
+mod folder;
+mod form;
+mod gone;
+mod handle;
+mod kept;
+
+use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
+
+use folder::Folder;
+use parking_lot::{Mutex, MutexGuard};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit, watch},
+    time::timeout,
+};
+use tokio_util::task::TaskTracker;
+use tracing::debug;
+
+use crate::{caller::Caller, settings::Settings};
+
+pub use error::HandleError;
+pub use form::{Draft, TextHead};
+pub use handle::Handle;
+pub use kept::Kept;
+
+/// The folder of kept results: one private file each, named after its handle. They are kept for
+/// [`Settings::keep_hours`] and within [`Settings::keep_mib`]; the oldest go first.
+#[derive(Debug, Clone)]
+pub struct ResultStore(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    folder: Folder,
+    /// Results that are being written, or could not be.
+    writing: Mutex<HashMap<Handle, watch::Receiver<Writing>>>,
+    /// Writers at one time: each holds a whole result in memory.
+    writers: Semaphore,
+    /// Processes that read on in a result at one time.
+    readings: Semaphore,
+    tasks: TaskTracker,
+}
+
+#[derive(Debug, Clone)]
+enum Writing {
+    UnderWay,
+    Done,
+    Failed(String),
+}
+
+const BYTES_PER_MIB: u64 = 1024 * 1024;
+
+const WRITERS_MAX: usize = 4;
+
+/// Each may take a processor and gigabytes of memory while it runs.
+const READINGS_MAX: usize = 2;
+
+/// How long an answer waits to hear that its result was kept. A disk that is full says so at
+/// once; one that is slow holds up nobody.
+const WRITE_WAIT: Duration = Duration::from_millis(30);
+
+/// Failures that are remembered, so that a reader hears why.
+const FAILURES_MAX: usize = 1_000;
+
+impl ResultStore {
+    /// The store in `results` below this folder, which is made when the first result is kept.
+    pub fn new(state_dir: &Path, settings: &Settings) -> Self {
+        Self(Arc::new(Inner {
+            folder: Folder {
+                path: state_dir.join("results"),
+                keep: Duration::from_secs(settings.keep_hours.saturating_mul(3_600)),
+                keep_bytes: settings.keep_mib.saturating_mul(BYTES_PER_MIB),
+            },
+            writing: Mutex::default(),
+            writers: Semaphore::new(WRITERS_MAX),
+            readings: Semaphore::new(READINGS_MAX),
+            tasks: TaskTracker::new(),
+        }))
+    }
+
+    /// Begins to keep a result and gives its handle, or says why it cannot be kept where that is
+    /// known at once. Room for the next one is made afterwards.
+    pub async fn keep(&self, draft: Draft) -> Result<Handle, String> {
+        let handle = Handle::random().map_err(|error| error.to_string())?;
+        let (done, mut written) = watch::channel(Writing::UnderWay);
+        self.writing().insert(handle.clone(), written.clone());
+        let (store, name) = (self.clone(), handle.clone());
+        self.0.tasks.spawn(async move {
+            let ended = store.write(&name, draft).await;
+            let _ = done.send(ended);
+            store.forget(&name);
+            store.sweep().await;
+        });
+        let settled = written.wait_for(|state| !matches!(state, Writing::UnderWay));
+        match timeout(WRITE_WAIT, settled).await {
+            Ok(Ok(state)) => match &*state {
+                Writing::Failed(why) => Err(why.clone()),
+                _ => Ok(handle),
+            },
+            _ => Ok(handle),
+        }
+    }
+
+    /// Writes when there is a place for one more writer.
+    async fn write(&self, handle: &Handle, draft: Draft) -> Writing {
+        let permit = self.0.writers.acquire().await;
+        let (inner, handle) = (Arc::clone(&self.0), handle.clone());
+        let writing = move || inner.folder.write(&handle, &draft);
+        let written = tokio::task::spawn_blocking(writing).await;
+        drop(permit);
+        match written {
+            Ok(Ok(())) => Writing::Done,
+            Ok(Err(error)) => {
+                debug!(%error, "a result was not kept");
+                // The model hears why. Where our files are is none of its business.
+                Writing::Failed(error.kind().to_string())
+            }
+            Err(_) => Writing::Failed("the writer ended early".to_owned()),
+        }
+    }
+
+    /// Opens what is kept under a handle for whom it was kept. Waits for its writer, and reads
+    /// the disk on a thread where that may block.
+    pub async fn open(&self, handle: &str, caller: &Caller) -> Result<Kept, HandleError> {
+        let gone = HandleError::Gone { tool: None };
+        let Some(handle) = Handle::parse(handle) else {
+            return Err(gone);
+        };
+        let writing = self.writing().get(&handle).cloned();
+        if let Some(mut writing) = writing {
+            let settled = writing.wait_for(|state| !matches!(state, Writing::UnderWay));
+            if let Ok(state) = settled.await
+                && let Writing::Failed(why) = &*state
+            {
+                return Err(HandleError::NotWritten(why.clone()));
+            }
+        }
+        let (inner, caller) = (Arc::clone(&self.0), caller.clone());
+        let opening = tokio::task::spawn_blocking(move || inner.folder.open(&handle, &caller));
+        opening.await.unwrap_or(Err(gone))
+    }
+
+    /// Waits until one more process may read on in a result, until the permit is dropped.
+    pub(crate) async fn reading_turn(&self) -> SemaphorePermit<'_> {
+        let turn = self.0.readings.acquire().await;
+        turn.expect("nobody closes the semaphore")
+    }
+
+    /// Removes what is too old, then the oldest beyond the room there is; the newest stays.
+    pub async fn sweep(&self) {
+        let inner = Arc::clone(&self.0);
+        let _ = tokio::task::spawn_blocking(move || inner.folder.sweep()).await;
+    }
+
+    /// Waits for what is being written.
+    pub async fn finish(&self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        self.0.tasks.reopen();
+    }
+
+    /// Forgets a writer. What was written is on the disk from now on; what was not is remembered
+    /// for a while.
+    fn forget(&self, handle: &Handle) {
+        let mut writing = self.writing();
+        let failed = writing
+            .get(handle)
+            .is_some_and(|state| matches!(&*state.borrow(), Writing::Failed(_)));
+        if !failed || writing.len() > FAILURES_MAX {
+            writing.remove(handle);
+        }
+    }
+
+    fn writing(&self) -> MutexGuard<'_, HashMap<Handle, watch::Receiver<Writing>>> {
+        self.0.writing.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! The folder of kept results as it is on the disk. Everything here may block.
+
+use std::{
+    fs, io,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use files::{UNFINISHED, Unfinished, own_folder};
+use tracing::debug;
+
+use super::{
+    error::HandleError,
+    form::{self, Draft},
+    gone,
+    handle::Handle,
+    kept::Kept,
+};
+use crate::caller::Caller;
+
+/// Kept results on the disk: where, how long, and how much room they have together.
+#[derive(Debug)]
+pub(super) struct Folder {
+    pub(super) path: PathBuf,
+    pub(super) keep: Duration,
+    pub(super) keep_bytes: u64,
+}
+
+/// A file that was being written for longer than this was given up by a writer that died.
+const WRITING_MAX: Duration = Duration::from_hours(1);
+
+/// What an older version of ours has left of a result that went.
+const GONE: &str = "gone";
+
+impl Folder {
+    /// Writes a result whole, or not at all.
+    pub(super) fn write(&self, handle: &Handle, draft: &Draft) -> io::Result<()> {
+        own_folder(&self.path)?;
+        let mut file = Unfinished::begin(&self.file(handle))?;
+        form::write(&mut file, draft)?;
+        file.finish()
+    }
+
+    /// Opens a result that is the caller's and not too old.
+    pub(super) fn open(&self, handle: &Handle, caller: &Caller) -> Result<Kept, HandleError> {
+        let path = self.file(handle);
+        let Ok(about) = fs::metadata(&path) else {
+            let tool = gone::read(&self.path, handle, caller, self.keep);
+            return Err(HandleError::Gone { tool });
+        };
+        let age = about.modified().ok().and_then(|at| at.elapsed().ok());
+        let kept = Kept::open(&path)?;
+        if !caller.may_read(kept.head.owner.as_deref()) {
+            return Err(HandleError::Gone { tool: None });
+        }
+        if age.is_some_and(|age| age > self.keep) {
+            let tool = Some(kept.head.tool);
+            return Err(HandleError::Gone { tool });
+        }
+        Ok(kept)
+    }
+
+    /// Removes what is too old, then the oldest beyond the room there is; the newest stays.
+    pub(super) fn sweep(&self) {
+        let mut files = self.files();
+        files.sort_by_key(|file| std::cmp::Reverse(file.written));
+        let mut room = self.keep_bytes;
+        let mut is_newest = true;
+        for file in files {
+            let age = file.written.elapsed().unwrap_or_default();
+            let stays = match file.what {
+                What::Unfinished => age < WRITING_MAX,
+                What::Gone => false,
+                What::Result => is_newest || (age <= self.keep && file.bytes <= room),
+            };
+            if stays {
+                room = room.saturating_sub(file.bytes);
+                is_newest &= !matches!(file.what, What::Result);
+            } else {
+                self.remove(&file);
+            }
+        }
+    }
+
+    fn files(&self) -> Vec<File> {
+        let Ok(entries) = fs::read_dir(&self.path) else {
+            return Vec::new();
+        };
+        entries
+            .filter_map(Result::ok)
+            .filter_map(File::of)
+            .collect()
+    }
+
+    /// Removes a file; of a result it is written down whose tool gave it.
+    fn remove(&self, file: &File) {
+        let handle = file.path.file_stem().and_then(|stem| stem.to_str());
+        if matches!(file.what, What::Result)
+            && let Some(handle) = handle.and_then(Handle::parse)
+            && let Ok(kept) = Kept::reopen(&file.path)
+            && let Err(error) = gone::write(&self.path, &handle, &kept.head)
+        {
+            debug!(%error, "what is left of an old result was not written");
+        }
+        if let Err(error) = fs::remove_file(&file.path) {
+            // Another proxy's sweep may have been here first.
+            debug!(%error, "an old result was not removed");
+        }
+    }
+
+    fn file(&self, handle: &Handle) -> PathBuf {
+        self.path.join(format!("{handle}.result"))
+    }
+}
+
+/// A file of the folder.
+struct File {
+    path: PathBuf,
+    written: SystemTime,
+    bytes: u64,
+    what: What,
+}
+
+enum What {
+    Result,
+    /// As an older version of ours has left it.
+    Gone,
+    Unfinished,
+}
+
+impl File {
+    fn of(entry: fs::DirEntry) -> Option<Self> {
+        let about = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+        let path = entry.path();
+        let name = entry.file_name();
+        let is_unfinished = name.as_encoded_bytes().starts_with(UNFINISHED.as_bytes());
+        let what = match path.extension() {
+            _ if is_unfinished => What::Unfinished,
+            Some(extension) if extension == GONE => What::Gone,
+            _ => What::Result,
+        };
+        Some(Self {
+            written: about.modified().ok()?,
+            bytes: about.len(),
+            path,
+            what,
+        })
+    }
+}

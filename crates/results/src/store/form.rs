@@ -1,0 +1,108 @@
+//! The form of a kept result: a head of one line, the texts one behind the other, the frame.
+//!
+//! The texts lie as they are, so that a part of them is read without reading the rest. The frame
+//! is the result around them, as JSON: what stands before, between and behind them.
+
+use std::{
+    io::{self, Write},
+    time::SystemTime,
+};
+
+use crc32fast::Hasher;
+use excerpt::{Cut, Kind};
+use serde::{Deserialize, Serialize};
+
+use crate::caller::Caller;
+
+/// The number of this form. A file with another one is not read: it is a day old at most, and its
+/// tool can be called again.
+pub(super) const FORMAT: u32 = 2;
+
+/// A result that is about to be kept.
+#[derive(Debug)]
+pub struct Draft {
+    /// Who may read it.
+    pub owner: Caller,
+    /// The tool as the client called it.
+    pub tool: String,
+    /// The budget of the first answer, to which each part keeps, in tokens.
+    pub max_tokens: usize,
+    /// The texts that were cut, or could have been.
+    pub texts: Vec<(TextHead, String)>,
+    /// The JSON around the texts: one piece more than there are.
+    pub frame: Vec<String>,
+    /// Where each part ends in the texts.
+    pub parts: Vec<Cut>,
+}
+
+/// What is known of a text without reading it.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct TextHead {
+    /// Its length.
+    pub bytes: usize,
+    /// Which places are good to cut it at, and how it is searched.
+    pub kind: Kind,
+    /// It is a piece of the result's own JSON, and no text within a string.
+    pub is_json: bool,
+}
+
+/// The first line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Head {
+    pub(super) format: u32,
+    /// The client; none for a person.
+    pub(super) owner: Option<String>,
+    /// The tool as the client called it.
+    pub tool: String,
+    /// When it was written, in Unix seconds.
+    pub kept_at: u64,
+    /// The budget of the first answer, in tokens.
+    pub max_tokens: usize,
+    /// The texts in their order.
+    pub texts: Vec<TextHead>,
+    /// Where each part ends in the texts, in bytes, and what it costs.
+    pub parts: Vec<(usize, usize)>,
+    pub(super) frame_bytes: usize,
+    /// Of all that follows.
+    pub(super) checksum: u32,
+}
+
+impl Head {
+    /// The bytes of all texts.
+    pub fn text_bytes(&self) -> usize {
+        self.texts.iter().map(|text| text.bytes).sum()
+    }
+}
+
+/// Writes a result as it is kept.
+pub(super) fn write(file: &mut impl Write, draft: &Draft) -> io::Result<()> {
+    let frame = serde_json::to_vec(&draft.frame).expect("texts are always JSON");
+    let mut checksum = Hasher::new();
+    for (_, text) in &draft.texts {
+        checksum.update(text.as_bytes());
+    }
+    checksum.update(&frame);
+    let parts = draft.parts.iter().map(|cut| (cut.end, cut.tokens));
+    let head = Head {
+        format: FORMAT,
+        owner: draft.owner.owner().map(str::to_owned),
+        tool: draft.tool.clone(),
+        kept_at: unix_seconds(),
+        max_tokens: draft.max_tokens,
+        texts: draft.texts.iter().map(|(head, _)| *head).collect(),
+        parts: parts.collect(),
+        frame_bytes: frame.len(),
+        checksum: checksum.finalize(),
+    };
+    serde_json::to_writer(&mut *file, &head)?;
+    file.write_all(b"\n")?;
+    for (_, text) in &draft.texts {
+        file.write_all(text.as_bytes())?;
+    }
+    file.write_all(&frame)
+}
+
+fn unix_seconds() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}

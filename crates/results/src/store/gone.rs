@@ -1,0 +1,67 @@
+//! What is left of results that went: which tool gave each, so that a late reader hears what to
+//! call again.
+//!
+//! A handle has its place by its number, and a later one takes the place of an earlier. So there
+//! are never more than [`PLACES`], and nobody ever has to look through them.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use files::{own_folder, write_whole};
+use serde::{Deserialize, Serialize};
+
+use super::{form::Head, handle::Handle};
+use crate::caller::Caller;
+
+/// How many are remembered: handles that a model still has in its context are the latest.
+const PLACES: u64 = 1_024;
+
+/// How long after its result that goes too.
+const KEPT: Duration = Duration::from_hours(7 * 24);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Gone {
+    handle: String,
+    owner: Option<String>,
+    tool: String,
+}
+
+/// Writes down that a result goes.
+pub(super) fn write(results: &Path, handle: &Handle, head: &Head) -> io::Result<()> {
+    let gone = Gone {
+        handle: handle.to_string(),
+        owner: head.owner.clone(),
+        tool: head.tool.clone(),
+    };
+    own_folder(&folder(results))?;
+    let text = serde_json::to_string(&gone).expect("texts are always JSON");
+    write_whole(&place(results, handle), text.as_bytes())
+}
+
+/// The tool of a result that went, where it was the caller's; `keep` is how long results are kept.
+pub(super) fn read(
+    results: &Path,
+    handle: &Handle,
+    caller: &Caller,
+    keep: Duration,
+) -> Option<String> {
+    let place = place(results, handle);
+    let age = fs::metadata(&place).ok()?.modified().ok()?.elapsed();
+    if age.unwrap_or_default() > keep.saturating_add(KEPT) {
+        return None;
+    }
+    let gone: Gone = serde_json::from_slice(&fs::read(place).ok()?).ok()?;
+    let is_it = gone.handle == handle.as_str() && caller.may_read(gone.owner.as_deref());
+    is_it.then_some(gone.tool)
+}
+
+fn place(results: &Path, handle: &Handle) -> PathBuf {
+    folder(results).join(format!("{:03x}", handle.number() % PLACES))
+}
+
+fn folder(results: &Path) -> PathBuf {
+    results.join("gone")
+}

@@ -1,0 +1,195 @@
+//! A result that is kept, opened to be read in parts. Nothing here holds more of it in memory
+//! than is asked for.
+
+use std::{
+    fs,
+    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write},
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use crc32fast::Hasher;
+use serde::Deserialize;
+
+use super::{
+    error::HandleError,
+    form::{FORMAT, Head},
+};
+
+/// The longest head, in bytes: a result of a million blocks has one like this.
+const HEAD_BYTES_MAX: u64 = 128 * 1024 * 1024;
+
+/// What stands before the text of a result that is hardly more.
+const ONE_TEXT: &str = r#"{"content":[{"type":"text","text":"#;
+
+const READ_BYTES: usize = 64 * 1024;
+
+/// A kept result, opened.
+#[derive(Debug)]
+pub struct Kept {
+    /// What is known of it without reading its texts.
+    pub head: Head,
+    /// Its file.
+    pub path: PathBuf,
+    file: fs::File,
+    /// Where the texts begin.
+    start: u64,
+}
+
+/// The one member that a head of any form has.
+#[derive(Deserialize)]
+struct Form {
+    format: u32,
+}
+
+impl Kept {
+    /// Opens a file and proves it whole. One in another form is as good as gone.
+    pub(super) fn open(path: &Path) -> Result<Self, HandleError> {
+        let damaged = |tool: Option<String>, error: io::Error| HandleError::Damaged {
+            tool,
+            why: error.to_string(),
+        };
+        let mut kept = Self::reopen(path).map_err(|error| match error.kind() {
+            io::ErrorKind::Unsupported => HandleError::Gone { tool: None },
+            _ => damaged(None, error),
+        })?;
+        let proven = kept.prove();
+        proven.map_err(|error| damaged(Some(kept.head.tool.clone()), error))?;
+        Ok(kept)
+    }
+
+    /// Opens a file without reading more than its head: what was proven a moment ago, or is about
+    /// to go.
+    pub fn reopen(path: &Path) -> io::Result<Self> {
+        let file = fs::File::open(path)?;
+        let mut line = Vec::new();
+        let mut reader = BufReader::new(&file).take(HEAD_BYTES_MAX);
+        reader.read_until(b'\n', &mut line)?;
+        let Form { format } = serde_json::from_slice(&line)?;
+        if format != FORMAT {
+            let why = format!("its form is {format}, not {FORMAT}");
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
+        Ok(Self {
+            head: serde_json::from_slice(&line)?,
+            path: path.to_owned(),
+            file,
+            start: line.len() as u64,
+        })
+    }
+
+    fn prove(&mut self) -> io::Result<()> {
+        let whole = self.head.text_bytes() + self.head.frame_bytes;
+        let length = self.file.metadata()?.len();
+        if length != self.start + whole as u64 {
+            return Err(io::Error::other("its length is not what it was"));
+        }
+        let mut checksum = Hasher::new();
+        self.file.seek(SeekFrom::Start(self.start))?;
+        let mut block = vec![0; READ_BYTES];
+        loop {
+            match self.file.read(&mut block)? {
+                0 => break,
+                count => checksum.update(&block[..count]),
+            }
+        }
+        if checksum.finalize() != self.head.checksum {
+            return Err(io::Error::other("its content is not what it was"));
+        }
+        Ok(())
+    }
+
+    /// The bytes of a part; parts are counted from 1.
+    pub fn part(&self, number: usize) -> Option<Range<usize>> {
+        let place = number.checked_sub(1)?;
+        let (end, _) = *self.head.parts.get(place)?;
+        let start = place
+            .checked_sub(1)
+            .map_or(0, |before| self.head.parts[before].0);
+        Some(start..end)
+    }
+
+    /// A range of the texts, widened to whole characters.
+    pub fn read(&mut self, range: Range<usize>) -> io::Result<String> {
+        let all = self.head.text_bytes();
+        let start = range.start.min(all).saturating_sub(3);
+        let end = range.end.min(all).saturating_add(3).min(all);
+        self.file.seek(SeekFrom::Start(self.start + start as u64))?;
+        let mut bytes = vec![0; end.saturating_sub(start)];
+        self.file.read_exact(&mut bytes)?;
+        let is_inside = |at: usize| bytes.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
+        let (mut from, mut to) = (range.start.min(all) - start, range.end.min(all) - start);
+        while from > 0 && is_inside(from) {
+            from -= 1;
+        }
+        while is_inside(to) {
+            to += 1;
+        }
+        let cut = bytes.get(from..to).unwrap_or_default().to_vec();
+        String::from_utf8(cut).map_err(io::Error::other)
+    }
+
+    /// A range of the texts with a border at the beginning of each text within it.
+    pub fn read_by_text(&mut self, range: Range<usize>) -> io::Result<Vec<String>> {
+        let mut pieces = Vec::new();
+        let mut start = 0;
+        for text in self.head.texts.clone() {
+            let end = start + text.bytes;
+            let within = range.start.max(start)..range.end.min(end);
+            if within.start < within.end {
+                pieces.push(self.read(within)?);
+            }
+            start = end;
+        }
+        Ok(pieces)
+    }
+
+    /// One of the texts, whole.
+    pub fn text(&mut self, place: usize) -> io::Result<String> {
+        let before = self.head.texts[..place].iter().map(|text| text.bytes);
+        let start: usize = before.sum();
+        self.read(start..start + self.head.texts[place].bytes)
+    }
+
+    /// The texts one behind the other, from a byte on.
+    pub fn reader(&self, from: usize) -> io::Result<impl io::BufRead + use<'_>> {
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(self.start + from as u64))?;
+        let left = self.head.text_bytes().saturating_sub(from);
+        Ok(BufReader::with_capacity(READ_BYTES, file.take(left as u64)))
+    }
+
+    /// Writes the whole result as JSON, as it came but for how its texts are escaped.
+    pub fn write_json(&mut self, to: &mut impl Write) -> io::Result<()> {
+        let frame = self.frame()?;
+        for (place, piece) in frame.iter().enumerate() {
+            to.write_all(piece.as_bytes())?;
+            let Some(head) = self.head.texts.get(place).copied() else {
+                continue;
+            };
+            let text = self.text(place)?;
+            if head.is_json {
+                to.write_all(text.as_bytes())?;
+            } else {
+                serde_json::to_writer(&mut *to, &text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing but one text.
+    pub fn is_one_text(&mut self) -> bool {
+        let is_plain = self.head.texts.len() == 1 && !self.head.texts[0].is_json;
+        is_plain
+            && self.frame().is_ok_and(|frame| frame[0] == ONE_TEXT)
+            && self.frame().is_ok_and(|frame| !frame[1].starts_with("},{"))
+    }
+
+    fn frame(&mut self) -> io::Result<Vec<String>> {
+        let at = self.start + self.head.text_bytes() as u64;
+        self.file.seek(SeekFrom::Start(at))?;
+        let mut frame = Vec::new();
+        (&self.file).read_to_end(&mut frame)?;
+        Ok(serde_json::from_slice(&frame)?)
+    }
+}

@@ -1,0 +1,230 @@
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use excerpt::{Cut, Kind};
+
+use super::{Draft, Handle, HandleError, ResultStore, TextHead};
+use crate::{caller::Caller, settings::Settings};
+
+fn store(keep_mib: u64) -> (ResultStore, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let limits = Settings {
+        max_tokens: 1_000,
+        keep_hours: 24,
+        keep_mib,
+    };
+    (ResultStore::new(folder.path(), &limits), folder)
+}
+
+fn client(name: &str) -> Caller {
+    Caller::Client(Arc::from(name))
+}
+
+fn draft(text: &str) -> Draft {
+    let head = TextHead {
+        bytes: text.len(),
+        kind: Kind::Text,
+        is_json: false,
+    };
+    let half = text.len() / 2;
+    let ends = [half, text.len()];
+    Draft {
+        owner: client("ada"),
+        tool: "files/read".to_owned(),
+        max_tokens: 1_000,
+        texts: vec![(head, text.to_owned())],
+        frame: vec![
+            r#"{"content":[{"type":"text","text":"#.to_owned(),
+            "}]}".to_owned(),
+        ],
+        parts: ends.map(|end| Cut { end, tokens: 1 }).to_vec(),
+    }
+}
+
+async fn keep(store: &ResultStore, text: &str) -> Handle {
+    let handle = store.keep(draft(text)).await.expect("there is room");
+    store.finish().await;
+    handle
+}
+
+fn file(folder: &tempfile::TempDir, handle: &Handle) -> PathBuf {
+    folder.path().join(format!("results/{handle}.result"))
+}
+
+fn make_old(path: &PathBuf, hours: u64) {
+    let file = fs::File::options().append(true).open(path).expect("there");
+    let then = SystemTime::now() - Duration::from_hours(hours);
+    file.set_modified(then).expect("it is ours");
+}
+
+#[tokio::test]
+async fn a_result_is_kept_privately_and_read_back() {
+    let (store, folder) = store(1);
+    let handle = keep(&store, "äone two").await;
+    let about = fs::metadata(file(&folder, &handle)).expect("it is there");
+    assert_eq!(about.permissions().mode() & 0o777, 0o600);
+    let folder = fs::metadata(folder.path().join("results")).expect("it is there");
+    assert_eq!(folder.permissions().mode() & 0o777, 0o700);
+
+    let mut kept = store
+        .open(handle.as_str(), &client("ada"))
+        .await
+        .expect("kept");
+    assert_eq!(kept.read(1..3).expect("readable"), "äo");
+    assert_eq!(kept.part(2), Some(4..9));
+    assert_eq!((kept.part(0), kept.part(3)), (None, None));
+    let mut json = Vec::new();
+    kept.write_json(&mut json).expect("memory takes all");
+    let expected = r#"{"content":[{"type":"text","text":"äone two"}]}"#;
+    assert_eq!(String::from_utf8(json).expect("JSON"), expected);
+}
+
+#[tokio::test]
+async fn a_handle_belongs_to_its_client() {
+    let (store, _folder) = store(1);
+    let handle = keep(&store, "secret").await;
+    let gone = HandleError::Gone { tool: None };
+    assert_eq!(
+        store.open(handle.as_str(), &client("bob")).await.err(),
+        Some(gone)
+    );
+    assert!(store.open(handle.as_str(), &Caller::Person).await.is_ok());
+    let shouted = format!(" {} ", handle.as_str().to_uppercase());
+    assert!(store.open(&shouted, &client("ada")).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_oldest_go_when_the_room_is_used_up_and_leave_their_tool() {
+    let (store, folder) = store(1);
+    let big = "x".repeat(700_000);
+    let first = keep(&store, &big).await;
+    make_old(&file(&folder, &first), 1);
+    assert!(store.open(first.as_str(), &client("ada")).await.is_ok());
+    let second = keep(&store, &big).await;
+    let gone = |tool: Option<&str>| {
+        let tool = tool.map(str::to_owned);
+        Some(HandleError::Gone { tool })
+    };
+    let ada = client("ada");
+    assert_eq!(
+        store.open(first.as_str(), &ada).await.err(),
+        gone(Some("files/read"))
+    );
+    assert_eq!(
+        store.open(first.as_str(), &client("bob")).await.err(),
+        gone(None)
+    );
+    assert!(store.open(second.as_str(), &ada).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_went_costs_nothing_however_much_it_is() {
+    let (store, folder) = store(0);
+    let results = folder.path().join("results");
+    let entries = |folder: &PathBuf| fs::read_dir(folder).expect("it is there").count();
+    let mut handles = Vec::new();
+    for number in 0..1_500 {
+        handles.push(keep(&store, "x").await);
+        // Those of one moment have no order.
+        make_old(&file(&folder, &handles[number]), 1);
+    }
+    let newest = keep(&store, "x").await;
+    assert!(
+        entries(&results) <= 3,
+        "a sweep reads {} files",
+        entries(&results)
+    );
+    let gone = entries(&results.join("gone"));
+    assert!((500..=1_024).contains(&gone), "{gone} are remembered");
+    let ada = client("ada");
+    let last = store.open(handles[1_499].as_str(), &ada).await.err();
+    let tool = Some("files/read".to_owned());
+    assert_eq!(last, Some(HandleError::Gone { tool }));
+    assert!(store.open(newest.as_str(), &ada).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_an_older_version_has_left_goes() {
+    let (store, folder) = store(1);
+    keep(&store, "x").await;
+    let left = folder.path().join("results/r0123456789abcdef.gone");
+    fs::write(&left, "{}").expect("writable");
+    store.sweep().await;
+    assert!(!left.exists());
+}
+
+#[tokio::test]
+async fn what_is_too_old_is_gone_before_it_is_swept() {
+    let (store, folder) = store(1);
+    let handle = keep(&store, "x").await;
+    make_old(&file(&folder, &handle), 25);
+    let error = store.open(handle.as_str(), &client("ada")).await.err();
+    let tool = Some("files/read".to_owned());
+    assert_eq!(error, Some(HandleError::Gone { tool }));
+}
+
+#[tokio::test]
+async fn a_damaged_file_says_so() {
+    let (store, folder) = store(1);
+    let handle = keep(&store, "one two three").await;
+    let path = file(&folder, &handle);
+    let whole = fs::read(&path).expect("there");
+    for at in [whole.len() - 1, whole.len() / 2, 3] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        fs::write(&path, &damaged).expect("it is ours");
+        let error = store.open(handle.as_str(), &client("ada")).await.err();
+        assert!(
+            matches!(error, Some(HandleError::Damaged { .. })),
+            "{error:?}"
+        );
+        fs::write(&path, &whole[..at]).expect("it is ours");
+        let error = store.open(handle.as_str(), &client("ada")).await.err();
+        assert!(
+            matches!(error, Some(HandleError::Damaged { .. })),
+            "{error:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn where_nothing_can_be_written_that_is_said_at_once_and_later() {
+    let (store, folder) = store(1);
+    fs::write(folder.path().join("results"), "no folder").expect("writable");
+    let error = store.keep(draft("x")).await.expect_err("there is no room");
+    assert_eq!(error, "not a directory");
+}
+
+#[tokio::test]
+async fn nothing_is_kept_under_what_is_no_handle() {
+    let (store, folder) = store(1);
+    fs::write(folder.path().join("secret.result"), "{}").expect("writable");
+    for handle in [
+        "",
+        "r",
+        "../secret",
+        "r0123456789abcdef",
+        "r../secret0000000",
+    ] {
+        let error = store.open(handle, &Caller::Person).await.err();
+        assert_eq!(error, Some(HandleError::Gone { tool: None }), "{handle}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_writer_that_died_has_left_goes() {
+    let (store, folder) = store(1);
+    keep(&store, "x").await;
+    let left = folder.path().join("results/.unfinished-abc");
+    fs::write(&left, "half").expect("writable");
+    store.sweep().await;
+    assert!(left.exists(), "it may still be written");
+    make_old(&left, 2);
+    store.sweep().await;
+    assert!(!left.exists());
+}
