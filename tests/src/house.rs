@@ -17,6 +17,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::{process::Command, time::timeout};
 
+use server::record_name;
+
 pub use server::{Fake, Program, Server, fake, program};
 
 use crate::{
@@ -130,6 +132,10 @@ impl House {
     pub fn configure_more(&self, toml: &str) {
         let before = fs::read_to_string(self.config()).unwrap_or_default();
         self.configure(&format!("{before}\n{toml}"));
+    }
+
+    fn table(&self, server: Server) -> String {
+        server.into_table(self.folder.path(), &self.programs.fake_server)
     }
 
     /// Adds a server to the configuration.
@@ -403,10 +409,6 @@ impl Drop for House {
     fn drop(&mut self) {
         processes::kill_marked(&self.marker());
     }
-}
-
-fn record_name(server: &str) -> String {
-    format!("{server}.received")
 }
 
 #[cfg(test)]

@@ -11,25 +11,21 @@ mod caller;
 mod estate;
 mod fault;
 mod front;
+mod heard;
 mod plan;
 mod random;
+mod shared;
 mod storm;
 mod tally;
 mod watch;
 mod web;
 
 use std::{
-    collections::VecDeque,
     process::ExitCode,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use parking_lot::{Mutex, MutexGuard};
-use serde_json::Value;
 use tokio::{
     task::JoinSet,
     time::{Instant, interval, sleep, timeout},
@@ -37,108 +33,19 @@ use tokio::{
 
 use self::{
     call::Call,
-    caller::Line,
-    estate::Estate,
+    caller::{ASK_AGAIN, Line},
     fault::Fault,
-    front::Front,
     plan::{Plan, USAGE},
-    tally::{Fate, Tally},
-    watch::Watch,
-    web::Web,
+    shared::{Client, Soak},
+    tally::Fate,
 };
 
-/// A call without an answer for so long has none.
-const ANSWER_WITHIN: Duration = Duration::from_mins(1);
 /// Longer than a server rests that crashed again and again.
 const SERVED_WITHIN: Duration = Duration::from_mins(3);
 /// How often the daemon is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How often the person who waits hears how it goes.
 const TELL_EVERY: Duration = Duration::from_mins(1);
-/// How long a client that was refused waits before it asks again.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
-
-/// What came of a question.
-#[derive(Debug)]
-enum Heard {
-    /// A message with the id of the question.
-    Answer(Value),
-    Unanswered,
-    /// The way was lost, or refused: an answer cannot come.
-    Broken(String),
-    /// We ended the client, or take the question back.
-    Left,
-    Anothers(String),
-    /// What a good server never says.
-    Odd(String),
-}
-
-impl Heard {
-    /// What it means for a call; `unanswered` depends on the way.
-    fn fate(&self, unanswered: Fate) -> Fate {
-        match self {
-            Self::Answer(_) => Fate::Right,
-            Self::Unanswered => unanswered,
-            Self::Broken(_) => Fate::Broken,
-            Self::Left => Fate::Left,
-            Self::Anothers(_) => Fate::Anothers,
-            Self::Odd(_) => Fate::Unexplained,
-        }
-    }
-
-    fn why(&self) -> &str {
-        match self {
-            Self::Answer(_) | Self::Left => "",
-            Self::Unanswered => "no answer",
-            Self::Broken(why) | Self::Anothers(why) | Self::Odd(why) => why,
-        }
-    }
-}
-
-/// A client, and whoever stands in its place now.
-#[derive(Debug)]
-enum Client {
-    Front(FrontSlot),
-    Web(Arc<Web>),
-}
-
-impl Client {
-    fn front(&self) -> Option<&FrontSlot> {
-        match self {
-            Self::Front(slot) => Some(slot),
-            Self::Web(_) => None,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct FrontSlot(Mutex<Arc<Front>>);
-
-impl FrontSlot {
-    fn get(&self) -> Arc<Front> {
-        Arc::clone(&self.0.lock())
-    }
-
-    fn replace(&self, fresh: Arc<Front>) -> Arc<Front> {
-        let mut front = self.0.lock();
-        std::mem::replace(&mut front, fresh)
-    }
-}
-
-/// Everything that callers and faults share.
-#[derive(Debug)]
-struct Soak {
-    plan: Plan,
-    estate: Estate,
-    tally: Arc<Tally>,
-    watch: Watch,
-    clients: Vec<Client>,
-    /// Faults that callers are to make.
-    orders: Mutex<VecDeque<Fault>>,
-    next_number: AtomicU64,
-    is_over: AtomicBool,
-}
-
 /// The whole program.
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -199,30 +106,6 @@ fn possible(mut plan: Plan) -> Plan {
 }
 
 impl Soak {
-    async fn begin(plan: Plan) -> Result<Self, String> {
-        let wants_disk = plan.faults.contains(&Fault::FullDisk);
-        let estate = Estate::build(&plan, wants_disk).await?;
-        let tally = Arc::new(Tally::default());
-        let mut clients = Vec::new();
-        for _ in 0..plan.fronts {
-            let front = Front::start(estate.house.command(["serve"]), &tally).await;
-            clients.push(Client::Front(FrontSlot(Mutex::new(front))));
-        }
-        for _ in 0..plan.webs {
-            clients.push(Client::Web(Web::new(estate.address, &tally)));
-        }
-        Ok(Self {
-            plan,
-            estate,
-            tally,
-            watch: Watch::default(),
-            clients,
-            orders: Mutex::default(),
-            next_number: AtomicU64::new(0),
-            is_over: AtomicBool::new(false),
-        })
-    }
-
     /// Until the time is up, all calls are made, or somebody has enough.
     async fn call_and_rage(self: &Arc<Self>) {
         let mut callers = caller::all(self);
@@ -311,18 +194,6 @@ impl Soak {
         for helper in self.watch.helpers_left(&self.estate) {
             self.tally.note(Fate::LeftOver, &format!("helper {helper}"));
         }
-    }
-
-    /// A front whose input ends must end.
-    async fn close(&self, front: &Front) {
-        if !front.close().await {
-            self.tally
-                .note(Fate::Stuck, "a front did not end with its input");
-        }
-    }
-
-    fn orders(&self) -> MutexGuard<'_, VecDeque<Fault>> {
-        self.orders.lock()
     }
 }
 

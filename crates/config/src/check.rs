@@ -1,26 +1,25 @@
 //! Reads the text of the file against the table of keys. Nothing stops it: what is wrong is noted
 //! and left out, the rest is read on.
 
-use std::ops::Range;
-
 use fleet::CALL_TIMEOUT_DEFAULT;
 use serde_json::{Map, Value};
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use toml::de::{DeTable, DeValue};
 use tool::{NameError, SERVER_NAME_CHARS_MAX, ServerName};
 
 use super::{
     Mistake,
     keys::{self, Found, Key, Kind},
     lines::Lines,
-    mistake::{Fault, shown_key},
+    mistake::Fault,
     rules,
 };
+use noted::Noted;
+use walk::{At, Entry, Name, Walk, in_order, written};
 
+mod noted;
 mod syntax;
 mod values;
+mod walk;
 
 /// What the file says, as far as it could be read.
 #[derive(Debug, Default)]
@@ -47,42 +46,6 @@ pub(super) fn check(text: &str) -> Checked {
         servers: walk.servers,
         mistakes: noted.into_iter().map(located).collect(),
     }
-}
-
-/// A mistake at a byte of the file.
-#[derive(Debug)]
-struct Noted {
-    byte: usize,
-    key: String,
-    fault: Fault,
-    /// Whether it says that something is not there, which a line that cannot be read may explain.
-    missing: bool,
-}
-
-/// Where the walk is: the pattern in the table of keys and the key as the person wrote it.
-#[derive(Debug, Default, Clone)]
-struct At {
-    pattern: String,
-    key: String,
-    span: Range<usize>,
-}
-
-impl At {
-    /// The same place in the table of keys, one step down; none if nothing is known there.
-    fn child(&self, name: &str, span: Range<usize>) -> (At, Option<Found>) {
-        let dot = if self.key.is_empty() { "" } else { "." };
-        let key = format!("{}{dot}{}", self.key, shown_key(name));
-        let pattern = keys::child(&self.pattern, name);
-        let found = pattern.as_deref().and_then(keys::find);
-        let pattern = pattern.unwrap_or_default();
-        (At { pattern, key, span }, found)
-    }
-}
-
-#[derive(Debug, Default)]
-struct Walk {
-    noted: Vec<Noted>,
-    servers: Vec<String>,
 }
 
 impl Walk {
@@ -147,12 +110,6 @@ impl Walk {
         }
     }
 
-    fn scalar(&mut self, at: &At, kind: &Kind, value: &DeValue<'_>) -> Option<Value> {
-        let read = rules::read(kind, values::written(value));
-        read.map_err(|fault| self.note(at.span.clone(), at, fault))
-            .ok()
-    }
-
     /// A server is a child or remote, and the keys of one mean nothing to the other.
     fn launch(&mut self, at: &At, table: &DeTable<'_>) {
         let has = |name: &str| table.keys().any(|key| key.get_ref() == name);
@@ -204,15 +161,6 @@ impl Walk {
             self.note(written.span(), &at, fault);
         }
     }
-
-    fn note(&mut self, span: Range<usize>, at: &At, fault: Fault) {
-        self.noted.push(Noted {
-            byte: span.start,
-            key: at.key.clone(),
-            fault,
-            missing: false,
-        });
-    }
 }
 
 /// Whether an unknown key, which is a mistake of its own, was meant for `command` or `url`.
@@ -225,18 +173,8 @@ fn misspelt(table: &DeTable<'_>) -> bool {
     unknown.any(|key| keys::nearest(key, ["command", "url"]).is_some())
 }
 
-type Name<'i> = Spanned<std::borrow::Cow<'i, str>>;
-type Entry<'i> = Spanned<DeValue<'i>>;
-
-/// The entries as they stand in the file; the parser sorts them by name.
-fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Name<'i>, &'t Entry<'i>)> {
-    let mut entries: Vec<_> = table.iter().collect();
-    entries.sort_by_key(|(name, _)| name.span().start);
-    entries
-}
-
 fn not_a_table(at: &At, found: &DeValue<'_>) -> Fault {
-    let what = format!("expected a table, found {}", values::written(found).noun());
+    let what = format!("expected a table, found {}", written(found).noun());
     let hint = match at.pattern.as_str() {
         "servers" => "write `[servers.NAME]`, one table a server".to_owned(),
         "servers.NAME" => format!("write `[{}]` and below it `command` or `url`", at.key),

@@ -6,10 +6,10 @@ use fleet::Template;
 use http_server::{Limits, Listen, NoAddress, Settings, TOKEN_HINT, Tls};
 
 use super::{
-    layers::RawHttp,
-    meant::{pairs, template},
     mistake::{Fault, shown},
     paths::Folders,
+    raw::RawHttp,
+    template::{pairs, template},
 };
 
 pub(super) fn check(text: &str) -> Result<(), Fault> {

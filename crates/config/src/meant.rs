@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use fleet::{Launch, Scope, ServerSpec, Start, Template, TemplateError};
+use fleet::{Launch, Scope, ServerSpec, Start};
 use gateway::{
     SearchSettings, ServerSettings, ToolLimits,
     policy::{ClientRule, Clients},
@@ -12,11 +12,12 @@ use registry::ServerRules;
 use super::{
     Config, Environment, Mistake, Place,
     file::File,
-    layers::{RawClient, RawConfig, RawOverlay, RawServer, Semantic},
     listen,
     mistake::Fault,
     paths::{Folders, default_state_dir, from_home},
     program::program,
+    raw::{RawClient, RawConfig, RawOverlay, RawServer, Semantic},
+    template::{pairs, template},
 };
 
 /// The text rules were kept when the layers were read. What can still go wrong here is a home
@@ -175,15 +176,6 @@ fn launch(raw: &RawServer, folders: &Folders<'_>) -> Result<Launch, Fault> {
         }),
         (None, None) => Err(Fault::bare("neither `command` nor `url`")),
     }
-}
-
-pub(super) fn template(text: &str) -> Result<Template, Fault> {
-    Template::parse(text).map_err(|error: TemplateError| Fault::bare(error.to_string()))
-}
-
-pub(super) fn pairs(written: &BTreeMap<String, String>) -> Result<Vec<(String, Template)>, Fault> {
-    let pair = |(name, text): (&String, &String)| Ok((name.clone(), template(text)?));
-    written.iter().map(pair).collect()
 }
 
 fn limits(raw: &BTreeMap<String, RawOverlay>) -> BTreeMap<String, ToolLimits> {

@@ -17,8 +17,7 @@ use rten_tensor::{NdTensor, Tensor, prelude::*};
 use crate::pieces::Pieces;
 use crate::words::{PLACES, Words};
 
-/// Numbers of a vector.
-pub const DIMENSIONS: usize = 384;
+pub use crate::words::DIMENSIONS;
 
 /// Names the model and how it was made small; vectors of another one do not compare.
 pub const MODEL: &str = "all-MiniLM-L6-v2/i7/1";

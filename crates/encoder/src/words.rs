@@ -1,6 +1,7 @@
 //! The rows of words and places that go into the first layer.
 
-use crate::DIMENSIONS;
+/// Numbers of a vector.
+pub const DIMENSIONS: usize = 384;
 
 /// Words of the vocabulary.
 const COUNT: usize = 30_522;

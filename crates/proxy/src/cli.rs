@@ -1,36 +1,12 @@
 //! The command line.
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode, str::FromStr};
+use std::{ffi::OsString, path::PathBuf, str::FromStr};
 
 use clap::{Args, Parser, Subcommand};
 use config::Overrides;
 use http_server::Listen;
 
-use crate::report;
-
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
-    /// A hit, a success; for `reindex`, every server answered.
-    Success,
-    /// No hit, or a tool that said no; for `reindex`, no server answered.
-    Nothing,
-    /// The command line or the configuration is wrong.
-    Usage,
-    /// `reindex` only: some servers answered, others failed.
-    Partial,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Success => 0,
-            Exit::Nothing => 1,
-            Exit::Usage => 2,
-            Exit::Partial => 3,
-        })
-    }
-}
+use crate::{exit::Exit, report};
 
 const EXAMPLES: &str = "\
 Examples:

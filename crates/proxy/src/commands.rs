@@ -1,32 +1,36 @@
 //! What each command does.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use ::daemon::log::LogWriter;
 use anyhow::{Context as _, bail};
 use config::{Config, Environment, Overrides};
-use gateway::{CallContext, Gateway, survey};
-use serde_json::{Value, value::RawValue};
+use gateway::{Gateway, survey};
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
 use crate::{
-    cli::{Arguments, Command, Config as ConfigCommand, Exit, Global},
+    cli::{Arguments, Command, Config as ConfigCommand, Global},
+    exit::Exit,
     live, report,
 };
 
 mod call;
 mod daemon;
+mod event_loop;
 mod inspect;
+mod logging;
 mod look;
 mod read;
 mod reindex;
+mod reply;
 mod serve;
 mod serve_http;
 mod signals;
 mod status;
 mod tokens;
 mod usage;
+
+use event_loop::run_async;
+use logging::{LOG_DEFAULT, log};
 
 pub(crate) fn run(arguments: Arguments) -> Exit {
     match dispatch(arguments) {
@@ -120,65 +124,6 @@ async fn play_demo() -> anyhow::Result<Exit> {
     played.map(|()| Exit::Success)
 }
 
-/// The filter of a configuration that asks for nothing; the table of keys has the same.
-const LOG_DEFAULT: &str = "warn";
-
-/// How long threads that block may go on when everything else has ended. Whatever must not be
-/// lost was waited for before; what is left, nobody waits for.
-const THREADS_END_WAIT: Duration = Duration::from_millis(500);
-
-/// Runs to its end what needs an event loop.
-fn run_async<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
-    let runtime = runtime()?;
-    let done = runtime.block_on(work);
-    // A runtime that is dropped waits for every such thread, for however long.
-    runtime.shutdown_timeout(THREADS_END_WAIT);
-    Ok(done)
-}
-
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cores.min(4))
-        .enable_all()
-        .build()
-        .context("cannot start the event loop")
-}
-
-/// Logs go to stderr, always: stdout is data, or the protocol. A line that cannot be written is
-/// lost; to say so (`log_internal_errors`) there is only stderr again, which panics then.
-fn log(filter: &str) {
-    let has_colour = std::env::var_os("NO_COLOR").is_none()
-        && std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(engine_quiet(filter))
-        .with_writer(std::io::stderr)
-        .log_internal_errors(false)
-        .with_ansi(has_colour)
-        .try_init();
-}
-
-/// The log of a daemon, which has nobody's stderr.
-fn log_to(filter: &str, log: LogWriter) {
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(engine_quiet(filter))
-        .with_writer(log)
-        .log_internal_errors(false)
-        .with_ansi(false)
-        .try_init();
-}
-
-/// The protocol engine logs whole messages, and so secrets; it speaks only when asked to.
-fn engine_quiet(filter: &str) -> EnvFilter {
-    let quiet = if filter.contains("rmcp") {
-        ""
-    } else {
-        ",rmcp=off"
-    };
-    let filter = EnvFilter::try_new(format!("{filter}{quiet}"));
-    filter.unwrap_or_else(|_| EnvFilter::new("warn,rmcp=off"))
-}
-
 /// Commands that ask the same gateway as a client does. Servers that were started are ended.
 async fn with_front(config: Config, global: &Global, command: Command) -> anyhow::Result<Exit> {
     let gateway = Gateway::new(config.gateway)?;
@@ -230,26 +175,4 @@ async fn get_to_know(gateway: &Arc<Gateway>) {
         ));
         survey::get_to_know(Arc::clone(gateway), new).await;
     }
-}
-
-async fn ask_tool(
-    gateway: &Gateway,
-    name: &str,
-    arguments: &Value,
-) -> anyhow::Result<gateway::Reply> {
-    let arguments = RawValue::from_string(arguments.to_string())?;
-    let reply = gateway
-        .call_tool(name, Some(&arguments), CallContext::default())
-        .await;
-    reply.context("one of our own tools is missing")
-}
-
-/// Success goes to stdout; an error is for people.
-fn print_reply(reply: &gateway::Reply) -> Exit {
-    if reply.is_error() {
-        report::say(&reply.printable());
-        return Exit::Nothing;
-    }
-    report::data(&reply.printable());
-    Exit::Success
 }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 mod cli;
 mod commands;
+mod exit;
 mod live;
 mod report;
 

@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use printable::grouped;
 use serde_json::{Value, json};
 
-use crate::cli::Exit;
+use crate::exit::Exit;
 
 /// Prints data. A reader that went away (`| head`) is no error. What strangers wrote does
 /// nothing to a terminal; elsewhere not one byte changes.

@@ -4,8 +4,6 @@ use std::io;
 
 use tool::ServerName;
 
-use crate::index::IndexError;
-
 /// A registry folder that could not be opened or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
@@ -23,4 +21,18 @@ pub enum RegistryError {
     /// Neither an index on disk nor one in memory could be made.
     #[error("search index: {0}")]
     Index(#[from] IndexError),
+}
+
+/// An index that could neither be read nor made.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// Tantivy's own error.
+    #[error(transparent)]
+    Tantivy(#[from] tantivy::TantivyError),
+    /// Its folder could not be read or written.
+    #[error(transparent)]
+    Disk(#[from] io::Error),
+    /// It is another generation's index, or a damaged one.
+    #[error("it does not fit the snapshots: {0}")]
+    Misfit(&'static str),
 }

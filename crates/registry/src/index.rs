@@ -18,24 +18,11 @@ use tool::{Digest, ServerName};
 
 use crate::disk::Disk;
 use crate::entry::Entry;
+use crate::error::IndexError;
 use crate::limits::INDEX_WRITER_BYTES;
 use crate::loaded_tools::LoadedTools;
 
 mod document;
-
-/// An index that could neither be read nor made.
-#[derive(Debug, thiserror::Error)]
-pub enum IndexError {
-    /// Tantivy's own error.
-    #[error(transparent)]
-    Tantivy(#[from] tantivy::TantivyError),
-    /// Its folder could not be read or written.
-    #[error(transparent)]
-    Disk(#[from] io::Error),
-    /// It is another generation's index, or a damaged one.
-    #[error("it does not fit the snapshots: {0}")]
-    Misfit(&'static str),
-}
 
 /// The index of one generation, its documents matched to the generation's visible tools.
 #[derive(Debug)]

@@ -88,8 +88,9 @@ impl Attempt {
     fn nested(self, node: Node<'_>) -> Value {
         let mut fields = node.fields();
         if self.scope == Scope::Telling && fields.iter().all(|field| !field.required) {
-            fields
-                .retain(|field| matches!(field.node.shape(), Shape::Plain(_) | Shape::Literals(_)));
+            fields.retain(|field| {
+                matches!(Shape::of(field.node), Shape::Plain(_) | Shape::Literals(_))
+            });
             fields.truncate(TELLING_FIELDS_MAX);
         } else {
             fields.retain(|field| field.required);
@@ -102,7 +103,7 @@ impl Attempt {
         if let Some(value) = given() {
             return value.clone();
         }
-        let shape = node.shape();
+        let shape = Shape::of(node);
         let node = meant(node);
         self.of_shape(name, node, &shape)
     }
@@ -155,7 +156,7 @@ impl Attempt {
 fn vary(items: &mut [Value], node: Node<'_>) {
     let choices = node
         .items()
-        .map(|item| item.shape().literals())
+        .map(|item| Shape::of(item).literals())
         .unwrap_or_default();
     for (nth, item) in items.iter_mut().enumerate().skip(1) {
         *item = match &*item {
@@ -222,7 +223,7 @@ fn meant(node: Node<'_>) -> Node<'_> {
     let alternatives = node.alternatives().into_iter();
     let first = alternatives
         .map(Node::resolved)
-        .find(|node| !node.shape().is_null());
+        .find(|node| !Shape::of(*node).is_null());
     first.map_or(node, |first| {
         if first.is_spent() {
             first

@@ -1,11 +1,15 @@
 //! A server of a house, before it is a table in the configuration.
 
-use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 use tokio::process::Command;
 
-use super::{House, record_name};
 use crate::{
     fake::{Era, FakeTool, Script, Step},
     processes::HOUSE_VARIABLE,
@@ -229,26 +233,26 @@ impl From<Program> for Server {
     }
 }
 
-impl House {
-    /// A server's table in the configuration. A fake's script is written to a
+impl Server {
+    /// Its table in the configuration of the house in this folder. A fake's script is written to a
     /// file, and what it receives is kept.
-    pub(super) fn table(&self, server: Server) -> String {
+    pub(super) fn into_table(self, house: &Path, fake_server: &Path) -> String {
         let Server {
             name,
             launch,
             wrapper,
             mut env,
             settings,
-        } = server;
+        } = self;
         let (command, args) = match launch {
             Launch::Program { command, args } => (command, args),
-            Launch::Fake(script) => self.fake_command(&name, *script),
+            Launch::Fake(script) => fake_command(&name, *script, house, fake_server),
         };
         let mut words = wrapper.into_iter().chain([command]).chain(args);
         let command = words.next().expect("the command at least");
         let args: Vec<String> = words.collect();
         // The proxy hands its children little of its own environment.
-        env.insert(HOUSE_VARIABLE.to_owned(), self.marker());
+        env.insert(HOUSE_VARIABLE.to_owned(), house.display().to_string());
         let mut table = format!("[servers.{}]\n", quoted(&name));
         let args = args
             .iter()
@@ -272,16 +276,27 @@ impl House {
         }
         table
     }
+}
 
-    fn fake_command(&self, name: &str, mut script: Script) -> (String, Vec<String>) {
-        script
-            .record
-            .get_or_insert_with(|| self.path(record_name(name)));
-        let script = serde_json::to_string(&script).expect("a script is plain data");
-        let script = self.write(&format!("{name}.script.json"), &script);
-        let args = vec!["--script-file".to_owned(), script.display().to_string()];
-        (self.programs.fake_server.display().to_string(), args)
-    }
+fn fake_command(
+    name: &str,
+    mut script: Script,
+    house: &Path,
+    fake_server: &Path,
+) -> (String, Vec<String>) {
+    script
+        .record
+        .get_or_insert_with(|| house.join(record_name(name)));
+    let text = serde_json::to_string(&script).expect("a script is plain data");
+    let file = house.join(format!("{name}.script.json"));
+    fs::write(&file, text).expect("the house is ours to write in");
+    let args = vec!["--script-file".to_owned(), file.display().to_string()];
+    (fake_server.display().to_string(), args)
+}
+
+/// The file in a house in which a fake server keeps what it receives.
+pub(super) fn record_name(server: &str) -> String {
+    format!("{server}.received")
 }
 
 /// A JSON string is also a TOML string.

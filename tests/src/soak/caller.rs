@@ -11,14 +11,17 @@ use tokio::{
 };
 
 use super::{
-    ASK_AGAIN, Client, FrontSlot, Heard, Soak,
     call::{Call, Kind, Verdict},
     fault::Fault,
+    heard::Heard,
     random::Random,
+    shared::{Client, FrontSlot, Soak},
     tally::Fate,
     web::Connection,
 };
 
+/// How long a client that was refused waits before it asks again.
+pub(super) const ASK_AGAIN: Duration = Duration::from_millis(100);
 /// A client that leaves a call does so when this has passed.
 const LEAVES_AFTER: Duration = Duration::from_millis(20);
 

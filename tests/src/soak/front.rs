@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use super::{
-    ANSWER_WITHIN, Heard,
+    heard::{ANSWER_WITHIN, Heard},
     tally::{Fate, Tally},
 };
 use crate::fake::LEGACY_VERSION;

@@ -4,7 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{task::JoinSet, time::sleep};
 
-use super::{Client, Soak, fault::Fault, front::Front, random::Random, watch};
+use super::{
+    fault::Fault,
+    front::Front,
+    random::Random,
+    shared::{Client, Soak},
+    watch,
+};
 use crate::processes::{self, Process};
 
 /// How long whatever was paused or broken stays so; other faults come meanwhile.

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::{net::TcpStream, sync::Mutex, time::timeout};
 
 use super::{
-    ANSWER_WITHIN, Heard,
+    heard::{ANSWER_WITHIN, Heard},
     tally::{Fate, Tally},
 };
 use crate::fake::LEGACY_VERSION;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use toml::de::Error;
 
-use super::Noted;
+use super::noted::Noted;
 use crate::{
     lines::Lines,
     mistake::{Fault, shown},

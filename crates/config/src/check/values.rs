@@ -3,27 +3,12 @@
 use serde_json::{Map, Number, Value};
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::{At, Walk, in_order};
+use super::walk::{At, Walk, in_order, written};
 use crate::{
     keys::Kind,
     mistake::{Fault, shown_key},
     rules::Written,
 };
-
-pub(super) fn written<'v>(value: &'v DeValue<'_>) -> Written<'v> {
-    match value {
-        DeValue::String(text) => Written::Text(text),
-        DeValue::Integer(number) => {
-            let read = i128::from_str_radix(number.as_str(), number.radix());
-            Written::Number(read.map_err(|_| number.as_str()))
-        }
-        DeValue::Boolean(on) => Written::Switch(*on),
-        DeValue::Float(_) => Written::Other("a number with a fraction"),
-        DeValue::Datetime(_) => Written::Other("a date or time"),
-        DeValue::Array(_) => Written::Other("a list"),
-        DeValue::Table(_) => Written::Other("a table"),
-    }
-}
 
 impl Walk {
     pub(super) fn list(&mut self, at: &At, kind: &Kind, items: &DeArray<'_>) -> Option<Value> {

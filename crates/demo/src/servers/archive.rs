@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Answer, DemoServer, DemoTool, Reply, tool};
+use super::demo_server::{Answer, DemoServer, DemoTool, Reply, tool};
 
 /// More than any budget, and still made in milliseconds.
 const RECORDS_MAX: u64 = 10_000;

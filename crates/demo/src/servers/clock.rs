@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::calendar::{Date, DateTime, Offset};
-use super::{Answer, DemoServer, DemoTool, Reply, tool};
+use super::demo_server::{Answer, DemoServer, DemoTool, Reply, tool};
 
 pub(super) fn server() -> DemoServer {
     DemoServer {

@@ -5,7 +5,7 @@ use std::{io::Write as _, time::Duration};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Answer, DemoServer, DemoTool, Reply, tool};
+use super::demo_server::{Answer, DemoServer, DemoTool, Reply, tool};
 
 const WAIT_MS_MAX: u64 = 600_000;
 const NOISE_LINES_MAX: u32 = 100_000;

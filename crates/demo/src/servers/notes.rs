@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Answer, DemoServer, DemoTool, Reply, tool};
+use super::demo_server::{Answer, DemoServer, DemoTool, Reply, tool};
 
 pub(super) fn server() -> DemoServer {
     let book = Book::default();

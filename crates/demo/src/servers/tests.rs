@@ -3,7 +3,11 @@
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-use super::{Answer, DemoServer, NAMES, Reply, server};
+use super::{
+    NAMES,
+    demo_server::{Answer, DemoServer, Reply},
+    server,
+};
 
 /// Calls one tool of a server as a client would.
 #[track_caller]

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::words::{Case, diff, join_words, slug};
-use super::{Answer, DemoServer, DemoTool, Reply, tool};
+use super::demo_server::{Answer, DemoServer, DemoTool, Reply, tool};
 
 /// The comparison's table has one cell for each pair of lines.
 const DIFF_LINES_MAX: usize = 2_000;

@@ -6,9 +6,10 @@ use anyhow::Context as _;
 use gateway::{CallContext, EXECUTE, Gateway};
 use serde_json::{Map, Value, value::RawValue};
 
-use super::print_reply;
+use super::reply::print_reply;
 use crate::{
-    cli::{Call, Exit, Global},
+    cli::{Call, Global},
+    exit::Exit,
     report,
 };
 

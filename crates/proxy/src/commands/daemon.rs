@@ -27,9 +27,15 @@ use serde_json::json;
 use tokio::{signal::unix::SignalKind, sync::Notify};
 use tokio_util::sync::CancellationToken;
 
-use super::{LOG_DEFAULT, run_async, serve::route, signals::watch};
+use super::{
+    event_loop::run_async,
+    logging::{LOG_DEFAULT, log_to},
+    serve::route,
+    signals::watch,
+};
 use crate::{
-    cli::{Daemon, Exit, Global, filter_of},
+    cli::{Daemon, Global, filter_of},
+    exit::Exit,
     live, report,
 };
 
@@ -213,7 +219,7 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
     null_for_stdin()?;
     let log = log::path(&config.gateway.state_dir);
     state_dir::make(&config.gateway.state_dir)?;
-    super::log_to(&filter(&config), LogWriter::new(&config.gateway.state_dir));
+    log_to(&filter(&config), LogWriter::new(&config.gateway.state_dir));
     if let Some(home) = std::env::home_dir().filter(|home| home.is_dir()) {
         std::env::set_current_dir(home).context("cannot work in the home folder")?;
     }

@@ -5,10 +5,7 @@ use std::path::{Path, PathBuf};
 use config::{Config, Environment};
 use serde_json::json;
 
-use crate::{
-    cli::{Exit, Global},
-    report,
-};
+use crate::{cli::Global, exit::Exit, report};
 
 pub(super) fn config_path(global: &Global) -> Exit {
     let asked = global.overrides().config;

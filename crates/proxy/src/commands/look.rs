@@ -5,9 +5,10 @@ use std::sync::Arc;
 use gateway::{DESCRIBE, Gateway, SEARCH};
 use serde_json::{Value, json};
 
-use super::{ask_tool, print_reply};
+use super::reply::{ask_tool, print_reply};
 use crate::{
-    cli::{Exit, Global, Search},
+    cli::{Global, Search},
+    exit::Exit,
     report,
 };
 

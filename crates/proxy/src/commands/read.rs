@@ -7,7 +7,8 @@ use results::{Caller, Found, Kept, LIMIT_DEFAULT, Output, ReadError, Reading, Un
 use serde_json::json;
 
 use crate::{
-    cli::{Exit, Global, Read},
+    cli::{Global, Read},
+    exit::Exit,
     report,
 };
 

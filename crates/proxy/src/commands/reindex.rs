@@ -6,7 +6,8 @@ use futures::StreamExt as _;
 use gateway::{Gateway, survey};
 
 use crate::{
-    cli::{Exit, Global},
+    cli::Global,
+    exit::Exit,
     report::{self, Reindexed},
 };
 

@@ -12,11 +12,8 @@ use gateway::{Gateway, Seat, stdio, upkeep::Upkeep};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{run_async, signals::watch_signals};
-use crate::{
-    cli::{Exit, Global},
-    live, report,
-};
+use super::{event_loop::run_async, signals::watch_signals};
+use crate::{cli::Global, exit::Exit, live, report};
 
 /// Serves through the daemon. `None`: there can be none here, and this process has to serve alone.
 pub(super) fn through_daemon(global: &Global) -> anyhow::Result<Option<Exit>> {

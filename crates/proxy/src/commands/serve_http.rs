@@ -4,11 +4,8 @@ use config::Config;
 use http_server::Endpoint;
 use tokio_util::sync::CancellationToken;
 
-use super::{run_async, serve::open, signals::watch_signals};
-use crate::{
-    cli::{Exit, HttpAt},
-    live, report,
-};
+use super::{event_loop::run_async, serve::open, signals::watch_signals};
+use crate::{cli::HttpAt, exit::Exit, live, report};
 
 pub(super) fn serve(config: Config, at: HttpAt, load: live::Load) -> anyhow::Result<Exit> {
     let listen = match at {

@@ -13,10 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::serve::route;
-use crate::{
-    cli::{Exit, Global},
-    report,
-};
+use crate::{cli::Global, exit::Exit, report};
 
 pub(super) fn status(global: &Global, watch: Option<u64>) -> anyhow::Result<Exit> {
     let route = match route(global) {

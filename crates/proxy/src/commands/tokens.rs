@@ -7,10 +7,7 @@ use gateway::{Gateway, instructions, policy::Client};
 use printable::grouped;
 use serde_json::{Value, json};
 
-use crate::{
-    cli::{Exit, Global},
-    report,
-};
+use crate::{cli::Global, exit::Exit, report};
 
 pub(super) async fn count_tokens(
     gateway: &Arc<Gateway>,

@@ -5,10 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use gateway::Gateway;
 use serde_json::{Value, json};
 
-use crate::{
-    cli::{Exit, Global},
-    report,
-};
+use crate::{cli::Global, exit::Exit, report};
 
 pub(super) fn usage(gateway: &Gateway, global: &Global) -> Exit {
     let calls = gateway.usage.calls();

@@ -10,8 +10,8 @@ use jsonschema::{ValidationError, error::ValidationErrorKind};
 use serde_json::Value;
 
 use super::{
-    Ready,
     finding::{Finding, findings, would_accept},
+    ready::Ready,
 };
 
 /// Rounds of reading: a JSON text opened in one is looked into in the next.

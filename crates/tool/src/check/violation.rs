@@ -126,7 +126,7 @@ fn missing(error: &ValidationError<'_>, property: &Value, reading: &Reading<'_>)
         .map(Node::fields)
         .unwrap_or_default();
     let field = fields.iter().find(|field| field.name == name);
-    let shape = field.map_or(Shape::Any, |field| field.node.shape());
+    let shape = field.map_or(Shape::Any, |field| Shape::of(field.node));
     let mut message = format!("missing; expected {}", shape_text(&shape));
     let known = |key: &str| fields.iter().any(|field| field.name == key);
     let strangers = keys(error.instance()).filter(|key| !known(key));
@@ -203,7 +203,7 @@ fn one_of(options: &[&Value], got: &Value) -> String {
 fn expectation(error: &ValidationError<'_>, reading: &Reading<'_>) -> Option<String> {
     let expected = match error.kind() {
         Kind::Type { .. } | Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
-            shape_text(&schema_of(error, reading)?.shape())
+            shape_text(&Shape::of(schema_of(error, reading)?))
         }
         Kind::Constant { expected_value } => short(&expected_value.to_string(), EXPECTED_CHARS_MAX),
         Kind::Minimum { limit } => format!("at least {limit}"),

@@ -3,7 +3,7 @@
 use printable::{is_hidden, seen_json};
 use serde_json::Value;
 
-use super::{Field, Node};
+use super::reading::{Field, Node};
 
 /// What values a schema describes, as far as people need to know.
 #[derive(Debug)]
@@ -276,7 +276,7 @@ impl Field<'_> {
     /// `name: type`, `name?: type`, `name?: type=default`.
     pub(crate) fn text(&self, detail: Detail) -> String {
         let name = name_text(self.name);
-        let shape = self.node.shape();
+        let shape = Shape::of(self.node);
         if self.required {
             return format!("{name}: {}", shape.text(detail));
         }

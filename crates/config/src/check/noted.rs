@@ -1,0 +1,13 @@
+//! A mistake that is known by its byte in the file.
+
+use crate::mistake::Fault;
+
+/// A mistake at a byte of the file.
+#[derive(Debug)]
+pub(super) struct Noted {
+    pub(super) byte: usize,
+    pub(super) key: String,
+    pub(super) fault: Fault,
+    /// Whether it says that something is not there, which a line that cannot be read may explain.
+    pub(super) missing: bool,
+}

@@ -1,0 +1,84 @@
+//! The walk over the file's tables: its place, and what it has found so far.
+
+use std::ops::Range;
+
+use serde_json::Value;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::noted::Noted;
+use crate::{
+    keys::{self, Found, Kind},
+    mistake::{Fault, shown_key},
+    rules::{self, Written},
+};
+
+/// Where the walk is: the pattern in the table of keys and the key as the person wrote it.
+#[derive(Debug, Default, Clone)]
+pub(super) struct At {
+    pub(super) pattern: String,
+    pub(super) key: String,
+    pub(super) span: Range<usize>,
+}
+
+impl At {
+    /// The same place in the table of keys, one step down; none if nothing is known there.
+    pub(super) fn child(&self, name: &str, span: Range<usize>) -> (At, Option<Found>) {
+        let dot = if self.key.is_empty() { "" } else { "." };
+        let key = format!("{}{dot}{}", self.key, shown_key(name));
+        let pattern = keys::child(&self.pattern, name);
+        let found = pattern.as_deref().and_then(keys::find);
+        let pattern = pattern.unwrap_or_default();
+        (At { pattern, key, span }, found)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    pub(super) noted: Vec<Noted>,
+    pub(super) servers: Vec<String>,
+}
+
+impl Walk {
+    pub(super) fn scalar(&mut self, at: &At, kind: &Kind, value: &DeValue<'_>) -> Option<Value> {
+        let read = rules::read(kind, written(value));
+        read.map_err(|fault| self.note(at.span.clone(), at, fault))
+            .ok()
+    }
+
+    pub(super) fn note(&mut self, span: Range<usize>, at: &At, fault: Fault) {
+        self.noted.push(Noted {
+            byte: span.start,
+            key: at.key.clone(),
+            fault,
+            missing: false,
+        });
+    }
+}
+
+pub(super) fn written<'v>(value: &'v DeValue<'_>) -> Written<'v> {
+    match value {
+        DeValue::String(text) => Written::Text(text),
+        DeValue::Integer(number) => {
+            let read = i128::from_str_radix(number.as_str(), number.radix());
+            Written::Number(read.map_err(|_| number.as_str()))
+        }
+        DeValue::Boolean(on) => Written::Switch(*on),
+        DeValue::Float(_) => Written::Other("a number with a fraction"),
+        DeValue::Datetime(_) => Written::Other("a date or time"),
+        DeValue::Array(_) => Written::Other("a list"),
+        DeValue::Table(_) => Written::Other("a table"),
+    }
+}
+
+pub(super) type Name<'i> = Spanned<std::borrow::Cow<'i, str>>;
+pub(super) type Entry<'i> = Spanned<DeValue<'i>>;
+
+/// The entries as they stand in the file; the parser sorts them by name.
+pub(super) fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Name<'i>, &'t Entry<'i>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(name, _)| name.span().start);
+    entries
+}

@@ -1,0 +1,145 @@
+//! The configuration as written, in types that take any value that fits its key.
+
+use std::collections::BTreeMap;
+
+/// The configuration as written, all layers on one another.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawConfig {
+    pub(super) state_dir: Option<String>,
+    pub(super) log: String,
+    pub(super) results: RawResults,
+    pub(super) search: RawSearch,
+    pub(super) reindex: RawReindex,
+    pub(super) http: RawHttp,
+    #[serde(default)]
+    pub(super) clients: BTreeMap<String, RawClient>,
+    pub(super) daemon: RawDaemon,
+    #[serde(default)]
+    pub(super) servers: BTreeMap<String, RawServer>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawResults {
+    pub(super) max_tokens: u64,
+    pub(super) keep_hours: u64,
+    pub(super) keep_mib: u64,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawSearch {
+    pub(super) learn: bool,
+    pub(super) semantic: Semantic,
+}
+
+/// What finds tools beside their words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Semantic {
+    Encoder,
+    Off,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawReindex {
+    pub(super) parallel: usize,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawDaemon {
+    /// 0: for ever.
+    pub(super) linger_s: u64,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawHttp {
+    pub(super) listen: Option<String>,
+    #[serde(default)]
+    pub(super) tokens: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) token_files: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) allowed_hosts: Vec<String>,
+    #[serde(default)]
+    pub(super) allowed_origins: Vec<String>,
+    pub(super) tls_cert: Option<String>,
+    pub(super) tls_key: Option<String>,
+    pub(super) sessions: bool,
+    pub(super) max_body_kib: usize,
+    pub(super) max_header_kib: usize,
+    pub(super) max_connections: usize,
+    pub(super) max_sessions: usize,
+    pub(super) max_requests: usize,
+    pub(super) session_idle_s: u64,
+    pub(super) receive_timeout_s: u64,
+    pub(super) stall_timeout_s: u64,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawClient {
+    pub(super) max_tokens: Option<u64>,
+    pub(super) allow: Vec<String>,
+    pub(super) deny: Vec<String>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawServer {
+    pub(super) command: Option<String>,
+    #[serde(default)]
+    pub(super) args: Vec<String>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) cwd: Option<String>,
+    #[serde(default)]
+    pub(super) inherit_env: Vec<String>,
+    pub(super) url: Option<String>,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) enabled: bool,
+    pub(super) category: Option<String>,
+    #[serde(default)]
+    pub(super) tags: Vec<String>,
+    pub(super) timeout_s: u64,
+    pub(super) timeout_max_s: Option<u64>,
+    pub(super) start_timeout_s: u64,
+    pub(super) start: String,
+    pub(super) scope: String,
+    /// 0: never.
+    pub(super) idle_timeout_s: u64,
+    /// 0: any number.
+    pub(super) max_concurrent_calls: usize,
+    pub(super) retry_safe_calls: bool,
+    pub(super) max_tokens: Option<u64>,
+    #[serde(default)]
+    pub(super) tools: RawTools,
+    #[serde(default)]
+    pub(super) overlay: BTreeMap<String, RawOverlay>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawTools {
+    pub(super) allow: Vec<String>,
+    pub(super) deny: Vec<String>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawOverlay {
+    pub(super) description: Option<String>,
+    pub(super) tags: Vec<String>,
+    pub(super) category: Option<String>,
+    pub(super) notes: Option<String>,
+    /// JSON text, because a layer would sort the keys of a table.
+    pub(super) example: Option<String>,
+    pub(super) hidden: bool,
+    pub(super) timeout_s: Option<u64>,
+    pub(super) max_tokens: Option<u64>,
+}

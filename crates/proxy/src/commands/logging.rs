@@ -1,0 +1,41 @@
+//! Where logs go, and which.
+
+use daemon::log::LogWriter;
+use tracing_subscriber::EnvFilter;
+
+/// The filter of a configuration that asks for nothing; the table of keys has the same.
+pub(super) const LOG_DEFAULT: &str = "warn";
+
+/// Logs go to stderr, always: stdout is data, or the protocol. A line that cannot be written is
+/// lost; to say so (`log_internal_errors`) there is only stderr again, which panics then.
+pub(super) fn log(filter: &str) {
+    let has_colour = std::env::var_os("NO_COLOR").is_none()
+        && std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(with_quiet_rmcp(filter))
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false)
+        .with_ansi(has_colour)
+        .try_init();
+}
+
+/// The log of a daemon, which has nobody's stderr.
+pub(super) fn log_to(filter: &str, log: LogWriter) {
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(with_quiet_rmcp(filter))
+        .with_writer(log)
+        .log_internal_errors(false)
+        .with_ansi(false)
+        .try_init();
+}
+
+/// The protocol library logs whole messages, and so secrets; it speaks only when asked to.
+fn with_quiet_rmcp(filter: &str) -> EnvFilter {
+    let quiet = if filter.contains("rmcp") {
+        ""
+    } else {
+        ",rmcp=off"
+    };
+    let filter = EnvFilter::try_new(format!("{filter}{quiet}"));
+    filter.unwrap_or_else(|_| EnvFilter::new("warn,rmcp=off"))
+}

@@ -1,0 +1,103 @@
+//! A soak that runs: its clients, and everything else that callers and faults share.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64},
+    },
+};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::{
+    estate::Estate,
+    fault::Fault,
+    front::Front,
+    plan::Plan,
+    tally::{Fate, Tally},
+    watch::Watch,
+    web::Web,
+};
+
+/// A client, and whoever stands in its place now.
+#[derive(Debug)]
+pub(super) enum Client {
+    Front(FrontSlot),
+    Web(Arc<Web>),
+}
+
+impl Client {
+    pub(super) fn front(&self) -> Option<&FrontSlot> {
+        match self {
+            Self::Front(slot) => Some(slot),
+            Self::Web(_) => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct FrontSlot(pub(super) Mutex<Arc<Front>>);
+
+impl FrontSlot {
+    pub(super) fn get(&self) -> Arc<Front> {
+        Arc::clone(&self.0.lock())
+    }
+
+    pub(super) fn replace(&self, fresh: Arc<Front>) -> Arc<Front> {
+        let mut front = self.0.lock();
+        std::mem::replace(&mut front, fresh)
+    }
+}
+
+/// Everything that callers and faults share.
+#[derive(Debug)]
+pub(super) struct Soak {
+    pub(super) plan: Plan,
+    pub(super) estate: Estate,
+    pub(super) tally: Arc<Tally>,
+    pub(super) watch: Watch,
+    pub(super) clients: Vec<Client>,
+    /// Faults that callers are to make.
+    pub(super) orders: Mutex<VecDeque<Fault>>,
+    pub(super) next_number: AtomicU64,
+    pub(super) is_over: AtomicBool,
+}
+
+impl Soak {
+    pub(super) async fn begin(plan: Plan) -> Result<Self, String> {
+        let wants_disk = plan.faults.contains(&Fault::FullDisk);
+        let estate = Estate::build(&plan, wants_disk).await?;
+        let tally = Arc::new(Tally::default());
+        let mut clients = Vec::new();
+        for _ in 0..plan.fronts {
+            let front = Front::start(estate.house.command(["serve"]), &tally).await;
+            clients.push(Client::Front(FrontSlot(Mutex::new(front))));
+        }
+        for _ in 0..plan.webs {
+            clients.push(Client::Web(Web::new(estate.address, &tally)));
+        }
+        Ok(Self {
+            plan,
+            estate,
+            tally,
+            watch: Watch::default(),
+            clients,
+            orders: Mutex::default(),
+            next_number: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+        })
+    }
+
+    /// A front whose input ends must end.
+    pub(super) async fn close(&self, front: &Front) {
+        if !front.close().await {
+            self.tally
+                .note(Fate::Stuck, "a front did not end with its input");
+        }
+    }
+
+    pub(super) fn orders(&self) -> MutexGuard<'_, VecDeque<Fault>> {
+        self.orders.lock()
+    }
+}
