@@ -64,6 +64,7 @@ pub use error::ToolError;
 pub use habits::Habits;
 pub use out::{Letter, Letters, Mailbox, Out, Switchboard, mailbox};
 pub use reply::Reply;
+pub use search_tools::SearchAnswer;
 pub use servers::Servers;
 pub use session::{Ended, Opening, Seat, Session, refuse, serve};
 pub use settings::{SearchSettings, ServerSettings, Settings, ToolLimits};
@@ -189,11 +190,7 @@ impl Gateway {
         let reply = match name {
             SEARCH => {
                 let habits = context.habits.as_deref();
-                // A script wants all of it; a model has only so much room.
-                let is_script = context.caller == Caller::Person;
-                let room_for_json = is_script.then_some(usize::MAX);
-                self.search_tools(arguments, habits, &context.client, room_for_json)
-                    .await
+                self.search_tools(arguments, habits, &context.client).await
             }
             DESCRIBE => self.describe_tool(arguments, &context.client).await,
             EXECUTE => self.execute_dynamic_tool(arguments, context).await,

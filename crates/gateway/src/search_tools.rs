@@ -18,47 +18,63 @@ const WHY_CHARS_MAX: usize = 400;
 /// The longest part of a query that is repeated in an answer, in characters.
 const QUERY_CHARS_SHOWN: usize = 120;
 
+/// A search that was made; [`Gateway::search_text`] and [`Gateway::search_json`] tell it.
+#[derive(Debug)]
+pub struct SearchAnswer {
+    generation: Arc<Generation>,
+    query: Query,
+    found: Found,
+}
+
+impl SearchAnswer {
+    /// Whether anything fits.
+    pub fn has_hits(&self) -> bool {
+        !self.found.hits.is_empty()
+    }
+}
+
 impl Gateway {
     pub(super) async fn search_tools(
         &self,
         arguments: Option<&RawValue>,
         habits: Option<&Habits>,
         client: &Client,
-        room_for_json: Option<usize>,
     ) -> Result<Reply, ToolError> {
         let arguments = Loose::read(arguments);
-        let generation = self.generation().await?;
         let query = Query {
-            learned: self.learned(habits),
             view: client.view.clone(),
             ..query(&arguments)
         };
-        let found = self.search(&generation, &query).await?;
+        let answer = self.search(query, habits).await?;
         if let Some(habits) = habits {
-            habits.searched(&generation, &query, &found);
+            habits.searched(&answer.generation, &answer.query, &answer.found);
         }
         let wants_json = arguments
             .text(&["format"])
             .is_some_and(|format| format == "json");
-        let room = self.room(client);
         Ok(Reply::text(&if wants_json {
-            let json = self.search_json(&query, &found);
-            describe_tool::fit_hits(json, room_for_json.unwrap_or(room))
+            describe_tool::fit_hits(self.search_json(&answer), self.room(client))
         } else {
-            self.search_text(&generation, &query, &found, room).await?
+            self.search_text(&answer, client).await?
         }))
     }
 
-    /// Off the event loop: understanding a request takes milliseconds of a core.
-    async fn search(
+    /// Searches with what these habits taught; without any, with what all clients here did. Off
+    /// the event loop: understanding a request takes milliseconds of a core.
+    pub async fn search(
         &self,
-        generation: &Arc<Generation>,
-        query: &Query,
-    ) -> Result<Found, ToolError> {
+        query: Query,
+        habits: Option<&Habits>,
+    ) -> Result<SearchAnswer, ToolError> {
+        let generation = self.generation().await?;
         if generation.wants_embeddings() {
             self.to_embed.notify_one();
         }
-        let (generation, query) = (Arc::clone(generation), query.clone());
+        let query = Query {
+            learned: self.learned(habits),
+            limit: query.limit.clamp(1, RESULTS_MAX),
+            ..query
+        };
         let searching = tokio::task::spawn_blocking(move || {
             let found = generation.search(&query);
             // Read from strangers' schemas once, and kept; here, where that disturbs nobody.
@@ -66,34 +82,33 @@ impl Gateway {
                 hit.entry.signature();
                 hit.entry.purpose();
             }
-            found
+            SearchAnswer {
+                generation,
+                query,
+                found,
+            }
         });
-        let found = searching.await;
-        let mut found = found.map_err(|error| ToolError::Internal(error.to_string()))?;
+        let answer = searching.await;
+        let mut answer = answer.map_err(|error| ToolError::Internal(error.to_string()))?;
         // While no server has told its tools, our own are no answer to what is asked.
-        if found.kind != Kind::Exact && self.registry.catalog().tools() == 0 {
-            found.hits.clear();
+        if answer.found.kind != Kind::Exact && self.registry.catalog().tools() == 0 {
+            answer.found.hits.clear();
         }
-        Ok(found)
+        Ok(answer)
     }
 
-    /// Whether a search with these arguments finds anything.
-    pub async fn has_hits(&self, arguments: &Value) -> Result<bool, ToolError> {
-        let arguments = RawValue::from_string(arguments.to_string());
-        let arguments = Loose::read(arguments.ok().as_deref());
-        let generation = self.generation().await?;
-        let found = self.search(&generation, &query(&arguments)).await?;
-        Ok(!found.hits.is_empty())
-    }
-
-    /// The text form (interface, section 4), in a room of so many tokens.
+    /// The text form (interface, section 4), in the room that this client has.
     pub async fn search_text(
         &self,
-        generation: &Generation,
-        query: &Query,
-        found: &Found,
-        room: usize,
+        answer: &SearchAnswer,
+        client: &Client,
     ) -> Result<String, ToolError> {
+        let SearchAnswer {
+            generation,
+            query,
+            found,
+        } = answer;
+        let room = self.room(client);
         match (found.kind, found.hits.as_slice()) {
             (Kind::Exact, [hit]) => self.describe(generation, &hit.entry, room).await,
             (_, []) => Ok(describe_tool::whole_lines(self.nothing(query, found), room)),
@@ -101,8 +116,8 @@ impl Gateway {
         }
     }
 
-    /// The JSON form, for scripts.
-    pub fn search_json(&self, query: &Query, found: &Found) -> Value {
+    /// The JSON form, for scripts: whole, however long.
+    pub fn search_json(&self, SearchAnswer { query, found, .. }: &SearchAnswer) -> Value {
         if found.hits.is_empty() {
             let suggestion = "Try different keywords or search without a category filter.";
             return json!({
@@ -265,7 +280,7 @@ fn query(arguments: &Loose) -> Query {
         category: arguments.text(&["category"]),
         server: arguments.text(&["server"]),
         tags: arguments.texts(&["tags"]).unwrap_or_default(),
-        limit: limit.clamp(1, RESULTS_MAX),
+        limit,
         offset: arguments.number(&["offset"]).unwrap_or(0),
         learned: None,
         why: arguments.get(&["why"]) == Some(&Value::Bool(true)),

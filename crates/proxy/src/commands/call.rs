@@ -4,7 +4,11 @@ use std::{io::Read as _, sync::Arc};
 
 use anyhow::Context as _;
 use gateway::{CallContext, EXECUTE, Gateway};
-use serde_json::{Map, Value, value::RawValue};
+use serde::Serialize;
+use serde_json::{
+    Map, Value,
+    value::{RawValue, to_raw_value},
+};
 
 use super::reply::print_reply;
 use crate::{
@@ -25,18 +29,14 @@ pub(super) async fn call(
             return Ok(Exit::Usage);
         }
     };
-    let mut members = vec![
-        format!("\"tool_name\":{}", Value::from(call.name.as_str())),
-        format!("\"tool_input\":{input}"),
-        format!("\"raw\":{}", call.raw),
-        format!("\"dry_run\":{}", call.dry_run),
-    ];
-    members.extend(call.timeout_ms.map(|ms| format!("\"timeout_ms\":{ms}")));
-    members.extend(
-        call.max_tokens
-            .map(|count| format!("\"max_tokens\":{count}")),
-    );
-    let arguments = RawValue::from_string(format!("{{{}}}", members.join(",")))?;
+    let arguments = to_raw_value(&Arguments {
+        tool_name: &call.name,
+        tool_input: input,
+        raw: call.raw,
+        dry_run: call.dry_run,
+        timeout_ms: call.timeout_ms,
+        max_tokens: call.max_tokens,
+    })?;
     let reply = gateway
         .call_tool(EXECUTE, Some(&arguments), CallContext::default())
         .await;
@@ -52,10 +52,22 @@ pub(super) async fn call(
     Ok(print_reply(&reply))
 }
 
+/// The arguments of `execute_dynamic_tool`.
+#[derive(Serialize)]
+struct Arguments<'a> {
+    tool_name: &'a str,
+    tool_input: Box<RawValue>,
+    raw: bool,
+    dry_run: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+}
+
 /// The arguments of `call`: one JSON object (its text is kept as it is), or pairs.
-fn read_arguments(given: &[String]) -> anyhow::Result<String> {
+fn read_arguments(given: &[String]) -> anyhow::Result<Box<RawValue>> {
     let text = match given {
-        [] => return Ok("{}".to_owned()),
         [one] if one == "-" => {
             let mut text = String::new();
             std::io::stdin()
@@ -64,11 +76,11 @@ fn read_arguments(given: &[String]) -> anyhow::Result<String> {
             text
         }
         [one] if one.trim_start().starts_with('{') => one.clone(),
-        pairs => return Ok(Value::Object(read_pairs(pairs)?).to_string()),
+        pairs => return Ok(to_raw_value(&read_pairs(pairs)?)?),
     };
     let _: Map<String, Value> =
         serde_json::from_str(&text).context("the arguments are no JSON object")?;
-    Ok(text)
+    Ok(RawValue::from_string(text)?)
 }
 
 fn read_pairs(pairs: &[String]) -> anyhow::Result<Map<String, Value>> {

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use gateway::{DESCRIBE, Gateway, SEARCH};
+use gateway::{DESCRIBE, Gateway, policy::Client};
+use registry::{Entry, Generation, Query};
 use serde_json::{Value, json};
+use tool::ServerName;
 
 use super::reply::{ask_tool, print_reply};
 use crate::{
@@ -17,28 +19,29 @@ pub(super) async fn search(
     global: &Global,
     search: Search,
 ) -> anyhow::Result<Exit> {
-    let mut arguments = json!({
-        "query": search.query.join(" "),
-        "category": search.category,
-        "tags": search.tags,
-        "max_results": search.max_results,
-        "offset": search.offset,
-    });
-    if search.why {
-        arguments["why"] = json!(true);
-    }
+    let answer = gateway.search(query(search), None).await?;
     if global.json {
-        arguments["format"] = json!("json");
-    }
-    let reply = ask_tool(gateway, SEARCH, &arguments).await?;
-    let text = reply.printable();
-    let found = gateway.has_hits(&arguments).await?;
-    if global.json {
-        report::json(&serde_json::from_str(&text)?);
+        report::json(&gateway.search_json(&answer));
     } else {
-        report::data(&text);
+        report::data(&gateway.search_text(&answer, &Client::default()).await?);
     }
-    Ok(if found { Exit::Success } else { Exit::Nothing })
+    Ok(if answer.has_hits() {
+        Exit::Success
+    } else {
+        Exit::Nothing
+    })
+}
+
+fn query(search: Search) -> Query {
+    let category = search.category.map(|name| name.trim().to_owned());
+    Query {
+        category: category.filter(|name| !name.is_empty()),
+        tags: search.tags,
+        limit: search.max_results,
+        offset: search.offset,
+        why: search.why,
+        ..Query::words(search.query.join(" ").trim())
+    }
 }
 
 pub(super) async fn describe(
@@ -73,16 +76,7 @@ pub(super) async fn list(
     of: Option<&str>,
 ) -> anyhow::Result<Exit> {
     let generation = gateway.generation().await?;
-    let wanted = of.map(tool::fold);
-    let is_wanted = |entry: &&registry::Entry| {
-        // Our own tools are listed for who names us.
-        let is_own = entry.at.server == tool::ServerName::built_in();
-        wanted.as_ref().map_or(!is_own, |of| {
-            let is_of = |text: &str| tool::fold(text) == *of;
-            is_of(entry.at.server.as_str()) || (!is_own && is_of(&entry.category))
-        })
-    };
-    let entries: Vec<&registry::Entry> = generation.entries().filter(is_wanted).collect();
+    let entries = list_entries(&generation, of);
     if global.json {
         let tools: Vec<Value> = entries
             .iter()
@@ -90,12 +84,9 @@ pub(super) async fn list(
             .collect();
         report::json(&Value::Array(tools));
     } else {
-        let lines: Vec<String> = entries
-            .iter()
-            .map(|entry| format!("{} - {}", entry.at, entry.purpose()))
-            .collect();
-        if !lines.is_empty() {
-            report::data(&lines.join("\n"));
+        let text = list_text(&entries);
+        if !text.is_empty() {
+            report::data(&text);
         }
     }
     if entries.is_empty() {
@@ -106,4 +97,24 @@ pub(super) async fn list(
         return Ok(Exit::Nothing);
     }
     Ok(Exit::Success)
+}
+
+/// The tools of a server or category; of all servers but our own.
+fn list_entries<'a>(generation: &'a Generation, of: Option<&str>) -> Vec<&'a Entry> {
+    let wanted = of.map(tool::fold);
+    let is_wanted = |entry: &&Entry| {
+        // Our own tools are listed for who names us.
+        let is_own = entry.at.server == ServerName::built_in();
+        wanted.as_ref().map_or(!is_own, |of| {
+            let is_of = |text: &str| tool::fold(text) == *of;
+            is_of(entry.at.server.as_str()) || (!is_own && is_of(&entry.category))
+        })
+    };
+    generation.entries().filter(is_wanted).collect()
+}
+
+fn list_text(entries: &[&Entry]) -> String {
+    let line = |entry: &&Entry| format!("{} - {}", entry.at, entry.purpose());
+    let lines: Vec<String> = entries.iter().map(line).collect();
+    lines.join("\n")
 }
