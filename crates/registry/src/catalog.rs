@@ -48,11 +48,11 @@ impl Catalog {
         self.servers.iter().map(|server| server.tools).sum()
     }
 
-    pub(crate) fn new(rules: &Rules, gates: &[AllowDeny], records: &Records) -> Self {
-        let servers = rules.servers.iter().zip(gates);
-        let servers = servers.map(|(server_rules, gate)| {
+    pub(crate) fn new(rules: &Rules, filters: &[AllowDeny], records: &Records) -> Self {
+        let servers = rules.servers.iter().zip(filters);
+        let servers = servers.map(|(server_rules, filter)| {
             let record = records.servers.get(server_rules.name.as_str());
-            CatalogServer::new(server_rules, gate, record)
+            CatalogServer::new(server_rules, filter, record)
         });
         Self {
             servers: servers.collect(),
@@ -61,11 +61,11 @@ impl Catalog {
 }
 
 impl CatalogServer {
-    fn new(server_rules: &ServerRules, gate: &AllowDeny, record: Option<&Record>) -> Self {
+    fn new(server_rules: &ServerRules, filter: &AllowDeny, record: Option<&Record>) -> Self {
         let nothing = Record::default();
         let known = record.unwrap_or(&nothing);
         let is_visible =
-            |name: &&String| !server_rules.hides(name) && gate.refuses(&[name]).is_none();
+            |name: &&String| !server_rules.hides(name) && filter.refuses(&[name]).is_none();
         Self {
             name: server_rules.name.clone(),
             category: known.category(server_rules),

@@ -100,14 +100,7 @@ const DESCRIPTION_CHARS: usize = 300;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn tools(names: &[&str]) -> Vec<Tool> {
-        let json = |name: &&str| format!(r#"{{"name":"{name}"}}"#);
-        names
-            .iter()
-            .map(|name| Tool::parse(&json(name)).unwrap())
-            .collect()
-    }
+    use crate::tests::tools;
 
     #[test]
     fn finer_categories_lie_within_coarse_ones() {

@@ -52,14 +52,7 @@ const OTHERWISE: &str = "utility";
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn tools(names: &[&str]) -> Vec<Tool> {
-        let json = |name: &&str| format!(r#"{{"name":"{name}"}}"#);
-        names
-            .iter()
-            .map(|name| Tool::parse(&json(name)).unwrap())
-            .collect()
-    }
+    use crate::tests::tools;
 
     #[track_caller]
     fn check(names: &[&str], expected: &str) {

@@ -60,7 +60,7 @@ impl LoadedTools {
     pub(crate) fn read(
         disk: &Disk,
         rules: &Rules,
-        gates: &[AllowDeny],
+        filters: &[AllowDeny],
         records: &Records,
         built_in: &[Tool],
     ) -> Self {
@@ -69,19 +69,25 @@ impl LoadedTools {
             ..Self::default()
         };
         let nothing = Record::default();
-        for (server_rules, gate) in rules.servers.iter().zip(gates) {
+        for (server_rules, filter) in rules.servers.iter().zip(filters) {
             let record = records
                 .servers
                 .get(server_rules.name.as_str())
                 .unwrap_or(&nothing);
-            loaded.add(disk, server_rules, gate, record);
+            loaded.add(disk, server_rules, filter, record);
         }
         loaded.add_built_in(built_in);
         loaded.visible.sort_by(|a, b| a.at.cmp(&b.at));
         loaded
     }
 
-    fn add(&mut self, disk: &Disk, server_rules: &ServerRules, gate: &AllowDeny, record: &Record) {
+    fn add(
+        &mut self,
+        disk: &Disk,
+        server_rules: &ServerRules,
+        filter: &AllowDeny,
+        record: &Record,
+    ) {
         let kept = record
             .snapshot
             .as_deref()
@@ -90,7 +96,7 @@ impl LoadedTools {
         match kept {
             Some(Ok(kept)) => {
                 server.describe(&kept.head);
-                server.tools = self.sort(server_rules, gate, record, kept.tools);
+                server.tools = self.sort(server_rules, filter, record, kept.tools);
                 self.digests
                     .push((server_rules.name.clone(), digest(server_rules, record)));
             }
@@ -107,7 +113,7 @@ impl LoadedTools {
     fn sort(
         &mut self,
         server_rules: &ServerRules,
-        gate: &AllowDeny,
+        filter: &AllowDeny,
         record: &Record,
         tools: Vec<Tool>,
     ) -> usize {
@@ -115,7 +121,7 @@ impl LoadedTools {
         let tags = record.tags(server_rules);
         for tool in tools {
             let at = ToolRef::new(server_rules.name.clone(), tool.name());
-            if let Some(rule) = gate.refuses(&[tool.name()]) {
+            if let Some(rule) = filter.refuses(&[tool.name()]) {
                 self.denied.push((at, rule.in_configuration("tools.")));
                 continue;
             }

@@ -51,7 +51,7 @@ struct Inner {
 #[derive(Debug)]
 struct AppliedRules {
     rules: Rules,
-    gates: Vec<AllowDeny>,
+    filters: Vec<AllowDeny>,
 }
 
 /// Of the catalog and of the file of vectors.
@@ -220,9 +220,9 @@ impl Registry {
 
 impl AppliedRules {
     fn new(rules: Rules) -> Result<Self, RegistryError> {
-        let gates = rules.servers.iter().map(ServerRules::gate);
-        let gates = gates.collect::<Result<_, _>>()?;
-        Ok(Self { rules, gates })
+        let filters = rules.servers.iter().map(ServerRules::compile);
+        let filters = filters.collect::<Result<_, _>>()?;
+        Ok(Self { rules, filters })
     }
 }
 
@@ -244,7 +244,7 @@ impl Inner {
             return seen;
         }
         let records = Arc::new(Records::read(&self.disk));
-        let catalog = Arc::new(Catalog::new(&applied.rules, &applied.gates, &records));
+        let catalog = Arc::new(Catalog::new(&applied.rules, &applied.filters, &records));
         let seen = Arc::new(Seen {
             stamp,
             applied,
@@ -303,7 +303,7 @@ impl Inner {
         LoadedTools::read(
             &self.disk,
             &applied.rules,
-            &applied.gates,
+            &applied.filters,
             records,
             &self.built_in,
         )

@@ -59,9 +59,9 @@ impl ServerRules {
     }
 
     /// Its `tools.allow` and `tools.deny`, compiled.
-    pub(crate) fn gate(&self) -> Result<AllowDeny, RegistryError> {
-        let gate = AllowDeny::new(&self.allow, &self.deny, LetterCase::Matters);
-        gate.map_err(|error| RegistryError::Glob {
+    pub(crate) fn compile(&self) -> Result<AllowDeny, RegistryError> {
+        let filter = AllowDeny::new(&self.allow, &self.deny, LetterCase::Matters);
+        filter.map_err(|error| RegistryError::Glob {
             server: self.name.clone(),
             message: error.to_string(),
         })

@@ -24,6 +24,12 @@ pub(super) fn tool(line: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
 }
 
+/// Tools of such lines.
+pub(super) fn tools(lines: &[&str]) -> Vec<Tool> {
+    let parse = |line: &&str| Tool::parse(&tool(line).to_string()).unwrap();
+    lines.iter().map(parse).collect()
+}
+
 pub(super) fn news_of(name: &str, tools: &[Value]) -> News {
     let parse = |json: &Value| Tool::parse(&json.to_string()).unwrap();
     let snapshot = Snapshot {
