@@ -3,10 +3,11 @@
 use std::{
     mem,
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use files::BoundedLog;
+use jiff::Timestamp;
 use tokio::{
     sync::mpsc::{self, Receiver, Sender, error::TrySendError},
     task::{JoinHandle, spawn_blocking},
@@ -115,28 +116,8 @@ impl Line {
 
 /// In UTC, to the millisecond.
 fn rfc3339(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let seconds = since.as_secs();
-    let (year, month, day) = date(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    let millis = since.subsec_millis();
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
-}
-
-/// The date so many days after 1970-01-01. Years are counted from March, so that the leap day is
-/// the last of its year.
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468; // since 0000-03-01
-    let era = days / 146_097; // of 400 years
-    let day_of_era = days % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = (month_from_march + 2) % 12 + 1;
-    let year = 400 * era + year_of_era + u64::from(month <= 2);
-    (year, month, day)
+    let time = Timestamp::try_from(time).unwrap_or_default();
+    format!("{time:.3}")
 }
 
 #[cfg(test)]

@@ -5,12 +5,11 @@
 
 mod calendar;
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use jiff::{Timestamp, Zoned};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::calendar::{Date, DateTime, Offset};
+use self::calendar::{Day, LocalTime, Zone};
 use super::demo_server::{Answer, DemoServer, DemoTool, Reply, tool};
 
 pub(super) fn server() -> DemoServer {
@@ -24,7 +23,7 @@ pub(super) fn server() -> DemoServer {
 #[derive(Deserialize)]
 struct Now {
     #[serde(default)]
-    offset: Offset,
+    offset: Zone,
 }
 
 fn current_time() -> DemoTool {
@@ -43,29 +42,33 @@ fn current_time() -> DemoTool {
         "annotations": { "readOnlyHint": true, "openWorldHint": false }
     });
     tool(definition, |Now { offset }| -> Answer {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let seconds = since
-            .map_err(|_| "this machine's clock stands before 1970")?
-            .as_secs();
-        Ok(tell(seconds.cast_signed(), offset))
+        Ok(tell(Timestamp::now(), offset))
     })
 }
 
-fn tell(seconds: i64, offset: Offset) -> Reply {
-    let now = DateTime::from_unix(seconds, offset);
+fn tell(now: Timestamp, Zone(zone): Zone) -> Reply {
+    let here = now.to_zoned(zone);
     Reply::Structured(json!({
-        "time": format!("{now}{offset}"),
-        "weekday": now.date.weekday(),
-        "unix_seconds": seconds,
+        "time": text_of(&here),
+        "weekday": weekday_of(&here),
+        "unix_seconds": now.as_second(),
     }))
+}
+
+fn text_of(time: &Zoned) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+}
+
+fn weekday_of(time: &Zoned) -> String {
+    time.strftime("%A").to_string()
 }
 
 #[derive(Deserialize)]
 struct Convert {
-    time: DateTime,
+    time: LocalTime,
     #[serde(default)]
-    from: Offset,
-    to: Offset,
+    from: Zone,
+    to: Zone,
 }
 
 fn convert_time() -> DemoTool {
@@ -88,11 +91,13 @@ fn convert_time() -> DemoTool {
     tool(
         definition,
         |Convert { time, from, to }: Convert| -> Answer {
-            let there = DateTime::from_unix(time.unix(from), to);
+            let here = time.0.to_zoned(from.0);
+            let here = here.map_err(|_| format!("`{}` is too far away", time.0))?;
+            let there = here.with_time_zone(to.0);
             Ok(Reply::Structured(json!({
-                "from": format!("{time}{from}"),
-                "to": format!("{there}{to}"),
-                "weekday": there.date.weekday(),
+                "from": text_of(&here),
+                "to": text_of(&there),
+                "weekday": weekday_of(&there),
             })))
         },
     )
@@ -100,8 +105,8 @@ fn convert_time() -> DemoTool {
 
 #[derive(Deserialize)]
 struct Between {
-    start: Date,
-    end: Date,
+    start: Day,
+    end: Day,
 }
 
 fn days_between() -> DemoTool {
@@ -122,7 +127,7 @@ fn days_between() -> DemoTool {
         "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
     });
     tool(definition, |Between { start, end }: Between| -> Answer {
-        let days = end.day_number() - start.day_number();
+        let days = (end.0 - start.0).get_days();
         Ok(Reply::Structured(
             json!({ "days": days, "weeks": days / 7, "days_over": days % 7 }),
         ))
@@ -145,11 +150,12 @@ mod tests {
     use serde_json::json;
 
     use super::super::tests::{call, structure_of};
-    use super::{Offset, Reply, server, tell};
+    use super::{Reply, Timestamp, Zone, server, tell};
 
     #[test]
     fn the_time_is_told_at_an_offset() {
-        let told = tell(1_000_000_000, "-05:00".parse().unwrap_or(Offset::default()));
+        let now = Timestamp::constant(1_000_000_000, 0);
+        let told = tell(now, Zone::try_from("-05:00".to_owned()).unwrap());
         let expected = json!({ "time": "2001-09-08T20:46:40-05:00", "weekday": "Saturday", "unix_seconds": 1_000_000_000 });
         assert_eq!(told, Reply::Structured(expected));
     }
