@@ -6,6 +6,7 @@ use std::{
     path::PathBuf,
 };
 
+/// The variables of an environment.
 #[derive(Debug, Clone, Default)]
 pub struct Environment(BTreeMap<String, OsString>);
 
@@ -22,6 +23,7 @@ impl Environment {
         value.filter(|value| !value.is_empty())
     }
 
+    /// The path that a variable holds.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).map(PathBuf::from)
     }

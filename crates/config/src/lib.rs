@@ -5,6 +5,7 @@
 //!
 //! [`load`] either gives a [`Config`] that nobody has to check again, or every mistake at once.
 //! Layers, later wins: defaults, the file, `PROXY_*` variables, flags.
+#![warn(missing_docs)]
 
 use std::path::PathBuf;
 
@@ -44,7 +45,7 @@ pub fn load(overrides: &Overrides, env: &Environment) -> Result<Config, ConfigEr
     let file = file::find(overrides, env)?;
     let read = file
         .read()
-        .and_then(|text| understand(&file, &text, overrides, env));
+        .and_then(|text| read_layers(&file, &text, overrides, env));
     read.map_err(|mistakes| ConfigError {
         file: file.shown.clone(),
         mistakes,
@@ -63,7 +64,7 @@ pub fn named_state_dir(overrides: &Overrides, env: &Environment) -> Option<PathB
     paths::here(&named, env).ok().map(PathBuf::from)
 }
 
-fn understand(
+fn read_layers(
     file: &File,
     text: &str,
     overrides: &Overrides,

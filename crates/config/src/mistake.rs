@@ -7,32 +7,42 @@ use std::{fmt, path::PathBuf};
 pub struct ConfigError {
     /// As the person named it, so that an editor can open it.
     pub file: PathBuf,
+    /// At least one.
     pub mistakes: Vec<Mistake>,
 }
 
+/// One mistake, and how to mend it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
+    /// Its place.
     pub place: Place,
     /// Dotted, as it would be written in the file; empty if it is about no key.
     pub key: String,
+    /// The mistake itself: a fragment without a full stop.
     pub what: String,
+    /// The next step, where there is one.
     pub hint: Option<String>,
 }
 
+/// The place of a mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// The file as a whole.
     File,
     /// Both count from one; the column counts characters.
     Line {
+        /// The line.
         line: usize,
+        /// The column in it.
         column: usize,
     },
+    /// A variable of the environment.
     Variable(String),
+    /// A flag of the command line.
     Flag(&'static str),
 }
 
-/// What is wrong with a value, before anyone knows where the value stands.
+/// A mistake in a value, before anyone knows where the value stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) what: String,

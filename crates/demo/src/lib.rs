@@ -2,6 +2,7 @@
 //!
 //! Nothing in it is staged: the servers are child processes like any other, and every answer is
 //! the one that a client would get.
+#![warn(missing_docs)]
 
 pub mod servers;
 
