@@ -12,6 +12,8 @@ use crate::{
 
 /// Lines of a function past which a reader asks whether it tells two stories.
 const LONG_LINES: usize = 25;
+/// Lines of a function past which the build fails.
+const FUNCTION_LINES_MAX: usize = 70;
 
 #[derive(Debug, Default)]
 struct Measures {
@@ -25,7 +27,7 @@ struct Measures {
     circles: Vec<usize>,
 }
 
-/// Of every crate, of all, and where the longest things are.
+/// The figures of every crate and of all, and those of all beside what we aim at.
 pub(crate) fn table(crates: &[Crate]) -> String {
     let mut text = format!(
         "{:<18}{:>6}{:>8}{:>6}  {:<13}{:>10}  {:<11}{:>5}{:>9}{:>8}{:>16}  {}\n",
@@ -46,14 +48,57 @@ pub(crate) fn table(crates: &[Crate]) -> String {
     let lines = |it: &Measures| it.files.iter().sum::<usize>();
     let whole: usize = each.iter().map(|(_, it)| lines(it)).sum();
     let mut all = Measures::default();
+    let mut largest = 0;
     for (name, measures) in each {
         row(&mut text, name, &measures, whole);
+        largest = largest.max(percent(lines(&measures), whole));
         all.add(measures);
     }
     row(&mut text, "all", &all, whole);
-    text.push_str("file and function: lines in the middle / at the ninth tenth / at most\n");
+    text.push_str("file and function: lines in the middle / at the ninth tenth / at most\n\n");
+    add_aims(&mut text, &all, largest);
     text
 }
+
+/// The figures of all beside what CONTRIBUTING aims at.
+fn add_aims(text: &mut String, all: &Measures, largest: usize) {
+    let [file, file_most, _] = spread(&all.files);
+    let [function, function_most, _] = spread(&all.functions);
+    let too_long = all.functions.iter();
+    let too_long = too_long.filter(|lines| **lines > FUNCTION_LINES_MAX);
+    let documented = percent(all.documented, all.public);
+    writeln!(text, "{:<40}{:>6}  aim", "of all", "is").expect(INFALLIBLE);
+    for (what, is, aim) in [
+        ("lines of a file, in the middle", file, "at most 140"),
+        (
+            "lines of a file, at the ninth tenth",
+            file_most,
+            "at most 350",
+        ),
+        ("lines of a function, in the middle", function, "at most 8"),
+        (
+            "lines of a function, at the ninth tenth",
+            function_most,
+            "at most 22",
+        ),
+        ("functions of more than 70 lines", too_long.count(), "none"),
+        (
+            "percent of public items documented",
+            documented,
+            "at least 95",
+        ),
+        ("circles of files", all.circles.len(), "none"),
+        (
+            "percent of all lines in the largest crate",
+            largest,
+            "at most 20",
+        ),
+    ] {
+        writeln!(text, "{what:<41}{is:>5}  {aim}").expect(INFALLIBLE);
+    }
+}
+
+const INFALLIBLE: &str = "a string takes anything";
 
 fn of(of: &Crate) -> Measures {
     let mut measures = Measures {
@@ -170,26 +215,30 @@ fn row(text: &mut String, name: &str, it: &Measures, whole: usize) {
         "{name:<18}{:>6}{lines:>8}{:>5}%  {:<13}{:>10}  {:<11}{long:>5}{:>8}%{:>7}%{:>16}  {circles}",
         it.files.len(),
         percent(lines, whole),
-        spread(&it.files),
+        join_spread(&it.files),
         it.functions.len(),
-        spread(&it.functions),
+        join_spread(&it.functions),
         percent(it.comments, lines),
         percent(it.documented, it.public),
         format!("{}/{}", it.unwraps, it.expects),
     )
-    .expect("a string takes anything");
+    .expect(INFALLIBLE);
 }
 
 fn percent(part: usize, whole: usize) -> usize {
     (part * 200 + whole) / (whole * 2).max(1)
 }
 
-fn spread(counts: &[usize]) -> String {
+fn join_spread(counts: &[usize]) -> String {
+    spread(counts).map(|count| count.to_string()).join("/")
+}
+
+/// The one in the middle, the one at the ninth tenth, and the largest.
+fn spread(counts: &[usize]) -> [usize; 3] {
     let mut sorted = counts.to_vec();
     sorted.sort_unstable();
     let at = |percent: usize| sorted.get((sorted.len().saturating_sub(1)) * percent / 100);
-    let [middle, most, all] = [50, 90, 100].map(|percent| at(percent).copied().unwrap_or_default());
-    format!("{middle}/{most}/{all}")
+    [50, 90, 100].map(|percent| at(percent).copied().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -231,7 +280,7 @@ mod tests {
     #[test]
     fn a_spread_is_middle_ninth_tenth_and_most() {
         let to_eleven: Vec<usize> = (1..=11).collect();
-        assert_eq!(spread(&to_eleven), "6/10/11");
-        assert_eq!(spread(&[]), "0/0/0");
+        assert_eq!(join_spread(&to_eleven), "6/10/11");
+        assert_eq!(join_spread(&[]), "0/0/0");
     }
 }
