@@ -1,4 +1,4 @@
-//! Who uses a connection, and since when nobody does.
+//! The uses of a connection, and since when there is none.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,9 +20,9 @@ struct State {
     is_closed: bool,
 }
 
-/// One use, until it is dropped.
+/// One use of a connection, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Use(Arc<Activity>);
+pub(crate) struct Lease(Arc<Activity>);
 
 impl Activity {
     pub(crate) fn new() -> Arc<Self> {
@@ -38,13 +38,13 @@ impl Activity {
     }
 
     /// `None` once the connection was closed.
-    pub(crate) fn begin(self: &Arc<Self>) -> Option<Use> {
+    pub(crate) fn begin(self: &Arc<Self>) -> Option<Lease> {
         let mut state = self.lock();
         if state.is_closed {
             return None;
         }
         state.users += 1;
-        Some(Use(Arc::clone(self)))
+        Some(Lease(Arc::clone(self)))
     }
 
     /// The earliest moment at which it can have been idle for so long.
@@ -81,7 +81,7 @@ impl Activity {
     }
 }
 
-impl Drop for Use {
+impl Drop for Lease {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.users -= 1;
@@ -104,10 +104,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_connection_in_use_is_never_idle() {
         let activity = Activity::new();
-        let in_use = activity.begin().expect("open");
+        let lease = activity.begin().expect("open");
         advance(IDLE * 2).await;
         assert!(!activity.close_if_idle(IDLE));
-        drop(in_use);
+        drop(lease);
         assert_eq!(activity.idle_at(IDLE), Instant::now() + IDLE);
         advance(IDLE.saturating_sub(Duration::from_secs(1))).await;
         assert!(!activity.close_if_idle(IDLE));
@@ -119,14 +119,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_is_to_go_waits_for_its_last_use() {
         let activity = Activity::new();
-        let in_use = activity.begin().expect("open");
+        let lease = activity.begin().expect("open");
         let closing = tokio::spawn({
             let activity = Arc::clone(&activity);
             async move { activity.close_when_unused().await }
         });
         advance(IDLE).await;
         let later = activity.begin().expect("still open");
-        drop(in_use);
+        drop(lease);
         advance(IDLE).await;
         assert!(!closing.is_finished());
         drop(later);

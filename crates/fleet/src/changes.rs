@@ -1,10 +1,13 @@
 //! Which servers may have other tools than they had: told by them, or because they are new here.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tool::ServerName;
+
+/// Called when a server says that its list of tools is another now.
+pub(crate) type OnListChanged = Arc<dyn Fn() + Send + Sync>;
 
 /// A set that is waited on. A server that tells of a hundred changes before anybody asks is in
 /// it once: the queue is bounded by the number of servers.

@@ -20,7 +20,7 @@ mod tests;
 use self::stderr::{Kept, Tail, drain};
 use crate::{
     Launch, ServerSpec, Template,
-    environment::{find_program, inherited, is_harmless, is_named},
+    environment::{expand, find_program, inherited, is_harmless, is_named},
     error::Failure,
     limits::{EXIT_STATUS_WAIT, PIPE_BYTES, STDERR_END_WAIT},
     log::{Log, log_path},
@@ -216,18 +216,6 @@ fn is_telling(name: &str) -> bool {
     let telling = ["TOKEN", "KEY", "SECRET", "PASS", "AUTH", "CRED"];
     let name = name.to_ascii_uppercase();
     telling.iter().any(|word| name.contains(word))
-}
-
-/// Fills a template from our own environment.
-pub(crate) fn expand(template: &Template) -> Result<String, Failure> {
-    let lookup = |name: &str| std::env::var(name).ok();
-    template.expand(lookup).map_err(|unset| {
-        let hint = format!(
-            "set it, or write `${{{}:-default}}` in the configuration",
-            unset.0
-        );
-        Failure::new(unset.to_string()).hint(hint)
-    })
 }
 
 fn command(filled: &Filled) -> Result<Command, Failure> {

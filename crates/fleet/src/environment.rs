@@ -8,7 +8,7 @@ use std::{
 
 use rustix::fs::{Access, access};
 
-use crate::proxies;
+use crate::{Template, error::Failure, proxies};
 
 /// Variables that every child gets. Anything else, and so every secret, is passed only where
 /// the configuration says so.
@@ -48,6 +48,18 @@ const PLACES: &[&str] = &[
 
 /// Where programs are when no `PATH` says so.
 const PATH_DEFAULT: &str = "/usr/bin:/bin";
+
+/// Fills a template from our own environment.
+pub(crate) fn expand(template: &Template) -> Result<String, Failure> {
+    let lookup = |name: &str| std::env::var(name).ok();
+    template.expand(lookup).map_err(|unset| {
+        let hint = format!(
+            "set it, or write `${{{}:-default}}` in the configuration",
+            unset.0
+        );
+        Failure::new(unset.to_string()).hint(hint)
+    })
+}
 
 /// Our environment as a child sees it before its own `env` is added: the usual few variables,
 /// and those that `inherit_env` names. The usual places are added to its `PATH`.

@@ -1,6 +1,6 @@
 //! What can go wrong between us and a server, by what the caller would do about it.
 
-use std::{fmt, time::Duration};
+use std::{error::Error, fmt, time::Duration};
 
 use jsonrpc::ProtocolError;
 use tool::ServerName;
@@ -34,6 +34,13 @@ impl Failure {
         }
     }
 
+    /// Of a server that wants to know who asks, and will not change its mind by itself.
+    pub(crate) fn denial(why: String) -> Self {
+        Self::new(why)
+            .lasting()
+            .hint("set `headers.Authorization` of this server")
+    }
+
     pub(crate) fn lasting(mut self) -> Self {
         self.is_lasting = true;
         self
@@ -54,6 +61,30 @@ impl fmt::Display for Failure {
             None => Ok(()),
         }
     }
+}
+
+/// Why a request over a connection brought no result.
+#[derive(Debug)]
+pub(crate) enum RequestError {
+    /// The connection is gone; the request may have been acted on.
+    Lost,
+    /// The request failed although the connection may live.
+    Failed(String),
+    Protocol(ProtocolError),
+}
+
+/// An error with everything below it: the outermost one often says only "error sending request".
+pub(crate) fn describe(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        next = cause.source();
+    }
+    text
 }
 
 /// Why a call gave no result.

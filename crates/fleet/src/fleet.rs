@@ -14,12 +14,13 @@ use crate::{
     About, Applied, CallError, Failure, Ran, Request, Scope, ServerSpec, ServerState, Start,
     Surroundings, SurveyError,
     changes::Changes,
-    keeper::{Held, NotReady, Server},
+    error::RequestError,
+    keeper::{LeasedLink, NotReady, Server},
     limits::{
         DROPPED_REASONS_MAX, LIST_BYTES_MAX, LOOK_AGAIN_MIN, PAGES_MAX, SURVEY_TIMEOUT,
         TOOL_BYTES_MAX, TOOLS_MAX,
     },
-    link::{Link, LinkError},
+    link::Link,
     roster::Roster,
 };
 
@@ -162,17 +163,17 @@ impl Fleet {
             failure: Failure::new(error.to_string()),
         };
         let server = self.roster.find(server, None).map_err(missing)?;
-        let held = server.ready().await.map_err(|not_ready| SurveyError {
+        let leased = server.ready().await.map_err(|not_ready| SurveyError {
             failure: not_ready.failure,
         })?;
-        survey_held(&server, held).await
+        survey_leased(&server, leased).await
     }
 
     /// The same of a server that is running; `None` of one that is not, which is left alone.
     pub async fn survey_running(&self, server: &ServerName) -> Option<Result<Survey, SurveyError>> {
         let server = self.roster.get(server)?;
-        let held = server.open_now()?;
-        Some(survey_held(&server, held).await)
+        let leased = server.open_now()?;
+        Some(survey_leased(&server, leased).await)
     }
 
     /// Has a server looked at again after its list's time to live, if it still runs then.
@@ -213,16 +214,16 @@ impl Fleet {
     }
 }
 
-async fn survey_held(server: &Server, held: Held) -> Result<Survey, SurveyError> {
-    let read = timeout(SURVEY_TIMEOUT, survey_link(&held.link)).await;
+async fn survey_leased(server: &Server, leased: LeasedLink) -> Result<Survey, SurveyError> {
+    let read = timeout(SURVEY_TIMEOUT, survey_link(&leased.link)).await;
     let failure = match read {
         Ok(Ok(survey)) => return Ok(survey),
-        Ok(Err(LinkError::Lost)) => {
-            drop(held);
+        Ok(Err(RequestError::Lost)) => {
+            drop(leased);
             server.exit_reason().await
         }
-        Ok(Err(LinkError::Failed(why))) => Failure::new(why),
-        Ok(Err(LinkError::Protocol(error))) => Failure::new(format!(
+        Ok(Err(RequestError::Failed(why))) => Failure::new(why),
+        Ok(Err(RequestError::Protocol(error))) => Failure::new(format!(
             "`tools/list` failed: {} (error {})",
             error.message, error.code
         )),
@@ -257,19 +258,19 @@ async fn call_ready(server: &Server, request: &Request, ran: &mut Ran) -> Result
         tries: not_ready.tries,
         ran: Ran::No,
     };
-    let held = server.ready().await.map_err(not_ready)?;
+    let leased = server.ready().await.map_err(not_ready)?;
     *ran = Ran::Maybe;
-    match held.link.call(request).await {
+    match leased.link.call(request).await {
         Ok(result) => Ok(result),
-        Err(LinkError::Protocol(error)) => Err(CallError::Protocol {
+        Err(RequestError::Protocol(error)) => Err(CallError::Protocol {
             server: name(),
             error,
         }),
-        Err(LinkError::Lost) => {
-            drop(held);
+        Err(RequestError::Lost) => {
+            drop(leased);
             Err(unavailable(name(), server.exit_reason().await))
         }
-        Err(LinkError::Failed(why)) => Err(unavailable(name(), Failure::new(why))),
+        Err(RequestError::Failed(why)) => Err(unavailable(name(), Failure::new(why))),
     }
 }
 
@@ -359,18 +360,18 @@ struct Page<'a> {
     ttl_ms: Option<&'a RawValue>,
 }
 
-async fn survey_link(link: &Arc<Link>) -> Result<Survey, LinkError> {
+async fn survey_link(link: &Arc<Link>) -> Result<Survey, RequestError> {
     let mut reading = Reading::new(link.about().clone());
     let mut cursors: Vec<String> = Vec::new();
     for _ in 0..PAGES_MAX {
         let answer = match link.list_tools(cursors.last().map(String::as_str)).await {
-            Err(LinkError::Protocol(_)) if !reading.survey.about.offers_tools => {
+            Err(RequestError::Protocol(_)) if !reading.survey.about.offers_tools => {
                 return Ok(reading.end(None));
             }
             other => other?,
         };
         let page: Page<'_> = serde_json::from_str(answer.as_str())
-            .map_err(|error| LinkError::Failed(format!("`tools/list` is malformed: {error}")))?;
+            .map_err(|error| RequestError::Failed(format!("`tools/list` is malformed: {error}")))?;
         reading.bytes = reading.bytes.saturating_add(answer.len());
         reading.take(&page.tools);
         let ttl_ms = page.ttl_ms.and_then(|raw| raw.get().parse::<u64>().ok());

@@ -15,14 +15,13 @@ use tracing::{info, warn};
 
 use crate::{
     Era, ServerSpec, ServerState, State,
-    activity::Use,
-    changes::Changes,
+    activity::Lease,
+    changes::{Changes, OnListChanged},
     child::{Running, Surroundings},
     error::Failure,
     limits::{EXIT_REASON_WAIT, HEALTHY_AFTER, REST_MAX, REST_MIN, REST_WAIT_MAX},
     link::Link,
     vitals::Vitals,
-    wire::OnListChanged,
 };
 
 /// What a server is doing now.
@@ -65,9 +64,9 @@ pub(crate) struct NotReady {
 
 /// An open connection, kept open while this is held.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct LeasedLink {
     pub(crate) link: Arc<Link>,
-    _in_use: Use,
+    _lease: Lease,
 }
 
 pub(crate) struct Keeper {
@@ -320,7 +319,7 @@ fn rest(tries: u32) -> Duration {
 impl Server {
     /// The open connection, started if need be. A caller that comes in a short rest waits for
     /// its end; a start that fails while we wait is the answer.
-    pub(crate) async fn ready(&self) -> Result<Held, NotReady> {
+    pub(crate) async fn ready(&self) -> Result<LeasedLink, NotReady> {
         let mut stage = self.stage.clone();
         let mut asked = false;
         loop {
@@ -328,12 +327,12 @@ impl Server {
             match now {
                 Stage::Ready(link) => {
                     // One that has ended or is being stopped is replaced in a moment.
-                    if let Some(in_use) = link.activity().begin()
+                    if let Some(lease) = link.activity().begin()
                         && !link.has_ended()
                     {
-                        return Ok(Held {
+                        return Ok(LeasedLink {
                             link,
-                            _in_use: in_use,
+                            _lease: lease,
                         });
                     }
                 }
@@ -366,14 +365,14 @@ impl Server {
     }
 
     /// The connection, if it is open now; nothing is started.
-    pub(crate) fn open_now(&self) -> Option<Held> {
+    pub(crate) fn open_now(&self) -> Option<LeasedLink> {
         let Stage::Ready(link) = self.stage.borrow().clone() else {
             return None;
         };
-        let in_use = link.activity().begin()?;
-        Some(Held {
+        let lease = link.activity().begin()?;
+        Some(LeasedLink {
             link,
-            _in_use: in_use,
+            _lease: lease,
         })
     }
 

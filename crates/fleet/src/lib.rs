@@ -5,37 +5,41 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod about;
 mod activity;
 mod changes;
+mod channel;
 mod child;
 mod environment;
 mod error;
 mod fleet;
 mod forms;
 mod keeper;
-mod lane;
 mod limits;
 mod link;
 mod log;
 mod mask;
+mod params;
 mod proxies;
+mod request;
+mod revision;
 mod roster;
 mod spec;
 mod template;
 mod vitals;
 mod wire;
 
+pub use about::About;
 pub use child::Surroundings;
 pub use error::{CallError, Failure, Ran, SurveyError};
 pub use fleet::{Fleet, Survey};
-pub use lane::{LogSink, ProgressSink};
-pub use link::Request;
 pub use log::log_path;
-pub use roster::{Applied, Caller};
+pub use request::{Caller, LogSink, ProgressSink, Request};
+pub use revision::Era;
+pub use roster::Applied;
 pub use spec::{
     CALL_TIMEOUT_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, START_TIMEOUT_DEFAULT, Scope, ServerSpec,
     Start,
 };
 pub use template::{Template, TemplateError, Unset};
 pub use vitals::{ServerState, State};
-pub use wire::{About, Era};

@@ -7,9 +7,9 @@ use std::time::Duration;
 /// that every new one shrinks, so fifty servers stay well below it.
 pub(crate) const PIPE_BYTES: usize = 256 * 1024;
 
-/// Messages waiting for the protocol engine (handshake, pings, requests of the server). Past
+/// Messages waiting for rmcp (handshake, pings, requests of the server). Past
 /// this a server's notifications are dropped; calls do not pass through here.
-pub(crate) const ENGINE_MESSAGES_MAX: usize = 256;
+pub(crate) const RMCP_MESSAGES_MAX: usize = 256;
 
 /// Lines of a server's stderr kept for messages.
 pub(crate) const STDERR_LINES_MAX: usize = 40;

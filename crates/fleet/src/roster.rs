@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    path::PathBuf,
     sync::Arc,
 };
 
@@ -12,19 +11,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tool::ServerName;
 
 use crate::{
-    CallError, Launch, Scope, ServerSpec, Start, Surroundings, Template,
+    CallError, Caller, Launch, Scope, ServerSpec, Start, Surroundings, Template,
     changes::Changes,
     keeper::{Keeper, Server},
     limits::CALLS_OF_CLIENT_MAX,
 };
-
-/// Who calls: a session of a client, and where that works.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// Tells sessions apart.
-    pub client: u64,
-    pub cwd: Option<PathBuf>,
-}
 
 /// What a change of the specifications did.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod group;
+mod group_watch;
 mod limits;
 mod mark;
 mod own_program;

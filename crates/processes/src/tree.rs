@@ -18,8 +18,8 @@ use tokio::{
 
 use self::exit::exit;
 use crate::{
-    Spawner,
     group::Group,
+    group_watch::GroupWatch,
     limits::{GRACE_AFTER_EOF, GRACE_AFTER_KILL, GRACE_AFTER_TERM, GROUP_POLL, GROUP_POLL_MAX},
     mark::Mark,
     proof::{Claim, Meant, Ours, Proof, Table, Unwaited, send},
@@ -37,7 +37,7 @@ pub struct Tree {
     mark: Option<Mark>,
     /// Nobody is left.
     is_over: bool,
-    spawner: Arc<Spawner>,
+    groups: Arc<GroupWatch>,
 }
 
 impl Tree {
@@ -45,14 +45,14 @@ impl Tree {
         child: Child,
         group: Option<Group>,
         mark: Option<Mark>,
-        spawner: Arc<Spawner>,
+        groups: Arc<GroupWatch>,
     ) -> Self {
         Self {
             child,
             group,
             mark,
             is_over: false,
-            spawner,
+            groups,
         }
     }
 
@@ -80,14 +80,14 @@ impl Tree {
             let _ = self.child.wait().await;
             return;
         }
-        let table = self.spawner.looks().look().await;
+        let table = self.groups.looks.look().await;
         if let Some(group) = self.group.take() {
             let others = table.led_by(group.id());
             if others.is_empty() {
-                self.spawner.forget(&group);
+                self.groups.forget(&group);
             } else {
                 let group = group.known_by(others);
-                self.spawner.watch(&group);
+                self.groups.watch(&group);
                 self.group = Some(group);
             }
         }
@@ -120,7 +120,7 @@ impl Tree {
         if !self.is_over {
             self.kill_now();
         } else if let Some(group) = self.group.take() {
-            self.spawner.forget(&group);
+            self.groups.forget(&group);
         }
         let _ = timeout(GRACE_AFTER_KILL, self.child.wait()).await;
     }
@@ -151,7 +151,7 @@ impl Tree {
     }
 
     async fn others(&mut self) -> Vec<Ours> {
-        let table = self.spawner.looks().look().await;
+        let table = self.groups.looks.look().await;
         let others = self.find_in(&table);
         if let Some(group) = &mut self.group {
             group.learn(&others);
@@ -195,7 +195,7 @@ impl Drop for Tree {
             self.kill_now();
         }
         if let Some(group) = &self.group {
-            self.spawner.forget(group);
+            self.groups.forget(group);
         }
     }
 }

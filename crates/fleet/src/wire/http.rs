@@ -1,5 +1,5 @@
-//! What both kinds of HTTP server share: where one is, what each request carries, and how a
-//! refusal reads.
+//! An HTTP server of either transport: where it is, what each request carries, and how a refusal
+//! reads.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -11,8 +11,7 @@ use reqwest::{
     redirect::{Action, Attempt, Policy},
 };
 
-use super::causes;
-use crate::{Template, child::expand, mask::Mask, proxies};
+use crate::{Template, environment::expand, error::describe, mask::Mask, proxies};
 
 /// Connecting a socket, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -47,7 +46,7 @@ impl Site {
         let url = expand(url).map_err(|failure| failure.why)?;
         let url = Url::parse(&url).map_err(|error| format!("`url` is no address: {error}"))?;
         let headers = read_headers(headers)?;
-        let client = client(&url).map_err(|error| causes(&error))?;
+        let client = client(&url).map_err(|error| describe(&error))?;
         Ok(Self {
             client,
             url,
@@ -179,8 +178,8 @@ impl Refusal {
         [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&self.status)
     }
 
-    /// How a server of the older transport answers a `POST` of `initialize`.
-    pub(super) fn is_of_older_transport(&self) -> bool {
+    /// Whether a server that speaks HTTP+SSE only refuses a `POST` of `initialize` so.
+    pub(super) fn may_be_sse(&self) -> bool {
         [
             StatusCode::BAD_REQUEST,
             StatusCode::NOT_FOUND,

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::debug;
 
-use super::{About, Era, OnListChanged};
+use crate::{About, Era, changes::OnListChanged};
 
 /// After a broken stream we listen again; each attempt that fails doubles the rest.
 const REST_MIN: Duration = Duration::from_secs(1);
@@ -84,8 +84,8 @@ mod tests {
     use super::REST_MAX;
     use crate::{
         Era,
-        lane::Lane,
-        wire::{EngineTransport, shake},
+        channel::CallChannel,
+        wire::{PipeTransport, open_session},
     };
 
     /// What a modern child says to a request.
@@ -124,8 +124,8 @@ mod tests {
         let (ours, theirs) = duplex(64 * 1024);
         let (input, output) = split(ours);
         let outbox = Outbox::new(Sink::stream(output));
-        let (transport, feed) = EngineTransport::new(Arc::clone(&outbox), Arc::new(|| {}));
-        let _lane = Lane::start(LineReader::new(input), outbox, feed, Arc::default());
+        let (transport, feed) = PipeTransport::new(Arc::clone(&outbox), Arc::new(|| {}));
+        let _channel = CallChannel::start(LineReader::new(input), outbox, feed, Arc::default());
         let (requests, mut answers) = split(theirs);
         let server = async move {
             let mut requests = BufReader::new(requests).lines();
@@ -146,7 +146,7 @@ mod tests {
             counter.1.notify_one();
         });
         let test = async {
-            let _open = shake(transport, Era::Modern, on_list_changed)
+            let _open = open_session(transport, Era::Modern, on_list_changed, None)
                 .await
                 .unwrap();
             // Two were told; the third stands for what happened between the two streams.

@@ -1,24 +1,24 @@
-//! A server over HTTP: streamable HTTP, or the older HTTP+SSE for those that speak only that.
+//! A server over HTTP: streamable HTTP, or HTTP+SSE, the older transport, for those that speak only that.
 
 use jsonrpc::Json;
 
 use super::{
-    About, Era, OnListChanged, ShakeError,
+    handshake::HandshakeError,
     http::Site,
-    sse::{Older, OlderError},
+    sse::{SseConnection, SseError},
     streamable::Streamable,
 };
 use crate::{
-    Template,
-    error::Failure,
-    link::{LinkError, Request},
+    About, Era, Request, Template,
+    changes::OnListChanged,
+    error::{Failure, RequestError},
 };
 
 /// An open connection to a remote server.
 #[derive(Debug)]
 pub(crate) enum Remote {
     Streamable(Streamable),
-    Older(Older),
+    Sse(SseConnection),
 }
 
 impl Remote {
@@ -27,13 +27,13 @@ impl Remote {
         headers: &[(String, Template)],
         era: Era,
         on_list_changed: OnListChanged,
-    ) -> Result<(Self, About), ShakeError> {
-        let site = Site::read(url, headers).map_err(ShakeError::Other)?;
-        let seems_older = era == Era::Older || site.url.path().ends_with("/sse");
-        if seems_older {
-            match open_older(&site, &on_list_changed).await {
-                Err(OlderError::NotSpoken) => {}
-                Err(OlderError::Failed(error)) => return Err(error),
+    ) -> Result<(Self, About), HandshakeError> {
+        let site = Site::read(url, headers).map_err(HandshakeError::Other)?;
+        let seems_sse = era == Era::Older || site.url.path().ends_with("/sse");
+        if seems_sse {
+            match open_sse(&site, &on_list_changed).await {
+                Err(SseError::NotSpoken) => {}
+                Err(SseError::Failed(error)) => return Err(error),
                 Ok(open) => return Ok(open),
             }
         }
@@ -42,41 +42,41 @@ impl Remote {
             Ok((streamable, about)) => return Ok((Self::Streamable(streamable), about)),
             Err(refused) => refused,
         };
-        if seems_older || !refused.may_be_older {
+        if seems_sse || !refused.may_be_sse {
             return Err(refused.error);
         }
-        match open_older(&site, &on_list_changed).await {
+        match open_sse(&site, &on_list_changed).await {
             Ok(open) => Ok(open),
-            Err(OlderError::NotSpoken) => Err(refused.error),
-            Err(OlderError::Failed(error)) => Err(error),
+            Err(SseError::NotSpoken) => Err(refused.error),
+            Err(SseError::Failed(error)) => Err(error),
         }
     }
 
-    pub(crate) async fn call(&self, request: &Request) -> Result<Json, LinkError> {
+    pub(crate) async fn call(&self, request: &Request) -> Result<Json, RequestError> {
         match self {
             Self::Streamable(streamable) => streamable.call(request).await,
-            Self::Older(older) => older.call(request).await,
+            Self::Sse(sse) => sse.call(request).await,
         }
     }
 
-    pub(crate) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, LinkError> {
+    pub(crate) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, RequestError> {
         match self {
             Self::Streamable(streamable) => streamable.list_tools(cursor).await,
-            Self::Older(older) => older.list_tools(cursor).await,
+            Self::Sse(sse) => sse.list_tools(cursor).await,
         }
     }
 
     pub(crate) fn has_ended(&self) -> bool {
         match self {
             Self::Streamable(streamable) => streamable.has_ended(),
-            Self::Older(older) => older.has_ended(),
+            Self::Sse(sse) => sse.has_ended(),
         }
     }
 
     pub(crate) async fn ended(&self) {
         match self {
             Self::Streamable(streamable) => streamable.ended().await,
-            Self::Older(older) => older.ended().await,
+            Self::Sse(sse) => sse.ended().await,
         }
     }
 
@@ -84,32 +84,25 @@ impl Remote {
     pub(crate) fn exit_reason(&self) -> Failure {
         let denied = match self {
             Self::Streamable(streamable) => streamable.denied(),
-            Self::Older(older) => older.denied(),
+            Self::Sse(sse) => sse.denied(),
         };
-        denied.map_or_else(|| Failure::new("the connection ended"), denial)
+        denied.map_or_else(|| Failure::new("the connection ended"), Failure::denial)
     }
 
     pub(crate) async fn close(&self) {
         match self {
             Self::Streamable(streamable) => streamable.close().await,
-            Self::Older(older) => older.close(),
+            Self::Sse(sse) => sse.close(),
         }
     }
 }
 
-async fn open_older(
+async fn open_sse(
     site: &Site,
     on_list_changed: &OnListChanged,
-) -> Result<(Remote, About), OlderError> {
-    let (older, about) = Older::open(site, OnListChanged::clone(on_list_changed)).await?;
-    Ok((Remote::Older(older), about))
-}
-
-/// A server that wants to know who asks will not change its mind by itself.
-pub(crate) fn denial(why: String) -> Failure {
-    Failure::new(why)
-        .lasting()
-        .hint("set `headers.Authorization` of this server")
+) -> Result<(Remote, About), SseError> {
+    let (sse, about) = SseConnection::open(site, OnListChanged::clone(on_list_changed)).await?;
+    Ok((Remote::Sse(sse), about))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The older transport, HTTP+SSE of revision 2024-11-05: one event stream brings all that the
 //! server says, and each message of ours is a `POST` of its own.
 //!
-//! It is made to look like a child's pipes, one line a message, so that the lane serves it with
-//! the same laws.
+//! It is made to look like a child's pipes, one line a message, so that the call channel serves it
+//! with the same laws.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
@@ -22,14 +22,19 @@ use tokio_util::{
 };
 
 use super::{
-    About, EngineTransport, Era, OLDER_SUFFIX, OnListChanged, Service, ShakeError, causes,
+    handshake::{HandshakeError, Service, open_session},
     http::{Refusal, Site, is_event_stream},
-    shake,
+    pipes::PipeTransport,
 };
 use crate::{
-    lane::{Calls, Lane, Listeners},
+    About, Era, Request,
+    changes::OnListChanged,
+    channel::{self, CallChannel},
+    error::{RequestError, describe},
     limits::LIST_BYTES_MAX,
-    link::{LinkError, Request, call_params, list_params},
+    params::{write_call, write_list},
+    request::Listeners,
+    revision::OLDER_SUFFIX,
 };
 
 /// The first event names where to post; a stream that keeps silent is of another kind.
@@ -43,29 +48,29 @@ const POSTS_MAX: usize = 64;
 
 /// An open connection over the older transport.
 #[derive(Debug)]
-pub(crate) struct Older {
-    lane: Lane,
+pub(crate) struct SseConnection {
+    channel: CallChannel,
     denied: Arc<Mutex<Option<String>>>,
-    engine: Option<Service>,
+    service: Option<Service>,
     _open: DropGuard,
 }
 
 /// Why there is no connection.
 #[derive(Debug)]
-pub(super) enum OlderError {
+pub(super) enum SseError {
     /// The server does not speak this transport.
     NotSpoken,
-    Failed(ShakeError),
+    Failed(HandshakeError),
 }
 
-impl Older {
+impl SseConnection {
     pub(super) async fn open(
         site: &Site,
         on_list_changed: OnListChanged,
-    ) -> Result<(Self, About), OlderError> {
+    ) -> Result<(Self, About), SseError> {
         let (mut events, endpoint) = subscribe(site).await?;
-        let calls = Arc::default();
-        events.lines = events.lines.capped(LIST_BYTES_MAX, Calls::cap(&calls));
+        let pending = Arc::default();
+        events.lines = events.lines.capped(LIST_BYTES_MAX, channel::cap(&pending));
         let open = CancellationToken::new();
         let guard = open.clone().drop_guard();
         let denied = Arc::default();
@@ -86,42 +91,49 @@ impl Older {
         };
         tokio::spawn(post_lines(LineReader::new(ours), post, failed));
         let (transport, feed) =
-            EngineTransport::new(Arc::clone(&outbox), Arc::clone(&on_list_changed));
+            PipeTransport::new(Arc::clone(&outbox), Arc::clone(&on_list_changed));
         let lines = LineReader::new(StreamReader::new(Box::pin(inbound.lines())));
-        let mut older = Self {
-            lane: Lane::start_with(calls, lines, outbox, feed, Arc::clone(&site.mask)),
+        let mask = Arc::clone(&site.mask);
+        let mut connection = Self {
+            channel: CallChannel::start_with(pending, lines, outbox, feed, mask),
             denied,
-            engine: None,
+            service: None,
             _open: guard,
         };
-        let shaken = shake(transport, Era::Legacy, on_list_changed).await;
-        let (engine, mut about) = shaken.map_err(|error| {
-            let denied = older.denied().map(ShakeError::Denied);
-            OlderError::Failed(denied.unwrap_or(error))
+        let opened = open_session(transport, Era::Legacy, on_list_changed, None).await;
+        let (service, mut about) = opened.map_err(|error| {
+            let denied = connection.denied().map(HandshakeError::Denied);
+            SseError::Failed(denied.unwrap_or(error))
         })?;
         about.protocol.push_str(OLDER_SUFFIX);
-        older.engine = Some(engine);
-        Ok((older, about))
+        connection.service = Some(service);
+        Ok((connection, about))
     }
 
-    pub(super) async fn call(&self, request: &Request) -> Result<Json, LinkError> {
-        let params = |id| call_params(request, &[], id);
+    pub(super) async fn call(&self, request: &Request) -> Result<Json, RequestError> {
+        let params = |id| write_call(request, &[], id);
         let listeners = Listeners::of(request);
-        Ok(self.lane.request("tools/call", params, listeners).await?)
+        Ok(self
+            .channel
+            .request("tools/call", params, listeners)
+            .await?)
     }
 
-    pub(super) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, LinkError> {
-        let params = |_| vec![Bytes::from(list_params(cursor, &[]))];
-        let nobody = Listeners::default();
-        Ok(self.lane.request("tools/list", params, nobody).await?)
+    pub(super) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, RequestError> {
+        let params = |_| write_list(cursor, &[]);
+        let listeners = Listeners::default();
+        Ok(self
+            .channel
+            .request("tools/list", params, listeners)
+            .await?)
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.lane.has_ended()
+        self.channel.has_ended()
     }
 
     pub(super) async fn ended(&self) {
-        self.lane.ended().await;
+        self.channel.ended().await;
     }
 
     pub(super) fn denied(&self) -> Option<String> {
@@ -130,38 +142,38 @@ impl Older {
 
     /// What is queued is still posted, then the stream is let go.
     pub(super) fn close(&self) {
-        self.lane.close();
+        self.channel.close();
     }
 }
 
 /// The outbox must not outlive a connection that nobody closed.
-impl Drop for Older {
+impl Drop for SseConnection {
     fn drop(&mut self) {
-        self.lane.close();
+        self.channel.close();
     }
 }
 
 /// Opens the event stream, and reads from it where to post.
-async fn subscribe(site: &Site) -> Result<(Events, Url), OlderError> {
+async fn subscribe(site: &Site) -> Result<(Events, Url), SseError> {
     let get = site.get(site.url.clone());
     let asked = get.header(header::ACCEPT, "text/event-stream").send().await;
     let response = asked.map_err(|error| {
-        let why = causes(&error.without_url());
-        OlderError::Failed(ShakeError::Other(site.mask.apply(&why)))
+        let why = describe(&error.without_url());
+        SseError::Failed(HandshakeError::Other(site.mask.apply(&why)))
     })?;
     if !response.status().is_success() {
         return Err(refused(site, &Refusal::read(response).await));
     }
     if !is_event_stream(&response) {
-        return Err(OlderError::NotSpoken);
+        return Err(SseError::NotSpoken);
     }
     let base = response.url().clone();
     let mut events = Events::read(response);
     let first = timeout(ENDPOINT_WAIT, events.next()).await.ok().flatten();
     let endpoint = first.filter(|event| event.name == "endpoint");
-    let endpoint = endpoint.ok_or(OlderError::NotSpoken)?;
+    let endpoint = endpoint.ok_or(SseError::NotSpoken)?;
     let text = String::from_utf8_lossy(&endpoint.data);
-    let failed = |why: String| OlderError::Failed(ShakeError::Other(site.mask.apply(&why)));
+    let failed = |why: String| SseError::Failed(HandshakeError::Other(site.mask.apply(&why)));
     let endpoint = base
         .join(text.trim())
         .map_err(|error| failed(format!("its `endpoint` is no address: {error}")))?;
@@ -175,18 +187,18 @@ async fn subscribe(site: &Site) -> Result<(Events, Url), OlderError> {
     Ok((events, endpoint))
 }
 
-fn refused(site: &Site, refusal: &Refusal) -> OlderError {
+fn refused(site: &Site, refusal: &Refusal) -> SseError {
     let why = site.mask.apply(&refusal.to_string());
     if refusal.is_denial() {
-        return OlderError::Failed(ShakeError::Denied(why));
+        return SseError::Failed(HandshakeError::Denied(why));
     }
     if refusal.status.is_client_error() && refusal.status.as_u16() != 429 {
-        return OlderError::NotSpoken;
+        return SseError::NotSpoken;
     }
-    OlderError::Failed(ShakeError::Other(why))
+    SseError::Failed(HandshakeError::Other(why))
 }
 
-/// What the lane reads.
+/// The lines that the call channel reads.
 struct Inbound {
     events: Events,
     /// Answers of our own to requests that could not be posted.
@@ -358,7 +370,7 @@ impl Post {
                 }
                 (refusal.status.as_u16(), why)
             }
-            Err(error) => (0, self.site.mask.apply(&causes(&error.without_url()))),
+            Err(error) => (0, self.site.mask.apply(&describe(&error.without_url()))),
         };
         let message = Message::parse(&line)?;
         message.method?;

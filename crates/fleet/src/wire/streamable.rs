@@ -1,11 +1,11 @@
 //! A server over streamable HTTP.
 //!
-//! The engine carries sessions, streams, their recovery and cancellation. Only the answers to
+//! rmcp carries sessions, streams, their recovery and cancellation. Only the answers to
 //! `tools/call` and `tools/list`, and the progress of calls, are taken out below it, as bytes,
 //! before its types could lose anything.
 
-mod slots;
-mod tap;
+mod intercept;
+mod pending;
 
 use std::{
     fmt,
@@ -34,14 +34,19 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    slots::{Answer, Slot, Trouble},
-    tap::Tap,
+    intercept::InterceptingClient,
+    pending::{Outcome, PendingCall, TransportError},
 };
-use super::{About, Era, OnListChanged, ShakeError, causes, http::Site, shake};
+use super::{
+    handshake::{HandshakeError, open_session},
+    http::Site,
+};
 use crate::{
-    lane::Listeners,
+    About, Era, Request,
+    changes::OnListChanged,
+    error::{RequestError, describe},
     limits::PAGES_MAX,
-    link::{LinkError, Request},
+    request::Listeners,
 };
 
 /// A session is ended with a request of its own; nobody waits longer than this for it.
@@ -59,7 +64,7 @@ const RECONNECT_REST_MAX: Duration = Duration::from_secs(30);
 /// An open connection over streamable HTTP.
 pub(crate) struct Streamable {
     peer: Peer<RoleClient>,
-    tap: Tap,
+    client: InterceptingClient,
     ended: CancellationToken,
     stop: parking_lot::Mutex<Option<RunningServiceCancellationToken>>,
     /// Whether the list was read for the sake of a call that lacked headers.
@@ -77,9 +82,9 @@ impl fmt::Debug for Streamable {
 /// Why a connection was not opened.
 #[derive(Debug)]
 pub(super) struct Refused {
-    pub(super) error: ShakeError,
-    /// It answered as a server of the older transport would.
-    pub(super) may_be_older: bool,
+    pub(super) error: HandshakeError,
+    /// It answered as a server that speaks HTTP+SSE only would.
+    pub(super) may_be_sse: bool,
 }
 
 impl Streamable {
@@ -88,14 +93,14 @@ impl Streamable {
         era: Era,
         on_list_changed: OnListChanged,
     ) -> Result<(Self, About), Refused> {
-        let tap = Tap::new(site.clone());
-        let transport = StreamableHttpClientTransport::with_client(tap.clone(), config(site));
-        let shaken = shake(transport, era, on_list_changed).await;
-        let (service, about) = shaken.map_err(|error| refused(error, &tap))?;
+        let client = InterceptingClient::new(site.clone());
+        let transport = StreamableHttpClientTransport::with_client(client.clone(), configure(site));
+        let opened = open_session(transport, era, on_list_changed, None).await;
+        let (service, about) = opened.map_err(|error| explain_refusal(error, &client))?;
         let ended = CancellationToken::new();
         let streamable = Self {
             peer: service.running.peer().clone(),
-            tap,
+            client,
             stop: parking_lot::Mutex::new(Some(service.running.cancellation_token())),
             ended: ended.clone(),
             has_learned: AtomicBool::new(false),
@@ -108,11 +113,11 @@ impl Streamable {
         Ok((streamable, about))
     }
 
-    pub(super) async fn call(&self, request: &Request) -> Result<Json, LinkError> {
+    pub(super) async fn call(&self, request: &Request) -> Result<Json, RequestError> {
         match self.call_once(request).await {
-            Err(LinkError::Protocol(error)) if error.code == HEADER_MISMATCH => {
+            Err(RequestError::Protocol(error)) if error.code == HEADER_MISMATCH => {
                 if self.has_learned.swap(true, Ordering::Relaxed) {
-                    return Err(LinkError::Protocol(error));
+                    return Err(RequestError::Protocol(error));
                 }
                 self.learn_headers().await?;
                 self.call_once(request).await
@@ -121,9 +126,9 @@ impl Streamable {
         }
     }
 
-    /// Reads the whole list, for the engine to see which arguments travel as headers: tools that
+    /// Reads the whole list, for rmcp to see which arguments travel as headers: tools that
     /// came from a snapshot it has never seen.
-    async fn learn_headers(&self) -> Result<(), LinkError> {
+    async fn learn_headers(&self) -> Result<(), RequestError> {
         #[derive(Deserialize)]
         struct Page {
             #[serde(rename = "nextCursor", default)]
@@ -141,17 +146,17 @@ impl Streamable {
         Ok(())
     }
 
-    async fn call_once(&self, request: &Request) -> Result<Json, LinkError> {
+    async fn call_once(&self, request: &Request) -> Result<Json, RequestError> {
         let arguments = serde_json::from_str(request.arguments.as_str())
-            .map_err(|error| LinkError::Failed(format!("arguments are no object: {error}")))?;
+            .map_err(|error| RequestError::Failed(format!("arguments are no object: {error}")))?;
         let mut params = CallToolRequestParams::new(request.tool.clone());
         params.arguments = Some(arguments);
-        params.meta = (!request.meta.is_empty()).then(|| meta(&request.meta));
+        params.meta = (!request.meta.is_empty()).then(|| typed_meta(&request.meta));
         let call = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         self.request(call, Listeners::of(request)).await
     }
 
-    pub(super) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, LinkError> {
+    pub(super) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, RequestError> {
         let params = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
         let list = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
         self.request(list, Listeners::default()).await
@@ -161,47 +166,47 @@ impl Streamable {
         &self,
         mut request: ClientRequest,
         listeners: Listeners,
-    ) -> Result<Json, LinkError> {
-        let slot = Arc::new(Slot::new(listeners));
-        request.extensions_mut().insert(Arc::clone(&slot));
+    ) -> Result<Json, RequestError> {
+        let call = Arc::new(PendingCall::new(listeners));
+        request.extensions_mut().insert(Arc::clone(&call));
         let options = PeerRequestOptions::no_options();
         let sent = self.peer.send_cancellable_request(request, options).await;
-        let mut waiting = Waiting(Some(sent.map_err(|error| self.link_error(error))?));
-        let handle = waiting.0.as_mut().ok_or(LinkError::Lost)?;
+        let mut waiting = Waiting(Some(sent.map_err(|error| self.explain(error))?));
+        let handle = waiting.0.as_mut().ok_or(RequestError::Lost)?;
         let heard = (&mut handle.rx).await;
         waiting.0 = None;
-        match (slot.take(), heard) {
-            (Some(Answer::Result(result)), _) => Ok(result),
-            (Some(Answer::Error(error)), _) => {
-                Err(LinkError::Protocol(self.tap.secrets().error(error)))
+        match (call.take(), heard) {
+            (Some(Outcome::Result(result)), _) => Ok(result),
+            (Some(Outcome::Error(error)), _) => {
+                Err(RequestError::Protocol(self.client.secrets().error(error)))
             }
-            (Some(Answer::Trouble(trouble)), _) => Err(self.trouble(trouble)),
-            (None, Ok(Err(error))) => Err(self.link_error(error)),
-            (None, _) => Err(LinkError::Lost),
+            (Some(Outcome::Failed(error)), _) => Err(self.fail(error)),
+            (None, Ok(Err(error))) => Err(self.explain(error)),
+            (None, _) => Err(RequestError::Lost),
         }
     }
 
     /// A server that no longer knows us is left: the next call would be denied like this one.
-    fn trouble(&self, trouble: Trouble) -> LinkError {
-        if trouble.is_denial {
+    fn fail(&self, error: TransportError) -> RequestError {
+        if error.is_denial {
             self.cancel();
         }
-        LinkError::Failed(trouble.why)
+        RequestError::Failed(error.why)
     }
 
-    /// The engine's own errors; a server's are in the slot.
-    fn link_error(&self, error: ServiceError) -> LinkError {
+    /// An error of rmcp's own; a server's are in the pending call.
+    fn explain(&self, error: ServiceError) -> RequestError {
         match error {
-            ServiceError::McpError(error) => LinkError::Failed(self.tap.mask(&error.message)),
-            // The engine says so also of one answer's stream.
+            ServiceError::McpError(error) => RequestError::Failed(self.client.mask(&error.message)),
+            // rmcp says so also of one answer's stream.
             ServiceError::TransportClosed if !self.peer.is_transport_closed() => {
-                LinkError::Failed("its answer broke off".to_owned())
+                RequestError::Failed("its answer broke off".to_owned())
             }
-            ServiceError::TransportClosed => LinkError::Lost,
+            ServiceError::TransportClosed => RequestError::Lost,
             ServiceError::TransportSend(error) => {
-                LinkError::Failed(self.tap.mask(&causes(error.error.as_ref())))
+                RequestError::Failed(self.client.mask(&describe(error.error.as_ref())))
             }
-            other => LinkError::Failed(self.tap.mask(&other.to_string())),
+            other => RequestError::Failed(self.client.mask(&other.to_string())),
         }
     }
 
@@ -215,7 +220,7 @@ impl Streamable {
 
     /// How the server denied us, if it did.
     pub(super) fn denied(&self) -> Option<String> {
-        self.tap.denied()
+        self.client.denied()
     }
 
     pub(super) async fn close(&self) {
@@ -231,7 +236,7 @@ impl Streamable {
     }
 }
 
-fn config(site: &Site) -> StreamableHttpClientTransportConfig {
+fn configure(site: &Site) -> StreamableHttpClientTransportConfig {
     let mut backoff = ExponentialBackoff::default();
     backoff.max_delay = Some(RECONNECT_REST_MAX);
     let mut config = StreamableHttpClientTransportConfig::with_uri(site.url.as_str())
@@ -241,18 +246,18 @@ fn config(site: &Site) -> StreamableHttpClientTransportConfig {
     config
 }
 
-fn refused(error: ShakeError, tap: &Tap) -> Refused {
-    let error = match (error, tap.take_trouble()) {
-        (ShakeError::Other(_), Some(trouble)) if trouble.is_denial => {
-            ShakeError::Denied(trouble.why)
+fn explain_refusal(error: HandshakeError, client: &InterceptingClient) -> Refused {
+    let error = match (error, client.take_error()) {
+        (HandshakeError::Other(_), Some(http)) if http.is_denial => {
+            HandshakeError::Denied(http.why)
         }
-        (ShakeError::Other(_), Some(trouble)) => ShakeError::Other(trouble.why),
-        (ShakeError::Other(why), None) => ShakeError::Other(tap.mask(&why)),
+        (HandshakeError::Other(_), Some(http)) => HandshakeError::Other(http.why),
+        (HandshakeError::Other(why), None) => HandshakeError::Other(client.mask(&why)),
         (error, _) => error,
     };
     Refused {
         error,
-        may_be_older: tap.may_be_older(),
+        may_be_sse: client.may_be_sse(),
     }
 }
 
@@ -267,7 +272,7 @@ impl Drop for Waiting {
     }
 }
 
-fn meta(members: &[(String, Json)]) -> RequestMetaObject {
+fn typed_meta(members: &[(String, Json)]) -> RequestMetaObject {
     let mut meta = RequestMetaObject::default();
     for (key, value) in members {
         if let Ok(value) = serde_json::from_str(value.as_str()) {

@@ -15,10 +15,8 @@ use tokio::sync::{Notify, mpsc};
 use self::web::{Asked, Reply, Web, answer, event};
 use super::Remote;
 use crate::{
-    Era, Fleet, Launch, ServerSpec, Surroundings, Template,
-    lane::{LogSink, ProgressSink},
-    link::{LinkError, Request},
-    wire::{About, ShakeError},
+    About, Era, Fleet, Launch, LogSink, ProgressSink, Request, ServerSpec, Surroundings, Template,
+    error::RequestError, wire::HandshakeError,
 };
 
 const SECRET: &str = "s3cr3t-t0k3n";
@@ -27,7 +25,7 @@ const SECRET: &str = "s3cr3t-t0k3n";
 /// and white space.
 const ODD: &str = r#"{ "content":[{"type":"hologram","n":1.0,"big":1e400}], "zeta": 1, "alpha":{"x" : []},"resultType":"complete" }"#;
 
-async fn open(url: &str, era: Era) -> Result<(Remote, About), ShakeError> {
+async fn open(url: &str, era: Era) -> Result<(Remote, About), HandshakeError> {
     open_with(url, era, || {}).await
 }
 
@@ -35,7 +33,7 @@ async fn open_with(
     url: &str,
     era: Era,
     on_list_changed: impl Fn() + Send + Sync + 'static,
-) -> Result<(Remote, About), ShakeError> {
+) -> Result<(Remote, About), HandshakeError> {
     let headers = [
         ("Authorization", format!("Bearer {SECRET}")),
         ("X-Team", "blue".to_owned()),
@@ -103,13 +101,13 @@ fn play(asked: &Asked) -> Reply {
     }
 }
 
-fn check(answer: &Result<Json, LinkError>, expected: &str) {
+fn check(answer: &Result<Json, RequestError>, expected: &str) {
     assert_eq!(answer.as_ref().expect("an answer").as_str(), expected);
 }
 
-fn failed(answer: Result<Json, LinkError>) -> String {
+fn failed(answer: Result<Json, RequestError>) -> String {
     match answer {
-        Err(LinkError::Failed(why)) => why,
+        Err(RequestError::Failed(why)) => why,
         other => panic!("{other:?} is no failure of HTTP"),
     }
 }
@@ -167,7 +165,7 @@ async fn an_argument_marked_so_travels_as_a_header_as_well() {
     let call = web.until_one(is_right).await;
     assert_eq!(call.header("mcp-name"), Some("t"));
     let plain = remote.call(&request("plain")).await;
-    assert!(matches!(plain, Err(LinkError::Protocol(_))), "{plain:?}");
+    assert!(matches!(plain, Err(RequestError::Protocol(_))), "{plain:?}");
     let whats = web.whats();
     let lists = whats.iter().filter(|what| *what == "tools/list").count();
     assert_eq!(lists, 2, "read once for our headers, once for us");

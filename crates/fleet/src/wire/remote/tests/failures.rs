@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Asked, ODD, Reply, SECRET, Web, answer, check, event, failed, fleet, open, play, request,
 };
-use crate::{CALL_TIMEOUT_DEFAULT, CallError, Era, Ran, link::LinkError, wire::ShakeError};
+use crate::{CALL_TIMEOUT_DEFAULT, CallError, Era, Ran, error::RequestError, wire::HandshakeError};
 
 type Play = Box<dyn Fn(&Asked) -> Reply + Send + Sync>;
 
@@ -94,7 +94,7 @@ async fn an_error_of_the_protocol_is_the_servers_own_however_it_comes() {
     for reply in replies {
         let web = Web::start(calls(reply)).await;
         let (remote, _) = open(&web.url("/mcp"), Era::Modern).await.unwrap();
-        let Err(LinkError::Protocol(error)) = remote.call(&request("t")).await else {
+        let Err(RequestError::Protocol(error)) = remote.call(&request("t")).await else {
             panic!("an error of the protocol");
         };
         assert_eq!(
@@ -125,7 +125,7 @@ async fn our_headers_stay_with_the_server_they_are_meant_for() {
     let elsewhere = Web::start(play).await;
     let target = elsewhere.url("/mcp");
     let web = Web::start(move |_| Reply::status(307).with("location", &target)).await;
-    let Err(ShakeError::Other(why)) = open(&web.url("/mcp"), Era::Legacy).await else {
+    let Err(HandshakeError::Other(why)) = open(&web.url("/mcp"), Era::Legacy).await else {
         panic!("another server is not followed");
     };
     let named = format!(
@@ -153,7 +153,7 @@ async fn a_server_that_wants_to_know_who_asks_says_so_at_once() {
                 move |_: &Asked| Reply::text(status, SECRET).with("www-authenticate", "Bearer");
             let web = Web::start(deny).await;
             match open(&web.url("/mcp"), era).await {
-                Err(ShakeError::Denied(why)) => {
+                Err(HandshakeError::Denied(why)) => {
                     assert!(why.starts_with(&format!("HTTP {status}")), "{why}");
                     assert!(why.ends_with(": ***"), "{why}");
                 }

@@ -11,10 +11,9 @@ use super::{
     told,
 };
 use crate::{
-    Era,
-    lane::ProgressSink,
-    link::{LinkError, Request},
-    wire::{ShakeError, remote::Remote},
+    Era, ProgressSink, Request,
+    error::RequestError,
+    wire::{HandshakeError, remote::Remote},
 };
 
 /// More than any test has the server say at once.
@@ -83,7 +82,7 @@ async fn an_older_server_is_found_served_byte_for_byte_and_remembered() {
     ] {
         let before = web.seen().len();
         let (remote, about) = open(&web.url(path), era).await.unwrap();
-        assert!(matches!(remote, Remote::Older(_)));
+        assert!(matches!(remote, Remote::Sse(_)));
         assert_eq!(about.name.as_deref(), Some("web"));
         // Who keeps what it spoke knows how to open it next time.
         assert_eq!(about.era(), Era::Older);
@@ -101,14 +100,17 @@ async fn an_older_server_is_found_served_byte_for_byte_and_remembered() {
 }
 
 #[tokio::test]
-async fn a_modern_guess_about_an_older_server_is_a_wrong_era() {
+async fn a_modern_guess_about_an_older_server_is_a_wrong_revision() {
     let web = start(&Old::default()).await;
     let opened = open(&web.url("/mcp"), Era::Modern).await;
-    assert!(matches!(opened, Err(ShakeError::WrongEra(_))), "{opened:?}");
+    assert!(
+        matches!(opened, Err(HandshakeError::WrongRevision(_))),
+        "{opened:?}"
+    );
 }
 
 #[tokio::test]
-async fn a_modern_server_that_refuses_the_legacy_opening_is_a_wrong_era() {
+async fn a_modern_server_that_refuses_the_legacy_opening_is_a_wrong_revision() {
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no initialize"}}"#;
     for status in [200, 400, 404] {
         let web = Web::start(move |asked| match asked.what() {
@@ -117,7 +119,10 @@ async fn a_modern_server_that_refuses_the_legacy_opening_is_a_wrong_era() {
         })
         .await;
         let opened = open(&web.url("/mcp"), Era::Legacy).await;
-        assert!(matches!(opened, Err(ShakeError::WrongEra(_))), "{opened:?}");
+        assert!(
+            matches!(opened, Err(HandshakeError::WrongRevision(_))),
+            "{opened:?}"
+        );
     }
 }
 
@@ -185,7 +190,7 @@ async fn calls_in_flight_fail_at_once_when_the_stream_ends() {
         old.hang_up();
     };
     let (answer, ()) = tokio::join!(remote.call(&call), hang_up);
-    assert!(matches!(answer, Err(LinkError::Lost)), "{answer:?}");
+    assert!(matches!(answer, Err(RequestError::Lost)), "{answer:?}");
     remote.ended().await;
 }
 
@@ -236,14 +241,14 @@ async fn a_refused_post_fails_its_call_and_a_denied_one_the_connection() {
     })
     .await;
     let (remote, _) = open(&web.url("/sse"), Era::Legacy).await.unwrap();
-    let Err(LinkError::Protocol(error)) = remote.call(&request("t")).await else {
+    let Err(RequestError::Protocol(error)) = remote.call(&request("t")).await else {
         panic!("the refusal is the answer");
     };
     assert_eq!(error.message, "HTTP 500 Internal Server Error: ***");
     assert!(!remote.has_ended());
 
     let listed = remote.list_tools(None).await;
-    assert!(matches!(listed, Err(LinkError::Lost)), "{listed:?}");
+    assert!(matches!(listed, Err(RequestError::Lost)), "{listed:?}");
     remote.ended().await;
     assert_eq!(remote.exit_reason().why, "HTTP 401 Unauthorized");
     assert!(remote.exit_reason().is_lasting);
@@ -255,7 +260,7 @@ async fn an_older_server_is_refused_where_it_points_elsewhere_or_denies_us() {
     let endpoint = format!("event: endpoint\ndata: {}\n\n", elsewhere.url("/post"));
     let web = Web::start(move |_| Reply::events([endpoint.clone()])).await;
     let opened = open(&web.url("/sse"), Era::Legacy).await;
-    let Err(ShakeError::Other(why)) = opened else {
+    let Err(HandshakeError::Other(why)) = opened else {
         panic!("{opened:?} must not be followed");
     };
     let other = elsewhere.url("");
@@ -265,7 +270,7 @@ async fn an_older_server_is_refused_where_it_points_elsewhere_or_denies_us() {
     let web = Web::start(|_| Reply::text(401, SECRET)).await;
     let opened = open(&web.url("/sse"), Era::Legacy).await;
     assert!(
-        matches!(&opened, Err(ShakeError::Denied(why)) if why == "HTTP 401 Unauthorized: ***"),
+        matches!(&opened, Err(HandshakeError::Denied(why)) if why == "HTTP 401 Unauthorized: ***"),
         "{opened:?}"
     );
     assert_eq!(web.seen().len(), 1);

@@ -1,7 +1,7 @@
-//! The HTTP client below the engine.
+//! The HTTP client below rmcp.
 //!
-//! A request of ours carries a [`Slot`] among its extensions down to here. What answers it is put
-//! there as bytes, and the engine is handed a stand-in.
+//! A request of ours carries a [`PendingCall`] among its extensions down to here. Its answer is
+//! put there as bytes, and rmcp is handed a stand-in.
 
 use std::{
     borrow::Cow,
@@ -29,54 +29,51 @@ use rmcp::{
 use sse_stream::{Error as SseError, Sse, SseStream};
 
 use super::{
-    super::{
-        causes,
-        http::{BodyError, Headers, Refusal, Site, header_text, is_event_stream, read_body},
-    },
-    slots::{Answer, Instead, Slot, Slots, Trouble, stand_in},
+    super::http::{BodyError, Headers, Refusal, Site, header_text, is_event_stream, read_body},
+    pending::{Outcome, PendingCall, PendingCalls, Rewrite, TransportError, write_stand_in},
 };
-use crate::{lane::bytes_max, mask::Mask};
+use crate::{error::describe, mask::Mask, request::bytes_max};
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
-/// The HTTP client itself; its clones are one.
+/// The HTTP client that takes answers out before rmcp reads them; its clones are one.
 #[derive(Clone)]
-pub(super) struct Tap {
+pub(super) struct InterceptingClient {
     site: Site,
-    slots: Arc<Slots>,
-    told: Arc<Told>,
+    calls: Arc<PendingCalls>,
+    notes: Arc<Notes>,
 }
 
-/// What HTTP told of the server beside its answers.
+/// Notes of what HTTP said of the server beside its answers.
 #[derive(Default)]
-struct Told {
-    /// What befell a request of the engine itself last.
-    trouble: Mutex<Option<Trouble>>,
+struct Notes {
+    /// Why a request of rmcp's own failed last.
+    error: Mutex<Option<TransportError>>,
     denied: Mutex<Option<String>>,
-    may_be_older: AtomicBool,
+    may_be_sse: AtomicBool,
 }
 
-impl Tap {
+impl InterceptingClient {
     pub(super) fn new(site: Site) -> Self {
         Self {
             site,
-            slots: Arc::default(),
-            told: Arc::default(),
+            calls: Arc::default(),
+            notes: Arc::default(),
         }
     }
 
-    pub(super) fn take_trouble(&self) -> Option<Trouble> {
-        let mut trouble = self.told.trouble.lock();
-        trouble.take()
+    pub(super) fn take_error(&self) -> Option<TransportError> {
+        let mut error = self.notes.error.lock();
+        error.take()
     }
 
     pub(super) fn denied(&self) -> Option<String> {
-        let denied = self.told.denied.lock();
+        let denied = self.notes.denied.lock();
         denied.clone()
     }
 
-    pub(super) fn may_be_older(&self) -> bool {
-        self.told.may_be_older.load(Ordering::Relaxed)
+    pub(super) fn may_be_sse(&self) -> bool {
+        self.notes.may_be_sse.load(Ordering::Relaxed)
     }
 
     pub(super) fn secrets(&self) -> &Mask {
@@ -87,26 +84,26 @@ impl Tap {
         self.site.mask.apply(text)
     }
 
-    /// Keeps why a request failed: the engine's errors leave out the cause.
-    fn note(&self, error: &HttpError, slot: Option<&Slot>) {
+    /// Keeps why a request failed: rmcp's errors leave out the cause.
+    fn note(&self, error: &HttpError, call: Option<&PendingCall>) {
         let why = match error {
             StreamableHttpError::SessionExpired => return,
-            StreamableHttpError::Client(error) => causes(error),
+            StreamableHttpError::Client(error) => describe(error),
             StreamableHttpError::UnexpectedServerResponse(why) => why.clone().into_owned(),
-            other => causes(other),
+            other => describe(other),
         };
         let why = self.mask(&why);
         let is_denial = why.starts_with("HTTP 401");
         if is_denial {
-            let mut denied = self.told.denied.lock();
+            let mut denied = self.notes.denied.lock();
             *denied = Some(why.clone());
         }
-        match slot {
-            Some(slot) => slot.put(Answer::Trouble(Trouble { why, is_denial })),
+        match call {
+            Some(call) => call.put(Outcome::Failed(TransportError { why, is_denial })),
             None => {
                 let is_denial = is_denial || why.starts_with("HTTP 403");
-                let mut trouble = self.told.trouble.lock();
-                *trouble = Some(Trouble { why, is_denial });
+                let mut error = self.notes.error.lock();
+                *error = Some(TransportError { why, is_denial });
             }
         }
     }
@@ -128,25 +125,25 @@ impl Tap {
         }
         if is_event_stream(&response) {
             let events = SseStream::from_bytes_stream(bounded(response, asked));
-            let events = self.tap_events(events);
+            let events = self.intercept(events);
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let body = read_body(response, asked.bytes_max).await;
-        let body = body.map_err(|error| unread(error, asked.bytes_max))?;
+        let body = body.map_err(|error| explain_unread(error, asked.bytes_max))?;
         let answer = self.read_answer(&body, asked)?;
         Ok(StreamableHttpPostResponse::Json(answer, session))
     }
 
     /// A body that is one answer.
     fn read_answer(&self, body: &Bytes, asked: &Asked) -> Result<ServerJsonRpcMessage, HttpError> {
-        if let Instead::Other(text) = self.slots.tap(body) {
+        if let Rewrite::Replace(text) = self.calls.intercept(body) {
             return Ok(serde_json::from_str(&text)?);
         }
         if let Some(error) = read_error(body, asked) {
             return Ok(error);
         }
         match serde_json::from_slice(body) {
-            Ok(message) if asked.slot.is_none() => Ok(message),
+            Ok(message) if asked.call.is_none() => Ok(message),
             Ok(_) => Err(unexpected("its answer is for another request")),
             Err(_) => {
                 let text = String::from_utf8_lossy(body);
@@ -159,7 +156,7 @@ impl Tap {
         }
     }
 
-    /// A refusal, as the engine wants to hear of it: a lost session is opened anew, an error of
+    /// A refusal, as rmcp wants to hear of it: a lost session is opened anew, an error of
     /// the protocol is an answer, everything else fails the request.
     fn refused(
         &self,
@@ -169,8 +166,8 @@ impl Tap {
         if asked.has_session && is_lost_session(refusal) {
             return Err(StreamableHttpError::SessionExpired);
         }
-        if asked.kind == Kind::Initialize && refusal.is_of_older_transport() {
-            self.told.may_be_older.store(true, Ordering::Relaxed);
+        if asked.kind == Kind::Initialize && refusal.may_be_sse() {
+            self.notes.may_be_sse.store(true, Ordering::Relaxed);
         }
         let is_answer = refusal.status.is_client_error()
             && !refusal.is_denial()
@@ -187,23 +184,23 @@ impl Tap {
         Err(unexpected(self.mask(&refusal.to_string())))
     }
 
-    fn tap_events(
+    fn intercept(
         &self,
         events: impl Stream<Item = Result<Sse, SseError>> + Send + 'static,
     ) -> BoxStream<'static, Result<Sse, SseError>> {
-        let slots = Arc::clone(&self.slots);
-        let tap = move |event: Result<Sse, SseError>| {
+        let calls = Arc::clone(&self.calls);
+        let rewrite = move |event: Result<Sse, SseError>| {
             event.map(|mut event| {
                 let data = event.data.take().map(Bytes::from);
-                event.data = data.and_then(|text| match slots.tap(&text) {
-                    Instead::Same => String::from_utf8(text.into()).ok(),
-                    Instead::Other(stand_in) => Some(stand_in),
-                    Instead::Nothing => None,
+                event.data = data.and_then(|text| match calls.intercept(&text) {
+                    Rewrite::Keep => String::from_utf8(text.into()).ok(),
+                    Rewrite::Replace(stand_in) => Some(stand_in),
+                    Rewrite::Drop => None,
                 });
                 event
             })
         };
-        events.map(tap).boxed()
+        events.map(rewrite).boxed()
     }
 }
 
@@ -211,9 +208,9 @@ impl Tap {
 fn read_error(body: &Bytes, asked: &Asked) -> Option<ServerJsonRpcMessage> {
     let error = Message::parse(body)?.error?;
     let id = asked.id.to_string();
-    if let Some(slot) = &asked.slot {
-        slot.put(Answer::Error(ProtocolError::read(error)));
-        return serde_json::from_str(&stand_in(&id, "")).ok();
+    if let Some(call) = &asked.call {
+        call.put(Outcome::Error(ProtocolError::read(error)));
+        return serde_json::from_str(&write_stand_in(&id, "")).ok();
     }
     let error: ErrorData = serde_json::from_str(error.get()).ok()?;
     Some(ServerJsonRpcMessage::error(error, Some(asked.id.clone())))
@@ -224,7 +221,7 @@ struct Asked {
     id: RequestId,
     kind: Kind,
     /// Of a request whose answer is taken out here.
-    slot: Option<Arc<Slot>>,
+    call: Option<Arc<PendingCall>>,
     has_session: bool,
     /// How long its answer may be.
     bytes_max: usize,
@@ -263,7 +260,7 @@ fn unexpected(why: impl Into<String>) -> HttpError {
     StreamableHttpError::UnexpectedServerResponse(Cow::Owned(why.into()))
 }
 
-fn unread(error: BodyError, bytes_max: usize) -> HttpError {
+fn explain_unread(error: BodyError, bytes_max: usize) -> HttpError {
     match error {
         BodyError::TooLong => StreamableHttpError::ResponseBodyTooLarge {
             max_size: bytes_max,
@@ -277,14 +274,14 @@ fn without_url(error: reqwest::Error) -> HttpError {
     StreamableHttpError::Client(error.without_url())
 }
 
-fn engine_error(error: HttpError) -> HttpError {
+fn without_address(error: HttpError) -> HttpError {
     match error {
         StreamableHttpError::Client(error) => without_url(error),
         other => other,
     }
 }
 
-impl StreamableHttpClient for Tap {
+impl StreamableHttpClient for InterceptingClient {
     type Error = reqwest::Error;
 
     async fn post_message(
@@ -299,17 +296,21 @@ impl StreamableHttpClient for Tap {
             let client = &self.site.client;
             let posting =
                 client.post_message(uri, message, session_id, auth_header, custom_headers);
-            return posting.await.map_err(engine_error);
+            return posting.await.map_err(without_address);
         };
         let asked = Asked {
             id: request.id.clone(),
             kind: Kind::of(&request.request),
-            slot: request.request.extensions().get::<Arc<Slot>>().cloned(),
+            call: request
+                .request
+                .extensions()
+                .get::<Arc<PendingCall>>()
+                .cloned(),
             has_session: session_id.is_some(),
             bytes_max: bytes_max(request.request.method()),
         };
-        if let Some(slot) = &asked.slot {
-            self.slots.add(slot, request);
+        if let Some(call) = &asked.call {
+            self.calls.add(call, request);
         }
         let mut post = self
             .site
@@ -325,7 +326,7 @@ impl StreamableHttpClient for Tap {
         let posting = self.post_request(&message, &asked, post);
         posting
             .await
-            .inspect_err(|error| self.note(error, asked.slot.as_deref()))
+            .inspect_err(|error| self.note(error, asked.call.as_deref()))
     }
 
     async fn delete_session(
@@ -337,7 +338,7 @@ impl StreamableHttpClient for Tap {
     ) -> Result<(), HttpError> {
         let client = &self.site.client;
         let deleting = client.delete_session(uri, session_id, auth_header, custom_headers);
-        deleting.await.map_err(engine_error)
+        deleting.await.map_err(without_address)
     }
 
     async fn get_stream(
@@ -351,7 +352,7 @@ impl StreamableHttpClient for Tap {
         let client = &self.site.client;
         let getting =
             client.get_stream(uri, session_id, last_event_id, auth_header, custom_headers);
-        Ok(self.tap_events(getting.await.map_err(engine_error)?))
+        Ok(self.intercept(getting.await.map_err(without_address)?))
     }
 }
 
@@ -360,16 +361,16 @@ fn bounded(
     response: Response,
     asked: &Asked,
 ) -> impl Stream<Item = Result<Bytes, reqwest::Error>> + Send + use<> {
-    let (slot, bytes_max) = (asked.slot.clone(), asked.bytes_max);
+    let (call, bytes_max) = (asked.call.clone(), asked.bytes_max);
     let mut size = EventSize::default();
     response.bytes_stream().take_while(move |chunk| {
         let fits = chunk
             .as_ref()
             .map_or(true, |chunk| size.take(chunk) <= bytes_max);
-        if let Some(slot) = slot.as_ref().filter(|_| !fits) {
+        if let Some(call) = call.as_ref().filter(|_| !fits) {
             let why = format!("its answer is one event of more than {bytes_max} bytes");
             let is_denial = false;
-            slot.put(Answer::Trouble(Trouble { why, is_denial }));
+            call.put(Outcome::Failed(TransportError { why, is_denial }));
         }
         std::future::ready(fits)
     })

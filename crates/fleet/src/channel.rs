@@ -1,0 +1,205 @@
+//! The raw call channel to a server: requests written and answers read as bytes, beside rmcp.
+//!
+//! A result that passes through typed structs loses what they do not know and costs several
+//! times a small call's own time (`docs/decisions/0002`). So the channel takes the answers to our
+//! own requests, and progress of our own calls, off the line; the rest is rmcp's.
+
+mod length;
+mod pending;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use bytes::Bytes;
+use jsonrpc::{Json, Line, LineReader, Message, Outbox, ProtocolError, frame};
+use tokio::sync::oneshot;
+use tracing::debug;
+
+pub(crate) use self::{length::cap, pending::PendingRequests};
+use self::{
+    length::refuse_too_long,
+    pending::{Answer, FIRST_ID, IDS, PendingRequest},
+};
+use crate::{
+    error::RequestError,
+    limits::LIST_BYTES_MAX,
+    mask::Mask,
+    request::{Listeners, bytes_max},
+};
+
+/// Receives the messages that the channel leaves.
+pub(crate) trait MessageSink: Send + 'static {
+    fn take(&mut self, line: &Bytes, message: &Message<'_>);
+}
+
+/// The channel to one server.
+#[derive(Debug)]
+pub(crate) struct CallChannel {
+    outbox: Arc<Outbox>,
+    /// Takes secrets out of the server's errors; results are its own affair.
+    mask: Arc<Mask>,
+    pending: Arc<PendingRequests>,
+    next: AtomicU64,
+}
+
+/// Why a request on the channel has no result.
+#[derive(Debug)]
+pub(crate) enum ChannelError {
+    /// The server is gone, or reads no more.
+    Lost,
+    Protocol(ProtocolError),
+    TooLong {
+        bytes: usize,
+    },
+}
+
+impl From<ChannelError> for RequestError {
+    fn from(error: ChannelError) -> Self {
+        match error {
+            ChannelError::Lost => Self::Lost,
+            ChannelError::Protocol(error) => Self::Protocol(error),
+            ChannelError::TooLong { bytes } => Self::Failed(format!(
+                "its answer was one line of {bytes} bytes, over the cap"
+            )),
+        }
+    }
+}
+
+impl CallChannel {
+    /// Starts reading the server's lines on the current runtime.
+    pub(crate) fn start(
+        lines: LineReader,
+        outbox: Arc<Outbox>,
+        others: impl MessageSink,
+        mask: Arc<Mask>,
+    ) -> Self {
+        Self::start_with(Arc::default(), lines, outbox, others, mask)
+    }
+
+    /// The same with requests that a reader before the channel knows of as well.
+    pub(crate) fn start_with(
+        pending: Arc<PendingRequests>,
+        lines: LineReader,
+        outbox: Arc<Outbox>,
+        others: impl MessageSink,
+        mask: Arc<Mask>,
+    ) -> Self {
+        let lines = lines.capped(LIST_BYTES_MAX, cap(&pending));
+        tokio::spawn(read(lines, Arc::clone(&pending), others));
+        Self {
+            outbox,
+            mask,
+            pending,
+            next: AtomicU64::new(0),
+        }
+    }
+
+    /// Sends one request and waits for its answer. Dropping the future tells the server.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: impl FnOnce(u64) -> Vec<Bytes>,
+        listeners: Listeners,
+    ) -> Result<Json, ChannelError> {
+        let id = FIRST_ID + self.next.fetch_add(1, Ordering::Relaxed) % IDS;
+        let (answer, answered) = oneshot::channel();
+        let request = PendingRequest {
+            answer,
+            bytes_max: bytes_max(method),
+            listeners,
+        };
+        self.pending.by_id.insert(id, request);
+        let mut abandoned = Abandoned {
+            channel: self,
+            id,
+            armed: true,
+        };
+        if self.has_ended() {
+            abandoned.armed = false;
+            return Err(ChannelError::Lost);
+        }
+        self.outbox
+            .send(&frame::request(id, method, params(id)))
+            .await
+            .map_err(|_| ChannelError::Lost)?;
+        let answer = answered.await;
+        abandoned.armed = false;
+        match answer {
+            Ok(Answer::Result(json)) => Ok(json),
+            Ok(Answer::Error(error)) => Err(ChannelError::Protocol(self.mask.error(error))),
+            Ok(Answer::TooLong { bytes }) => Err(ChannelError::TooLong { bytes }),
+            Err(_) => Err(ChannelError::Lost),
+        }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.pending.ended.is_cancelled()
+    }
+
+    /// Returns when the server's lines have ended.
+    pub(crate) async fn ended(&self) {
+        self.pending.ended.cancelled().await;
+    }
+
+    /// Closes the way to the server, once what is queued has been written.
+    pub(crate) fn close(&self) {
+        self.outbox.close();
+    }
+}
+
+/// A request until its answer: dropped early it is forgotten, and the server is told.
+struct Abandoned<'a> {
+    channel: &'a CallChannel,
+    id: u64,
+    armed: bool,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        self.channel.pending.by_id.remove(&self.id);
+        if self.armed {
+            let id = self.id;
+            let params = format!(r#"{{"requestId":{id},"reason":"the caller stopped waiting"}}"#);
+            let cancelled = frame::notification("notifications/cancelled", &params);
+            self.channel.outbox.offer(&[cancelled]);
+        }
+    }
+}
+
+async fn read(mut lines: LineReader, pending: Arc<PendingRequests>, mut others: impl MessageSink) {
+    loop {
+        match lines.next().await {
+            Ok(Some(Line::Whole(line))) => route(&line, &pending, &mut others),
+            Ok(Some(Line::TooLong { head, bytes })) => refuse_too_long(&pending, &head, bytes),
+            Ok(None) => break,
+            Err(error) => {
+                debug!(%error, "reading from the server failed");
+                break;
+            }
+        }
+    }
+    pending.end();
+}
+
+fn route(line: &Bytes, pending: &PendingRequests, others: &mut impl MessageSink) {
+    let Some(message) = Message::parse(line) else {
+        debug!(
+            bytes = line.len(),
+            "the server wrote a line that is no message"
+        );
+        return;
+    };
+    let is_handled = match message.method.as_deref() {
+        None => pending.take_answer(line, &message),
+        Some("notifications/progress") => pending.pass_progress(&message),
+        Some("notifications/message") => pending.pass_log(&message),
+        Some(_) => false,
+    };
+    if !is_handled {
+        others.take(line, &message);
+    }
+}

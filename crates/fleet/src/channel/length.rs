@@ -1,0 +1,39 @@
+//! How long a server's lines may be, by the request that each answers.
+
+use std::sync::Arc;
+
+use jsonrpc::{Cap, answered_id};
+
+use super::pending::{Answer, PendingRequests};
+use crate::limits::LIST_BYTES_MAX;
+
+/// How long a line may be that begins so: as long as the answer to the request it names, and
+/// where it names none, as any answer that is waited for.
+pub(crate) fn cap(pending: &Arc<PendingRequests>) -> Cap {
+    let pending = Arc::clone(pending);
+    Arc::new(move |head| {
+        let by_id = &pending.by_id;
+        let named = read_id(head).and_then(|id| Some(by_id.get(&id)?.bytes_max));
+        let longest = || by_id.iter().map(|it| it.bytes_max).max();
+        named.or_else(longest).unwrap_or(LIST_BYTES_MAX)
+    })
+}
+
+/// Fails the request that an over-long line answers: its id comes early, or no other is waited
+/// for that could not be so long.
+pub(super) fn refuse_too_long(pending: &PendingRequests, head: &[u8], bytes: usize) {
+    let only = || {
+        let mut short = pending.by_id.iter().filter(|it| it.bytes_max < bytes);
+        let first = short.next().map(|it| *it.key());
+        first.filter(|_| short.next().is_none())
+    };
+    let id = read_id(head).or_else(only);
+    if let Some((_, request)) = id.and_then(|id| pending.by_id.remove(&id)) {
+        let _ = request.answer.send(Answer::TooLong { bytes });
+    }
+}
+
+/// The id of ours that a line answers, where the line names it at its beginning.
+fn read_id(head: &[u8]) -> Option<u64> {
+    answered_id(head)?.trim_matches('"').parse().ok()
+}

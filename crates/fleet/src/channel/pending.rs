@@ -1,0 +1,114 @@
+//! The requests under way on a channel, and what of the server's messages is theirs.
+
+use std::{collections::BTreeMap, fmt};
+
+use bytes::Bytes;
+use dashmap::DashMap;
+use jsonrpc::{Json, Message, ProtocolError};
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use crate::{
+    params::read_progress_token,
+    request::{Listeners, LogSink},
+};
+
+/// Our request ids start here; rmcp counts its own from zero. They stay within what a signed
+/// 32-bit integer holds, because some servers read ids so.
+pub(super) const FIRST_ID: u64 = 1_000_000_000;
+pub(super) const IDS: u64 = 1_000_000_000;
+
+/// The requests under way on a channel.
+#[derive(Debug, Default)]
+pub(crate) struct PendingRequests {
+    pub(super) by_id: DashMap<u64, PendingRequest>,
+    /// Cancelled when the server's lines ended.
+    pub(super) ended: CancellationToken,
+}
+
+/// One request that was not answered yet.
+pub(super) struct PendingRequest {
+    pub(super) answer: oneshot::Sender<Answer>,
+    /// How long its answer may be.
+    pub(super) bytes_max: usize,
+    pub(super) listeners: Listeners,
+}
+
+impl fmt::Debug for PendingRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PendingRequest")
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Answer {
+    Result(Json),
+    Error(ProtocolError),
+    TooLong { bytes: usize },
+}
+
+/// Each answers whether the message was the channel's.
+impl PendingRequests {
+    /// Takes an answer to a request of the channel, also to one that nobody waits for now.
+    pub(super) fn take_answer(&self, line: &Bytes, message: &Message<'_>) -> bool {
+        let Some(id) = message.id.and_then(read_own_id) else {
+            return false;
+        };
+        let answer = match (message.result, message.error) {
+            (_, Some(error)) => Answer::Error(ProtocolError::read(error)),
+            (Some(result), None) => Answer::Result(Json::part_of(line, result)),
+            (None, None) => Answer::Error(ProtocolError::empty()),
+        };
+        match self.by_id.remove(&id) {
+            Some((_, request)) => drop(request.answer.send(answer)),
+            None => debug!(id, "an answer came late or twice"),
+        }
+        true
+    }
+
+    pub(super) fn pass_progress(&self, message: &Message<'_>) -> bool {
+        let Some(params) = message.params else {
+            return false;
+        };
+        let Some(id) = read_progress_token(params).and_then(read_own_id) else {
+            return false;
+        };
+        let sink = self
+            .by_id
+            .get(&id)
+            .and_then(|request| request.listeners.progress.clone());
+        if let Some(sink) = sink {
+            sink(params);
+        }
+        true
+    }
+
+    pub(super) fn pass_log(&self, message: &Message<'_>) -> bool {
+        let Some(params) = message.params else {
+            return false;
+        };
+        let sinks = self.by_id.iter();
+        let sinks = sinks.filter_map(|request| request.listeners.log.clone());
+        let sinks: BTreeMap<u64, LogSink> = sinks.map(|sink| (sink.session, sink)).collect();
+        for sink in sinks.values() {
+            (sink.send)(params);
+        }
+        true
+    }
+}
+
+impl PendingRequests {
+    /// Every request under way fails at once: its sender is dropped.
+    pub(super) fn end(&self) {
+        self.ended.cancel();
+        self.by_id.clear();
+    }
+}
+
+/// The number in an id of ours, also where the server gives it back as text.
+fn read_own_id(id: &RawValue) -> Option<u64> {
+    let id: u64 = id.get().trim_matches('"').parse().ok()?;
+    (FIRST_ID..FIRST_ID + IDS).contains(&id).then_some(id)
+}

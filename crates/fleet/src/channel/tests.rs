@@ -1,0 +1,260 @@
+use jsonrpc::Sink;
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines, ReadHalf, WriteHalf, split},
+    net::UnixStream,
+};
+
+use crate::request::ProgressSink;
+
+use super::*;
+
+fn hears(progress: ProgressSink) -> Listeners {
+    Listeners {
+        progress: Some(progress),
+        log: None,
+    }
+}
+
+/// Notes what the channel leaves.
+#[derive(Clone, Default)]
+struct Left(Arc<Mutex<Vec<String>>>);
+
+impl MessageSink for Left {
+    fn take(&mut self, line: &Bytes, _: &Message<'_>) {
+        let text = String::from_utf8_lossy(line).into_owned();
+        self.0.lock().push(text);
+    }
+}
+
+/// The server's side of a channel, played by the test.
+struct Peer {
+    channel: Arc<CallChannel>,
+    left: Left,
+    requests: Lines<BufReader<ReadHalf<UnixStream>>>,
+    answers: WriteHalf<UnixStream>,
+}
+
+impl Peer {
+    fn new() -> Self {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (input, output) = ours.into_split();
+        let outbox = Outbox::new(Sink::stream(output));
+        let left = Left::default();
+        let channel = CallChannel::start(LineReader::new(input), outbox, left.clone(), mask());
+        let (requests, answers) = split(theirs);
+        let requests = BufReader::new(requests).lines();
+        Self {
+            channel: Arc::new(channel),
+            left,
+            requests,
+            answers,
+        }
+    }
+
+    fn call(&self) -> tokio::task::JoinHandle<Result<Json, ChannelError>> {
+        let channel = Arc::clone(&self.channel);
+        let params = |_| vec![Bytes::from_static(b"{}")];
+        tokio::spawn(async move {
+            channel
+                .request("tools/call", params, Listeners::default())
+                .await
+        })
+    }
+
+    async fn read(&mut self) -> serde_json::Value {
+        let line = self.requests.next_line().await.unwrap().unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    async fn read_id(&mut self) -> u64 {
+        self.read().await["id"].as_u64().unwrap()
+    }
+
+    async fn write(&mut self, bytes: &[u8]) {
+        self.answers.write_all(bytes).await.unwrap();
+    }
+}
+
+/// What the call answers after the server wrote these bytes; `ID` stands for its id.
+async fn answered(written: &[u8]) -> Result<Json, ChannelError> {
+    let mut peer = Peer::new();
+    let call = peer.call();
+    let id = peer.read_id().await.to_string();
+    let text: Vec<u8> = match String::from_utf8(written.to_vec()) {
+        Ok(text) => text.replace("ID", &id).into_bytes(),
+        Err(_) => [
+            written,
+            format!("{{\"id\":{id},\"result\":1}}\n").as_bytes(),
+        ]
+        .concat(),
+    };
+    peer.write(&text).await;
+    call.await.unwrap()
+}
+
+#[track_caller]
+fn check(answer: &Result<Json, ChannelError>, expected: &str) {
+    assert_eq!(answer.as_ref().expect("an answer").as_str(), expected);
+}
+
+#[tokio::test]
+async fn a_result_comes_back_byte_for_byte() {
+    let answer =
+        answered(b"{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"n\": 1.0, \"x\":1e400}}\n").await;
+    check(&answer, r#"{"n": 1.0, "x":1e400}"#);
+    check(&answered(b"{\"result\":[2],\"id\":\"ID\"}\n").await, "[2]");
+}
+
+#[tokio::test]
+async fn a_list_may_not_be_as_long_as_a_result() {
+    let body = "x".repeat(LIST_BYTES_MAX);
+    // Wherever its id stands, and also while a call is under way that may be answered so.
+    for (is_early, has_call) in [(true, false), (false, false), (true, true)] {
+        let mut peer = Peer::new();
+        let channel = Arc::clone(&peer.channel);
+        let params = |_| vec![Bytes::from_static(b"{}")];
+        let list = tokio::spawn(async move {
+            let nobody = Listeners::default();
+            channel.request("tools/list", params, nobody).await
+        });
+        let id = peer.read_id().await;
+        let call = has_call.then(|| peer.call());
+        let written = if is_early {
+            format!("{{\"id\":{id},\"result\":\"{body}\"}}\n")
+        } else {
+            format!("{{\"result\":\"{body}\",\"id\":{id}}}\n")
+        };
+        peer.write(written.as_bytes()).await;
+        let Err(ChannelError::TooLong { bytes }) = list.await.unwrap() else {
+            panic!("a list of {} bytes was taken", body.len());
+        };
+        assert!(bytes > LIST_BYTES_MAX);
+        let call = call.unwrap_or_else(|| peer.call());
+        let id = peer.read_id().await;
+        let written = format!("{{\"id\":{id},\"result\":\"{body}\"}}\n");
+        peer.write(written.as_bytes()).await;
+        assert!(call.await.unwrap().unwrap().len() > LIST_BYTES_MAX);
+    }
+}
+
+#[tokio::test]
+async fn garbage_before_an_answer_is_passed_over() {
+    let noise = "\u{1b}[32mstarting\u{1b}[0m\n\n{\"half\":\n[1]\n{\"id\":999,\"result\":0}\n";
+    let written = format!("{noise}{{\"id\":ID,\"result\":1}}\n");
+    check(&answered(written.as_bytes()).await, "1");
+    check(&answered(b"\xff\xfe not UTF-8\n").await, "1");
+}
+
+#[tokio::test]
+async fn an_error_of_any_shape_ends_the_call() {
+    let cases = [
+        (
+            r#"{"code":-32000,"message":"no","data":{"a":1}}"#,
+            "-32000",
+            "no",
+        ),
+        (r#"{"code":"E_NO","message":"no"}"#, "E_NO", "no"),
+        (
+            r#"{"code":99999999999999999999,"message":5}"#,
+            "99999999999999999999",
+            "5",
+        ),
+        (r#""just text""#, "none", r#""just text""#),
+        (
+            "null",
+            "none",
+            "its answer has neither a result nor an error",
+        ),
+    ];
+    for (error, code, message) in cases {
+        let written = format!("{{\"id\":ID,\"error\":{error}}}\n");
+        let Err(ChannelError::Protocol(read)) = answered(written.as_bytes()).await else {
+            panic!("{error} is an error");
+        };
+        assert_eq!((read.code.as_str(), read.message.as_str()), (code, message));
+    }
+}
+
+/// As a server may have been given it.
+const SECRET: &str = "sk-live-5f1e9c0b7a";
+
+fn mask() -> Arc<Mask> {
+    Arc::new(Mask::new([SECRET.to_owned()]))
+}
+
+#[tokio::test]
+async fn an_error_tells_no_secret_and_a_result_is_left_alone() {
+    let error = format!(
+        "{{\"id\":ID,\"error\":{{\"code\":\"{SECRET}\",\"message\":\"no {SECRET}\",\"data\":{{\"is\":\"{SECRET}\"}}}}}}\n"
+    );
+    let Err(ChannelError::Protocol(read)) = answered(error.as_bytes()).await else {
+        panic!("an error");
+    };
+    assert_eq!(
+        (read.code.as_str(), read.message.as_str()),
+        ("***", "no ***")
+    );
+    assert_eq!(read.data.as_deref(), Some(r#"{"is":"***"}"#));
+    let result = format!("{{\"id\":ID,\"result\":\"{SECRET}\"}}\n");
+    check(&answered(result.as_bytes()).await, &format!("\"{SECRET}\""));
+}
+
+#[tokio::test]
+async fn calls_in_flight_fail_at_once_when_the_server_ends() {
+    let mut peer = Peer::new();
+    let calls = [peer.call(), peer.call()];
+    peer.read_id().await;
+    peer.read_id().await;
+    peer.write(b"{\"id\":1000000000,\"resu").await;
+    peer.answers.shutdown().await.unwrap();
+    for call in calls {
+        assert!(matches!(call.await.unwrap(), Err(ChannelError::Lost)));
+    }
+    assert!(matches!(
+        peer.call().await.unwrap(),
+        Err(ChannelError::Lost)
+    ));
+}
+
+#[tokio::test]
+async fn a_dropped_call_is_cancelled_and_its_late_answer_harms_nobody() {
+    let mut peer = Peer::new();
+    let dropped = peer.call();
+    let id = peer.read_id().await;
+    dropped.abort();
+    let notice = peer.read().await;
+    assert_eq!(notice["method"], "notifications/cancelled");
+    assert_eq!(notice["params"]["requestId"], id);
+
+    let call = peer.call();
+    let next = peer.read_id().await;
+    let both = format!("{{\"id\":{id},\"result\":\"late\"}}\n{{\"id\":{next},\"result\":1}}\n");
+    peer.write(both.as_bytes()).await;
+    check(&call.await.unwrap(), "1");
+    assert_eq!(peer.channel.pending.by_id.len(), 0);
+}
+
+#[tokio::test]
+async fn progress_goes_to_its_call_and_the_rest_to_rmcp() {
+    let mut peer = Peer::new();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink: ProgressSink = {
+        let seen = Arc::clone(&seen);
+        Arc::new(move |params: &RawValue| seen.lock().push(params.get().to_owned()))
+    };
+    let channel = Arc::clone(&peer.channel);
+    let params = |_| vec![Bytes::from_static(b"{}")];
+    let call = tokio::spawn(async move { channel.request("x", params, hears(sink)).await });
+    let id = peer.read_id().await;
+    let ours = format!(r#"{{"progressToken":{id},"progress":1}}"#);
+    let ping = r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
+    let lines = format!(
+        "{{\"method\":\"notifications/progress\",\"params\":{ours}}}\n{ping}\n{{\"id\":{id},\"result\":1}}\n"
+    );
+    peer.write(lines.as_bytes()).await;
+    check(&call.await.unwrap(), "1");
+    assert_eq!(*seen.lock(), [ours]);
+    assert_eq!(*peer.left.0.lock(), [ping]);
+}

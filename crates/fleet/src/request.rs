@@ -1,0 +1,96 @@
+//! A request to a server: what a call carries, and who hears what besides its answer.
+
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use jsonrpc::{Json, limits::LINE_BYTES_MAX};
+use serde_json::value::RawValue;
+
+use crate::limits::LIST_BYTES_MAX;
+
+/// What one `tools/call` carries.
+#[derive(Clone)]
+pub struct Request {
+    /// The tool's own name.
+    pub tool: String,
+    /// The arguments, a JSON object as the client wrote it.
+    pub arguments: Json,
+    /// Members of the client's `_meta` that travel on; the keys of the protocol itself do not,
+    /// they belong to one hop.
+    pub meta: Vec<(String, Json)>,
+    /// Asked for when the client asked for progress.
+    pub progress: Option<ProgressSink>,
+    /// Who hears the server's log meanwhile.
+    pub log: Option<LogSink>,
+    /// How long the caller waits; the server's own limit when it does not say.
+    pub limit: Option<Duration>,
+    /// The caller named the limit itself: progress does not extend it.
+    pub limit_is_final: bool,
+    /// Whether a second call does what one does: the tool is read-only or idempotent.
+    pub is_safe: bool,
+    /// Who calls, for servers that each client has for itself.
+    pub caller: Option<Caller>,
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("tool", &self.tool)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The one who calls: a session of a client, and where that works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// Tells sessions apart.
+    pub client: u64,
+    /// The folder it works in, if it said so; servers of its own are started there.
+    pub cwd: Option<PathBuf>,
+}
+
+/// Receives the `params` of each progress notification of one call.
+pub type ProgressSink = Arc<dyn Fn(&RawValue) + Send + Sync>;
+
+/// Receives the `params` of log messages that a server writes while a call is under way. MCP does
+/// not tie a message to a call, so each session with a call there hears it, once.
+#[derive(Clone)]
+pub struct LogSink {
+    /// Tells sessions apart.
+    pub session: u64,
+    /// Called on the task that reads from the server, so it must not block.
+    pub send: Arc<dyn Fn(&RawValue) + Send + Sync>,
+}
+
+impl fmt::Debug for LogSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogSink")
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The sinks of one request.
+#[derive(Clone, Default)]
+pub(crate) struct Listeners {
+    pub(crate) progress: Option<ProgressSink>,
+    pub(crate) log: Option<LogSink>,
+}
+
+impl Listeners {
+    pub(crate) fn of(request: &Request) -> Self {
+        Self {
+            progress: request.progress.clone(),
+            log: request.log.clone(),
+        }
+    }
+}
+
+/// How long the answer to a request may be. What a list says is kept, sent on and indexed; a
+/// result is cut.
+pub(crate) fn bytes_max(method: &str) -> usize {
+    if method == "tools/list" {
+        LIST_BYTES_MAX
+    } else {
+        LINE_BYTES_MAX
+    }
+}

@@ -1,0 +1,201 @@
+//! The handshake of both eras, and what we answer when a server asks us.
+
+// Roots are deprecated in the newest revision, and asked for by servers of all others.
+#![expect(deprecated)]
+
+use std::{fmt, future::ready, path::Path};
+
+use jsonrpc::Closed;
+use printable::one_line_of;
+use rmcp::{
+    ClientHandler, ErrorData, Peer, RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, ErrorCode, Implementation, ListRootsRequestMethod,
+        ListRootsResult, ProtocolVersion, Root,
+    },
+    service::{
+        ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext,
+        RequestContext, RunningService,
+    },
+    transport::Transport,
+};
+use serde_json::json;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::listen;
+use crate::{
+    About, Era,
+    changes::OnListChanged,
+    error::describe,
+    limits::{ABOUT_CHARS_MAX, INSTRUCTIONS_CHARS_MAX},
+};
+
+/// Why the handshake failed.
+#[derive(Debug)]
+pub(crate) enum HandshakeError {
+    /// The server answered that it does not speak this revision; an older or newer one may do.
+    WrongRevision(String),
+    /// The stream ended.
+    Closed,
+    /// The server wants to know who asks, or does not want to serve us.
+    Denied(String),
+    Other(String),
+}
+
+/// An open connection's rmcp service. Dropping it ends its tasks.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(super) running: RunningService<RoleClient, Ourselves>,
+    /// Waits for changes of the list where they have to be asked for.
+    pub(super) listener: Option<AbortOnDropHandle<()>>,
+}
+
+/// Opens a session in the given era; `folder` is that of the one client that the server works
+/// for, if it does.
+pub(crate) async fn open_session<T>(
+    transport: T,
+    era: Era,
+    on_list_changed: OnListChanged,
+    folder: Option<&Path>,
+) -> Result<(Service, About), HandshakeError>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let mode = match era {
+        Era::Older | Era::Legacy => ClientLifecycleMode::Initialize,
+        Era::Modern => ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        },
+    };
+    let ourselves = Ourselves {
+        on_list_changed: OnListChanged::clone(&on_list_changed),
+        root: folder.and_then(root_at),
+    };
+    let serving = ourselves.serve_with_lifecycle(transport, mode);
+    let running = serving.await.map_err(classify)?;
+    let about = read_about(running.peer());
+    let listener = listen::start(running.peer(), &about, on_list_changed);
+    Ok((Service { running, listener }, about))
+}
+
+fn classify(error: ClientInitializeError) -> HandshakeError {
+    match error {
+        ClientInitializeError::JsonRpcError(error) if rejects_revision(error.code) => {
+            HandshakeError::WrongRevision(error.message.into_owned())
+        }
+        ClientInitializeError::JsonRpcError(error) => {
+            HandshakeError::Other(format!("it refused the handshake: {}", error.message))
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion {
+            server_supported, ..
+        } => HandshakeError::WrongRevision(format!("it speaks {server_supported:?}")),
+        ClientInitializeError::ConnectionClosed(_) => HandshakeError::Closed,
+        // A child that was gone before we could speak: its end tells why.
+        ClientInitializeError::TransportError { error, .. } if error.error.is::<Closed>() => {
+            HandshakeError::Closed
+        }
+        ClientInitializeError::TransportError { error, .. } => {
+            HandshakeError::Other(describe(error.error.as_ref()))
+        }
+        other => HandshakeError::Other(other.to_string()),
+    }
+}
+
+/// Whether an error is one with which servers of one era refuse the other one's opening.
+fn rejects_revision(code: ErrorCode) -> bool {
+    [
+        ErrorCode::METHOD_NOT_FOUND,
+        ErrorCode::INVALID_PARAMS,
+        ErrorCode::INVALID_REQUEST,
+        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+    ]
+    .contains(&code)
+}
+
+fn read_about(peer: &Peer<RoleClient>) -> About {
+    let Some(info) = peer.peer_info() else {
+        return About::default();
+    };
+    let implementation = info.server_info.as_ref();
+    About {
+        name: implementation.map(|it| one_line_of(&it.name, ABOUT_CHARS_MAX)),
+        version: implementation.map(|it| one_line_of(&it.version, ABOUT_CHARS_MAX)),
+        instructions: info.instructions.as_deref().map(|text| {
+            let first: String = text.chars().take(INSTRUCTIONS_CHARS_MAX).collect();
+            printable::prose(&first).into_owned()
+        }),
+        protocol: info.protocol_version.to_string(),
+        offers_tools: info.capabilities.tools.is_some(),
+    }
+}
+
+/// Our side of a session, as a server sees it.
+#[derive(Clone)]
+pub(crate) struct Ourselves {
+    on_list_changed: OnListChanged,
+    /// The folder of the one client that the server works for.
+    root: Option<Root>,
+}
+
+fn root_at(folder: &Path) -> Option<Root> {
+    let url = reqwest::Url::from_directory_path(folder).ok()?;
+    Some(Root::new(url.as_str().trim_end_matches('/')))
+}
+
+impl fmt::Debug for Ourselves {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ourselves")
+    }
+}
+
+impl ClientHandler for Ourselves {
+    fn get_info(&self) -> ClientConfig {
+        let capabilities = if self.root.is_some() {
+            ClientCapabilities::builder().enable_roots().build()
+        } else {
+            ClientCapabilities::default()
+        };
+        ClientConfig::new(capabilities, implementation())
+    }
+
+    fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> impl Future<Output = Result<ListRootsResult, ErrorData>> + Send + '_ {
+        ready(match &self.root {
+            Some(root) => Ok(ListRootsResult::new(vec![root.clone()])),
+            None => Err(ErrorData::method_not_found::<ListRootsRequestMethod>()),
+        })
+    }
+
+    fn on_tool_list_changed(
+        &self,
+        _: NotificationContext<RoleClient>,
+    ) -> impl Future<Output = ()> + Send + '_ {
+        (self.on_list_changed)();
+        ready(())
+    }
+}
+
+fn implementation() -> Implementation {
+    Implementation::new("proxy", env!("CARGO_PKG_VERSION"))
+}
+
+/// The members that every request of the modern era carries in its `_meta`.
+pub(crate) fn modern_meta(protocol: &str) -> Vec<(String, String)> {
+    let own = json!({"name": "proxy", "version": env!("CARGO_PKG_VERSION")});
+    vec![
+        (
+            "io.modelcontextprotocol/protocolVersion".to_owned(),
+            json!(protocol).to_string(),
+        ),
+        (
+            "io.modelcontextprotocol/clientInfo".to_owned(),
+            own.to_string(),
+        ),
+        (
+            "io.modelcontextprotocol/clientCapabilities".to_owned(),
+            "{}".to_owned(),
+        ),
+    ]
+}
