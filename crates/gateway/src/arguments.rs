@@ -11,7 +11,7 @@ use tool::Violation;
 
 use super::{
     ToolError,
-    envelope::{Input, json_of, sole_object},
+    envelope::{INPUT_ALIASES, Input, json_of, sole_object},
 };
 
 /// Checks that go on at one time beside the event loop. Each is bounded in time, and in memory to
@@ -86,7 +86,8 @@ fn verdict(entry: &Entry, map: &Map<String, Value>) -> Verdict {
         Err(violations) => violations,
         fine => return fine,
     };
-    unwrapped(entry, map).map(Some).ok_or(violations)
+    let mended = unwrapped(entry, map).or_else(|| wrapped(entry, map));
+    mended.map(Some).ok_or(violations)
 }
 
 /// `{"arguments": {...}}` where the tool has no such argument and takes what is inside.
@@ -95,6 +96,24 @@ fn unwrapped(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Valu
     match entry.checker().check(&inner) {
         Ok(None) => Some(inner),
         Ok(Some(coerced)) => Some(coerced),
+        Err(_) => None,
+    }
+}
+
+/// What is meant for the one argument of the tool that is named as an envelope names all of them
+/// (`params`): it was written without it, or the envelope's reader took it off.
+fn wrapped(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let parameters = tool::parameters(&entry.tool.input_schema());
+    let [parameter] = parameters.as_slice() else {
+        return None;
+    };
+    if !INPUT_ALIASES.contains(&parameter.name.as_str()) || map.contains_key(&parameter.name) {
+        return None;
+    }
+    let whole = Value::Object(map.clone());
+    let outer = Map::from_iter([(parameter.name.clone(), whole)]);
+    match entry.checker().check(&outer) {
+        Ok(mended) => Some(mended.unwrap_or(outer)),
         Err(_) => None,
     }
 }
@@ -124,6 +143,24 @@ mod tests {
             registry::Registry::open_with(folder.path(), registry::Rules::default(), options);
         let generation = registry.unwrap().generation().unwrap();
         Arc::clone(generation.find("proxy/t").unwrap())
+    }
+
+    #[tokio::test]
+    async fn an_argument_named_like_an_envelope_may_be_left_off() {
+        let params = serde_json::json!({"type": "object", "required": ["id"],
+            "properties": {"id": {"type": "integer"}}});
+        let entry = entry(
+            &serde_json::json!({"type": "object", "required": ["params"],
+            "properties": {"params": params}}),
+        );
+        let send = async |arguments: Value| {
+            let input = Input::Built(arguments.as_object().unwrap().clone());
+            checked(&entry, input, None).await
+        };
+        let sent = send(serde_json::json!({"id": "7"})).await.unwrap();
+        assert_eq!(sent.as_str(), r#"{"params":{"id":7}}"#);
+        let error = send(serde_json::json!({"ident": 7})).await.unwrap_err();
+        assert_eq!(error.code(), "invalid_input");
     }
 
     /// A call that nobody polls beyond its first step, while every turn beside the event loop is

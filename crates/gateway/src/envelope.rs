@@ -71,11 +71,24 @@ pub(crate) enum Repair {
     NameHoisted,
     Alias,
     Unwrapped,
+    /// Server and tool stood apart.
+    NamesJoined,
+    /// Options stood among the tool's arguments.
+    OptionsInside,
 }
 
 const NAME_ALIASES: [&str; 2] = ["name", "tool"];
-const INPUT_ALIASES: [&str; 4] = ["arguments", "args", "parameters", "input"];
+const SERVER_ALIASES: [&str; 2] = ["server", "server_name"];
+pub(crate) const INPUT_ALIASES: [&str; 5] = ["arguments", "args", "parameters", "params", "input"];
 const OPTIONS: [&str; 4] = ["timeout_ms", "max_tokens", "raw", "dry_run"];
+
+/// What may stand before the name of our own tool.
+const OUR_PREFIXES: [&str; 6] = ["", "proxy/", "proxy.", "proxy:", "proxy__", "mcp__proxy__"];
+
+/// What an option's name begins with among the tool's arguments: a client that passes on only
+/// what our schema names leaves no other place for it. No schema that a model's API takes names
+/// an argument with a `/` (interface, section 6).
+const OPTION_PREFIX: &str = "proxy/";
 
 /// How our own tool is called, for errors.
 pub(crate) const SIGNATURE: &str = "(tool_name: string, tool_input: {…})";
@@ -109,7 +122,7 @@ fn plain(text: &str) -> Option<ExecuteRequest> {
         }
     }
     let input = input?;
-    if looks_nested(&input) {
+    if needs_closer_look(&input) {
         return None;
     }
     Some(ExecuteRequest {
@@ -120,9 +133,14 @@ fn plain(text: &str) -> Option<ExecuteRequest> {
     })
 }
 
-/// Whether an argument object might be an envelope itself; a closer look then decides.
-fn looks_nested(input: &RawValue) -> bool {
-    input.get().contains("tool_name")
+/// Whether an argument object might be an envelope itself or hold options of ours.
+fn needs_closer_look(input: &RawValue) -> bool {
+    let has_option = |fields: Fields<'_>| {
+        let mut keys = fields.0.iter().map(|(key, _)| key);
+        keys.any(|key| key.starts_with(OPTION_PREFIX))
+    };
+    let text = input.get();
+    text.contains("tool_name") || text.contains("proxy") && Fields::of(text).is_some_and(has_option)
 }
 
 fn whole(text: &str, repairs: &mut Vec<Repair>) -> Result<Map<String, Value>, ToolError> {
@@ -143,7 +161,9 @@ fn repair(
     mut repairs: Vec<Repair>,
 ) -> Result<ExecuteRequest, ToolError> {
     fields = unwrap_whole(fields, &mut repairs);
-    let options = Options::take(&mut fields)?;
+    let mut options = Options::default();
+    options.take(&mut fields)?;
+    fields = unwrap_ourselves(fields, &mut options, &mut repairs)?;
     let mut name = take_name(&mut fields, &mut repairs)?;
     let mut input = take_input(&mut fields, &mut repairs)?;
     if name.is_none() {
@@ -152,15 +172,19 @@ fn repair(
     let Some(tool_name) = name else {
         return Err(unreadable("tool_name", "missing; expected string"));
     };
+    let tool_name = join_server(tool_name, &mut fields, input.is_some(), &mut repairs);
     input = unwrap_input(input, &tool_name, &mut repairs);
     if input.as_ref().is_none_or(Map::is_empty) && !fields.is_empty() {
         repairs.push(Repair::Flattened);
         input = Some(fields);
     }
-    let input = input.unwrap_or_else(|| {
+    let mut input = input.unwrap_or_else(|| {
         repairs.push(Repair::AbsentInput);
         Map::new()
     });
+    if options.take_prefixed(&mut input)? {
+        repairs.push(Repair::OptionsInside);
+    }
     Ok(ExecuteRequest {
         tool_name,
         input: Input::Built(input),
@@ -182,6 +206,33 @@ fn unwrap_whole(fields: Map<String, Value>, repairs: &mut Vec<Repair>) -> Map<St
         }
         _ => fields,
     }
+}
+
+/// `{"tool_name": "execute_dynamic_tool", "tool_input": {"tool_name": ...}}`: a call of our own
+/// tool made through itself.
+fn unwrap_ourselves(
+    mut fields: Map<String, Value>,
+    options: &mut Options,
+    repairs: &mut Vec<Repair>,
+) -> Result<Map<String, Value>, ToolError> {
+    let keys = || std::iter::once("tool_name").chain(NAME_ALIASES);
+    while keys().any(|key| fields.get(key).is_some_and(is_ourselves)) {
+        let inputs = || std::iter::once("tool_input").chain(INPUT_ALIASES);
+        let mut inner = inputs().filter_map(|key| fields.get(key).and_then(as_object));
+        let Some(inner) = inner.find(|inner| has_any_name(inner)) else {
+            return Ok(fields);
+        };
+        repairs.push(Repair::Unwrapped);
+        fields = inner;
+        options.take(&mut fields)?;
+    }
+    Ok(fields)
+}
+
+fn is_ourselves(name: &Value) -> bool {
+    let name = name.as_str().map(tool::fold).unwrap_or_default();
+    name.strip_suffix(super::EXECUTE)
+        .is_some_and(|prefix| OUR_PREFIXES.contains(&prefix))
 }
 
 fn take_name(
@@ -248,6 +299,30 @@ fn take_input(
     }
 }
 
+/// `{"server": "github", "tool": "create_issue", ...}`: the name in two parts. `server` counts as
+/// a part of it where the arguments stand apart, or the tool came as `tool` or `name`: else it may
+/// be an argument.
+fn join_server(
+    tool_name: String,
+    fields: &mut Map<String, Value>,
+    arguments_are_apart: bool,
+    repairs: &mut Vec<Repair>,
+) -> String {
+    let is_alias = repairs.contains(&Repair::Alias);
+    if tool_name.contains('/') || !(arguments_are_apart || is_alias) {
+        return tool_name;
+    }
+    let is_text = |key: &str| fields.get(key).is_some_and(Value::is_string);
+    let Some(key) = SERVER_ALIASES.into_iter().find(|key| is_text(key)) else {
+        return tool_name;
+    };
+    let Some(Value::String(server)) = fields.shift_remove(key) else {
+        return tool_name;
+    };
+    repairs.push(Repair::NamesJoined);
+    format!("{}/{tool_name}", server.trim())
+}
+
 /// `tool_name` written inside `tool_input`.
 fn hoist(input: &mut Option<Map<String, Value>>, repairs: &mut Vec<Repair>) -> Option<String> {
     let inside = input.as_mut()?;
@@ -293,6 +368,11 @@ fn has_name(fields: &Map<String, Value>) -> bool {
     fields.get("tool_name").is_some_and(Value::is_string)
 }
 
+fn has_any_name(fields: &Map<String, Value>) -> bool {
+    let is_text = |alias: &str| fields.get(alias).is_some_and(Value::is_string);
+    has_name(fields) || NAME_ALIASES.into_iter().any(is_text)
+}
+
 /// An object, or a string that holds one.
 fn as_object(value: &Value) -> Option<Map<String, Value>> {
     match value {
@@ -309,16 +389,35 @@ impl Options {
         Some(Duration::from_millis(ms))
     }
 
-    fn take(fields: &mut Map<String, Value>) -> Result<Self, ToolError> {
-        let mut options = Self::default();
+    /// Takes the options that stand beside `tool_input`, in both spellings.
+    fn take(&mut self, fields: &mut Map<String, Value>) -> Result<(), ToolError> {
         for key in OPTIONS {
             if let Some(value) = fields.shift_remove(key) {
-                options
-                    .set(key, &value)
-                    .map_err(|why| unreadable(key, &why))?;
+                self.set(key, &value).map_err(|why| unreadable(key, &why))?;
             }
         }
-        Ok(options)
+        self.take_prefixed(fields).map(drop)
+    }
+
+    /// Takes the options that stand among a tool's arguments; whether there were any. What looks
+    /// like one and is none is refused: a misspelt `proxy/dry_run` must not run.
+    fn take_prefixed(&mut self, input: &mut Map<String, Value>) -> Result<bool, ToolError> {
+        let ours = input.keys().filter(|key| key.starts_with(OPTION_PREFIX));
+        let ours: Vec<String> = ours.cloned().collect();
+        for key in &ours {
+            let option = &key[OPTION_PREFIX.len()..];
+            let refused = |why: &str| unreadable(&format!("tool_input.{key}"), why);
+            if !OPTIONS.contains(&option) {
+                let known = OPTIONS.map(|option| format!("{OPTION_PREFIX}{option}"));
+                return Err(refused(&format!(
+                    "no such option; there are {}",
+                    known.join(", ")
+                )));
+            }
+            let value = input.shift_remove(key).unwrap_or_default();
+            self.set(option, &value).map_err(|why| refused(&why))?;
+        }
+        Ok(!ours.is_empty())
     }
 
     fn set(&mut self, key: &str, value: &Value) -> Result<(), String> {
@@ -437,6 +536,58 @@ mod tests {
         check(nested, r#"{"x":1}"#, &[Unwrapped]);
         let nested = r#"{"tool_input":{"tool_name":"a/b","tool_input":{"x":1}}}"#;
         check(nested, r#"{"x":1}"#, &[NameHoisted, Unwrapped]);
+        let params = r#"{"tool_name":"a/b","params":{"x":1}}"#;
+        check(params, r#"{"x":1}"#, &[Alias]);
+    }
+
+    #[test]
+    fn our_own_tool_called_through_itself_is_unwrapped() {
+        use Repair::*;
+        let inner = r#"{"tool_name":"a/b","tool_input":{"x":1}}"#;
+        for name in [
+            "execute_dynamic_tool",
+            "mcp__proxy__execute_dynamic_tool",
+            "proxy/execute-dynamic-tool",
+        ] {
+            let once = format!(r#"{{"tool_name":"{name}","tool_input":{inner}}}"#);
+            check(&once, r#"{"x":1}"#, &[Unwrapped]);
+            let twice = format!(r#"{{"name":"{name}","arguments":{once},"raw":true}}"#);
+            check(&twice, r#"{"x":1}"#, &[Unwrapped, Unwrapped]);
+            assert!(parse(&twice).expect("as above").options.raw);
+        }
+        let not_ours =
+            format!(r#"{{"tool_name":"other/execute_dynamic_tool","tool_input":{inner}}}"#);
+        let request = parse(&not_ours).expect("well formed");
+        assert_eq!(request.tool_name, "other/execute_dynamic_tool");
+    }
+
+    #[test]
+    fn server_and_tool_may_stand_apart() {
+        use Repair::*;
+        check(
+            r#"{"server":"a","tool":"b","arguments":{"x":1}}"#,
+            r#"{"x":1}"#,
+            &[Alias, Alias, NamesJoined],
+        );
+        check(
+            r#"{"server":"a","tool":"b","x":1}"#,
+            r#"{"x":1}"#,
+            &[Alias, NamesJoined, Flattened],
+        );
+        check(
+            r#"{"server_name":"a","tool_name":"b","tool_input":{"x":1}}"#,
+            r#"{"x":1}"#,
+            &[NamesJoined],
+        );
+        check(
+            r#"{"server":"a","tool_name":"a/b","tool_input":{"x":1}}"#,
+            r#"{"x":1}"#,
+            &[],
+        );
+        // Here it may be an argument.
+        let argument = parse(r#"{"tool_name":"b","server":"a","x":1}"#).expect("well formed");
+        assert_eq!(argument.tool_name, "b");
+        assert_eq!(argument.input.to_map().len(), 2);
     }
 
     #[test]
@@ -458,6 +609,27 @@ mod tests {
     }
 
     #[test]
+    fn options_among_the_arguments_are_ours_and_never_reach_the_tool() {
+        let request = parse(
+            r#"{"tool_name":"a/b","tool_input":{"x":1,"proxy/dry_run":true,"proxy\/timeout_ms":5}}"#,
+        )
+        .expect("well formed");
+        assert!(request.options.dry_run);
+        assert_eq!(request.options.timeout_ms, Some(5));
+        assert_eq!(
+            Value::from(request.input.to_map()),
+            serde_json::json!({"x": 1})
+        );
+        assert_eq!(request.repairs, [Repair::OptionsInside]);
+        let flat = parse(r#"{"tool_name":"a/b","x":1,"proxy/raw":"true"}"#).expect("well formed");
+        assert!(flat.options.raw);
+        let large = r#"{"n":123456789012345678901234,"path":"proxy/raw","in":{"proxy/raw":1}}"#;
+        let request = parse(&format!(r#"{{"tool_name":"a/b","tool_input":{large}}}"#));
+        let input = request.expect("nothing of ours").input.into_json();
+        assert_eq!(input.as_str(), large);
+    }
+
+    #[test]
     fn what_cannot_be_read_is_named_and_never_taken_for_nothing() {
         let cases = [
             (
@@ -469,6 +641,14 @@ mod tests {
             (r#"{"tool_name":7,"tool_input":{}}"#, "tool_name"),
             (r#"{"tool_input":{"x":1}}"#, "tool_name"),
             (r#"{"tool_name":"a/b","timeout_ms":-1}"#, "timeout_ms"),
+            (
+                r#"{"tool_name":"a/b","tool_input":{"proxy/dryrun":true}}"#,
+                "tool_input.proxy/dryrun: no such option",
+            ),
+            (
+                r#"{"tool_name":"a/b","tool_input":{"proxy/raw":"perhaps"}}"#,
+                "tool_input.proxy/raw: expected boolean",
+            ),
             ("[]", "expected an object"),
             (r#""nonsense""#, "expected an object"),
         ];

@@ -10,7 +10,7 @@ use jsonschema::{ValidationError, error::ValidationErrorKind};
 use serde_json::Value;
 
 use super::{
-    finding::{Finding, findings, would_accept},
+    finding::{Finding, findings, literals_here, would_accept},
     ready::Ready,
 };
 
@@ -70,11 +70,15 @@ fn fixes(ready: &Ready, whole: &Value) -> Option<Vec<Fix>> {
     let errors = ready.errors(whole)?;
     let mut fixes: BTreeMap<&str, Fix> = BTreeMap::new();
     for finding in errors.iter().flat_map(findings) {
-        let Finding::Error(error) = finding else {
-            continue;
+        let (pointer, fix) = match finding {
+            Finding::Error(error) => (error.instance_path().as_str(), fix(error)),
+            Finding::Choice {
+                pointer,
+                got,
+                options,
+            } => (pointer, fix_choice(pointer, got, options)),
         };
-        let pointer = error.instance_path().as_str();
-        if let Some(fix) = fix(error) {
+        if let Some(fix) = fix {
             fixes.entry(pointer).or_insert(fix);
         }
     }
@@ -95,10 +99,18 @@ fn fix(error: &ValidationError<'_>) -> Option<Fix> {
     is_inside.then_some(Fix { pointer, value })
 }
 
+fn fix_choice(pointer: &str, got: &Value, options: Vec<&Value>) -> Option<Fix> {
+    let value = Some(match_case(got.as_str()?, options)?);
+    let pointer = pointer.to_owned();
+    Some(Fix { pointer, value })
+}
+
 fn read_value(error: &ValidationError<'_>, value: &Value) -> Option<Value> {
     let accepts = |candidate: &Value| would_accept(error, candidate);
     match value {
-        Value::String(text) => read_text(text, accepts).or_else(|| wrapped_text(text, accepts)),
+        Value::String(text) => read_text(text, accepts)
+            .or_else(|| match_case(text, literals_here(error)))
+            .or_else(|| wrapped_text(text, accepts)),
         Value::Bool(_) | Value::Number(_) => {
             as_text(value, accepts).or_else(|| wrapped(value, accepts))
         }
@@ -160,6 +172,16 @@ fn read_text(text: &str, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
         .find(|word| word.eq_ignore_ascii_case(text));
     let value: Value = serde_json::from_str(boolean.unwrap_or(text)).ok()?;
     accepts(&value).then_some(value)
+}
+
+/// The only one of the literals that the text is but for letter case and white space around it.
+fn match_case(text: &str, literals: Vec<&Value>) -> Option<Value> {
+    let folded = |text: &str| text.trim().to_lowercase();
+    let asked = folded(text);
+    let is_meant = |literal: &&Value| literal.as_str().is_some_and(|it| folded(it) == asked);
+    let mut meant = literals.into_iter().filter(is_meant);
+    let first = meant.next()?;
+    meant.all(|other| other == first).then(|| first.clone())
 }
 
 /// An integer or a boolean has one spelling; a fraction has not (`1.10` came as `1.1`).

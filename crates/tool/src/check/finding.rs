@@ -79,6 +79,17 @@ fn literals<'e>(error: &'e ValidationError<'_>) -> Vec<&'e Value> {
     }
 }
 
+/// The literals that would do in this place: its own and those of its alternatives.
+pub(super) fn literals_here<'e>(error: &'e ValidationError<'_>) -> Vec<&'e Value> {
+    let here = error.instance_path();
+    let of_alternatives = alternatives(error)
+        .iter()
+        .flatten()
+        .filter(|e| e.instance_path() == here)
+        .flat_map(literals_here);
+    literals(error).into_iter().chain(of_alternatives).collect()
+}
+
 /// Whether this error alone would not have come had the value been `candidate`.
 pub(super) fn would_accept(error: &ValidationError<'_>, candidate: &Value) -> bool {
     let here = error.instance_path();
