@@ -35,12 +35,29 @@ const SERVER_LIST_TOKENS_MAX: usize = 120;
 
 /// What to do with us, for the model; made when a session begins and fixed while it lives.
 ///
-/// What this client does not see is not named. Servers with their counts where they fit, else categories with counts, else the count alone.
+/// What this client does not see is not named. Servers with their counts where they fit, else
+/// categories with counts, else the count alone. A server that has never told its tools is named
+/// as one that is being asked.
 pub fn instructions(catalog: &Catalog, client: &Client) -> String {
-    let servers = catalog.servers.iter().filter(|server| server.tools > 0);
-    let known: Vec<&CatalogServer> = servers
+    let servers = catalog.servers.iter();
+    let seen: Vec<&CatalogServer> = servers
         .filter(|server| client.sees(&server.name, &server.category))
         .collect();
+    let says = match (tools(&seen), being_asked(&seen)) {
+        (Some(tools), Some(asked)) => format!("{tools}; {asked}"),
+        (Some(tools), None) => tools,
+        (None, Some(asked)) => format!("Gateway to MCP servers; {asked}"),
+        (None, None) => "Gateway to MCP servers, none of which offers a tool now".to_owned(),
+    };
+    format!(
+        "{says}. When a task needs a service, data or action beyond your built-in tools, call \
+         search_tools first, then execute_dynamic_tool. Never guess a tool name."
+    )
+}
+
+/// The tools that are known, counted.
+fn tools(seen: &[&CatalogServer]) -> Option<String> {
+    let known: Vec<_> = seen.iter().filter(|server| server.tools > 0).collect();
     let total: usize = known.iter().map(|server| server.tools).sum();
     let mut servers: Vec<(&str, usize)> = known
         .iter()
@@ -58,11 +75,22 @@ pub fn instructions(catalog: &Catalog, client: &Client) -> String {
     }
     let list = fitting_list(&mut servers).or_else(|| fitting_list(&mut categories));
     let list = list.map(|list| format!(": {list}")).unwrap_or_default();
-    format!(
-        "Gateway to {total} tools{list}. When a task needs a service, data or action beyond your \
-         built-in tools, call search_tools first, then execute_dynamic_tool. Never guess a tool \
-         name."
-    )
+    (total > 0).then(|| format!("Gateway to {total} tools{list}"))
+}
+
+/// The servers that were never asked with success, and have not failed.
+fn being_asked(seen: &[&CatalogServer]) -> Option<String> {
+    let is_new = |server: &&&CatalogServer| server.surveyed_at.is_none() && server.stale.is_none();
+    let new = seen.iter().filter(is_new);
+    let names: Vec<&str> = new.map(|server| server.name.as_str()).collect();
+    let list = names.join(", ");
+    match names.len() {
+        0 => None,
+        _ if tokens::upper_bound(&list) <= SERVER_LIST_TOKENS_MAX / 2 => {
+            Some(format!("being asked now: {list}"))
+        }
+        count => Some(format!("being asked now: {count} servers")),
+    }
 }
 
 fn fitting_list(counts: &mut [(&str, usize)]) -> Option<String> {
@@ -95,7 +123,7 @@ mod tests {
             tools,
             tokens: 0,
             stale: None,
-            surveyed_at: None,
+            surveyed_at: Some(1),
             protocol: String::new(),
         };
         Catalog {
@@ -120,6 +148,29 @@ mod tests {
             many.starts_with("Gateway to 600 tools: category-0 50, category-1 50"),
             "{many}"
         );
-        assert!(instructions(&catalog(0, 0)).starts_with("Gateway to 0 tools. When"));
+        let none = instructions(&catalog(0, 0));
+        assert!(
+            none.starts_with("Gateway to MCP servers, none of which offers a tool now. When"),
+            "{none}"
+        );
+    }
+
+    #[test]
+    fn servers_that_were_never_asked_are_named() {
+        let mut some = catalog(3, 0);
+        some.servers[0].tools = 12;
+        some.servers[1].surveyed_at = None;
+        some.servers[2].surveyed_at = None;
+        let says = instructions(&some);
+        let expected = "Gateway to 12 tools: some-server-0 12; being asked now: some-server-1, \
+                        some-server-2. When";
+        assert!(says.starts_with(expected), "{says}");
+        some.servers.remove(0);
+        let says = instructions(&some);
+        let expected =
+            "Gateway to MCP servers; being asked now: some-server-1, some-server-2. When";
+        assert!(says.starts_with(expected), "{says}");
+        some.servers[0].stale = Some("it ended".to_owned());
+        assert!(!instructions(&some).contains("some-server-1"));
     }
 }

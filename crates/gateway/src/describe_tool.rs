@@ -15,7 +15,7 @@ use serde_json::{Value, json, value::RawValue};
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
-use super::{Gateway, Reply, ToolError, find::find, loose::Loose};
+use super::{Gateway, Reply, ToolError, loose::Loose};
 use crate::policy::Client;
 
 pub(super) use hits::fit_hits;
@@ -46,21 +46,20 @@ impl Gateway {
     ) -> Result<Reply, ToolError> {
         let arguments = Loose::read(arguments);
         let names = names(&arguments)?;
-        let generation = self.generation().await?;
         let room = self.room(client);
         if let [name] = names.as_slice() {
-            let entry = &find(&generation, name, client).await?;
+            let (generation, entry) = &self.resolve(name, client).await?;
             let path = arguments.text(&["path"]).filter(|path| !path.is_empty());
             return Ok(Reply::text(&match path {
                 Some(path) => branch(entry, &path, room)?,
-                None => self.describe(&generation, entry, room).await?,
+                None => self.describe(generation, entry, room).await?,
             }));
         }
         let room = (room / names.len()).saturating_sub(BETWEEN_TOKENS);
         let mut texts = Vec::new();
         for name in &names {
-            texts.push(match find(&generation, name, client).await {
-                Ok(entry) => self.describe(&generation, &entry, room).await?,
+            texts.push(match self.resolve(name, client).await {
+                Ok((generation, entry)) => self.describe(&generation, &entry, room).await?,
                 Err(error) => whole_lines(error.to_string(), room),
             });
         }

@@ -16,6 +16,8 @@ pub enum ToolError {
     UnknownTool {
         asked: String,
         near: Vec<Signed>,
+        /// Servers that may have it: they are being asked for their tools right now.
+        missing: Vec<ServerName>,
     },
     AmbiguousTool {
         asked: String,
@@ -145,7 +147,11 @@ impl ToolError {
 
     fn sentence(&self) -> String {
         match self {
-            Self::UnknownTool { asked, near } => unknown(asked, near),
+            Self::UnknownTool {
+                asked,
+                near,
+                missing,
+            } => unknown(asked, near, missing),
             Self::AmbiguousTool { asked, candidates } => ambiguous(asked, candidates),
             Self::InvalidInput {
                 tool,
@@ -208,8 +214,16 @@ fn shortened(text: &str, chars_max: usize) -> String {
     format!("{start}…{end}")
 }
 
-fn unknown(asked: &str, near: &[Signed]) -> String {
+fn unknown(asked: &str, near: &[Signed], missing: &[ServerName]) -> String {
     let asked = shortened(asked, 200);
+    if !missing.is_empty() {
+        let missing: Vec<&str> = missing.iter().map(ServerName::as_str).collect();
+        return format!(
+            "\"{asked}\" is on none of the servers known so far. Being asked for their tools right \
+             now: {}. Try again in a few seconds",
+            missing.join(", ")
+        );
+    }
     match near {
         [] => format!("\"{asked}\". Use search_tools to find the right name"),
         near => {
@@ -324,6 +338,7 @@ mod tests {
             &ToolError::UnknownTool {
                 asked: "github/creat_issue".to_owned(),
                 near: vec![signed("github", "create_issue", "(owner: string)")],
+                missing: Vec::new(),
             },
             "error unknown_tool: \"github/creat_issue\". Did you mean \
              github/create_issue(owner: string)? Otherwise use search_tools.",

@@ -15,7 +15,6 @@ use super::{
     arguments::checked,
     built_in::is_own,
     envelope::{ExecuteRequest, Options},
-    find::find,
 };
 use crate::policy::Client;
 
@@ -45,9 +44,8 @@ impl Gateway {
         if !repairs.is_empty() {
             debug!(tool = tool_name, ?repairs, "mended the envelope");
         }
-        let generation = self.generation().await?;
         let client = Arc::clone(&context.client);
-        let entry = &find(&generation, &tool_name, &client).await?;
+        let (generation, entry) = &self.resolve(&tool_name, &client).await?;
         let limit = self.limit(entry, &options);
         let arguments = checked(entry, input, limit.or_else(|| self.usual_limit(entry))).await?;
         if options.dry_run {
@@ -79,7 +77,7 @@ impl Gateway {
         self.usage.record(&entry.at, answer.is_ok());
         let result = answer.map_err(|error| {
             self.learn(habits.as_deref(), &entry.at, || false);
-            let available = || self.available(&generation, &client);
+            let available = || self.available(generation, &client);
             ToolError::of_call(error, &entry.at, entry.signature(), available)
         })?;
         let budget = Budget {

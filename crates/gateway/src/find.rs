@@ -59,7 +59,11 @@ fn find_in_doubt(
             Err(toolless.unwrap_or_else(|| {
                 let near = generation.nearest(&asked, client.view.clone());
                 let near = sign(generation, near);
-                ToolError::UnknownTool { asked, near }
+                ToolError::UnknownTool {
+                    asked,
+                    near,
+                    missing: Vec::new(),
+                }
             }))
         }
         FindError::Ambiguous {

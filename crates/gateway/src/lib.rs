@@ -29,6 +29,7 @@ mod settings;
 pub mod state_dir;
 pub mod stdio;
 pub mod survey;
+mod surveys;
 pub mod upkeep;
 mod wire;
 
@@ -36,7 +37,6 @@ mod wire;
 mod tests;
 
 use std::{
-    collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
     time::SystemTime,
@@ -45,7 +45,7 @@ use std::{
 use arc_swap::ArcSwap;
 use fleet::{Applied, Fleet, LogSink, ProgressSink, ServerSpec, Surroundings};
 use jsonrpc::Json;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use processes::{Reaper, Spawner, own_program};
 use registry::{Generation, Registry, RelevanceFeedback, Usage};
 use results::{Caller, ResultStore};
@@ -56,7 +56,7 @@ use tool::{Digest, ServerName};
 use tracing::warn;
 
 use self::clients::Clients;
-use crate::policy::Client;
+use crate::{policy::Client, surveys::Surveys};
 pub use cost::{estimate_of_definition, of_definition, of_ours};
 pub use definitions::{TOOLS, instructions};
 pub use error::ToolError;
@@ -88,8 +88,7 @@ pub struct Gateway {
     pub feedback: Arc<RelevanceFeedback>,
     /// Whose lessons count, beside the client.
     project: String,
-    /// Servers that are being asked for their tools right now.
-    surveying: Mutex<BTreeSet<ServerName>>,
+    pub(crate) surveys: Surveys,
     pub clients: Clients,
     /// Told when there may be tools without a meaning.
     pub(crate) to_embed: Notify,
@@ -141,7 +140,6 @@ impl Gateway {
         let results = ResultStore::new(&settings.state_dir, &settings.results);
         let specs = survey::with_known_eras(settings.specs(), &registry.catalog());
         let servers = servers(specs);
-        let surveying = Mutex::default();
         Ok(Arc::new(Self {
             settings: ArcSwap::from_pointee(settings),
             config_mistakes: Mutex::default(),
@@ -151,7 +149,7 @@ impl Gateway {
             usage,
             feedback,
             project: habits::project(),
-            surveying,
+            surveys: Surveys::default(),
             clients: Clients::default(),
             to_embed: Notify::new(),
         }))
@@ -208,6 +206,43 @@ impl Gateway {
         find::find(generation, asked, &Client::default()).await
     }
 
+    /// The tool that a name means to a client, and the registry that it is in. A name that is not
+    /// known waits for servers that are being asked for their tools.
+    pub(crate) async fn resolve(
+        &self,
+        asked: &str,
+        client: &Client,
+    ) -> Result<(Arc<Generation>, Arc<registry::Entry>), ToolError> {
+        let generation = self.generation().await?;
+        let sees = |server: &ServerName| self.shows(client, server);
+        let error = match find::find(&generation, asked, client).await {
+            Ok(entry) => return Ok((generation, entry)),
+            Err(error) => error,
+        };
+        let is_unknown = matches!(error, ToolError::UnknownTool { .. });
+        if !is_unknown || self.surveys.missing(sees).is_empty() {
+            return Err(error);
+        }
+        let missing = self.surveys.settle(sees).await;
+        let generation = self.generation().await?;
+        match find::find(&generation, asked, client).await {
+            Ok(entry) => Ok((generation, entry)),
+            Err(ToolError::UnknownTool { asked, near, .. }) => Err(ToolError::UnknownTool {
+                asked,
+                near,
+                missing,
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a client may know of a server.
+    pub(crate) fn shows(&self, client: &Client, server: &ServerName) -> bool {
+        let catalog = self.registry.catalog();
+        let known = catalog.servers.iter().find(|it| it.name == *server);
+        known.is_none_or(|it| client.sees(&it.name, &it.category))
+    }
+
     /// The registry as it is now. Loading it, at the first question and after each commit, is
     /// done off the event loop.
     pub async fn generation(&self) -> Result<Arc<Generation>, ToolError> {
@@ -248,23 +283,6 @@ impl Gateway {
         })
     }
 
-    /// Notes that a server is being asked for its tools, until the guard is dropped.
-    pub(crate) fn note_survey(self: &Arc<Self>, server: &ServerName) -> SurveyNote {
-        self.surveys().insert(server.clone());
-        SurveyNote {
-            gateway: Arc::clone(self),
-            server: server.clone(),
-        }
-    }
-
-    fn surveying(&self) -> Vec<String> {
-        self.surveys().iter().map(ToString::to_string).collect()
-    }
-
-    fn surveys(&self) -> MutexGuard<'_, BTreeSet<ServerName>> {
-        self.surveying.lock()
-    }
-
     /// Writes down what was counted, and ends every server.
     pub async fn stop(&self) {
         self.flush();
@@ -278,18 +296,6 @@ impl Gateway {
         if let Err(error) = self.feedback.flush() {
             warn!(%error, "what was learned was not written");
         }
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct SurveyNote {
-    gateway: Arc<Gateway>,
-    server: ServerName,
-}
-
-impl Drop for SurveyNote {
-    fn drop(&mut self) {
-        self.gateway.surveys().remove(&self.server);
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use registry::{Asked, CatalogServer, Entry, Evidence, Found, Generation, Hit, Kind, Query};
+use registry::{Asked, CatalogServer, Entry, Evidence, Found, Generation, Hit, Kind, Query, View};
 use serde_json::{Value, json, value::RawValue};
+use tool::ServerName;
 
 use super::{Gateway, Habits, Reply, ToolError, describe_tool, loose::Loose};
 use crate::policy::Client;
@@ -24,6 +25,8 @@ pub struct SearchAnswer {
     generation: Arc<Generation>,
     query: Query,
     found: Found,
+    /// Servers whose tools it may lack: they were still being asked for them.
+    missing: Vec<ServerName>,
 }
 
 impl SearchAnswer {
@@ -59,22 +62,42 @@ impl Gateway {
         }))
     }
 
-    /// Searches with what these habits taught; without any, with what all clients here did. Off
-    /// the event loop: understanding a request takes milliseconds of a core.
+    /// Searches with what these habits taught; without any, with what all clients here did. Waits
+    /// for servers that are being asked for their tools, but not for long, and not where the name
+    /// of a tool was given.
     pub async fn search(
         &self,
         query: Query,
         habits: Option<&Habits>,
     ) -> Result<SearchAnswer, ToolError> {
-        let generation = self.generation().await?;
-        if generation.wants_embeddings() {
-            self.to_embed.notify_one();
-        }
         let query = Query {
             learned: self.learned(habits),
             limit: query.limit.clamp(1, RESULTS_MAX),
             ..query
         };
+        let answer = self.search_known(query).await?;
+        let view = answer.query.view.clone();
+        let concerns = |name: &ServerName| self.is_seen(name, view.as_deref());
+        if answer.found.kind == Kind::Exact || self.surveys.missing(concerns).is_empty() {
+            return Ok(answer);
+        }
+        let missing = self.surveys.settle(concerns).await;
+        let answer = self.search_known(answer.query).await?;
+        Ok(SearchAnswer { missing, ..answer })
+    }
+
+    fn is_seen(&self, name: &ServerName, view: Option<&View>) -> bool {
+        let catalog = self.registry.catalog();
+        let server = catalog.servers.iter().find(|it| it.name == *name);
+        server.is_none_or(|server| sees(view, server))
+    }
+
+    /// Off the event loop: understanding a request takes milliseconds of a core.
+    async fn search_known(&self, query: Query) -> Result<SearchAnswer, ToolError> {
+        let generation = self.generation().await?;
+        if generation.wants_embeddings() {
+            self.to_embed.notify_one();
+        }
         let searching = tokio::task::spawn_blocking(move || {
             let found = generation.search(&query);
             // Read from strangers' schemas once, and kept; here, where that disturbs nobody.
@@ -86,6 +109,7 @@ impl Gateway {
                 generation,
                 query,
                 found,
+                missing: Vec::new(),
             }
         });
         let answer = searching.await;
@@ -107,22 +131,39 @@ impl Gateway {
             generation,
             query,
             found,
+            missing,
         } = answer;
         let room = self.room(client);
-        match (found.kind, found.hits.as_slice()) {
-            (Kind::Exact, [hit]) => self.describe(generation, &hit.entry, room).await,
-            (_, []) => Ok(describe_tool::whole_lines(self.nothing(query, found), room)),
-            _ => Ok(describe_tool::whole_lines(self.list(query, found), room)),
-        }
+        let text = match (found.kind, found.hits.as_slice(), missing.as_slice()) {
+            (Kind::Exact, [hit], _) => return self.describe(generation, &hit.entry, room).await,
+            (_, [], []) => self.nothing(query, found),
+            (_, [], missing) => nothing_yet(query, missing),
+            (_, _, []) => self.list(query, found),
+            (_, _, missing) => self.list(query, found) + "\n" + &being_asked(missing),
+        };
+        Ok(describe_tool::whole_lines(text, room))
     }
 
     /// The JSON form, for scripts: whole, however long.
-    pub fn search_json(&self, SearchAnswer { query, found, .. }: &SearchAnswer) -> Value {
+    pub fn search_json(&self, answer: &SearchAnswer) -> Value {
+        let mut json = self.json_of_known(answer);
+        if !answer.missing.is_empty() {
+            json["being_asked"] = answer.missing.iter().map(ServerName::as_str).collect();
+        }
+        json
+    }
+
+    fn json_of_known(&self, answer: &SearchAnswer) -> Value {
+        let SearchAnswer { query, found, .. } = answer;
         if found.hits.is_empty() {
+            let message = match answer.missing.as_slice() {
+                [] => self.nothing(query, found),
+                missing => nothing_yet(query, missing),
+            };
             let suggestion = "Try different keywords or search without a category filter.";
             return json!({
                 "found": 0,
-                "message": self.nothing(query, found),
+                "message": message,
                 "suggestion": suggestion,
             });
         }
@@ -215,22 +256,10 @@ impl Gateway {
 
     fn nothing_known(&self, query: &Query) -> String {
         let catalog = self.registry.catalog();
-        let is_seen = |name: &&String| {
-            let server = catalog.servers.iter().find(|it| it.name.as_str() == **name);
-            server.is_none_or(|server| sees(query, server))
-        };
-        let asked = self.surveying();
-        let asked: Vec<String> = asked.iter().filter(is_seen).cloned().collect();
-        if !asked.is_empty() {
-            return format!(
-                "No tools are known yet: {} being asked right now. Search again in a few seconds.",
-                asked.join(", ")
-            );
-        }
         let whys: Vec<String> = catalog
             .servers
             .iter()
-            .filter(|server| sees(query, server))
+            .filter(|server| sees(query.view.as_deref(), server))
             .filter_map(|server| {
                 let why = printable::one_line_of(server.stale.as_ref()?, WHY_CHARS_MAX);
                 Some(format!("{}: {why}", server.name))
@@ -247,18 +276,34 @@ impl Gateway {
     /// Servers that failed when they were last started or surveyed.
     fn down(&self, query: &Query) -> Vec<String> {
         let catalog = self.registry.catalog();
-        let servers = catalog.servers.iter().filter(|server| sees(query, server));
+        let servers = catalog
+            .servers
+            .iter()
+            .filter(|server| sees(query.view.as_deref(), server));
         let down = servers.filter(|it| it.stale.is_some() || self.servers.is_down(&it.name));
         down.map(|server| server.name.to_string()).collect()
     }
+}
+
+/// Nothing among what is known, while servers have not said yet what they have.
+fn nothing_yet(query: &Query, missing: &[ServerName]) -> String {
+    let asked = shown(&asked(query));
+    let being_asked = being_asked(missing);
+    format!("No tool known so far matches \"{asked}\". {being_asked}")
+}
+
+/// The last line of an answer that may lack something.
+fn being_asked(missing: &[ServerName]) -> String {
+    let names: Vec<&str> = missing.iter().map(ServerName::as_str).collect();
+    let names = names.join(", ");
+    format!("Being asked for their tools right now: {names}. Search again in a few seconds.")
 }
 
 /// Other servers with the same tool that are named; a hit has 90 tokens (interface, section 4).
 const ALSO_NAMED_MAX: usize = 3;
 
 /// Whether whoever asks may know of this server.
-fn sees(query: &Query, server: &CatalogServer) -> bool {
-    let view = query.view.as_ref();
+fn sees(view: Option<&View>, server: &CatalogServer) -> bool {
     view.is_none_or(|view| view.admits(&server.name, &server.category))
 }
 

@@ -3,7 +3,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -15,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 use tracing::{info, warn};
 
-use crate::{Gateway, now};
+use crate::{Gateway, now, surveys::SurveyNote};
 
 /// What came of asking one server.
 #[derive(Debug)]
@@ -24,13 +27,16 @@ pub struct Asked {
     /// Why each tool that was left out was left out.
     pub dropped: Vec<String>,
     pub seconds: f64,
+    /// That it is under way, for whoever searches meanwhile: to be dropped when the news was
+    /// taken in.
+    pub note: SurveyNote,
 }
 
 /// How tokens of a definition are counted.
 pub type Count = fn(&str) -> usize;
 
 /// Surveys the named servers, as many at one time as configured, in the order in which they
-/// answer.
+/// answer. From this call on they are known to be asked, those that wait for their turn too.
 pub fn survey(
     gateway: &Arc<Gateway>,
     servers: Vec<ServerName>,
@@ -38,12 +44,18 @@ pub fn survey(
 ) -> impl Stream<Item = Asked> + use<> {
     let parallel = gateway.settings().survey_parallel.max(1);
     let gateway = Arc::clone(gateway);
-    let ask = move |server| ask(Arc::clone(&gateway), server, count);
-    stream::iter(servers).map(ask).buffer_unordered(parallel)
+    let notes: Vec<(ServerName, SurveyNote)> = servers
+        .into_iter()
+        .map(|server| {
+            let note = gateway.surveys.begin(&server, false);
+            (server, note)
+        })
+        .collect();
+    let ask = move |(server, note)| ask(Arc::clone(&gateway), server, note, count);
+    stream::iter(notes).map(ask).buffer_unordered(parallel)
 }
 
-async fn ask(gateway: Arc<Gateway>, server: ServerName, count: Count) -> Asked {
-    let _note = gateway.note_survey(&server);
+async fn ask(gateway: Arc<Gateway>, server: ServerName, note: SurveyNote, count: Count) -> Asked {
     let began = Instant::now();
     let (outcome, dropped) = match gateway.servers.survey(&server).await {
         Ok(mut survey) => {
@@ -57,6 +69,7 @@ async fn ask(gateway: Arc<Gateway>, server: ServerName, count: Count) -> Asked {
         news,
         dropped,
         seconds: began.elapsed().as_secs_f64(),
+        note,
     }
 }
 
@@ -120,18 +133,26 @@ pub fn unknown(catalog: &Catalog) -> Vec<ServerName> {
     unknown.map(|server| server.name.clone()).collect()
 }
 
-/// Surveys servers and commits each as it answers: the next search finds its tools.
-pub async fn get_to_know(gateway: Arc<Gateway>, servers: Vec<ServerName>) {
+/// Surveys servers and commits each as it answers: the next search finds its tools. They are known
+/// to be asked from this call on, before the future is polled.
+pub fn get_to_know(
+    gateway: Arc<Gateway>,
+    servers: Vec<ServerName>,
+) -> impl Future<Output = ()> + Send {
     // `serve` lives long: the tokenizer's tables would stay in its memory for ever.
-    let mut answers = std::pin::pin!(survey(&gateway, servers, crate::estimate_of_definition));
-    while let Some(asked) = answers.next().await {
-        let server = asked.news.server.clone();
-        match &asked.news.outcome {
-            Ok(snapshot) => info!(%server, tools = snapshot.tools.len(), "surveyed"),
-            Err(why) => info!(%server, why, "not surveyed"),
-        }
-        if let Err(error) = commit(&gateway, vec![asked.news], true).await {
-            warn!(%server, %error, "its tools were not taken in");
+    let answers = survey(&gateway, servers, crate::estimate_of_definition);
+    async move {
+        let mut answers = std::pin::pin!(answers);
+        while let Some(Asked { news, note, .. }) = answers.next().await {
+            let server = news.server.clone();
+            match &news.outcome {
+                Ok(snapshot) => info!(%server, tools = snapshot.tools.len(), "surveyed"),
+                Err(why) => info!(%server, why, "not surveyed"),
+            }
+            if let Err(error) = commit(&gateway, vec![news], true).await {
+                warn!(%server, %error, "its tools were not taken in");
+            }
+            drop(note);
         }
     }
 }
@@ -141,24 +162,39 @@ pub async fn get_to_know(gateway: Arc<Gateway>, servers: Vec<ServerName>) {
 /// it is dropped.
 ///
 /// Each server is looked at in a task of its own, one look at a time: a slow one delays no other,
-/// and no older list is taken in after a newer one.
+/// and no older list is taken in after a newer one. What it tells before a look that is due has
+/// begun makes no further look.
 pub async fn keep_fresh(gateway: Arc<Gateway>) {
     let mut looks = JoinSet::new();
-    let mut turns: BTreeMap<ServerName, Arc<Mutex<()>>> = BTreeMap::new();
+    let mut turns: BTreeMap<ServerName, Arc<Turn>> = BTreeMap::new();
     loop {
         let server = gateway.servers.changed().await;
         let turn = Arc::clone(turns.entry(server.clone()).or_default());
+        if turn.is_due.swap(true, Ordering::AcqRel) {
+            continue;
+        }
         let gateway = Arc::clone(&gateway);
+        let note = gateway.surveys.begin(&server, true);
         looks.spawn(async move {
-            let _turn = turn.lock().await;
+            let _note = note;
+            let _turn = turn.looking.lock().await;
             // What follows at once is looked at once.
             tokio::time::sleep(GATHER).await;
+            turn.is_due.store(false, Ordering::Release);
             if let Err(error) = refresh(&gateway, &server).await {
                 warn!(%server, %error, "its changed tools were not taken in");
             }
         });
         while looks.try_join_next().is_some() {}
     }
+}
+
+/// The looks at one server.
+#[derive(Default)]
+struct Turn {
+    looking: Mutex<()>,
+    /// A look is to come that has not begun.
+    is_due: AtomicBool,
 }
 
 /// Servers were seen to tell of every single tool they add.

@@ -38,7 +38,7 @@ async fn who_asks_too_early_is_told_to_ask_again() {
     let client = house.client().await;
     assert_eq!(client.tools_list().await.len(), 3);
     let early = client
-        .until_search_finds("do run", "No tools are known yet: quick")
+        .until_search_finds("do run", "Being asked for their tools right now: quick")
         .await;
     assert!(early.contains("Search again"), "{early}");
     house.write("gate", "");
