@@ -14,7 +14,7 @@ use super::{
     rules,
 };
 use noted::Noted;
-use walk::{At, Entry, Name, Walk, in_order, written};
+use walk::{At, Entry, Name, Walk, as_written, in_order};
 
 mod noted;
 mod syntax;
@@ -35,9 +35,9 @@ pub(super) fn check(text: &str) -> Checked {
     let lines = Lines::new(text);
     let mut walk = Walk::default();
     let top = At::default();
-    let values = walk.table(&top, table.get_ref());
+    let values = walk.read_table(&top, table.get_ref());
     let broken = syntax::Broken::new(text, &lines, errors);
-    let mut noted = broken.unspoiled(walk.noted);
+    let mut noted = broken.keep_unspoiled(walk.noted);
     noted.extend(broken.noted);
     noted.sort_by_key(|noted| noted.byte);
     let located = |noted: Noted| noted.fault.at(lines.place(noted.byte), noted.key);
@@ -49,20 +49,20 @@ pub(super) fn check(text: &str) -> Checked {
 }
 
 impl Walk {
-    fn table(&mut self, at: &At, table: &DeTable<'_>) -> Map<String, Value> {
+    fn read_table(&mut self, at: &At, table: &DeTable<'_>) -> Map<String, Value> {
         let mut values = Map::new();
         for (name, value) in in_order(table) {
-            let read = self.entry(at, name, value);
+            let read = self.read_entry(at, name, value);
             values.extend(read.map(|value| (name.get_ref().to_string(), value)));
         }
         if at.pattern == "servers.NAME" {
-            self.launch(at, table);
-            self.limits(at, table, &values);
+            self.check_launch(at, table);
+            self.check_limits(at, table, &values);
         }
         values
     }
 
-    fn entry(&mut self, parent: &At, name: &Name<'_>, value: &Entry<'_>) -> Option<Value> {
+    fn read_entry(&mut self, parent: &At, name: &Name<'_>, value: &Entry<'_>) -> Option<Value> {
         let (at, found) = parent.child(name.get_ref(), value.span());
         match found {
             None => {
@@ -70,9 +70,9 @@ impl Walk {
                 self.note(name.span(), &at, Fault::new("unknown key", hint));
                 None
             }
-            Some(Found::Value(key)) => self.value(&at, key, value.get_ref()),
+            Some(Found::Value(key)) => self.read_value(&at, key, value.get_ref()),
             Some(Found::Table) => match value.get_ref() {
-                DeValue::Table(table) => self.named(&at, name, table),
+                DeValue::Table(table) => self.read_named(&at, name, table),
                 other => {
                     self.note(at.span.clone(), &at, not_a_table(&at, other));
                     None
@@ -82,8 +82,8 @@ impl Walk {
     }
 
     /// A table of ours. What stands in a server with a bad name is checked all the same.
-    fn named(&mut self, at: &At, name: &Name<'_>, table: &DeTable<'_>) -> Option<Value> {
-        let values = self.table(at, table);
+    fn read_named(&mut self, at: &At, name: &Name<'_>, table: &DeTable<'_>) -> Option<Value> {
+        let values = self.read_table(at, table);
         if at.pattern != "servers.NAME" {
             return Some(Value::Object(values));
         }
@@ -98,20 +98,20 @@ impl Walk {
         Some(Value::Object(values))
     }
 
-    fn value(&mut self, at: &At, key: &Key, value: &DeValue<'_>) -> Option<Value> {
+    fn read_value(&mut self, at: &At, key: &Key, value: &DeValue<'_>) -> Option<Value> {
         match (&key.kind, value) {
-            (Kind::List(item), DeValue::Array(items)) => self.list(at, item, items),
+            (Kind::List(item), DeValue::Array(items)) => self.read_list(at, item, items),
             (
                 Kind::Variables | Kind::Headers | Kind::Tokens | Kind::TokenFiles,
                 DeValue::Table(table),
-            ) => Some(self.templates(at, &key.kind, table)),
-            (Kind::Arguments, DeValue::Table(table)) => self.arguments(at, table),
-            (kind, value) => self.scalar(at, kind, value),
+            ) => Some(self.read_templates(at, &key.kind, table)),
+            (Kind::Arguments, DeValue::Table(table)) => self.read_arguments(at, table),
+            (kind, value) => self.read_scalar(at, kind, value),
         }
     }
 
     /// A server is a child or remote, and the keys of one mean nothing to the other.
-    fn launch(&mut self, at: &At, table: &DeTable<'_>) {
+    fn check_launch(&mut self, at: &At, table: &DeTable<'_>) {
         let has = |name: &str| table.keys().any(|key| key.get_ref() == name);
         let (foreign, kind): (&[&str], _) = match (has("command"), has("url")) {
             (true, true) => {
@@ -121,7 +121,7 @@ impl Walk {
                 return self.note(at.span.clone(), at, Fault::new(what, hint));
             }
             (false, false) if misspelt(table) => return,
-            (false, false) => return self.neither(at),
+            (false, false) => return self.note_neither(at),
             (true, false) => (&["headers"], "command"),
             (false, true) => (&["args", "env", "cwd", "inherit_env"], "url"),
         };
@@ -134,7 +134,7 @@ impl Walk {
         }
     }
 
-    fn neither(&mut self, at: &At) {
+    fn note_neither(&mut self, at: &At) {
         let what = "neither `command` nor `url`";
         let hint = "add `command = \"npx\"` to start a program, or `url = \"https://...\"` to \
                     connect to one that runs";
@@ -145,7 +145,7 @@ impl Walk {
     }
 
     /// A limit that is a mistake by itself is no side of a comparison.
-    fn limits(&mut self, at: &At, table: &DeTable<'_>, values: &Map<String, Value>) {
+    fn check_limits(&mut self, at: &At, table: &DeTable<'_>, values: &Map<String, Value>) {
         let number = |name: &str| values.get(name).and_then(Value::as_u64);
         let timeout = match number("timeout_s") {
             None if table.contains_key("timeout_s") => return,
@@ -156,7 +156,7 @@ impl Walk {
         else {
             return;
         };
-        if let Err(fault) = rules::limits(timeout, max) {
+        if let Err(fault) = rules::check_limits(timeout, max) {
             let (at, _) = at.child("timeout_max_s", written.span());
             self.note(written.span(), &at, fault);
         }
@@ -174,7 +174,7 @@ fn misspelt(table: &DeTable<'_>) -> bool {
 }
 
 fn not_a_table(at: &At, found: &DeValue<'_>) -> Fault {
-    let what = format!("expected a table, found {}", written(found).noun());
+    let what = format!("expected a table, found {}", as_written(found).noun());
     let hint = match at.pattern.as_str() {
         "servers" => "write `[servers.NAME]`, one table a server".to_owned(),
         "servers.NAME" => format!("write `[{}]` and below it `command` or `url`", at.key),

@@ -31,7 +31,7 @@ enum NamedBy {
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 pub(super) fn find(overrides: &Overrides, env: &Environment) -> Result<File, ConfigError> {
-    let (shown, named_by) = named(overrides, env).ok_or_else(nowhere)?;
+    let (shown, named_by) = find_named(overrides, env).ok_or_else(nowhere)?;
     let absolute = from_home(&shown, env).and_then(|path| {
         let no_folder = |error| Fault::bare(format!("the current folder is unknown: {error}"));
         std::path::absolute(path).map_err(no_folder)
@@ -49,7 +49,7 @@ pub(super) fn find(overrides: &Overrides, env: &Environment) -> Result<File, Con
     }
 }
 
-fn named(overrides: &Overrides, env: &Environment) -> Option<(PathBuf, NamedBy)> {
+fn find_named(overrides: &Overrides, env: &Environment) -> Option<(PathBuf, NamedBy)> {
     let flag = overrides.config.clone().map(|path| (path, NamedBy::Flag));
     let variable = || Some((env.path("PROXY_CONFIG")?, NamedBy::Variable));
     let default = || Some((default_path(env)?, NamedBy::Nobody));
@@ -67,50 +67,50 @@ fn nowhere() -> ConfigError {
 
 impl File {
     pub(super) fn read(&self) -> Result<String, Vec<Mistake>> {
-        let bytes = bytes(&self.absolute).map_err(|error| self.unread(&error))?;
+        let bytes = read_bytes(&self.absolute).map_err(|error| self.explain(&error))?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
             let what = format!("larger than {} MiB", FILE_BYTES_MAX >> 20);
-            return Err(whole(Fault::new(what, self.said("name a TOML file"))));
+            return Err(whole(Fault::new(what, self.hint("name a TOML file"))));
         }
         String::from_utf8(bytes).map_err(|error| {
             let byte = error.utf8_error().valid_up_to();
             let what = format!("not text: byte {byte} is not UTF-8");
             whole(Fault::new(
                 what,
-                self.said("save it as UTF-8, or name a TOML file"),
+                self.hint("save it as UTF-8, or name a TOML file"),
             ))
         })
     }
 
-    fn unread(&self, error: &io::Error) -> Vec<Mistake> {
+    fn explain(&self, error: &io::Error) -> Vec<Mistake> {
         let fault = match error.kind() {
-            io::ErrorKind::NotFound => Fault::new("no such file", self.begin()),
+            io::ErrorKind::NotFound => Fault::new("no such file", self.hint_to_begin()),
             io::ErrorKind::IsADirectory => {
-                Fault::new("a folder, not a file", self.said("name the file in it"))
+                Fault::new("a folder, not a file", self.hint("name the file in it"))
             }
             io::ErrorKind::PermissionDenied => Fault::new(
                 "no permission to read it",
-                self.said("make it readable for you"),
+                self.hint("make it readable for you"),
             ),
             _ => Fault::new(
                 format!("cannot be read: {error}"),
-                self.said("name another file"),
+                self.hint("name another file"),
             ),
         };
         whole(fault)
     }
 
-    fn begin(&self) -> String {
+    fn hint_to_begin(&self) -> String {
         match self.named_by {
             NamedBy::Nobody => format!(
                 "write it, for example with these lines:\n{EXAMPLE}\n\
                  or see it work without one: `proxy demo`"
             ),
-            _ => self.said("correct the name, or write the file"),
+            _ => self.hint("correct the name, or write the file"),
         }
     }
 
-    fn said(&self, hint: &str) -> String {
+    fn hint(&self, hint: &str) -> String {
         match self.named_by {
             NamedBy::Flag => format!("`--config` names it; {hint}"),
             NamedBy::Variable => format!("the variable `PROXY_CONFIG` names it; {hint}"),
@@ -128,7 +128,7 @@ pub(super) const EXAMPLE: &str = r#"[servers.time]
 command = "uvx"
 args = ["mcp-server-time"]"#;
 
-fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path)?;
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;

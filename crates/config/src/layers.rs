@@ -38,10 +38,10 @@ pub(super) fn merge(
         .map_err(|errors| errors.into_iter().map(told).collect())
 }
 
-pub(super) fn flags(overrides: &Overrides, env: &Environment) -> Layer {
+pub(super) fn read_flags(overrides: &Overrides, env: &Environment) -> Layer {
     let mut layer = Layer::default();
     if let Some(log) = &overrides.log {
-        let read = rules::fits(&Kind::Filter, log).map(|()| log.clone());
+        let read = rules::check(&Kind::Filter, log).map(|()| log.clone());
         layer.flag("--log", "log", read);
     }
     if let Some(folder) = &overrides.state_dir {
@@ -61,19 +61,19 @@ impl Layer {
 
 /// The defaults that the table of keys declares; those of a server for each server there is.
 fn defaults(servers: &[String]) -> Value {
-    let mut values = table("");
+    let mut values = defaults_of("");
     for name in ["results", "search", "reindex", "http", "daemon"] {
-        values.insert(name.to_owned(), table(name).into());
+        values.insert(name.to_owned(), defaults_of(name).into());
     }
     let each = servers
         .iter()
-        .map(|name| (name.clone(), table("servers.NAME").into()));
+        .map(|name| (name.clone(), defaults_of("servers.NAME").into()));
     values.insert("servers".to_owned(), Value::Object(each.collect()));
     json!(values)
 }
 
 /// Defaults are numbers, texts and switches, which TOML and JSON write alike.
-fn table(pattern: &str) -> Map<String, Value> {
+fn defaults_of(pattern: &str) -> Map<String, Value> {
     let keys = KEYS.iter().filter(|key| key.table() == pattern);
     let value = |text: &str| serde_json::from_str(text).expect("a test reads every default");
     keys.filter_map(|key| Some((key.name().to_owned(), value(key.default?))))

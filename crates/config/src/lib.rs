@@ -72,7 +72,7 @@ fn read_layers(
 ) -> Result<Config, Vec<Mistake>> {
     let checked = check::check(text);
     let variables = variables::read(env, &checked);
-    let flags = layers::flags(overrides, env);
+    let flags = layers::read_flags(overrides, env);
     let mut mistakes = checked.mistakes;
     mistakes.extend(variables.mistakes);
     mistakes.extend(flags.mistakes);
@@ -83,5 +83,5 @@ fn read_layers(
         &checked.servers,
         [checked.values, variables.values, flags.values],
     )?;
-    meant::config(file, raw, &checked.servers, env)
+    meant::read_config(file, raw, &checked.servers, env)
 }

@@ -9,17 +9,17 @@ use super::{
     mistake::{Fault, shown},
     paths::Folders,
     raw::RawHttp,
-    template::{pairs, template},
+    template::{read_pairs, read_template},
 };
 
 pub(super) fn check(text: &str) -> Result<(), Fault> {
     match text.parse::<Listen>() {
         Ok(_) => Ok(()),
-        Err(error) => Err(listen_fault(&error)),
+        Err(error) => Err(explain_listen(&error)),
     }
 }
 
-fn listen_fault(error: &NoAddress) -> Fault {
+fn explain_listen(error: &NoAddress) -> Fault {
     let what = format!("no address to listen on: `{}`", shown(&error.0));
     Fault::new(what, NoAddress::HINT)
 }
@@ -51,19 +51,20 @@ pub(super) fn check_origin(text: &str) -> Result<(), Fault> {
 }
 
 /// What the table means, or the key that does not fit the others.
-pub(super) fn http(
+pub(super) fn read_http(
     raw: &RawHttp,
     folders: &Folders<'_>,
 ) -> Result<Settings, (&'static str, Fault)> {
     let listen = raw.listen.as_deref().map(str::parse).transpose();
     let lower = |texts: &[String]| texts.iter().map(|text| text.to_lowercase()).collect();
     let http = Settings {
-        listen: listen.map_err(|why| ("listen", listen_fault(&why)))?,
-        tokens: pairs(&raw.tokens).map_err(|fault| ("tokens", fault))?,
-        token_files: files(&raw.token_files, folders).map_err(|fault| ("token_files", fault))?,
+        listen: listen.map_err(|why| ("listen", explain_listen(&why)))?,
+        tokens: read_pairs(&raw.tokens).map_err(|fault| ("tokens", fault))?,
+        token_files: read_files(&raw.token_files, folders)
+            .map_err(|fault| ("token_files", fault))?,
         allowed_hosts: lower(&raw.allowed_hosts),
         allowed_origins: lower(&raw.allowed_origins),
-        tls: tls(raw, folders)?,
+        tls: read_tls(raw, folders)?,
         sessions: raw.sessions,
         limits: Limits {
             body_bytes_max: raw.max_body_kib << 10,
@@ -82,32 +83,32 @@ pub(super) fn http(
     }
 }
 
-fn tls(raw: &RawHttp, folders: &Folders<'_>) -> Result<Option<Tls>, (&'static str, Fault)> {
-    let file = |path: &str| template(&folders.folder(path)?);
+fn read_tls(raw: &RawHttp, folders: &Folders<'_>) -> Result<Option<Tls>, (&'static str, Fault)> {
+    let file = |path: &str| read_template(&folders.resolve_folder(path)?);
     match (&raw.tls_cert, &raw.tls_key) {
         (None, None) => Ok(None),
         (Some(cert), Some(key)) => Ok(Some(Tls {
             cert: file(cert).map_err(|fault| ("tls_cert", fault))?,
             key: file(key).map_err(|fault| ("tls_key", fault))?,
         })),
-        (Some(_), None) => Err(("tls_cert", alone("tls_key"))),
-        (None, Some(_)) => Err(("tls_key", alone("tls_cert"))),
+        (Some(_), None) => Err(("tls_cert", explain_alone("tls_key"))),
+        (None, Some(_)) => Err(("tls_key", explain_alone("tls_cert"))),
     }
 }
 
-fn alone(other: &str) -> Fault {
+fn explain_alone(other: &str) -> Fault {
     Fault::new(
         format!("means nothing without `{other}`"),
         format!("add `{other}`, or leave both out"),
     )
 }
 
-fn files(
+fn read_files(
     written: &BTreeMap<String, String>,
     folders: &Folders<'_>,
 ) -> Result<Vec<(String, Template)>, Fault> {
     let file = |(name, path): (&String, &String)| {
-        let path = template(&folders.folder(path)?)?;
+        let path = read_template(&folders.resolve_folder(path)?)?;
         Ok((name.clone(), path))
     };
     written.iter().map(file).collect()

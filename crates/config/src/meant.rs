@@ -15,14 +15,14 @@ use super::{
     listen,
     mistake::Fault,
     paths::{Folders, default_state_dir, from_home},
-    program::program,
+    program::find_program,
     raw::{RawClient, RawConfig, RawOverlay, RawServer, Semantic},
-    template::{pairs, template},
+    template::{read_pairs, read_template},
 };
 
 /// The text rules were kept when the layers were read. What can still go wrong here is a home
 /// folder that is not known.
-pub(super) fn config(
+pub(super) fn read_config(
     file: &File,
     mut raw: RawConfig,
     order: &[String],
@@ -39,16 +39,16 @@ pub(super) fn config(
         let Some(raw) = raw.servers.remove(name) else {
             continue;
         };
-        match server(name, raw, &folders) {
+        match read_server(name, raw, &folders) {
             Ok(server) => servers.push(server),
             Err(fault) => mistakes.push(fault.at(Place::File, format!("servers.{name}"))),
         }
     }
-    let http = listen::http(&raw.http, &folders)
+    let http = listen::read_http(&raw.http, &folders)
         .map_err(|(key, fault)| mistakes.push(fault.at(Place::File, format!("http.{key}"))));
-    let clients = clients(raw.clients)
+    let clients = read_clients(raw.clients)
         .map_err(|(name, fault)| mistakes.push(fault.at(Place::File, format!("clients.{name}"))));
-    let state_dir = state_dir(raw.state_dir.as_deref(), file, &folders)
+    let state_dir = find_state_dir(raw.state_dir.as_deref(), file, &folders)
         .map_err(|fault| mistakes.push(fault.at(Place::File, "state_dir")));
     match (state_dir, http, clients) {
         (Ok(state_dir), Ok(http), Ok(clients)) if mistakes.is_empty() => Ok(Config {
@@ -78,7 +78,7 @@ pub(super) fn config(
     }
 }
 
-fn clients(raw: BTreeMap<String, RawClient>) -> Result<Clients, (String, Fault)> {
+fn read_clients(raw: BTreeMap<String, RawClient>) -> Result<Clients, (String, Fault)> {
     let rules = raw.into_iter().map(|(name, raw)| {
         let rule = ClientRule {
             max_tokens: raw.max_tokens,
@@ -90,7 +90,11 @@ fn clients(raw: BTreeMap<String, RawClient>) -> Result<Clients, (String, Fault)>
     Clients::new(rules).map_err(|(name, why)| (name, Fault::bare(why)))
 }
 
-fn state_dir(written: Option<&str>, file: &File, folders: &Folders<'_>) -> Result<PathBuf, Fault> {
+fn find_state_dir(
+    written: Option<&str>,
+    file: &File,
+    folders: &Folders<'_>,
+) -> Result<PathBuf, Fault> {
     if let Some(written) = written {
         return Ok(folders
             .config
@@ -105,13 +109,13 @@ fn state_dir(written: Option<&str>, file: &File, folders: &Folders<'_>) -> Resul
     })
 }
 
-fn server(name: &str, raw: RawServer, folders: &Folders<'_>) -> Result<ServerSettings, Fault> {
+fn read_server(name: &str, raw: RawServer, folders: &Folders<'_>) -> Result<ServerSettings, Fault> {
     let name = name
         .parse()
         .map_err(|error| Fault::bare(format!("{error}")))?;
     let spec = ServerSpec {
-        start: start(&raw.start)?,
-        scope: scope(&raw.scope)?,
+        start: read_start(&raw.start)?,
+        scope: read_scope(&raw.scope)?,
         start_timeout: Duration::from_secs(raw.start_timeout_s),
         call_timeout: Duration::from_secs(raw.timeout_s),
         call_timeout_max: raw.timeout_max_s.map(Duration::from_secs),
@@ -119,27 +123,27 @@ fn server(name: &str, raw: RawServer, folders: &Folders<'_>) -> Result<ServerSet
         calls_max: NonZeroUsize::new(raw.max_concurrent_calls),
         retries_safe_calls: raw.retry_safe_calls,
         inherit_env: raw.inherit_env.clone(),
-        ..ServerSpec::new(name, launch(&raw, folders)?)
+        ..ServerSpec::new(name, read_launch(&raw, folders)?)
     };
     let rules = ServerRules {
         name: spec.name.clone(),
-        program: program(&spec.launch),
+        program: find_program(&spec.launch),
         category: raw.category,
         tags: raw.tags,
         allow: raw.tools.allow,
         deny: raw.tools.deny,
-        overlays: overlays(&raw.overlay)?,
+        overlays: read_overlays(&raw.overlay)?,
     };
     Ok(ServerSettings {
         spec,
         enabled: raw.enabled,
         rules,
         max_tokens: raw.max_tokens,
-        tools: limits(&raw.overlay),
+        tools: read_limits(&raw.overlay),
     })
 }
 
-fn start(written: &str) -> Result<Start, Fault> {
+fn read_start(written: &str) -> Result<Start, Fault> {
     match written {
         "on-call" => Ok(Start::OnCall),
         "eager" => Ok(Start::Eager),
@@ -147,7 +151,7 @@ fn start(written: &str) -> Result<Start, Fault> {
     }
 }
 
-fn scope(written: &str) -> Result<Scope, Fault> {
+fn read_scope(written: &str) -> Result<Scope, Fault> {
     match written {
         "shared" => Ok(Scope::Shared),
         "client" => Ok(Scope::Client),
@@ -155,30 +159,30 @@ fn scope(written: &str) -> Result<Scope, Fault> {
     }
 }
 
-fn launch(raw: &RawServer, folders: &Folders<'_>) -> Result<Launch, Fault> {
+fn read_launch(raw: &RawServer, folders: &Folders<'_>) -> Result<Launch, Fault> {
     match (&raw.command, &raw.url) {
         (Some(command), _) => Ok(Launch::Child {
-            command: template(&folders.command(command)?)?,
+            command: read_template(&folders.resolve_command(command)?)?,
             args: raw
                 .args
                 .iter()
-                .map(|arg| template(arg))
+                .map(|arg| read_template(arg))
                 .collect::<Result<_, _>>()?,
-            env: pairs(&raw.env)?,
+            env: read_pairs(&raw.env)?,
             cwd: match &raw.cwd {
-                Some(cwd) => Some(template(&folders.folder(cwd)?)?),
+                Some(cwd) => Some(read_template(&folders.resolve_folder(cwd)?)?),
                 None => None,
             },
         }),
         (None, Some(url)) => Ok(Launch::Remote {
-            url: template(url)?,
-            headers: pairs(&raw.headers)?,
+            url: read_template(url)?,
+            headers: read_pairs(&raw.headers)?,
         }),
         (None, None) => Err(Fault::bare("neither `command` nor `url`")),
     }
 }
 
-fn limits(raw: &BTreeMap<String, RawOverlay>) -> BTreeMap<String, ToolLimits> {
+fn read_limits(raw: &BTreeMap<String, RawOverlay>) -> BTreeMap<String, ToolLimits> {
     let limits = |raw: &RawOverlay| ToolLimits {
         timeout: raw.timeout_s.map(Duration::from_secs),
         max_tokens: raw.max_tokens,
@@ -189,18 +193,18 @@ fn limits(raw: &BTreeMap<String, RawOverlay>) -> BTreeMap<String, ToolLimits> {
 }
 
 /// An overlay of limits alone says nothing to the registry, and must not change its index.
-fn overlays(
+fn read_overlays(
     raw: &BTreeMap<String, RawOverlay>,
 ) -> Result<BTreeMap<String, registry::Overlay>, Fault> {
     let each = raw
         .iter()
-        .map(|(tool, raw)| Ok((tool.clone(), overlay(raw)?)));
+        .map(|(tool, raw)| Ok((tool.clone(), read_overlay(raw)?)));
     let mut overlays = each.collect::<Result<BTreeMap<_, _>, Fault>>()?;
     overlays.retain(|_, overlay| *overlay != registry::Overlay::default());
     Ok(overlays)
 }
 
-fn overlay(raw: &RawOverlay) -> Result<registry::Overlay, Fault> {
+fn read_overlay(raw: &RawOverlay) -> Result<registry::Overlay, Fault> {
     let read = |text: &String| serde_json::from_str(text);
     let example = raw.example.as_ref().map(read).transpose();
     Ok(registry::Overlay {

@@ -8,7 +8,7 @@ use super::{Environment, mistake::Fault};
 
 /// `$XDG_CONFIG_HOME/proxy/config.toml`; none if there is no home folder either.
 pub fn default_path(env: &Environment) -> Option<PathBuf> {
-    Some(base(env, "XDG_CONFIG_HOME", ".config")?.join("proxy/config.toml"))
+    Some(find_base(env, "XDG_CONFIG_HOME", ".config")?.join("proxy/config.toml"))
 }
 
 /// A folder of its own for each configuration file, so that two never mix their tools.
@@ -16,12 +16,12 @@ pub(super) fn default_state_dir(env: &Environment, file: &Path) -> Option<PathBu
     let stem = file.file_stem()?.to_string_lossy();
     let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
     let head = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
-    let base = base(env, "XDG_STATE_HOME", ".local/state")?;
+    let base = find_base(env, "XDG_STATE_HOME", ".local/state")?;
     Some(base.join("proxy").join(format!("{stem}-{head:08x}")))
 }
 
 /// The XDG specification has a relative folder ignored.
-fn base(env: &Environment, variable: &str, in_home: &str) -> Option<PathBuf> {
+fn find_base(env: &Environment, variable: &str, in_home: &str) -> Option<PathBuf> {
     let set = env.path(variable).filter(|folder| folder.is_absolute());
     set.or_else(|| Some(env.path("HOME")?.join(in_home)))
 }
@@ -59,28 +59,28 @@ pub(super) struct Folders<'a> {
 
 impl Folders<'_> {
     /// A path that starts with a variable is as absolute as the variable is.
-    pub(super) fn folder(&self, template: &str) -> Result<String, Fault> {
+    pub(super) fn resolve_folder(&self, template: &str) -> Result<String, Fault> {
         if template.starts_with(['/', '~', '$']) {
-            self.home(template)
+            self.resolve_home(template)
         } else {
-            Ok(format!("{}/{template}", escaped(self.config)))
+            Ok(format!("{}/{template}", escape(self.config)))
         }
     }
 
     /// A bare word is looked up on `PATH`; `./` and `../` start at the configuration file.
-    pub(super) fn command(&self, template: &str) -> Result<String, Fault> {
+    pub(super) fn resolve_command(&self, template: &str) -> Result<String, Fault> {
         if template.starts_with("./") || template.starts_with("../") {
-            self.folder(template)
+            self.resolve_folder(template)
         } else {
-            self.home(template)
+            self.resolve_home(template)
         }
     }
 
-    fn home(&self, template: &str) -> Result<String, Fault> {
+    fn resolve_home(&self, template: &str) -> Result<String, Fault> {
         match template.strip_prefix("~/") {
             Some(rest) => Ok(format!(
                 "{}/{rest}",
-                escaped(&from_home("~".as_ref(), self.env)?)
+                escape(&from_home("~".as_ref(), self.env)?)
             )),
             None => Ok(template.to_owned()),
         }
@@ -88,6 +88,6 @@ impl Folders<'_> {
 }
 
 /// A path as a template that expands to it.
-fn escaped(path: &Path) -> String {
+fn escape(path: &Path) -> String {
     path.to_string_lossy().replace('$', "$$")
 }

@@ -3,16 +3,18 @@
 use fleet::{Launch, Template};
 
 /// Nothing where it stands in a variable: what is filled in at the start may be a secret.
-pub(super) fn program(launch: &Launch) -> String {
+pub(super) fn find_program(launch: &Launch) -> String {
     match launch {
-        Launch::Remote { url, .. } => said(url).map_or_else(String::new, |url| host(&url)),
+        Launch::Remote { url, .. } => {
+            join_plain(url).map_or_else(String::new, |url| read_host(&url))
+        }
         Launch::Child { command, args, .. } => {
-            let command = said(command).unwrap_or_default();
+            let command = join_plain(command).unwrap_or_default();
             let name = command.rsplit('/').next().unwrap_or_default();
-            let args = args.iter().map(|arg| said(arg).unwrap_or_default());
+            let args = args.iter().map(|arg| join_plain(arg).unwrap_or_default());
             let args: Vec<String> = args.collect();
             if RUNNERS.contains(&name) {
-                package(&args).unwrap_or_default().to_owned()
+                find_package(&args).unwrap_or_default().to_owned()
             } else {
                 name.to_owned()
             }
@@ -20,11 +22,11 @@ pub(super) fn program(launch: &Launch) -> String {
     }
 }
 
-fn said(template: &Template) -> Option<String> {
+fn join_plain(template: &Template) -> Option<String> {
     template.expand(|_| None).ok()
 }
 
-fn host(url: &str) -> String {
+fn read_host(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
@@ -32,7 +34,7 @@ fn host(url: &str) -> String {
 }
 
 /// The first argument that is the name of a package or an image, not a flag nor a flag's value.
-fn package(args: &[String]) -> Option<&str> {
+fn find_package(args: &[String]) -> Option<&str> {
     let before = std::iter::once("").chain(args.iter().map(String::as_str));
     let mut pairs = before.zip(args);
     let found = pairs.find(|(before, arg)| {
@@ -99,7 +101,7 @@ mod tests {
                 cwd: None,
             }
         };
-        assert_eq!(program(&launch), expected, "{line}");
+        assert_eq!(find_program(&launch), expected, "{line}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) enum Written<'a> {
 pub(super) fn read(kind: &Kind, written: Written<'_>) -> Result<Value, Fault> {
     match (kind, written) {
         (Kind::Switch, Written::Switch(on)) => Ok(Value::Bool(on)),
-        (Kind::Count(count), Written::Number(number)) => whole(count, number),
+        (Kind::Count(count), Written::Number(number)) => check_count(count, number),
         (
             Kind::Switch
             | Kind::Count(_)
@@ -37,35 +37,35 @@ pub(super) fn read(kind: &Kind, written: Written<'_>) -> Result<Value, Fault> {
             | Kind::TokenFiles
             | Kind::Arguments,
             _,
-        ) => Err(misfit(kind, written)),
-        (_, Written::Text(text)) => match fits(kind, text) {
+        ) => Err(explain_misfit(kind, written)),
+        (_, Written::Text(text)) => match check(kind, text) {
             Ok(()) => Ok(Value::String(text.to_owned())),
             Err(fault) => Err(fault),
         },
-        _ => Err(misfit(kind, written)),
+        _ => Err(explain_misfit(kind, written)),
     }
 }
 
 /// Whether a text is one of its kind.
-pub(super) fn fits(kind: &Kind, text: &str) -> Result<(), Fault> {
+pub(super) fn check(kind: &Kind, text: &str) -> Result<(), Fault> {
     if *kind != Kind::Template {
-        filled(kind, text)?;
+        check_filled(kind, text)?;
     }
     match kind {
-        Kind::Template => template(text),
-        Kind::Command => command(text),
-        Kind::Url => url(text),
-        Kind::Folder | Kind::File => folder(text),
+        Kind::Template => check_template(text),
+        Kind::Command => check_command(text),
+        Kind::Url => check_url(text),
+        Kind::Folder | Kind::File => check_folder(text),
         Kind::Listen => listen::check(text),
         Kind::Host => listen::check_host(text),
         Kind::Origin => listen::check_origin(text),
-        Kind::StateDir => state_dir(text),
-        Kind::Filter => filter(text),
-        Kind::Category => category(text),
-        Kind::Tag => tag(text),
-        Kind::Glob => glob(text),
-        Kind::Inherited => inherited(text),
-        Kind::Choice(words) => choice(words, kind, text),
+        Kind::StateDir => check_state_dir(text),
+        Kind::Filter => check_filter(text),
+        Kind::Category => check_category(text),
+        Kind::Tag => check_tag(text),
+        Kind::Glob => check_glob(text),
+        Kind::Inherited => check_inherited(text),
+        Kind::Choice(words) => check_choice(words, kind, text),
         _ => Ok(()),
     }
 }
@@ -78,7 +78,7 @@ fn refuse_if(bad: bool, what: &str, hint: &str) -> Result<(), Fault> {
     }
 }
 
-fn filled(kind: &Kind, text: &str) -> Result<(), Fault> {
+fn check_filled(kind: &Kind, text: &str) -> Result<(), Fault> {
     let hint = match kind {
         Kind::Command => "name the program, such as `npx`",
         Kind::Url => URL_HINT,
@@ -87,7 +87,7 @@ fn filled(kind: &Kind, text: &str) -> Result<(), Fault> {
     refuse_if(text.trim().is_empty(), "empty text", hint)
 }
 
-fn whole(count: &Count, number: Result<i128, &str>) -> Result<Value, Fault> {
+fn check_count(count: &Count, number: Result<i128, &str>) -> Result<Value, Fault> {
     let Count { min, max, unit } = count;
     let fits = |number: &u64| (*min..=*max).contains(number);
     let small = number.ok().and_then(|number| u64::try_from(number).ok());
@@ -97,7 +97,7 @@ fn whole(count: &Count, number: Result<i128, &str>) -> Result<Value, Fault> {
     })
 }
 
-fn template(text: &str) -> Result<(), Fault> {
+fn check_template(text: &str) -> Result<(), Fault> {
     let hint = "write `${VAR}` or `${VAR:-default}`; a plain `${` is written `$${`";
     match Template::parse(text) {
         Ok(_) => Ok(()),
@@ -106,8 +106,8 @@ fn template(text: &str) -> Result<(), Fault> {
 }
 
 /// A whole command line in `command` is the commonest slip. A path may hold spaces.
-fn command(text: &str) -> Result<(), Fault> {
-    template(text)?;
+fn check_command(text: &str) -> Result<(), Fault> {
+    check_template(text)?;
     let mut words = text.split_whitespace();
     let program = words.next().unwrap_or_default();
     if text == program || program.contains(['/', '$']) {
@@ -120,15 +120,15 @@ fn command(text: &str) -> Result<(), Fault> {
     );
     Err(Fault::new(
         "holds arguments beside the program",
-        shown_long(&hint),
+        bound_hint(&hint),
     ))
 }
 
 const URL_HINT: &str = "write an address such as `https://mcp.example.com/mcp`; a program is \
                         started with `command`";
 
-fn url(text: &str) -> Result<(), Fault> {
-    template(text)?;
+fn check_url(text: &str) -> Result<(), Fault> {
+    check_template(text)?;
     if text.starts_with("${") {
         return Ok(());
     }
@@ -149,9 +149,9 @@ fn url(text: &str) -> Result<(), Fault> {
     ))
 }
 
-fn folder(text: &str) -> Result<(), Fault> {
-    template(text)?;
-    tilde(text)?;
+fn check_folder(text: &str) -> Result<(), Fault> {
+    check_template(text)?;
+    check_tilde(text)?;
     let bare = text
         .strip_prefix('$')
         .is_some_and(|rest| !rest.starts_with('{'));
@@ -159,8 +159,8 @@ fn folder(text: &str) -> Result<(), Fault> {
     refuse_if(bare, "a variable needs braces", hint)
 }
 
-fn state_dir(text: &str) -> Result<(), Fault> {
-    tilde(text)?;
+fn check_state_dir(text: &str) -> Result<(), Fault> {
+    check_tilde(text)?;
     let hint = "write `~/...` or a whole path, or set the variable `PROXY_STATE_DIR`";
     refuse_if(
         text.contains('$'),
@@ -169,7 +169,7 @@ fn state_dir(text: &str) -> Result<(), Fault> {
     )
 }
 
-fn tilde(text: &str) -> Result<(), Fault> {
+fn check_tilde(text: &str) -> Result<(), Fault> {
     let other = text.starts_with('~') && text != "~" && !text.starts_with("~/");
     refuse_if(
         other,
@@ -181,7 +181,7 @@ fn tilde(text: &str) -> Result<(), Fault> {
 const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 
 /// The filter takes any single word for the name of a module, so a slip would log nothing.
-fn filter(text: &str) -> Result<(), Fault> {
+fn check_filter(text: &str) -> Result<(), Fault> {
     let hint = "write a level (`error`, `warn`, `info`, `debug`, `trace`, `off`), or \
                 `warn,fleet=debug`";
     let levels = text
@@ -206,7 +206,7 @@ fn filter(text: &str) -> Result<(), Fault> {
 /// The longest category or tag, in characters.
 pub(super) const WORD_CHARS_MAX: usize = 32;
 
-fn category(text: &str) -> Result<(), Fault> {
+fn check_category(text: &str) -> Result<(), Fault> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let what = match text.chars().find(|&c| !allowed(c)) {
         Some(found) => format!("a category cannot hold {found:?}"),
@@ -222,7 +222,7 @@ fn category(text: &str) -> Result<(), Fault> {
     Err(Fault::new(what, hint))
 }
 
-fn tag(text: &str) -> Result<(), Fault> {
+fn check_tag(text: &str) -> Result<(), Fault> {
     let hint = "write a list of short words: `[\"issues\", \"pull requests\"]`";
     let what = match text.chars().find(|&c| c == ',' || c.is_control()) {
         Some(found) => format!("a tag cannot hold {found:?}"),
@@ -247,7 +247,7 @@ pub(super) fn slug(text: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join("-")
 }
 
-fn glob(text: &str) -> Result<(), Fault> {
+fn check_glob(text: &str) -> Result<(), Fault> {
     match globset::Glob::new(text) {
         Ok(_) => Ok(()),
         Err(error) => Err(Fault::new(
@@ -257,7 +257,7 @@ fn glob(text: &str) -> Result<(), Fault> {
     }
 }
 
-fn inherited(text: &str) -> Result<(), Fault> {
+fn check_inherited(text: &str) -> Result<(), Fault> {
     let name = text.strip_suffix('*').unwrap_or(text);
     let foreign = |&c: &char| "*$=,\0".contains(c) || c.is_whitespace();
     let Some(found) = name.chars().find(foreign) else {
@@ -274,11 +274,11 @@ fn inherited(text: &str) -> Result<(), Fault> {
     Err(Fault::new(what, hint))
 }
 
-fn choice(words: &[&'static str], kind: &Kind, text: &str) -> Result<(), Fault> {
+fn check_choice(words: &[&'static str], kind: &Kind, text: &str) -> Result<(), Fault> {
     if words.contains(&text) {
         return Ok(());
     }
-    let fault = misfit(kind, Written::Text(text));
+    let fault = explain_misfit(kind, Written::Text(text));
     Err(match nearest(text, words.iter().copied()) {
         Some(near) => Fault::new(fault.what, format!("did you mean `{near}`?")),
         None => fault,
@@ -286,7 +286,7 @@ fn choice(words: &[&'static str], kind: &Kind, text: &str) -> Result<(), Fault> 
 }
 
 /// Progress can only lengthen a call. The one rule between two keys, and a variable may set either.
-pub(super) fn limits(timeout_s: u64, timeout_max_s: u64) -> Result<(), Fault> {
+pub(super) fn check_limits(timeout_s: u64, timeout_max_s: u64) -> Result<(), Fault> {
     if timeout_max_s >= timeout_s {
         return Ok(());
     }
@@ -299,7 +299,7 @@ pub(super) fn limits(timeout_s: u64, timeout_max_s: u64) -> Result<(), Fault> {
 /// Room for the words of a command line in a hint.
 const HINT_CHARS_MAX: usize = 200;
 
-fn shown_long(hint: &str) -> String {
+fn bound_hint(hint: &str) -> String {
     if hint.chars().count() > HINT_CHARS_MAX {
         "write the program in `command` and the rest in `args`".to_owned()
     } else {
@@ -308,7 +308,7 @@ fn shown_long(hint: &str) -> String {
 }
 
 /// The kind does not fit: say both, and how it would be written.
-pub(super) fn misfit(kind: &Kind, written: Written<'_>) -> Fault {
+pub(super) fn explain_misfit(kind: &Kind, written: Written<'_>) -> Fault {
     let found = match (kind, written) {
         // It may be a secret, and messages end up in logs.
         (Kind::Variables | Kind::Headers | Kind::Tokens, Written::Text(_)) => "text".to_owned(),

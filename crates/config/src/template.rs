@@ -7,12 +7,14 @@ use fleet::{Template, TemplateError};
 use super::mistake::Fault;
 
 /// The template that a text was checked to be.
-pub(super) fn template(text: &str) -> Result<Template, Fault> {
+pub(super) fn read_template(text: &str) -> Result<Template, Fault> {
     Template::parse(text).map_err(|error: TemplateError| Fault::bare(error.to_string()))
 }
 
 /// Templates by name, in the order of their names.
-pub(super) fn pairs(written: &BTreeMap<String, String>) -> Result<Vec<(String, Template)>, Fault> {
-    let pair = |(name, text): (&String, &String)| Ok((name.clone(), template(text)?));
+pub(super) fn read_pairs(
+    written: &BTreeMap<String, String>,
+) -> Result<Vec<(String, Template)>, Fault> {
+    let pair = |(name, text): (&String, &String)| Ok((name.clone(), read_template(text)?));
     written.iter().map(pair).collect()
 }

@@ -24,7 +24,7 @@ const DOT: &str = "__";
 pub(super) fn read(env: &Environment, file: &Checked) -> Layer {
     let mut layer = Layer::default();
     for (name, value) in env.starting(PREFIX) {
-        let found = match target(name, &file.servers) {
+        let found = match find_target(name, &file.servers) {
             Ok(None) => continue,
             Ok(Some(target)) => read_one(&target, value, env).map(|value| (target, value)),
             Err(fault) => Err((String::new(), fault)),
@@ -37,13 +37,13 @@ pub(super) fn read(env: &Environment, file: &Checked) -> Layer {
             }
         }
     }
-    let limits = limits(&layer.values, &file.values);
+    let limits = check_limits(&layer.values, &file.values);
     layer.mistakes.extend(limits);
     layer
 }
 
 /// The limits in the file keep to their rule; a variable may break it for those it meets there.
-fn limits(variables: &Map<String, Value>, file: &Map<String, Value>) -> Vec<Mistake> {
+fn check_limits(variables: &Map<String, Value>, file: &Map<String, Value>) -> Vec<Mistake> {
     let Some(Value::Object(servers)) = variables.get("servers") else {
         return Vec::new();
     };
@@ -53,19 +53,19 @@ fn limits(variables: &Map<String, Value>, file: &Map<String, Value>) -> Vec<Mist
         let set_here = |name: &&str| set.get(name).is_some();
         let name = ["timeout_max_s", "timeout_s"].into_iter().find(set_here)?;
         let timeout = of("timeout_s").unwrap_or(CALL_TIMEOUT_DEFAULT.as_secs());
-        let fault = rules::limits(timeout, of("timeout_max_s")?).err()?;
+        let fault = rules::check_limits(timeout, of("timeout_max_s")?).err()?;
         let path = format!("servers.{server}.{name}");
-        Some(fault.at(Place::Variable(spelt(&path)), path))
+        Some(fault.at(Place::Variable(spell(&path)), path))
     };
     servers.iter().filter_map(mistake).collect()
 }
 
 /// The variable that sets a key; `NAME` is left for the reader to fill in.
 pub(super) fn name_of(key: &Key) -> String {
-    spelt(key.path)
+    spell(key.path)
 }
 
-fn spelt(path: &str) -> String {
+fn spell(path: &str) -> String {
     let name = path.replace('.', DOT).replace('-', "_");
     format!("{PREFIX}{}", name.to_uppercase())
 }
@@ -77,7 +77,7 @@ struct Target {
 }
 
 /// None for a variable that is not ours: other programs may use the prefix too.
-fn target(variable: &str, servers: &[String]) -> Result<Option<Target>, Fault> {
+fn find_target(variable: &str, servers: &[String]) -> Result<Option<Target>, Fault> {
     let name = variable
         .strip_prefix(PREFIX)
         .unwrap_or_default()
@@ -95,7 +95,7 @@ fn target(variable: &str, servers: &[String]) -> Result<Option<Target>, Fault> {
             "no variable can set this",
             format!("write `{}` in the file", path.join(".")),
         )),
-        None if ours => Err(unknown(&pattern, &parts)),
+        None if ours => Err(explain_unknown(&pattern, &parts)),
         _ => Ok(None),
     }
 }
@@ -106,7 +106,7 @@ fn resolve(parts: &[&str], servers: &[String]) -> Result<(String, Vec<String>), 
     let mut path = Vec::new();
     for &part in parts {
         let name = match pattern.as_str() {
-            "servers" => server(part, servers)?,
+            "servers" => find_server(part, servers)?,
             _ => part.to_owned(),
         };
         pattern = keys::child(&pattern, &name).unwrap_or_else(|| format!("{pattern}.?"));
@@ -116,7 +116,7 @@ fn resolve(parts: &[&str], servers: &[String]) -> Result<(String, Vec<String>), 
 }
 
 /// A variable cannot hold `-`, so `_` stands for it.
-fn server(part: &str, servers: &[String]) -> Result<String, Fault> {
+fn find_server(part: &str, servers: &[String]) -> Result<String, Fault> {
     let same = |name: &&String| fold(name) == fold(part);
     servers.iter().find(same).cloned().ok_or_else(|| {
         let near = keys::nearest(part, servers.iter().map(String::as_str));
@@ -132,7 +132,7 @@ fn server(part: &str, servers: &[String]) -> Result<String, Fault> {
     })
 }
 
-fn unknown(pattern: &str, parts: &[&str]) -> Fault {
+fn explain_unknown(pattern: &str, parts: &[&str]) -> Fault {
     let table = pattern.rsplit_once('.').map_or("", |(table, _)| table);
     let last = parts.last().copied().unwrap_or_default();
     let known: Vec<&Key> = KEYS
@@ -157,7 +157,8 @@ fn read_one(target: &Target, value: &OsStr, env: &Environment) -> Result<Value, 
     let text = value
         .to_str()
         .ok_or_else(|| keyed(Fault::bare("not UTF-8")))?;
-    let read = rules::read(&target.key.kind, written(&target.key.kind, text)).map_err(keyed)?;
+    let read =
+        rules::read(&target.key.kind, read_written(&target.key.kind, text)).map_err(keyed)?;
     match target.key.kind {
         Kind::StateDir => here(text.as_ref(), env).map(Value::String).map_err(keyed),
         _ => Ok(read),
@@ -165,7 +166,7 @@ fn read_one(target: &Target, value: &OsStr, env: &Environment) -> Result<Value, 
 }
 
 /// Everything in a variable is text, so the key says what it is read as.
-fn written<'a>(kind: &Kind, text: &'a str) -> Written<'a> {
+fn read_written<'a>(kind: &Kind, text: &'a str) -> Written<'a> {
     let trimmed = text.trim();
     match kind {
         Kind::Switch => trimmed.parse().map_or(Written::Text(text), Written::Switch),

@@ -33,7 +33,7 @@ impl<'a> Broken<'a> {
             lost_from: usize::MAX,
         };
         if !errors.is_empty() && text.trim_start().starts_with('{') {
-            this.json();
+            this.note_json();
         } else {
             this.add(errors);
         }
@@ -49,8 +49,8 @@ impl<'a> Broken<'a> {
             let line = self.lines.line_of(byte);
             if self.unread.insert(line) {
                 self.lose(line, &error);
-                let fault = self.fault(&error, line);
-                self.noted.push(noted(byte, fault));
+                let fault = self.explain(&error, line);
+                self.noted.push(note_at(byte, fault));
             }
         }
     }
@@ -66,16 +66,16 @@ impl<'a> Broken<'a> {
         }
     }
 
-    fn json(&mut self) {
+    fn note_json(&mut self) {
         let hint = "write each server as a table: `[servers.NAME]`, below it `command = \"npx\"` \
                     and `args = [\"-y\", \"PACKAGE\"]`";
         self.lost_from = 0;
         self.noted
-            .push(noted(0, Fault::new("JSON, not TOML", hint)));
+            .push(note_at(0, Fault::new("JSON, not TOML", hint)));
     }
 
     /// The mistakes that stand on their own.
-    pub(super) fn unspoiled(&self, mut noted: Vec<Noted>) -> Vec<Noted> {
+    pub(super) fn keep_unspoiled(&self, mut noted: Vec<Noted>) -> Vec<Noted> {
         let any = !self.noted.is_empty();
         noted.retain(|noted| {
             let line = self.lines.line_of(noted.byte);
@@ -85,7 +85,7 @@ impl<'a> Broken<'a> {
         noted
     }
 
-    fn fault(&self, error: &Error, line: usize) -> Fault {
+    fn explain(&self, error: &Error, line: usize) -> Fault {
         if error.message() == "duplicate key" {
             let key = error
                 .span()
@@ -94,7 +94,8 @@ impl<'a> Broken<'a> {
             let hint = "it stands higher up as well; keep one of the two";
             return Fault::new(format!("`{}` is there already", shown(key)), hint);
         }
-        bare_text(self.lines.line(line)).map_or_else(|| told(error.message()), without_quotes)
+        bare_text(self.lines.line(line))
+            .map_or_else(|| explain_message(error.message()), explain_bare_text)
     }
 }
 
@@ -102,7 +103,7 @@ fn start(error: &Error) -> usize {
     error.span().map_or(0, |span| span.start)
 }
 
-fn noted(byte: usize, fault: Fault) -> Noted {
+fn note_at(byte: usize, fault: Fault) -> Noted {
     Noted {
         byte,
         key: String::new(),
@@ -111,7 +112,7 @@ fn noted(byte: usize, fault: Fault) -> Noted {
     }
 }
 
-fn told(message: &str) -> Fault {
+fn explain_message(message: &str) -> Fault {
     let what = format!("no TOML: {message}");
     let hint = match message {
         "key with no value, expected `=`" => "write `key = value`",
@@ -136,7 +137,7 @@ fn bare_text(line: &str) -> Option<&str> {
     (starts && (plain || value.starts_with("${")) && !keyword).then_some(value)
 }
 
-fn without_quotes(text: &str) -> Fault {
+fn explain_bare_text(text: &str) -> Fault {
     let hint = match text.to_lowercase().as_str() {
         "true" | "yes" | "on" => "write `true`".to_owned(),
         "false" | "no" | "off" => "write `false`".to_owned(),

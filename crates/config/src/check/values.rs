@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value};
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::walk::{At, Walk, in_order, written};
+use super::walk::{At, Walk, as_written, in_order};
 use crate::{
     keys::Kind,
     mistake::{Fault, shown_key},
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Walk {
-    pub(super) fn list(&mut self, at: &At, kind: &Kind, items: &DeArray<'_>) -> Option<Value> {
+    pub(super) fn read_list(&mut self, at: &At, kind: &Kind, items: &DeArray<'_>) -> Option<Value> {
         if items.is_empty() {
             let fault = Fault::new("an empty list", "leave the key out, or list something");
             self.note(at.span.clone(), at, fault);
@@ -24,12 +24,12 @@ impl Walk {
                 span: item.span(),
                 ..at.clone()
             };
-            read.extend(self.scalar(&at, kind, item.get_ref()));
+            read.extend(self.read_scalar(&at, kind, item.get_ref()));
         }
         Some(Value::Array(read))
     }
 
-    pub(super) fn templates(&mut self, at: &At, kind: &Kind, table: &DeTable<'_>) -> Value {
+    pub(super) fn read_templates(&mut self, at: &At, kind: &Kind, table: &DeTable<'_>) -> Value {
         let mut read = Map::new();
         for (name, value) in in_order(table) {
             let at = At {
@@ -40,19 +40,19 @@ impl Walk {
             if let Some(fault) = bad_name(kind, name.get_ref()) {
                 self.note(name.span(), &at, fault);
             }
-            let value = self.scalar(&at, &Kind::Template, value.get_ref());
+            let value = self.read_scalar(&at, &Kind::Template, value.get_ref());
             read.extend(value.map(|value| (name.get_ref().to_string(), value)));
         }
         Value::Object(read)
     }
 
     /// Kept as JSON text: the layers sort the keys of a table, and an example is read by people.
-    pub(super) fn arguments(&mut self, at: &At, table: &DeTable<'_>) -> Option<Value> {
-        let object = self.object(at, table)?;
+    pub(super) fn read_arguments(&mut self, at: &At, table: &DeTable<'_>) -> Option<Value> {
+        let object = self.read_object(at, table)?;
         Some(Value::String(Value::Object(object).to_string()))
     }
 
-    fn object(&mut self, at: &At, table: &DeTable<'_>) -> Option<Map<String, Value>> {
+    fn read_object(&mut self, at: &At, table: &DeTable<'_>) -> Option<Map<String, Value>> {
         let mut object = Map::new();
         for (name, value) in in_order(table) {
             let at = At {
@@ -60,30 +60,30 @@ impl Walk {
                 span: value.span(),
                 ..at.clone()
             };
-            let value = self.json(&at, value.get_ref())?;
+            let value = self.read_json(&at, value.get_ref())?;
             object.insert(name.get_ref().to_string(), value);
         }
         Some(object)
     }
 
-    fn json(&mut self, at: &At, value: &DeValue<'_>) -> Option<Value> {
+    fn read_json(&mut self, at: &At, value: &DeValue<'_>) -> Option<Value> {
         match value {
-            DeValue::Table(table) => self.object(at, table).map(Value::Object),
+            DeValue::Table(table) => self.read_object(at, table).map(Value::Object),
             DeValue::Array(items) => {
-                let items = items.iter().map(|item| self.json(at, item.get_ref()));
+                let items = items.iter().map(|item| self.read_json(at, item.get_ref()));
                 items.collect::<Option<_>>().map(Value::Array)
             }
             DeValue::String(text) => Some(Value::String(text.to_string())),
             DeValue::Boolean(on) => Some(Value::Bool(*on)),
             DeValue::Datetime(time) => Some(Value::String(time.to_string())),
-            DeValue::Integer(_) | DeValue::Float(_) => self.number(at, value),
+            DeValue::Integer(_) | DeValue::Float(_) => self.read_number(at, value),
         }
     }
 
-    fn number(&mut self, at: &At, value: &DeValue<'_>) -> Option<Value> {
+    fn read_number(&mut self, at: &At, value: &DeValue<'_>) -> Option<Value> {
         let number = match value {
             DeValue::Float(float) => float.as_str().parse().ok().and_then(Number::from_f64),
-            DeValue::Integer(_) => match written(value) {
+            DeValue::Integer(_) => match as_written(value) {
                 Written::Number(Ok(number)) => Number::from_i128(number),
                 _ => None,
             },

@@ -42,8 +42,13 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn scalar(&mut self, at: &At, kind: &Kind, value: &DeValue<'_>) -> Option<Value> {
-        let read = rules::read(kind, written(value));
+    pub(super) fn read_scalar(
+        &mut self,
+        at: &At,
+        kind: &Kind,
+        value: &DeValue<'_>,
+    ) -> Option<Value> {
+        let read = rules::read(kind, as_written(value));
         read.map_err(|fault| self.note(at.span.clone(), at, fault))
             .ok()
     }
@@ -58,7 +63,7 @@ impl Walk {
     }
 }
 
-pub(super) fn written<'v>(value: &'v DeValue<'_>) -> Written<'v> {
+pub(super) fn as_written<'v>(value: &'v DeValue<'_>) -> Written<'v> {
     match value {
         DeValue::String(text) => Written::Text(text),
         DeValue::Integer(number) => {
