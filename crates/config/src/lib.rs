@@ -15,6 +15,8 @@ mod docs;
 mod environment;
 mod file;
 mod keys;
+#[cfg(any(test, fuzzing))]
+pub mod laws;
 mod layers;
 mod lines;
 mod listen;

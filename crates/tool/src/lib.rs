@@ -8,6 +8,8 @@
 mod check;
 mod digest;
 mod example;
+#[cfg(any(test, fuzzing))]
+pub mod laws;
 mod names;
 mod purpose;
 mod schema;

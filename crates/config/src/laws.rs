@@ -1,0 +1,95 @@
+//! Laws of what is written in a file, each for any bytes: properties in tests, targets for a
+//! fuzzer.
+
+use crate::{
+    Environment, Overrides, Place, file,
+    keys::{KEYS, Key},
+    read_layers,
+};
+
+/// Values of every kind, right and wrong.
+const VALUES: [&str; 16] = [
+    "1",
+    "0",
+    "-1",
+    "1e9",
+    "true",
+    "\"\"",
+    "\"a\"",
+    "\"${X}\"",
+    "\"${\"",
+    "\"~/a\"",
+    "\"on-call\"",
+    "\"https://h\"",
+    "[\"a\"]",
+    "[]",
+    "{ a = \"${X}\" }",
+    "{ a = ",
+];
+
+/// Lines that are nearly a configuration: each pair of bytes is a key of ours and a value.
+fn almost_configuration(choices: &[u8]) -> String {
+    let mut text = String::new();
+    for pair in choices.chunks_exact(2) {
+        let (key, value) = (usize::from(pair[0]), usize::from(pair[1]));
+        let key = &KEYS[key % KEYS.len()];
+        let table = Some(key.table()).filter(|table| !table.is_empty());
+        let header = table.map_or(String::new(), |table| format!("[{table}]\n"));
+        let header = header.replace("NAME", "a").replace("TOOL", "t");
+        let line = format!("{} = {}\n", Key::name(key), VALUES[value % VALUES.len()]);
+        text.push_str(&(header + &line));
+    }
+    text
+}
+
+/// A text is a configuration, or has at least one mistake; each stands in the file where it says,
+/// in the order of the file, and all are printed under its name. `input`: whether choices follow
+/// or a text.
+///
+/// # Panics
+///
+/// Where that is not so.
+pub fn a_text_is_a_configuration_or_has_mistakes(input: &[u8]) {
+    let text = match input.split_first() {
+        Some((first, choices)) if first % 2 == 0 => almost_configuration(choices),
+        _ => String::from_utf8_lossy(input).into_owned(),
+    };
+    let env = Environment::from_iter([("HOME", "/home/ada")]);
+    let overrides = Overrides {
+        config: Some("/c/config.toml".into()),
+        ..Overrides::default()
+    };
+    let file = file::find(&overrides, &env).expect("a whole path is found anywhere");
+    let Err(mistakes) = read_layers(&file, &text, &overrides, &env) else {
+        return;
+    };
+    assert!(!mistakes.is_empty(), "{text:?}");
+    let mut before = (0, 0);
+    for mistake in &mistakes {
+        if let Place::Line { line, column } = mistake.place {
+            assert!(
+                line <= text.lines().count().max(1),
+                "{mistake:?} in {text:?}"
+            );
+            assert!((line, column) >= before, "{mistakes:?}");
+            before = (line, column);
+        }
+    }
+    let error = crate::ConfigError {
+        file: file.shown,
+        mistakes,
+    };
+    assert!(error.to_string().starts_with("/c/config.toml:"), "{error}");
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    proptest! {
+        #[test]
+        fn a_text_is_a_configuration_or_has_mistakes(input in vec(any::<u8>(), 0..60)) {
+            super::a_text_is_a_configuration_or_has_mistakes(&input);
+        }
+    }
+}
