@@ -344,7 +344,7 @@ pub(crate) enum Daemon {
 /// The parsed command line; or help, a version, a complaint was printed and this is its code.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exit> {
     Arguments::try_parse_from(arguments).map_err(|error| {
-        report::clap(&error);
+        report::print_clap(&error);
         if error.use_stderr() {
             Exit::Usage
         } else {
@@ -352,3 +352,6 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arg
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

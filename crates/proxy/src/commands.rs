@@ -18,7 +18,6 @@ mod daemon;
 mod event_loop;
 mod inspect;
 mod logging;
-mod look;
 mod read;
 mod reindex;
 mod reply;
@@ -27,6 +26,7 @@ mod serve_http;
 mod signals;
 mod status;
 mod tokens;
+mod tools;
 mod usage;
 
 use event_loop::run_async;
@@ -45,10 +45,10 @@ pub(crate) fn run(arguments: Arguments) -> Exit {
 fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
     match command {
         Command::Config(ConfigCommand::Docs) => {
-            report::data(&config::docs());
+            report::print_data(&config::docs());
             return Ok(Exit::Success);
         }
-        Command::Config(ConfigCommand::Path) => return Ok(inspect::config_path(&global)),
+        Command::Config(ConfigCommand::Path) => return Ok(inspect::print_config_path(&global)),
         Command::Reaper => {
             processes::reap(std::io::stdin().lock());
             return Ok(Exit::Success);
@@ -62,13 +62,13 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
             log("error");
             return run_async(play_demo())?;
         }
-        Command::Daemon(verb) => return daemon::daemon(&global, &verb),
-        Command::Status { watch } => return status::status(&global, watch),
+        Command::Daemon(verb) => return daemon::run_verb(&global, &verb),
+        Command::Status { watch } => return status::print_status(&global, watch),
         Command::Serve {
             standalone: false,
             http: None,
         } => {
-            if let Some(exit) = serve::through_daemon(&global)? {
+            if let Some(exit) = serve::serve_through_daemon(&global)? {
                 return Ok(exit);
             }
         }
@@ -90,19 +90,19 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
         &config.log
     });
     if let Command::Serve { http, .. } = command {
-        let load = live::load_of(&global);
+        let load = live::loader_of(&global);
         return match http {
-            None => serve::standalone(config, load),
+            None => serve::serve_alone(config, load),
             Some(at) => serve_http::serve(config, at, load),
         };
     }
     run_async(async {
         match command {
-            Command::Config(_) => Ok(inspect::config_check(&config, global.json)),
+            Command::Config(_) => Ok(inspect::print_config_check(&config, global.json)),
             Command::Log { server, lines } => {
-                Ok(inspect::server_log(&config, &global, &server, lines))
+                Ok(inspect::print_server_log(&config, &global, &server, lines))
             }
-            other => Box::pin(with_front(config, &global, other)).await,
+            other => Box::pin(run_with_gateway(config, &global, other)).await,
         }
     })?
 }
@@ -119,13 +119,17 @@ async fn play_demo() -> anyhow::Result<Exit> {
     };
     let env: Environment = std::iter::empty::<(String, String)>().collect();
     let gateway = Gateway::new(config::load(&overrides, &env)?.gateway)?;
-    let played = demo::play(&gateway, report::data).await;
+    let played = demo::play(&gateway, report::print_data).await;
     gateway.stop().await;
     played.map(|()| Exit::Success)
 }
 
 /// Commands that ask the same gateway as a client does. Servers that were started are ended.
-async fn with_front(config: Config, global: &Global, command: Command) -> anyhow::Result<Exit> {
+async fn run_with_gateway(
+    config: Config,
+    global: &Global,
+    command: Command,
+) -> anyhow::Result<Exit> {
     let gateway = Gateway::new(config.gateway)?;
     let stop = CancellationToken::new();
     signals::watch_signals(&stop)?;
@@ -144,17 +148,17 @@ async fn ask(gateway: &Arc<Gateway>, global: &Global, command: Command) -> anyho
         return read::read(gateway, global, read).await;
     }
     match command {
-        Command::Usage { action: None } => return Ok(usage::usage(gateway, global)),
+        Command::Usage { action: None } => return Ok(usage::print_usage(gateway, global)),
         Command::Usage { .. } => return usage::reset(gateway),
         _ => {}
     }
-    get_to_know(gateway).await;
+    survey_new(gateway).await;
     match command {
-        Command::Search(search) => look::search(gateway, global, search).await,
-        Command::Describe { names } => look::describe(gateway, global, &names).await,
+        Command::Search(search) => tools::search(gateway, global, search).await,
+        Command::Describe { names } => tools::describe(gateway, global, &names).await,
         Command::Call(call) => call::call(gateway, global, call).await,
-        Command::List { of } => look::list(gateway, global, of.as_deref()).await,
-        Command::Categories => usage::categories(gateway, global).await,
+        Command::List { of } => tools::list(gateway, global, of.as_deref()).await,
+        Command::Categories => usage::print_categories(gateway, global).await,
         Command::Tokens { by_tool } => tokens::count_tokens(gateway, global, by_tool).await,
         other => bail!("{other:?} has no gateway to ask"),
     }
@@ -162,7 +166,7 @@ async fn ask(gateway: &Arc<Gateway>, global: &Global, command: Command) -> anyho
 
 /// Servers that were never asked for their tools are asked now. One that failed before is left
 /// to `reindex`: a search does not wait for it again.
-async fn get_to_know(gateway: &Arc<Gateway>) {
+async fn survey_new(gateway: &Arc<Gateway>) {
     let catalog = gateway.registry.catalog();
     let servers = catalog.servers.iter();
     let new = servers.filter(|it| it.surveyed_at.is_none() && it.stale.is_none());

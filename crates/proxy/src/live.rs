@@ -32,7 +32,7 @@ pub(crate) type Load = Arc<dyn Fn() -> Result<Config, ConfigError> + Send + Sync
 /// Editors write a file in several steps; this long after the first we look.
 const GATHER: Duration = Duration::from_millis(100);
 
-pub(crate) fn load_of(global: &Global) -> Load {
+pub(crate) fn loader_of(global: &Global) -> Load {
     let overrides = global.overrides();
     Arc::new(move || config::load(&overrides, &Environment::of_process()))
 }
@@ -76,7 +76,7 @@ impl Follower {
         let file = self.config.file.clone();
         let (sender, mut changes) = mpsc::channel(1);
         // The watcher lives as long as this.
-        let _watcher = watcher(&file, sender)
+        let _watcher = watch_file(&file, sender)
             .inspect_err(|error| warn!(%error, "the file is not watched; SIGHUP has it read"));
         let mut text = std::fs::read(&file).ok();
         let mut surveys = JoinSet::new();
@@ -93,7 +93,7 @@ impl Follower {
             }
             text = now;
             if let Some(applied) = self.reload().await {
-                let unsure = to_survey(&self.gateway, &applied);
+                let unsure = list_unsure(&self.gateway, &applied);
                 if !unsure.is_empty() {
                     surveys.spawn(survey::get_to_know(Arc::clone(&self.gateway), unsure));
                 }
@@ -165,7 +165,7 @@ fn needs_restart(config: &Config, before: &Config) -> bool {
 }
 
 /// Servers that are new to us, and those that are started in another way and may be others.
-fn to_survey(gateway: &Gateway, applied: &Applied) -> Vec<tool::ServerName> {
+fn list_unsure(gateway: &Gateway, applied: &Applied) -> Vec<tool::ServerName> {
     let unknown = survey::unknown(&gateway.registry.catalog());
     let added = applied.added.iter().filter(|name| unknown.contains(name));
     let changed = applied.changed.iter();
@@ -175,7 +175,7 @@ fn to_survey(gateway: &Gateway, applied: &Applied) -> Vec<tool::ServerName> {
 
 /// Watches the folder: editors put a new file in the place of the old one. Where the file is a
 /// link, the folder of what it names is watched as well.
-fn watcher(file: &Path, sender: mpsc::Sender<()>) -> notify::Result<RecommendedWatcher> {
+fn watch_file(file: &Path, sender: mpsc::Sender<()>) -> notify::Result<RecommendedWatcher> {
     let named = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let files = [file.to_owned(), named];
     let meant = files.clone();

@@ -17,8 +17,8 @@ use crate::exit::Exit;
 
 /// Prints data. A reader that went away (`| head`) is no error. What strangers wrote does
 /// nothing to a terminal; elsewhere not one byte changes.
-pub(crate) fn data(text: &str) {
-    let text = shown(text, io::stdout().is_terminal());
+pub(crate) fn print_data(text: &str) {
+    let text = make_safe(text, io::stdout().is_terminal());
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| {
         if text.ends_with('\n') {
@@ -31,7 +31,7 @@ pub(crate) fn data(text: &str) {
 }
 
 /// A text as it is printed: the one place that keeps a terminal from what is in it.
-fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
+fn make_safe(text: &str, is_terminal: bool) -> Cow<'_, str> {
     if is_terminal {
         printable::for_terminal(text)
     } else {
@@ -48,11 +48,13 @@ pub(crate) fn clear_screen() {
 }
 
 /// Prints bytes as they are; a terminal is shown them as text that ends with a line end.
-pub(crate) fn bytes(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn print_bytes(
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> io::Result<()> {
     if io::stdout().is_terminal() {
         let mut bytes = Vec::new();
         write(&mut bytes)?;
-        data(&String::from_utf8_lossy(&bytes));
+        print_data(&String::from_utf8_lossy(&bytes));
         return Ok(());
     }
     let mut stdout = io::BufWriter::new(io::stdout().lock());
@@ -64,14 +66,14 @@ pub(crate) fn bytes(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) ->
     }
 }
 
-pub(crate) fn json(value: &Value) {
-    data(&format!("{value:#}"));
+pub(crate) fn print_json(value: &Value) {
+    print_data(&format!("{value:#}"));
 }
 
 /// Says something beside the data. Where nobody can hear it (a closed pipe, a full disk), it is
 /// lost: that ends no client's session.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", shown(text, true));
+    let _ = writeln!(io::stderr(), "{}", make_safe(text, true));
 }
 
 /// Says what went wrong.
@@ -79,13 +81,13 @@ pub(crate) fn fail(error: &anyhow::Error) {
     say(&format!("error: {error:#}"));
 }
 
-pub(crate) fn clap(error: &clap::Error) {
+pub(crate) fn print_clap(error: &clap::Error) {
     // Help goes to stdout, a complaint to stderr; a closed stream is no error here.
     let _ = error.print();
 }
 
 /// A bar on a terminal, nothing elsewhere.
-pub(crate) fn progress(length: usize, things: &str, is_quiet: bool) -> ProgressBar {
+pub(crate) fn make_bar(length: usize, things: &str, is_quiet: bool) -> ProgressBar {
     let is_shown = !is_quiet && io::stderr().is_terminal() && std::env::var_os("CI").is_none();
     let target = if is_shown {
         ProgressDrawTarget::stderr()
@@ -130,7 +132,7 @@ impl Reindexed {
         }
     }
 
-    fn difference(&self) -> String {
+    fn render_difference(&self) -> String {
         let parts = [
             (self.added, "added"),
             (self.changed, "changed"),
@@ -148,7 +150,7 @@ impl Reindexed {
         }
     }
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({
             "server": self.server,
             "tools": self.tools,
@@ -158,28 +160,28 @@ impl Reindexed {
             "removed": self.removed,
             "failure": self.failure,
             "dropped": self.dropped,
-            "seconds": rounded(self.seconds),
+            "seconds": round_to_ms(self.seconds),
         })
     }
 }
 
 /// Prints a line a server and a total; the exit code says all, some or none.
-pub(crate) fn reindexed(servers: &[Reindexed], seconds: f64, as_json: bool) -> Exit {
+pub(crate) fn print_reindex(servers: &[Reindexed], seconds: f64, as_json: bool) -> Exit {
     let failed = servers
         .iter()
         .filter(|server| server.failure.is_some())
         .count();
     if as_json {
-        let list: Vec<Value> = servers.iter().map(Reindexed::json).collect();
-        json(&json!({
+        let list: Vec<Value> = servers.iter().map(Reindexed::to_json).collect();
+        print_json(&json!({
             "servers": list,
             "tools": servers.iter().map(|server| server.tools).sum::<usize>(),
             "tokens": servers.iter().map(|server| server.tokens).sum::<u64>(),
             "failed": failed,
-            "seconds": rounded(seconds),
+            "seconds": round_to_ms(seconds),
         }));
     } else {
-        data(&reindex_text(servers, failed, seconds));
+        print_data(&render_reindex(servers, failed, seconds));
     }
     match failed {
         0 => Exit::Success,
@@ -188,7 +190,7 @@ pub(crate) fn reindexed(servers: &[Reindexed], seconds: f64, as_json: bool) -> E
     }
 }
 
-fn reindex_text(servers: &[Reindexed], failed: usize, seconds: f64) -> String {
+fn render_reindex(servers: &[Reindexed], failed: usize, seconds: f64) -> String {
     let widest = servers
         .iter()
         .map(|server| server.server.len())
@@ -197,7 +199,7 @@ fn reindex_text(servers: &[Reindexed], failed: usize, seconds: f64) -> String {
         .max(5);
     let mut lines: Vec<String> = servers
         .iter()
-        .flat_map(|server| server_lines(server, widest))
+        .flat_map(|server| render_server(server, widest))
         .collect();
     let total = Reindexed {
         server: "total".to_owned(),
@@ -210,17 +212,17 @@ fn reindex_text(servers: &[Reindexed], failed: usize, seconds: f64) -> String {
         dropped: Vec::new(),
         seconds,
     };
-    lines.push(line(&total, widest));
+    lines.push(render_line(&total, widest));
     if failed > 0 {
         lines.push(format!("{failed} of {} servers failed", servers.len()));
     }
     lines.join("\n")
 }
 
-fn server_lines(server: &Reindexed, widest: usize) -> Vec<String> {
+fn render_server(server: &Reindexed, widest: usize) -> Vec<String> {
     let name = &server.server;
     let mut lines = match &server.failure {
-        None => vec![line(server, widest)],
+        None => vec![render_line(server, widest)],
         Some(why) => {
             let kept = match server.tools {
                 0 => "no snapshot yet".to_owned(),
@@ -234,24 +236,26 @@ fn server_lines(server: &Reindexed, widest: usize) -> Vec<String> {
     lines
 }
 
-fn line(server: &Reindexed, widest: usize) -> String {
+fn render_line(server: &Reindexed, widest: usize) -> String {
     format!(
         "{:widest$}  {:>5} tools  {:>9} tokens  {:<24}  {:.1} s",
         server.server,
         grouped(server.tools),
         grouped(usize::try_from(server.tokens).unwrap_or(usize::MAX)),
-        server.difference(),
+        server.render_difference(),
         server.seconds,
     )
 }
 
-fn rounded(seconds: f64) -> f64 {
+fn round_to_ms(seconds: f64) -> f64 {
     (seconds * 1_000.0).round() / 1_000.0
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Reindexed, reindex_text, shown};
+    use insta::assert_snapshot;
+
+    use super::{Reindexed, make_safe, render_reindex};
 
     fn server(name: &str) -> Reindexed {
         Reindexed {
@@ -271,10 +275,10 @@ mod tests {
     fn a_terminal_is_kept_from_what_it_is_shown() {
         let text = "\u{1b}[2Jgone\u{202e}\n\tfine\u{e0041}";
         assert_eq!(
-            shown(text, true),
+            make_safe(text, true),
             "\\u{1b}[2Jgone\\u{202e}\n\tfine\\u{e0041}"
         );
-        assert_eq!(shown(text, false), text);
+        assert_eq!(make_safe(text, false), text);
     }
 
     #[test]
@@ -299,15 +303,13 @@ mod tests {
                 ..server("db")
             },
         ];
-        let text = reindex_text(&servers, 1, 2.0);
-        assert_eq!(
-            text,
-            "github     35 tools     12,345 tokens  34 added, 1 changed       0.2 s\n\
-             memory      9 tools        800 tokens  same                      0.2 s\n        \
-             left out: a tool without a name\n\
-             db      failed (kept its last 3 tools, stale): it exited with code 1\n\
-             total      47 tools     13,145 tokens  34 added, 1 changed       2.0 s\n\
-             1 of 3 servers failed"
-        );
+        assert_snapshot!(render_reindex(&servers, 1, 2.0), @"
+        github     35 tools     12,345 tokens  34 added, 1 changed       0.2 s
+        memory      9 tools        800 tokens  same                      0.2 s
+                left out: a tool without a name
+        db      failed (kept its last 3 tools, stale): it exited with code 1
+        total      47 tools     13,145 tokens  34 added, 1 changed       2.0 s
+        1 of 3 servers failed
+        ");
     }
 }

@@ -1,6 +1,9 @@
 //! Mistakes and what a person reads about them.
 
+use insta::assert_snapshot;
+
 use super::load_text;
+use crate::Overrides;
 
 /// `expected` is the printed text without the name of the file at the start of each mistake.
 #[track_caller]
@@ -524,22 +527,64 @@ fn variables_of_a_server_are_checked_likewise() {
 #[test]
 fn every_place_is_checked_at_once() {
     let file = "[servers.a]\ncommand = 1";
-    let overrides = crate::Overrides {
+    let overrides = Overrides {
         log: Some("wran".to_owned()),
-        ..crate::Overrides::default()
+        ..Overrides::default()
     };
     let env = [("HOME", "/home/ada"), ("PROXY_REINDEX__PARALLEL", "0")]
         .into_iter()
         .collect();
-    let printed = super::printed(file, &overrides, &env);
-    assert_eq!(
-        printed,
-        r#"config.toml:2:11: servers.a.command: expected text, found the number 1
-    hint: write it in quotes: `"1"`
-PROXY_REINDEX__PARALLEL: reindex.parallel: expected 1 to 64 servers, found 0
---log: log: unknown level `wran`
-    hint: did you mean `warn`?"#
-    );
+    assert_snapshot!(super::printed(file, &overrides, &env), @r#"
+    config.toml:2:11: servers.a.command: expected text, found the number 1
+        hint: write it in quotes: `"1"`
+    PROXY_REINDEX__PARALLEL: reindex.parallel: expected 1 to 64 servers, found 0
+    --log: log: unknown level `wran`
+        hint: did you mean `warn`?
+    "#);
+}
+
+#[test]
+fn a_file_with_many_mistakes_is_told_all_of_them() {
+    let file = r#"
+log = "loud"
+[result]
+max_tokens = 500
+[servers.Git]
+command = "uvx mcp-server-git"
+timeout_s = 0
+[servers.docs]
+url = "mcp.example.com"
+headers = { Authorization = 5 }
+args = ["-y"]
+tools.allow = "get_*"
+[servers.files]
+args = ["."]
+overlay.read.hiden = true
+[servers.broken
+command = npx
+"#;
+    let printed = super::printed(file, &Overrides::default(), &super::home());
+    assert_snapshot!(printed, @r#"
+    config.toml:3:2: result: unknown key
+        hint: did you mean `results`?
+    config.toml:5:10: servers.Git: a server name cannot hold 'G'
+        hint: write `[servers.git]`
+    config.toml:6:11: servers.Git.command: holds arguments beside the program
+        hint: write `command = "uvx"` and `args = ["mcp-server-git"]`
+    config.toml:7:13: servers.Git.timeout_s: expected 1 to 86400 seconds, found 0
+    config.toml:9:7: servers.docs.url: expected an address with `https://` or `http://`, found `mcp.example.com`
+        hint: write an address such as `https://mcp.example.com/mcp`; a program is started with `command`
+    config.toml:10:29: servers.docs.headers.Authorization: expected text, found the number 5
+        hint: write it in quotes: `"5"`
+    config.toml:11:1: servers.docs.args: means nothing beside `url`
+        hint: leave it out
+    config.toml:12:15: servers.docs.tools.allow: expected a list of texts, found text "get_*"
+        hint: write a list: `["get_*"]`
+    config.toml:15:14: servers.files.overlay.read.hiden: unknown key
+        hint: did you mean `hidden`?
+    config.toml:16:16: no TOML: unclosed table, expected `]`
+        hint: close the name of the table with `]`
+    "#);
 }
 
 /// Long files and long lines are told as fast as they are read, and nobody gets a megabyte back.

@@ -42,7 +42,7 @@ pub(super) async fn call(
         .await;
     let reply = reply.context("one of our own tools is missing")?;
     if global.json {
-        report::data(reply.json().as_str());
+        report::print_data(reply.json().as_str());
         return Ok(if reply.is_error() {
             Exit::Nothing
         } else {

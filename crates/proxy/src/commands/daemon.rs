@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     event_loop::run_async,
     logging::{LOG_DEFAULT, log_to},
-    serve::route,
+    serve::find_route,
     signals::watch,
 };
 use crate::{
@@ -42,20 +42,20 @@ use crate::{
 /// As `ps` and `top` show it.
 const NAME: &str = "proxy-daemon";
 
-pub(super) fn daemon(global: &Global, verb: &Daemon) -> anyhow::Result<Exit> {
+pub(super) fn run_verb(global: &Global, verb: &Daemon) -> anyhow::Result<Exit> {
     match verb {
         Daemon::Launch => launch(global),
         Daemon::Run { launched } => Ok(run(global, *launched)),
-        Daemon::Start => with_route(global, start),
-        Daemon::Stop => with_route(global, stop),
-        Daemon::Restart => with_route(global, |route| {
+        Daemon::Start => act_on_route(global, start),
+        Daemon::Stop => act_on_route(global, stop),
+        Daemon::Restart => act_on_route(global, |route| {
             stop(route)?;
             start(route)
         }),
-        Daemon::Status => super::status::status(global, None),
-        Daemon::Logs { lines } => Ok(logs(global, *lines)),
-        Daemon::Socket => with_route(global, |route| {
-            report::data(&route.place.socket(None).display().to_string());
+        Daemon::Status => super::status::print_status(global, None),
+        Daemon::Logs { lines } => Ok(print_logs(global, *lines)),
+        Daemon::Socket => act_on_route(global, |route| {
+            report::print_data(&route.place.socket(None).display().to_string());
             Ok(Exit::Success)
         }),
     }
@@ -63,26 +63,26 @@ pub(super) fn daemon(global: &Global, verb: &Daemon) -> anyhow::Result<Exit> {
 
 /// What the process between a client's relay and the daemon does.
 fn launch(global: &Global) -> anyhow::Result<Exit> {
-    match route(global) {
+    match find_route(global) {
         Ok(route) => {
             let identity = route.context("no place for the daemon's socket")?.identity;
             launch::launch(&identity.wanted).map(|()| Exit::Success)
         }
-        Err(error) => Ok(wrong_config(&error)),
+        Err(error) => Ok(refuse_config(&error)),
     }
 }
 
-fn with_route(
+fn act_on_route(
     global: &Global,
     act: impl FnOnce(&Route) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
-    match route(global) {
+    match find_route(global) {
         Ok(route) => act(&route.context("no place for the daemon's socket")?),
-        Err(error) => Ok(wrong_config(&error)),
+        Err(error) => Ok(refuse_config(&error)),
     }
 }
 
-fn wrong_config(error: &ConfigError) -> Exit {
+fn refuse_config(error: &ConfigError) -> Exit {
     report::say(&error.to_string());
     Exit::Usage
 }
@@ -95,7 +95,7 @@ fn start(route: &Route) -> anyhow::Result<Exit> {
     match block_on(greet(stream, Purpose::Status))? {
         Some((_, Answer::Status(status))) => {
             let state = if is_new { "started" } else { "runs already" };
-            report::data(&format!("{state}: pid {}", status["pid"]));
+            report::print_data(&format!("{state}: pid {}", status["pid"]));
             Ok(Exit::Success)
         }
         Some((_, answer)) => bail!("the daemon answered with {answer:?}"),
@@ -133,7 +133,7 @@ fn stop(route: &Route) -> anyhow::Result<Exit> {
         report::say("no daemon runs");
         return Ok(Exit::Nothing);
     }
-    report::data("stopped");
+    report::print_data("stopped");
     Ok(Exit::Success)
 }
 
@@ -144,16 +144,16 @@ pub(super) fn block_on<T>(future: impl Future<Output = io::Result<T>>) -> io::Re
         .block_on(future)
 }
 
-fn logs(global: &Global, lines: Option<usize>) -> Exit {
-    let newest = match log_file(global) {
+fn print_logs(global: &Global, lines: Option<usize>) -> Exit {
+    let newest = match find_log(global) {
         Ok(file) => file,
-        Err(error) => return wrong_config(&error),
+        Err(error) => return refuse_config(&error),
     };
-    let shown = super::inspect::last_lines(&newest, lines);
+    let shown = super::inspect::read_last_lines(&newest, lines);
     if global.json {
-        report::json(&json!({"file": newest, "lines": shown}));
+        report::print_json(&json!({"file": newest, "lines": shown}));
     } else if !shown.is_empty() {
-        report::data(&shown.join("\n"));
+        report::print_data(&shown.join("\n"));
     }
     if shown.is_empty() {
         report::say("the daemon has written no log");
@@ -163,9 +163,9 @@ fn logs(global: &Global, lines: Option<usize>) -> Exit {
 }
 
 /// A daemon that runs says where its log is, though the configuration may be broken by now.
-fn log_file(global: &Global) -> Result<PathBuf, ConfigError> {
-    let told = route(global)?.ok().and_then(|route| {
-        let daemons = block_on(super::status::look(&route)).ok()?;
+fn find_log(global: &Global) -> Result<PathBuf, ConfigError> {
+    let told = find_route(global)?.ok().and_then(|route| {
+        let daemons = block_on(super::status::ask_daemons(&route)).ok()?;
         Some(PathBuf::from(daemons.first()?["log"].as_str()?))
     });
     told.map_or_else(
@@ -194,7 +194,7 @@ fn run(global: &Global, is_launched: bool) -> Exit {
         Exit::Nothing
     };
     if is_launched {
-        report::data(&json!(failed).to_string());
+        report::print_data(&json!(failed).to_string());
     } else {
         report::say(&failed.text);
     }
@@ -214,12 +214,15 @@ fn serve(global: &Global, is_launched: bool) -> Result<(), Report> {
 }
 
 fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::Result<()> {
-    let door = door(global)?;
+    let door = open_door(global)?;
     // Whoever waits for us to leave must not wait for a copy of the socket.
-    null_for_stdin()?;
+    close_stdin()?;
     let log = log::path(&config.gateway.state_dir);
     state_dir::make(&config.gateway.state_dir)?;
-    log_to(&filter(&config), LogWriter::new(&config.gateway.state_dir));
+    log_to(
+        &choose_filter(&config),
+        LogWriter::new(&config.gateway.state_dir),
+    );
     if let Some(home) = std::env::home_dir().filter(|home| home.is_dir()) {
         std::env::set_current_dir(home).context("cannot work in the home folder")?;
     }
@@ -231,7 +234,7 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
         nudge_on_hangup(Arc::clone(&nudge))?;
         let (daemon, settings) = tokio::sync::watch::channel(config.daemon);
         let (file, http) = (config.file.clone(), config.http.clone());
-        let (gateway, upkeep) = live::open(config, live::load_of(global), nudge, daemon)?;
+        let (gateway, upkeep) = live::open(config, live::loader_of(global), nudge, daemon)?;
         let opened = Opened {
             gateway,
             upkeep,
@@ -241,7 +244,7 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
         };
         let host = Host::new(opened, door, stop)?;
         if is_launched {
-            let_go(&log)?;
+            detach(&log)?;
         }
         anyhow::Ok(host.run().await)
     })??;
@@ -262,11 +265,11 @@ fn nudge_on_hangup(nudge: Arc<Notify>) -> io::Result<()> {
 }
 
 /// The socket that we were given (by a client's front, or by systemd), or one that we bind.
-fn door(global: &Global) -> anyhow::Result<Door> {
+fn open_door(global: &Global) -> anyhow::Result<Door> {
     if let Some(door) = Door::on_stdin() {
         return Ok(door);
     }
-    let route = route(global)?.context("no place for the daemon's socket")?;
+    let route = find_route(global)?.context("no place for the daemon's socket")?;
     let socket = route.place.socket(None);
     let _lock = place::lock(&socket)?;
     if connect(&socket)?.is_some() {
@@ -277,7 +280,7 @@ fn door(global: &Global) -> anyhow::Result<Door> {
 
 /// Where nobody said anything, our own `info` too: the file is bounded, and the one place where a
 /// person can look afterwards.
-fn filter(config: &Config) -> String {
+fn choose_filter(config: &Config) -> String {
     if config.log == LOG_DEFAULT {
         filter_of("info")
     } else {
@@ -285,12 +288,12 @@ fn filter(config: &Config) -> String {
     }
 }
 
-fn null_for_stdin() -> io::Result<()> {
+fn close_stdin() -> io::Result<()> {
     Ok(dup2_stdin(File::open("/dev/null")?)?)
 }
 
 /// Nothing of whoever started us stays open. A panic is told to the log, if there can be one.
-fn let_go(log: &Path) -> io::Result<()> {
+fn detach(log: &Path) -> io::Result<()> {
     let nowhere = || File::options().write(true).open("/dev/null");
     dup2_stdout(nowhere()?)?;
     let log = open_to_append(log).or_else(|_| nowhere())?;

@@ -7,13 +7,13 @@ use serde_json::json;
 
 use crate::{cli::Global, exit::Exit, report};
 
-pub(super) fn config_path(global: &Global) -> Exit {
+pub(super) fn print_config_path(global: &Global) -> Exit {
     let asked = global.overrides().config;
     let of_variable = std::env::var_os("PROXY_CONFIG").filter(|path| !path.is_empty());
     let asked = asked.or(of_variable.map(PathBuf::from));
     match asked.or_else(|| config::default_path(&Environment::of_process())) {
         Some(path) => {
-            report::data(&path.display().to_string());
+            report::print_data(&path.display().to_string());
             Exit::Success
         }
         None => {
@@ -23,11 +23,11 @@ pub(super) fn config_path(global: &Global) -> Exit {
     }
 }
 
-pub(super) fn config_check(config: &Config, as_json: bool) -> Exit {
+pub(super) fn print_config_check(config: &Config, as_json: bool) -> Exit {
     let notes = config.notes();
     let enabled = config.gateway.enabled().count();
     if as_json {
-        report::json(&json!({
+        report::print_json(&json!({
             "file": config.file,
             "state_dir": config.gateway.state_dir,
             "servers": config.gateway.servers.len(),
@@ -45,12 +45,12 @@ pub(super) fn config_check(config: &Config, as_json: bool) -> Exit {
         format!("state: {}", config.gateway.state_dir.display()),
     ];
     lines.extend(notes.iter().map(|note| format!("note: {note}")));
-    report::data(&lines.join("\n"));
+    report::print_data(&lines.join("\n"));
     Exit::Success
 }
 
 /// What a server wrote to stderr, as far as it is kept.
-pub(super) fn server_log(
+pub(super) fn print_server_log(
     config: &Config,
     global: &Global,
     server: &str,
@@ -71,11 +71,11 @@ pub(super) fn server_log(
         return Exit::Usage;
     };
     let newest = fleet::log_path(&gateway::logs(&config.gateway.state_dir), &known.spec.name);
-    let shown = last_lines(&newest, lines);
+    let shown = read_last_lines(&newest, lines);
     if global.json {
-        report::json(&json!({"server": server, "lines": shown}));
+        report::print_json(&json!({"server": server, "lines": shown}));
     } else if !shown.is_empty() {
-        report::data(&shown.join("\n"));
+        report::print_data(&shown.join("\n"));
     }
     if shown.is_empty() {
         report::say(&format!("`{server}` has written nothing to stderr"));
@@ -85,7 +85,7 @@ pub(super) fn server_log(
 }
 
 /// The last lines of a log, what was put aside included.
-pub(super) fn last_lines(newest: &Path, lines: Option<usize>) -> Vec<String> {
+pub(super) fn read_last_lines(newest: &Path, lines: Option<usize>) -> Vec<String> {
     let older = newest.with_extension("log.1");
     let texts = [&older, newest].map(|path| std::fs::read_to_string(path).unwrap_or_default());
     let text = texts.concat();

@@ -12,7 +12,7 @@ pub(super) fn log(filter: &str) {
     let has_colour = std::env::var_os("NO_COLOR").is_none()
         && std::io::IsTerminal::is_terminal(&std::io::stderr());
     let _ = tracing_subscriber::fmt()
-        .with_env_filter(with_quiet_rmcp(filter))
+        .with_env_filter(quiet_rmcp(filter))
         .with_writer(std::io::stderr)
         .log_internal_errors(false)
         .with_ansi(has_colour)
@@ -22,7 +22,7 @@ pub(super) fn log(filter: &str) {
 /// The log of a daemon, which has nobody's stderr.
 pub(super) fn log_to(filter: &str, log: LogWriter) {
     let _ = tracing_subscriber::fmt()
-        .with_env_filter(with_quiet_rmcp(filter))
+        .with_env_filter(quiet_rmcp(filter))
         .with_writer(log)
         .log_internal_errors(false)
         .with_ansi(false)
@@ -30,7 +30,7 @@ pub(super) fn log_to(filter: &str, log: LogWriter) {
 }
 
 /// The protocol library logs whole messages, and so secrets; it speaks only when asked to.
-fn with_quiet_rmcp(filter: &str) -> EnvFilter {
+fn quiet_rmcp(filter: &str) -> EnvFilter {
     let quiet = if filter.contains("rmcp") {
         ""
     } else {

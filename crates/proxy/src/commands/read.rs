@@ -31,9 +31,9 @@ async fn print(gateway: &Arc<Gateway>, global: &Global, read: Read) -> Result<()
     let mut kept = opened.map_err(|error| ReadError::Handle(read.handle.clone(), error))?;
     let room = read.max_tokens.unwrap_or(usize::MAX);
     let is_whole = read.is_whole();
-    let wanted = read.wanted();
+    let wanted = read.into_wanted();
     if is_whole {
-        return whole(&mut kept, global.json)
+        return print_whole(&mut kept, global.json)
             .map_err(|error| ToolError::Internal(error.to_string()));
     }
     let store = &gateway.results;
@@ -46,10 +46,11 @@ async fn print(gateway: &Arc<Gateway>, global: &Global, read: Read) -> Result<()
         },
     };
     if global.json {
-        report::json(&json!({"texts": texts, "note": note}));
+        report::print_json(&json!({"texts": texts, "note": note}));
         return Ok(());
     }
-    let written = report::bytes(|to| texts.iter().try_for_each(|it| to.write_all(it.as_bytes())));
+    let written =
+        report::print_bytes(|to| texts.iter().try_for_each(|it| to.write_all(it.as_bytes())));
     // Of what was read, the note is for people.
     if !note.is_empty() && !global.quiet {
         report::say(&note);
@@ -58,18 +59,18 @@ async fn print(gateway: &Arc<Gateway>, global: &Global, read: Read) -> Result<()
 }
 
 /// One text goes out as it is read; a result of several blocks as `call` prints one.
-fn whole(kept: &mut Kept, as_json: bool) -> io::Result<()> {
+fn print_whole(kept: &mut Kept, as_json: bool) -> io::Result<()> {
     if as_json {
-        return report::bytes(|mut to| kept.write_json(&mut to));
+        return report::print_bytes(|mut to| kept.write_json(&mut to));
     }
     if kept.is_one_text() {
-        return report::bytes(|to| io::copy(&mut kept.reader(0)?, to).map(drop));
+        return report::print_bytes(|to| io::copy(&mut kept.reader(0)?, to).map(drop));
     }
     let mut json = Vec::new();
     kept.write_json(&mut json)?;
     let json = String::from_utf8(json).map_err(io::Error::other)?;
     let json = jsonrpc::json(json).map_err(io::Error::other)?;
-    report::data(&Reply::of_server(json, false).printable());
+    report::print_data(&Reply::of_server(json, false).printable());
     Ok(())
 }
 
@@ -83,7 +84,7 @@ impl Read {
             && self.max_tokens.is_none()
     }
 
-    fn wanted(self) -> Wanted {
+    fn into_wanted(self) -> Wanted {
         Wanted {
             handle: self.handle,
             part: self.part,
@@ -100,7 +101,7 @@ impl Read {
 
 /// The process in which a kept result is searched.
 pub(super) fn work_as_helper() -> Exit {
-    match report::bytes(results::answer_question) {
+    match report::print_bytes(results::answer_question) {
         Ok(()) => Exit::Success,
         Err(_) => Exit::Nothing,
     }

@@ -37,7 +37,7 @@ pub(super) async fn reindex(
     }
     let began = Instant::now();
     let is_quiet = global.quiet || global.json;
-    let bar = report::progress(chosen.len(), "servers", is_quiet);
+    let bar = report::make_bar(chosen.len(), "servers", is_quiet);
     let mut news = Vec::new();
     let mut asked = BTreeMap::new();
     let mut answers = std::pin::pin!(survey::survey(gateway, chosen, gateway::of_definition));
@@ -49,13 +49,13 @@ pub(super) async fn reindex(
     }
     bar.finish_and_clear();
     let planned = survey::commit(gateway, news, !servers.is_empty()).await?;
-    understand(gateway, is_quiet).await?;
+    embed_tools(gateway, is_quiet).await?;
     let mut lines: Vec<Reindexed> = planned
         .iter()
         .map(|planned| Reindexed::new(planned, asked.get(&planned.server)))
         .collect();
     lines.sort_by(|a, b| a.server.cmp(&b.server));
-    Ok(report::reindexed(
+    Ok(report::print_reindex(
         &lines,
         began.elapsed().as_secs_f64(),
         global.json,
@@ -63,10 +63,10 @@ pub(super) async fn reindex(
 }
 
 /// Gives every tool its meaning that has none yet.
-async fn understand(gateway: &Arc<Gateway>, is_quiet: bool) -> anyhow::Result<()> {
+async fn embed_tools(gateway: &Arc<Gateway>, is_quiet: bool) -> anyhow::Result<()> {
     let registry = gateway.registry.clone();
     let making = tokio::task::spawn_blocking(move || {
-        let bar = report::progress(0, "tools understood", is_quiet);
+        let bar = report::make_bar(0, "tools understood", is_quiet);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let made = registry.embed_tools(threads, &|done, all| {
             bar.set_length(all as u64);

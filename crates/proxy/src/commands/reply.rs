@@ -24,6 +24,6 @@ pub(super) fn print_reply(reply: &gateway::Reply) -> Exit {
         report::say(&reply.printable());
         return Exit::Nothing;
     }
-    report::data(&reply.printable());
+    report::print_data(&reply.printable());
     Exit::Success
 }

@@ -16,10 +16,10 @@ use super::{event_loop::run_async, signals::watch_signals};
 use crate::{cli::Global, exit::Exit, live, report};
 
 /// Serves through the daemon. `None`: there can be none here, and this process has to serve alone.
-pub(super) fn through_daemon(global: &Global) -> anyhow::Result<Option<Exit>> {
-    let route = match route(global) {
+pub(super) fn serve_through_daemon(global: &Global) -> anyhow::Result<Option<Exit>> {
+    let route = match find_route(global) {
         Ok(Ok(route)) => route,
-        Ok(Err(error)) => return Ok(without_daemon(&error.into())),
+        Ok(Err(error)) => return Ok(say_without_daemon(&error.into())),
         Err(error) => {
             report::say(&error.to_string());
             return Ok(Some(Exit::Usage));
@@ -48,17 +48,17 @@ pub(super) fn through_daemon(global: &Global) -> anyhow::Result<Option<Exit>> {
             };
             Ok(Some(exit))
         }
-        Err(NoDaemon::Failed(error)) => Ok(without_daemon(&error)),
+        Err(NoDaemon::Failed(error)) => Ok(say_without_daemon(&error)),
     }
 }
 
-fn without_daemon(why: &anyhow::Error) -> Option<Exit> {
+fn say_without_daemon(why: &anyhow::Error) -> Option<Exit> {
     report::say(&format!("serving without the daemon: {why:#}"));
     None
 }
 
 /// Where the daemon of this configuration is met.
-pub(super) fn route(global: &Global) -> Result<std::io::Result<Route>, ConfigError> {
+pub(super) fn find_route(global: &Global) -> Result<std::io::Result<Route>, ConfigError> {
     let env = Environment::of_process();
     let overrides = global.overrides();
     let wanted = Wanted {
@@ -72,7 +72,7 @@ pub(super) fn route(global: &Global) -> Result<std::io::Result<Route>, ConfigErr
 }
 
 /// Serves one client in this process, with servers of its own.
-pub(super) fn standalone(config: Config, load: live::Load) -> anyhow::Result<Exit> {
+pub(super) fn serve_alone(config: Config, load: live::Load) -> anyhow::Result<Exit> {
     run_async(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;

@@ -12,11 +12,11 @@ use printable::grouped;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::serve::route;
+use super::serve::find_route;
 use crate::{cli::Global, exit::Exit, report};
 
-pub(super) fn status(global: &Global, watch: Option<u64>) -> anyhow::Result<Exit> {
-    let route = match route(global) {
+pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Result<Exit> {
+    let route = match find_route(global) {
         Ok(route) => route.context("no place for the daemon's socket")?,
         Err(error) => {
             report::say(&error.to_string());
@@ -28,10 +28,10 @@ pub(super) fn status(global: &Global, watch: Option<u64>) -> anyhow::Result<Exit
         .build()?;
     runtime.block_on(async {
         let Some(seconds) = watch else {
-            return Ok(print(&look(&route).await?, global.json));
+            return Ok(print(&ask_daemons(&route).await?, global.json));
         };
         loop {
-            let daemons = look(&route).await?;
+            let daemons = ask_daemons(&route).await?;
             // The top of the screen, and nothing below what we print.
             if !global.json {
                 report::clear_screen();
@@ -46,7 +46,7 @@ pub(super) fn status(global: &Global, watch: Option<u64>) -> anyhow::Result<Exit
 }
 
 /// What each daemon of the configuration says of itself, the usual one first.
-pub(super) async fn look(route: &Route) -> io::Result<Vec<Value>> {
+pub(super) async fn ask_daemons(route: &Route) -> io::Result<Vec<Value>> {
     let mut daemons = Vec::new();
     for socket in route.place.sockets() {
         if let Some(stream) = connect(&socket)?
@@ -60,11 +60,11 @@ pub(super) async fn look(route: &Route) -> io::Result<Vec<Value>> {
 
 fn print(daemons: &[Value], as_json: bool) -> Exit {
     if as_json {
-        report::json(&json!({"daemons": daemons}));
+        report::print_json(&json!({"daemons": daemons}));
     } else {
-        let texts: Vec<String> = daemons.iter().map(text).collect();
+        let texts: Vec<String> = daemons.iter().map(render).collect();
         if !texts.is_empty() {
-            report::data(&texts.join("\n\n"));
+            report::print_data(&texts.join("\n\n"));
         }
     }
     if daemons.is_empty() {
@@ -74,20 +74,20 @@ fn print(daemons: &[Value], as_json: bool) -> Exit {
     Exit::Success
 }
 
-fn text(daemon: &Value) -> String {
+fn render(daemon: &Value) -> String {
     let mut lines = vec![format!(
         "daemon {}, pid {}, up {}, {}{}",
-        shown(&daemon["version"]),
+        render_cell(&daemon["version"]),
         daemon["pid"],
-        span(daemon["uptime_s"].as_u64().unwrap_or_default()),
-        memory(&daemon["memory_bytes"]),
+        render_span(daemon["uptime_s"].as_u64().unwrap_or_default()),
+        render_memory(&daemon["memory_bytes"]),
         if daemon["is_leaving"] == true {
             ", leaves with its last client"
         } else {
             ""
         },
     )];
-    lines.push(format!("config {}", shown(&daemon["config"])));
+    lines.push(format!("config {}", render_cell(&daemon["config"])));
     match (&daemon["http"]["url"], &daemon["http"]["error"]) {
         (Value::String(url), _) => lines.push(format!("http {url}")),
         (_, Value::String(error)) => lines.push(format!("http is not served: {error}")),
@@ -98,21 +98,21 @@ fn text(daemon: &Value) -> String {
         lines.extend(mistakes.lines().map(|line| format!("  {line}")));
     }
     lines.push(String::new());
-    lines.push(clients(&daemon["clients"]));
+    lines.push(render_clients(&daemon["clients"]));
     lines.push(String::new());
-    lines.push(servers(&daemon["servers"]));
+    lines.push(render_servers(&daemon["servers"]));
     lines.join("\n")
 }
 
-fn clients(clients: &Value) -> String {
+fn render_clients(clients: &Value) -> String {
     let row = |client: &Value| {
         [
             client["name"].as_str().unwrap_or("unnamed").to_owned(),
-            shown(&client["version"]),
-            shown(&client["transport"]),
-            shown(&client["pid"]),
-            shown(&client["calls"]),
-            shown(&client["cwd"]),
+            render_cell(&client["version"]),
+            render_cell(&client["transport"]),
+            render_cell(&client["pid"]),
+            render_cell(&client["calls"]),
+            render_cell(&client["cwd"]),
         ]
     };
     let rows = clients.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -120,12 +120,12 @@ fn clients(clients: &Value) -> String {
         return "no clients".to_owned();
     }
     let head = ["client", "version", "over", "pid", "calls", "folder"];
-    table(head, rows.iter().map(row).collect())
+    render_table(head, rows.iter().map(row).collect())
 }
 
-fn servers(servers: &Value) -> String {
+fn render_servers(servers: &Value) -> String {
     let row = |server: &Value| {
-        let name = shown(&server["name"]);
+        let name = render_cell(&server["name"]);
         let why = [&server["last_error"], &server["stale"]].map(Value::as_str);
         let why = why.into_iter().flatten().next().unwrap_or_default();
         [
@@ -133,12 +133,12 @@ fn servers(servers: &Value) -> String {
                 Some(client) => format!("{name} ({client})"),
                 None => name,
             },
-            shown(&server["state"]),
-            shown(&server["pid"]),
-            memory(&server["memory_bytes"]),
-            shown(&server["tools"]),
-            shown(&server["calls"]),
-            shown(&server["errors"]),
+            render_cell(&server["state"]),
+            render_cell(&server["pid"]),
+            render_memory(&server["memory_bytes"]),
+            render_cell(&server["tools"]),
+            render_cell(&server["calls"]),
+            render_cell(&server["errors"]),
             why.chars().take(WHY_CHARS_MAX).collect(),
         ]
     };
@@ -156,13 +156,13 @@ fn servers(servers: &Value) -> String {
         "errors",
         "last error",
     ];
-    table(head, rows.iter().map(row).collect())
+    render_table(head, rows.iter().map(row).collect())
 }
 
 /// Of an error in a table; `--json` has all of it.
 const WHY_CHARS_MAX: usize = 80;
 
-fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
+fn render_table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
     // Names and errors come from strangers: each stays in its cell.
     let rows = rows
         .into_iter()
@@ -180,7 +180,7 @@ fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn shown(value: &Value) -> String {
+fn render_cell(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
         Value::String(text) => text.clone(),
@@ -188,14 +188,14 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn memory(bytes: &Value) -> String {
+fn render_memory(bytes: &Value) -> String {
     let mib = |bytes: u64| grouped(usize::try_from(bytes >> 20).unwrap_or(usize::MAX));
     bytes
         .as_u64()
         .map_or_else(|| "-".to_owned(), |bytes| format!("{} MiB", mib(bytes)))
 }
 
-fn span(seconds: u64) -> String {
+fn render_span(seconds: u64) -> String {
     match (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60) {
         (0, 0, 0) => format!("{seconds} s"),
         (0, 0, minutes) => format!("{minutes} min"),
@@ -206,13 +206,14 @@ fn span(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use insta::assert_snapshot;
     use serde_json::json;
 
-    use super::{span, text};
+    use super::{render, render_span};
 
     #[test]
     fn a_span_is_told_in_its_two_largest_units() {
-        let check = |seconds, told| assert_eq!(span(seconds), told);
+        let check = |seconds, told| assert_eq!(render_span(seconds), told);
         check(59, "59 s");
         check(60, "1 min");
         check(3_661, "1 h 1 min");
@@ -233,18 +234,18 @@ mod tests {
                     "calls": 0, "errors": 0},
             ],
         });
-        let expected = "\
-daemon 1.2.3, pid 7, up 1 min, 5 MiB
-config /c.toml
-The file has mistakes; what it said before still holds:
-  c.toml:1:1: no
+        assert_snapshot!(render(&daemon), @"
+        daemon 1.2.3, pid 7, up 1 min, 5 MiB
+        config /c.toml
+        The file has mistakes; what it said before still holds:
+          c.toml:1:1: no
 
-client       version  over   pid  calls  folder
-claude-code  -        stdio  8    3      /home/ada
+        client       version  over   pid  calls  folder
+        claude-code  -        stdio  8    3      /home/ada
 
-server               state    pid  memory  tools  calls  errors  last error
-git                  ready    9    1 MiB   12     3      1       no answer
-shell (claude-code)  stopped  -    -       1      0      0";
-        assert_eq!(text(&daemon), expected);
+        server               state    pid  memory  tools  calls  errors  last error
+        git                  ready    9    1 MiB   12     3      1       no answer
+        shell (claude-code)  stopped  -    -       1      0      0
+        ");
     }
 }

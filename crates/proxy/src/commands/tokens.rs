@@ -16,7 +16,7 @@ pub(super) async fn count_tokens(
 ) -> anyhow::Result<Exit> {
     let generation = gateway.generation().await?;
     if by_tool {
-        return Ok(tokens_by_tool(&generation, global.json));
+        return Ok(print_tokens_by_tool(&generation, global.json));
     }
     let catalog = gateway.registry.catalog();
     let counts: Vec<usize> = Gateway::offered(&generation)
@@ -28,7 +28,7 @@ pub(super) async fn count_tokens(
     let saved = theirs.saturating_sub(ours);
     let percent = (saved * 100).checked_div(theirs).unwrap_or(0);
     if global.json {
-        report::json(&json!({
+        report::print_json(&json!({
             "servers": servers,
             "tools": counts.len(),
             "loaded_up_front": theirs,
@@ -38,7 +38,7 @@ pub(super) async fn count_tokens(
             "encoding": "o200k",
         }));
     } else {
-        report::data(&format!(
+        report::print_data(&format!(
             "{} tools of {servers} servers, loaded up front  {:>9} tokens\n\
              three tools and instructions of proxy{}  {:>9} tokens\n\
              saved in every session{}  {:>9} tokens ({percent} %)",
@@ -53,7 +53,7 @@ pub(super) async fn count_tokens(
     Ok(Exit::Success)
 }
 
-fn tokens_by_tool(generation: &registry::Generation, as_json: bool) -> Exit {
+fn print_tokens_by_tool(generation: &registry::Generation, as_json: bool) -> Exit {
     let mut counts: Vec<(usize, String)> = Gateway::offered(generation)
         .map(|entry| {
             (
@@ -67,13 +67,13 @@ fn tokens_by_tool(generation: &registry::Generation, as_json: bool) -> Exit {
         let list = counts
             .iter()
             .map(|(count, name)| json!({"name": name, "tokens": count}));
-        report::json(&Value::Array(list.collect()));
+        report::print_json(&Value::Array(list.collect()));
     } else {
         let lines: Vec<String> = counts
             .iter()
             .map(|(count, name)| format!("{:>9}  {name}", grouped(*count)))
             .collect();
-        report::data(&lines.join("\n"));
+        report::print_data(&lines.join("\n"));
     }
     Exit::Success
 }

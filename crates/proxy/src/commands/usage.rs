@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::{cli::Global, exit::Exit, report};
 
-pub(super) fn usage(gateway: &Gateway, global: &Global) -> Exit {
+pub(super) fn print_usage(gateway: &Gateway, global: &Global) -> Exit {
     let calls = gateway.usage.calls();
     let feedback = gateway.feedback.count();
     if global.json {
         let tools = calls.iter();
         let tools =
             tools.map(|(tool, ok, failed)| json!({"tool": tool, "ok": ok, "failed": failed}));
-        report::json(&json!({"tools": tools.collect::<Vec<_>>(), "learned": feedback}));
+        report::print_json(&json!({"tools": tools.collect::<Vec<_>>(), "learned": feedback}));
         return Exit::Success;
     }
     let lines = calls.iter().map(|(tool, ok, failed)| match failed {
@@ -23,7 +23,7 @@ pub(super) fn usage(gateway: &Gateway, global: &Global) -> Exit {
     });
     let mut lines: Vec<String> = lines.collect();
     lines.push(format!("learned: {feedback} pairs of a word and a tool"));
-    report::data(&lines.join("\n"));
+    report::print_data(&lines.join("\n"));
     Exit::Success
 }
 
@@ -34,7 +34,10 @@ pub(super) fn reset(gateway: &Gateway) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-pub(super) async fn categories(gateway: &Arc<Gateway>, global: &Global) -> anyhow::Result<Exit> {
+pub(super) async fn print_categories(
+    gateway: &Arc<Gateway>,
+    global: &Global,
+) -> anyhow::Result<Exit> {
     let generation = gateway.generation().await?;
     let (mut coarse, mut fine) = (BTreeMap::new(), BTreeMap::new());
     let mut tags: BTreeMap<&str, usize> = BTreeMap::new();
@@ -51,34 +54,34 @@ pub(super) async fn categories(gateway: &Arc<Gateway>, global: &Global) -> anyho
             let inside = fine.iter().filter(|((coarse, _), _)| *coarse == within);
             inside.map(|((_, name), count)| (*name, *count)).collect()
         };
-        let categories = most_first(&coarse).into_iter();
+        let categories = sort_most_first(&coarse).into_iter();
         let categories = categories
             .map(|(name, count)| json!({"name": name, "tools": count, "within": of(name)}));
         let categories: Vec<Value> = categories.collect();
-        report::json(&json!({"categories": categories, "tags": tags}));
+        report::print_json(&json!({"categories": categories, "tags": tags}));
     } else {
         let mut lines = Vec::new();
-        for (name, count) in most_first(&coarse) {
+        for (name, count) in sort_most_first(&coarse) {
             lines.push(format!("{name} {count}"));
             let inside = fine
                 .iter()
                 .filter(|((coarse, inner), _)| *coarse == name && *inner != name);
             let inside: BTreeMap<&str, usize> =
                 inside.map(|((_, inner), count)| (*inner, *count)).collect();
-            let inside = most_first(&inside);
+            let inside = sort_most_first(&inside);
             lines.extend(
                 inside
                     .iter()
                     .map(|(name, count)| format!("  {name} {count}")),
             );
         }
-        let named = most_first(&tags).into_iter();
+        let named = sort_most_first(&tags).into_iter();
         let named: Vec<String> = named.map(|(tag, count)| format!("{tag} {count}")).collect();
         if !named.is_empty() {
             lines.push(format!("tags: {}", named.join(", ")));
         }
         if !lines.is_empty() {
-            report::data(&lines.join("\n"));
+            report::print_data(&lines.join("\n"));
         }
     }
     Ok(if coarse.is_empty() {
@@ -88,7 +91,7 @@ pub(super) async fn categories(gateway: &Arc<Gateway>, global: &Global) -> anyho
     })
 }
 
-fn most_first<'a>(counts: &BTreeMap<&'a str, usize>) -> Vec<(&'a str, usize)> {
+fn sort_most_first<'a>(counts: &BTreeMap<&'a str, usize>) -> Vec<(&'a str, usize)> {
     let mut counts: Vec<(&str, usize)> = counts.iter().map(|(name, it)| (*name, *it)).collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     counts

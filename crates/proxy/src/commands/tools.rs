@@ -19,11 +19,11 @@ pub(super) async fn search(
     global: &Global,
     search: Search,
 ) -> anyhow::Result<Exit> {
-    let answer = gateway.search(query(search), None).await?;
+    let answer = gateway.search(query_of(search), None).await?;
     if global.json {
-        report::json(&gateway.search_json(&answer));
+        report::print_json(&gateway.search_json(&answer));
     } else {
-        report::data(&gateway.search_text(&answer, &Client::default()).await?);
+        report::print_data(&gateway.search_text(&answer, &Client::default()).await?);
     }
     Ok(if answer.has_hits() {
         Exit::Success
@@ -32,7 +32,7 @@ pub(super) async fn search(
     })
 }
 
-fn query(search: Search) -> Query {
+fn query_of(search: Search) -> Query {
     let category = search.category.map(|name| name.trim().to_owned());
     Query {
         category: category.filter(|name| !name.is_empty()),
@@ -66,7 +66,7 @@ pub(super) async fn describe(
         }
     }
     let one = if tools.len() == 1 { tools.pop() } else { None };
-    report::json(&one.unwrap_or(Value::Array(tools)));
+    report::print_json(&one.unwrap_or(Value::Array(tools)));
     Ok(Exit::Success)
 }
 
@@ -82,11 +82,11 @@ pub(super) async fn list(
             .iter()
             .map(|it| json!({"name": it.at.to_string(), "purpose": it.purpose(), "category": it.category}))
             .collect();
-        report::json(&Value::Array(tools));
+        report::print_json(&Value::Array(tools));
     } else {
         let text = list_text(&entries);
         if !text.is_empty() {
-            report::data(&text);
+            report::print_data(&text);
         }
     }
     if entries.is_empty() {
@@ -117,4 +117,70 @@ fn list_text(entries: &[&Entry]) -> String {
     let line = |entry: &&Entry| format!("{} - {}", entry.at, entry.purpose());
     let lines: Vec<String> = entries.iter().map(line).collect();
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use registry::{News, Options, Registry, Rules, ServerRules, Snapshot};
+    use tool::{ServerName, Tool};
+
+    use super::{list_entries, list_text};
+
+    fn tool(json: &str) -> Tool {
+        Tool::parse(json).unwrap()
+    }
+
+    fn survey(server: &ServerName, tools: Vec<Tool>) -> News {
+        let snapshot = Snapshot {
+            server: server.clone(),
+            tools,
+            server_name: server.to_string(),
+            server_version: String::new(),
+            instructions: None,
+            protocol: "2025-11-25".to_owned(),
+            tokens: 0,
+            surveyed_at: 0,
+        };
+        News {
+            server: server.clone(),
+            outcome: Ok(snapshot),
+        }
+    }
+
+    #[test]
+    fn a_list_has_a_line_a_tool_and_ours_only_for_who_names_us() {
+        let folder = tempfile::tempdir().unwrap();
+        let [git, mail]: [ServerName; 2] = ["git", "mail"].map(|name| name.parse().unwrap());
+        let rules = Rules {
+            servers: [&git, &mail]
+                .map(|it| ServerRules::plain(it.clone()))
+                .into(),
+            ..Rules::default()
+        };
+        let options = Options {
+            built_in: vec![tool(
+                r#"{"name": "read_result", "description": "Read a result."}"#,
+            )],
+            ..Options::default()
+        };
+        let registry = Registry::open_with(folder.path(), rules, options).unwrap();
+        let log = r#"{"name": "git_log", "description": "Show the commits. Newest first."}"#;
+        let inbox = r#"{"name": "list_inbox"}"#;
+        let news = vec![
+            survey(&git, vec![tool(log), tool(r#"{"name": "git_diff"}"#)]),
+            survey(&mail, vec![tool(inbox)]),
+        ];
+        registry.commit(news, false, 0).unwrap();
+        let generation = registry.generation().unwrap();
+        let list = |of| list_text(&list_entries(&generation, of));
+        assert_snapshot!(list(None), @"
+        git/git_diff - Git diff
+        git/git_log - Show the commits
+        mail/list_inbox - List inbox
+        ");
+        assert_snapshot!(list(Some("Mail")), @"mail/list_inbox - List inbox");
+        assert_snapshot!(list(Some("proxy")), @"proxy/read_result - Read a result");
+        assert_snapshot!(list(Some("nobody")), @"");
+    }
 }
