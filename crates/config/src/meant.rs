@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duratio
 use fleet::{Launch, Scope, ServerSpec, Start};
 use gateway::{
     SearchSettings, ServerSettings, ToolLimits,
-    policy::{ClientRule, Clients},
+    policy::{ClientPolicies, ClientRule},
 };
 use registry::ServerRules;
 
@@ -78,7 +78,7 @@ pub(super) fn read_config(
     }
 }
 
-fn read_clients(raw: BTreeMap<String, RawClient>) -> Result<Clients, (String, Fault)> {
+fn read_clients(raw: BTreeMap<String, RawClient>) -> Result<ClientPolicies, (String, Fault)> {
     let rules = raw.into_iter().map(|(name, raw)| {
         let rule = ClientRule {
             max_tokens: raw.max_tokens,
@@ -87,7 +87,7 @@ fn read_clients(raw: BTreeMap<String, RawClient>) -> Result<Clients, (String, Fa
         };
         (name, rule)
     });
-    Clients::new(rules).map_err(|(name, why)| (name, Fault::bare(why)))
+    ClientPolicies::new(rules).map_err(|(name, why)| (name, Fault::bare(why)))
 }
 
 fn find_state_dir(

@@ -17,13 +17,18 @@ const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Between two processes of one machine.
 pub const HELLO_WAIT: Duration = Duration::from_secs(10);
 
+/// The first line of a client of the daemon.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Hello {
+    /// The program that says it.
     pub build: Build,
+    /// Its process.
     pub pid: u32,
+    /// What it wants.
     pub purpose: Purpose,
 }
 
+/// What a client of the daemon wants.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
@@ -32,25 +37,31 @@ pub enum Purpose {
         /// Where the client works.
         cwd: Option<PathBuf>,
     },
+    /// To hear who is served, and by which servers.
     Status,
     /// End now, whoever is served.
     Stop,
 }
 
+/// The first line of the daemon.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// The session is open. Whether it is the right daemon for the client's secrets is the
     /// client's to see: so they go nowhere.
     Welcome {
+        /// The variables of the environment that the daemon was started with, as digests.
         taken: Taken,
     },
     /// We are of another build. `leaves`: we are older, and take no new clients from now on; a
     /// daemon may be started in our place. Else we are newer.
     OtherBuild {
+        /// Whether the daemon takes no new clients from now on.
         leaves: bool,
+        /// The daemon's version.
         version: String,
     },
+    /// Who is served, and by which servers.
     Status(serde_json::Value),
     /// We end.
     Stopping,
@@ -62,6 +73,7 @@ pub fn is_ours(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == user)
 }
 
+/// Writes one line.
 pub async fn say(stream: &mut (impl AsyncWrite + Unpin), what: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');

@@ -15,7 +15,7 @@ use std::{
 };
 
 use futures::FutureExt as _;
-use gateway::{Gateway, Seat, upkeep::Upkeep};
+use gateway::{Connection, Gateway, upkeep::Upkeep};
 use http_server::Endpoint;
 use jsonrpc::Sink;
 use parking_lot::Mutex;
@@ -59,6 +59,7 @@ pub struct Door {
 }
 
 impl Door {
+    /// A door at a socket that is bound; its path is its own until another daemon takes it.
     pub fn new(listener: StdListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -113,6 +114,7 @@ struct Daemon {
 /// What a daemon serves with.
 #[derive(Debug)]
 pub struct Opened {
+    /// The one that all sessions share.
     pub gateway: Arc<Gateway>,
     /// What goes on beside the sessions.
     pub upkeep: Upkeep,
@@ -370,14 +372,14 @@ impl Daemon {
             warn!("a session failed: out of open files");
             return;
         };
-        let seat = Seat {
+        let connection = Connection {
             cwd,
             pid: Some(pid),
             transport: "stdio",
-            ..Seat::default()
+            ..Connection::default()
         };
         let (gateway, stop) = (Arc::clone(&self.gateway), self.stop.child_token());
-        gateway::serve(gateway, seat, input, Sink::Socket(output), stop).await;
+        gateway::serve(gateway, connection, input, Sink::Socket(output), stop).await;
     }
 
     /// One more session, until the guard is dropped.

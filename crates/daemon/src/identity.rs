@@ -79,6 +79,7 @@ impl Identity {
 /// A program, told apart from another of the same version by when it was built.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
+    /// The version of the package.
     pub version: String,
     /// Of the file, since 1970.
     modified_ns: i128,

@@ -28,12 +28,14 @@ use super::{
 pub struct Report {
     /// It is the configuration that is wrong.
     pub is_usage: bool,
+    /// What went wrong, for people.
     pub text: String,
 }
 
 /// A connection, and where we started the daemon ourselves the way on which it says what failed.
 #[derive(Debug)]
 pub struct Connection {
+    /// The daemon's end of it answers a [`Hello`](crate::hello::Hello).
     pub stream: UnixStream,
     report: Option<ChildStdout>,
 }

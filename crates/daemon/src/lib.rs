@@ -7,6 +7,7 @@
 //! This room knows neither the command line nor the terminal.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
+#![warn(missing_docs)]
 
 pub mod environment;
 pub mod hello;

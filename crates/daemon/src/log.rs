@@ -20,6 +20,7 @@ pub fn path(state_dir: &Path) -> PathBuf {
 pub struct LogWriter(Mutex<BoundedLog>);
 
 impl LogWriter {
+    /// The log in this state folder.
     pub fn new(state_dir: &Path) -> Self {
         Self(Mutex::new(BoundedLog::new(path(state_dir))))
     }

@@ -57,6 +57,7 @@ impl Place {
         Ok(place)
     }
 
+    /// The path of the socket; a variant is for clients whose secrets differ.
     pub fn socket(&self, variant: Option<&str>) -> PathBuf {
         self.folder.join(match variant {
             None => SOCKET.to_owned(),

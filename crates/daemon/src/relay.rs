@@ -32,7 +32,9 @@ const END_WAIT: Duration = Duration::from_secs(3);
 /// Which daemon we want, and where.
 #[derive(Debug)]
 pub struct Route {
+    /// The daemon's configuration and build.
     pub identity: Identity,
+    /// The folder of its socket.
     pub place: Place,
 }
 
@@ -41,6 +43,7 @@ pub struct Route {
 pub enum NoDaemon {
     /// It said so itself.
     Said(Report),
+    /// It could not be started or reached.
     Failed(anyhow::Error),
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use fleet::{ServerState, State};
-use gateway::{Gateway, clients::Client};
+use gateway::{Gateway, clients::ConnectedClient};
 use serde_json::{Value, json};
 
 use super::{identity::Build, log};
@@ -15,10 +15,13 @@ use super::{identity::Build, log};
 /// What only the daemon knows.
 #[derive(Debug)]
 pub struct About<'a> {
+    /// Its program.
     pub build: &'a Build,
     /// The file of the configuration.
     pub config: &'a Path,
+    /// The socket at which it is reached.
     pub socket: &'a Path,
+    /// When it began.
     pub since: SystemTime,
     /// Where HTTP is served, or why it is not.
     pub http: Option<&'a Result<String, String>>,
@@ -57,19 +60,19 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
     })
 }
 
-fn name(client: &Arc<Client>) -> String {
-    let named = client.named().map(|named| named.name.clone());
+fn name(client: &Arc<ConnectedClient>) -> String {
+    let named = client.info().map(|info| info.name.clone());
     named.unwrap_or_else(|| "unnamed".to_owned())
 }
 
-fn client(client: &Arc<Client>) -> Value {
+fn client(client: &Arc<ConnectedClient>) -> Value {
     json!({
         "number": client.number,
-        "name": client.named().map(|named| &named.name),
-        "version": client.named().and_then(|named| named.version.as_ref()),
-        "transport": client.seat.transport,
-        "pid": client.seat.pid,
-        "cwd": client.seat.cwd,
+        "name": client.info().map(|info| &info.name),
+        "version": client.info().and_then(|info| info.version.as_ref()),
+        "transport": client.connection.transport,
+        "pid": client.connection.pid,
+        "cwd": client.connection.cwd,
         "since": seconds(client.since),
         "calls": client.calls(),
     })

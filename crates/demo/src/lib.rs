@@ -12,7 +12,8 @@ use anyhow::Context as _;
 use excerpt::tokens;
 use futures::StreamExt as _;
 use gateway::{
-    CallContext, DESCRIBE, EXECUTE, Gateway, Reply, SEARCH, instructions, policy::Client, survey,
+    CallContext, DESCRIBE, EXECUTE, Gateway, Reply, SEARCH, instructions, policy::ClientPolicy,
+    survey,
 };
 use printable::grouped;
 use serde_json::{Value, json, value::RawValue};
@@ -99,7 +100,7 @@ impl Play {
     async fn reindex(&self) -> anyhow::Result<()> {
         self.title("Five servers are asked for their tools, once: proxy reindex");
         let chosen = survey::choose(&self.gateway, &[]).unwrap_or_default();
-        let answers: Vec<_> = survey::survey(&self.gateway, chosen, gateway::of_definition)
+        let answers: Vec<_> = survey::survey(&self.gateway, chosen, gateway::count_definition)
             .collect()
             .await;
         for asked in &answers {
@@ -150,10 +151,11 @@ impl Play {
         self.title("What it saves: proxy tokens");
         let generation = self.gateway.generation().await?;
         let theirs: usize = Gateway::offered(&generation)
-            .map(|entry| gateway::of_definition(entry.tool.json()))
+            .map(|entry| gateway::count_definition(entry.tool.json()))
             .sum();
         let catalog = self.gateway.registry.catalog();
-        let ours = gateway::of_ours() + tokens::count(&instructions(&catalog, &Client::default()));
+        let ours = gateway::count_ours()
+            + tokens::count(&instructions(&catalog, &ClientPolicy::default()));
         (self.say)(&format!(
             "{} tools loaded up front cost {} tokens in every session; the three tools of proxy \
              cost {}.\nWith real servers the left number is tens of thousands, the right one stays.",
@@ -172,7 +174,7 @@ impl Play {
 
 /// The first lines of an answer and its last, each of a length that a terminal shows.
 fn excerpt(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(shortened).collect();
+    let lines: Vec<String> = text.lines().map(shorten_line).collect();
     if lines.len() <= LINES_SHOWN {
         return lines.join("\n");
     }
@@ -186,12 +188,10 @@ fn excerpt(text: &str) -> String {
 
 const LINE_CHARS_SHOWN: usize = 400;
 
-fn shortened(line: &str) -> String {
-    match line.char_indices().nth(LINE_CHARS_SHOWN) {
-        Some((at, _)) => {
-            let left_out = line.chars().count() - LINE_CHARS_SHOWN;
-            format!("{} ({left_out} more characters)", &line[..at])
-        }
-        None => line.to_owned(),
+fn shorten_line(line: &str) -> String {
+    let first = printable::first_chars(line, LINE_CHARS_SHOWN);
+    match line[first.len()..].chars().count() {
+        0 => line.to_owned(),
+        left_out => format!("{first} ({left_out} more characters)"),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 
-use crate::marks::{Mark, RANKS};
+use crate::mark::{Mark, RANKS};
 
 /// The place behind each comma, ranked by depth: outer items are whole before inner ones are.
 pub(crate) struct JsonMarks<'a> {
@@ -131,10 +131,13 @@ pub fn closed(beginning: &str) -> Option<String> {
 pub struct Place {
     /// A JSON pointer; empty for the whole.
     pub pointer: String,
+    /// Items before the cut.
     pub shown: usize,
+    /// Items in all.
     pub items: usize,
 }
 
+/// The place of a cut in JSON; none where nothing is open there.
 pub fn place(text: &str, cut: usize) -> Option<Place> {
     let read = read_beginning(&text[..cut]);
     let totals = totals(&text.as_bytes()[cut..], &read);

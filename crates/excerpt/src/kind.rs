@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
+/// The kind of a text, which decides where it is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -11,14 +12,17 @@ pub enum Kind {
     JsonLines,
     /// Records with this byte between their fields.
     Table(u8),
+    /// Prose with headings.
     Markdown,
     /// Lines that begin with a time or a level.
     Log,
     /// Lines that begin with `path:line:`, as search programs print them.
     Search,
+    /// Source of a program.
     Code,
     /// Bytes written as text, or not written as text at all.
     Binary,
+    /// Anything else: paragraphs, lines, sentences, words.
     Text,
 }
 
@@ -29,6 +33,7 @@ const LINES_SEEN: usize = 60;
 const HEAD_BYTES: usize = 16 * 1024;
 
 impl Kind {
+    /// The kind of a text, told by its beginning; JSON by all of it.
     pub fn of(text: &str) -> Self {
         let trimmed = text.trim_start();
         if trimmed.starts_with(['{', '[']) {

@@ -6,9 +6,11 @@
 //! no disk.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
+#![warn(missing_docs)]
 
 mod json;
 mod kind;
+mod mark;
 mod marks;
 mod shape;
 mod splitter;
@@ -25,11 +27,14 @@ mod tests;
 /// A text and what it is.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece<'a> {
+    /// The text.
     pub text: &'a str,
+    /// Its kind.
     pub kind: Kind,
 }
 
 impl<'a> Piece<'a> {
+    /// A text, and what it is told to be.
     pub fn of(text: &'a str) -> Self {
         Self {
             text,

@@ -4,17 +4,8 @@ use crate::{
     Kind, Piece,
     json::JsonMarks,
     kind::{found_in, heading, is_log_line},
+    mark::Mark,
 };
-
-/// Ranks go from 0, the best place, up to here.
-pub(crate) const RANKS: usize = 5;
-
-/// A place to cut, and how good it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) at: usize,
-    pub(crate) rank: usize,
-}
 
 /// The marks of a text, in order.
 pub(crate) fn marks<'a>(piece: &Piece<'a>) -> Box<dyn Iterator<Item = Mark> + 'a> {

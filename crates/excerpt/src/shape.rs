@@ -41,6 +41,7 @@ pub fn shape(piece: &Piece<'_>) -> String {
     }
 }
 
+/// How many lines a text has; the last one may lack its end.
 pub fn lines(text: &str) -> usize {
     let ends = memchr::memchr_iter(b'\n', text.as_bytes()).count();
     ends + usize::from(!text.is_empty() && !text.ends_with('\n'))

@@ -3,7 +3,8 @@
 use crate::{
     Kind, Piece,
     json::outside_escape,
-    marks::{Mark, RANKS, marks},
+    mark::{Mark, RANKS},
+    marks::marks,
     tokens::{Counter, Pieces},
 };
 
@@ -14,14 +15,18 @@ const ROOM_MIN: usize = 64;
 /// its room goes to the second.
 #[derive(Debug, Clone, Copy)]
 pub struct Rooms {
+    /// Of the first part.
     pub first: usize,
+    /// Of each later part.
     pub others: usize,
 }
 
 /// The end of a part, counted in bytes from the beginning of all, and what the part costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
+    /// In bytes.
     pub end: usize,
+    /// Of the part that ends here.
     pub tokens: usize,
 }
 

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use tiktoken_rs::{CoreBPE, o200k_base};
 
-pub use bound::at_most;
-pub use counter::{Counter, digest};
+pub use bound::token_upper_bound;
+pub use counter::Counter;
 pub use pieces::Pieces;
 
 /// Counts with the `o200k` encoding. The first call loads the tokenizer, which takes tens of

@@ -111,7 +111,7 @@ impl Fleet {
         request: &Request,
         cancel: &CancellationToken,
     ) -> Result<Json, CallError> {
-        let found = self.roster.find(server, request.caller.as_ref())?;
+        let found = self.roster.find(server, request.client.as_ref())?;
         let patience = Patience::new(&found.spec, request);
         let request = patience.watching(request);
         let mut ran = Ran::No;
@@ -137,8 +137,8 @@ impl Fleet {
         request: &Request,
         ran: &mut Ran,
     ) -> Result<Json, CallError> {
-        let turns = request.caller.as_ref();
-        let turns = turns.map(|caller| self.roster.turns(&server.spec.name, caller));
+        let connection = request.client.as_ref().and_then(|it| it.connection);
+        let turns = connection.map(|it| self.roster.turns(&server.spec.name, it));
         let _turn = match &turns {
             Some(turns) => turns.acquire().await.ok(),
             None => None,
@@ -150,7 +150,7 @@ impl Fleet {
                 {
                     server = self
                         .roster
-                        .find(&server.spec.name, request.caller.as_ref())?;
+                        .find(&server.spec.name, request.client.as_ref())?;
                 }
                 answer => return answer,
             }

@@ -34,7 +34,7 @@ pub use child::Surroundings;
 pub use error::{CallError, Failure, Ran, SurveyError};
 pub use fleet::{Fleet, Survey};
 pub use log::log_path;
-pub use request::{Caller, LogSink, ProgressSink, Request};
+pub use request::{LogSink, ProgressSink, Request};
 pub use revision::Era;
 pub use roster::Applied;
 pub use spec::{

@@ -1,9 +1,10 @@
 //! A request to a server: what a call carries, and who hears what besides its answer.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use jsonrpc::{Json, limits::LINE_BYTES_MAX};
 use serde_json::value::RawValue;
+use tool::ClientId;
 
 use crate::limits::LIST_BYTES_MAX;
 
@@ -27,8 +28,8 @@ pub struct Request {
     pub limit_is_final: bool,
     /// Whether a second call does what one does: the tool is read-only or idempotent.
     pub is_safe: bool,
-    /// Who calls, for servers that each client has for itself.
-    pub caller: Option<Caller>,
+    /// The client that calls; its connection may have servers of its own.
+    pub client: Option<ClientId>,
 }
 
 impl fmt::Debug for Request {
@@ -37,15 +38,6 @@ impl fmt::Debug for Request {
             .field("tool", &self.tool)
             .finish_non_exhaustive()
     }
-}
-
-/// The one who calls: a session of a client, and where that works.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// Tells sessions apart.
-    pub client: u64,
-    /// The folder it works in, if it said so; servers of its own are started there.
-    pub cwd: Option<PathBuf>,
 }
 
 /// Receives the `params` of each progress notification of one call.

@@ -8,10 +8,10 @@ use std::{
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tool::ServerName;
+use tool::{ClientId, ServerName};
 
 use crate::{
-    CallError, Caller, Launch, Scope, ServerSpec, Start, Surroundings, Template,
+    CallError, Launch, Scope, ServerSpec, Start, Surroundings, Template,
     changes::Changes,
     keeper::{Keeper, Server},
     limits::CALLS_OF_CLIENT_MAX,
@@ -82,31 +82,32 @@ impl Roster {
         shared.chain(of_clients).collect()
     }
 
-    /// The server as this caller has it: where its scope is the client, one of the caller's own.
+    /// The server as this client has it: where its scope is the client, one of the client's own.
     pub(crate) fn find(
         &self,
         name: &ServerName,
-        caller: Option<&Caller>,
+        client: Option<&ClientId>,
     ) -> Result<Server, CallError> {
         let unknown = || CallError::UnknownServer(name.clone());
         let shared = self.get(name).ok_or_else(unknown)?;
-        let Some(caller) = caller.filter(|_| shared.spec.scope == Scope::Client) else {
+        let client = client.filter(|_| shared.spec.scope == Scope::Client);
+        let Some((client, connection)) = client.and_then(|it| Some((it, it.connection?))) else {
             return Ok(shared);
         };
-        let key = (name.clone(), caller.client);
+        let key = (name.clone(), connection);
         if let Some(own) = self.read().of_clients.get(&key) {
             return Ok(own.clone());
         }
         let mut servers = self.write();
         // Both may have changed before we held the lock.
         let shared = servers.shared.get(name).cloned().ok_or_else(unknown)?;
-        let new = || self.begin(in_folder_of(&shared.spec, caller), None);
+        let new = || self.begin(in_folder_of(&shared.spec, client), None);
         Ok(servers.of_clients.entry(key).or_insert_with(new).clone())
     }
 
-    /// What a call of this caller waits for before it waits for the server.
-    pub(crate) fn turns(&self, name: &ServerName, caller: &Caller) -> Arc<Semaphore> {
-        let key = (name.clone(), caller.client);
+    /// What a call over this connection waits for before it waits for the server.
+    pub(crate) fn turns(&self, name: &ServerName, connection: u64) -> Arc<Semaphore> {
+        let key = (name.clone(), connection);
         if let Some(turns) = self.read().turns.get(&key) {
             return Arc::clone(turns);
         }
@@ -215,11 +216,11 @@ fn starts_alike(old: &ServerSpec, new: &ServerSpec) -> bool {
 }
 
 /// A child works in the folder of its client, unless the configuration names one.
-fn in_folder_of(spec: &ServerSpec, caller: &Caller) -> ServerSpec {
+fn in_folder_of(spec: &ServerSpec, client: &ClientId) -> ServerSpec {
     let mut spec = spec.clone();
-    spec.client_folder.clone_from(&caller.cwd);
+    spec.client_folder.clone_from(&client.folder);
     if let Launch::Child { cwd, .. } = &mut spec.launch
-        && let (None, Some(folder)) = (&cwd, &caller.cwd)
+        && let (None, Some(folder)) = (&cwd, &client.folder)
     {
         *cwd = folder.to_str().map(Template::literal);
     }

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
 use tool::Violation;
 
-use super::{
-    ToolError,
+use crate::{
     envelope::{INPUT_ALIASES, Input, json_of, sole_object},
+    error::ToolError,
 };
 
 /// Checks that go on at one time beside the event loop. Each is bounded in time, and in memory to

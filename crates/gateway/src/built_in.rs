@@ -1,12 +1,8 @@
-//! The tools of the built-in server `proxy`: what reaches a model through the three tools
+//! The definitions of the built-in server `proxy`: tools that reach a model through the three
 //! besides the tools of servers.
 
-use futures::{FutureExt as _, future::BoxFuture};
 use registry::Entry;
-use serde_json::value::RawValue;
 use tool::{ServerName, Tool};
-
-use super::{CallContext, Gateway, Reply, ToolError, envelope::Options};
 
 pub(super) const READ_RESULT: &str = "read_result";
 pub(super) const CALL_MANY: &str = "call_many";
@@ -47,30 +43,6 @@ pub(super) fn tools() -> Vec<Tool> {
 
 pub(super) fn is_own(entry: &Entry) -> bool {
     entry.at.server == ServerName::built_in()
-}
-
-impl Gateway {
-    /// Runs one of our own tools with arguments that fit its schema. Boxed, for one of them
-    /// makes calls itself.
-    pub(super) fn call_own<'a>(
-        &'a self,
-        entry: &'a Entry,
-        arguments: &'a RawValue,
-        options: &'a Options,
-        context: CallContext,
-    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
-        async move {
-            match entry.at.tool.as_str() {
-                CALL_MANY => {
-                    let max_tokens = self.max_tokens(entry, options, &context.client);
-                    self.call_many(arguments, max_tokens, context).await
-                }
-                READ_RESULT => self.read_result(arguments, options, &context.caller).await,
-                other => Err(ToolError::Internal(format!("no way to run {other}"))),
-            }
-        }
-        .boxed()
-    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,14 @@
 
 use futures::{FutureExt as _, StreamExt as _, stream};
 use jsonrpc::Fields;
-use results::{Budget, Caller, Origin, fit, text_block};
+use results::{Budget, Origin, fit, text_block};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tool::ClientId;
 
-use super::{
-    CallContext, Gateway, Reply, ToolError, envelope::ExecuteRequest, execute_dynamic_tool::Called,
+use crate::{
+    built_in::CALL_MANY, call_context::CallContext, called::Called, envelope::ExecuteRequest,
+    error::ToolError, gateway::Gateway, reply::Reply,
 };
 
 /// Calls under way at one time.
@@ -41,30 +43,28 @@ impl Gateway {
         let asked: Asked = serde_json::from_str(arguments.get())
             .map_err(|error| ToolError::Internal(error.to_string()))?;
         let outcomes = if asked.stop_on_error {
-            self.one_after_the_other(&asked.calls, &context).await
+            self.call_in_turn(&asked.calls, &context).await
         } else {
             let calls = asked.calls.into_iter().map(|call| {
                 let context = &context;
-                async move { self.one(&call, context).await }.boxed()
+                async move { self.call_one(&call, context).await }.boxed()
             });
             stream::iter(calls).buffered(PARALLEL_MAX).collect().await
         };
-        let replies = self.fit_all(outcomes, &context.caller, max_tokens).await;
-        Ok(joined(&replies))
+        let replies = self
+            .fit_all(outcomes, context.client.as_ref(), max_tokens)
+            .await;
+        Ok(join(&replies))
     }
 
-    async fn one_after_the_other(
-        &self,
-        calls: &[Box<RawValue>],
-        context: &CallContext,
-    ) -> Vec<Outcome> {
+    async fn call_in_turn(&self, calls: &[Box<RawValue>], context: &CallContext) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         let mut failed = false;
         for call in calls {
             let outcome = if failed {
                 Outcome::NotMade(name_of(call))
             } else {
-                self.one(call, context).await
+                self.call_one(call, context).await
             };
             failed |= outcome.is_error();
             outcomes.push(outcome);
@@ -72,7 +72,7 @@ impl Gateway {
         outcomes
     }
 
-    async fn one(&self, call: &RawValue, context: &CallContext) -> Outcome {
+    async fn call_one(&self, call: &RawValue, context: &CallContext) -> Outcome {
         let name = name_of(call);
         let called = match ExecuteRequest::parse(Some(call)) {
             Ok(request) if is_ourselves(&request.tool_name) => Err(ToolError::own_input(
@@ -94,7 +94,7 @@ impl Gateway {
     async fn fit_all(
         &self,
         outcomes: Vec<Outcome>,
-        caller: &Caller,
+        client: Option<&ClientId>,
         max_tokens: u64,
     ) -> Vec<(String, Reply)> {
         let count = outcomes.len();
@@ -110,16 +110,21 @@ impl Gateway {
             let Some(outcome) = outcomes[place].take() else {
                 continue;
             };
-            let (name, reply) = self.fit_one(outcome, caller, share).await;
+            let (name, reply) = self.fit_one(outcome, client, share).await;
             left = left.saturating_sub(reply.tokens().await);
             replies[place] = Some((name, reply));
         }
         replies.into_iter().flatten().collect()
     }
 
-    async fn fit_one(&self, outcome: Outcome, caller: &Caller, share: usize) -> (String, Reply) {
+    async fn fit_one(
+        &self,
+        outcome: Outcome,
+        client: Option<&ClientId>,
+        share: usize,
+    ) -> (String, Reply) {
         let origin = |tool: &str| Origin {
-            caller: caller.clone(),
+            client: client.cloned(),
             tool: tool.to_owned(),
         };
         let (name, reply) = match outcome {
@@ -179,12 +184,11 @@ fn name_of(call: &RawValue) -> String {
 
 fn is_ourselves(name: &str) -> bool {
     let folded = tool::fold(name);
-    folded.ends_with(&tool::fold(super::built_in::CALL_MANY))
-        && (folded.len() < 12 || folded.contains("proxy"))
+    folded.ends_with(&tool::fold(CALL_MANY)) && (folded.len() < 12 || folded.contains("proxy"))
 }
 
 /// One result of them all, an error only where every one is.
-fn joined(replies: &[(String, Reply)]) -> Reply {
+fn join(replies: &[(String, Reply)]) -> Reply {
     let count = replies.len();
     let mut blocks = Vec::new();
     for (at, (name, reply)) in replies.iter().enumerate() {

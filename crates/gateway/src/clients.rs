@@ -1,4 +1,4 @@
-//! The clients that are served now, for whoever asks who they are.
+//! The clients that are served now.
 
 use std::{
     sync::{
@@ -12,33 +12,40 @@ use dashmap::DashMap;
 use jsonrpc::{Fields, text_of};
 use serde_json::value::RawValue;
 
-use super::session::Seat;
+use crate::connection::Connection;
 
-/// One client session.
+/// A client that is served now: one session.
 #[derive(Debug)]
-pub struct Client {
+pub struct ConnectedClient {
+    /// Tells sessions of this process apart.
     pub number: u64,
-    pub seat: Seat,
+    /// Where it is connected from.
+    pub connection: Connection,
+    /// When it came.
     pub since: SystemTime,
-    /// As it calls itself, once it has.
-    name: OnceLock<Named>,
+    info: OnceLock<ClientInfo>,
     calls: AtomicU64,
 }
 
+/// A client as it calls itself in `clientInfo`, on one line each.
 #[derive(Debug, Clone)]
-pub struct Named {
+pub struct ClientInfo {
+    /// Its name.
     pub name: String,
+    /// Its version, where it says one.
     pub version: Option<String>,
 }
 
 /// The longest name or version that is kept, in characters.
 const NAME_CHARS_MAX: usize = 100;
 
-impl Client {
-    pub fn named(&self) -> Option<&Named> {
-        self.name.get()
+impl ConnectedClient {
+    /// What it says of itself, once it has.
+    pub fn info(&self) -> Option<&ClientInfo> {
+        self.info.get()
     }
 
+    /// How many calls it made.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
@@ -47,50 +54,52 @@ impl Client {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes the name from a `clientInfo` and answers it; the first name stays.
-    pub(super) fn hear(&self, client_info: &RawValue) -> Option<String> {
-        let info = Fields::of(client_info.get())?;
+    /// Takes a `clientInfo` and answers its name; the first one stays.
+    pub(super) fn set_info(&self, client_info: &RawValue) -> Option<String> {
+        let fields = Fields::of(client_info.get())?;
         let text = |key| {
-            let text = text_of(info.get(key)?)?;
+            let text = text_of(fields.get(key)?)?;
             Some(printable::one_line_of(&text, NAME_CHARS_MAX))
         };
         let name = text("name")?;
-        let named = Named {
+        let info = ClientInfo {
             name: name.clone(),
             version: text("version"),
         };
-        self.name.set(named).is_ok().then_some(name)
+        self.info.set(info).is_ok().then_some(name)
     }
 }
 
-/// All of them, by number.
+/// All clients that are served now.
 #[derive(Debug, Default)]
-pub struct Clients {
+pub struct ConnectedClients {
     last: AtomicU64,
-    here: DashMap<u64, Arc<Client>>,
+    here: DashMap<u64, Arc<ConnectedClient>>,
 }
 
-impl Clients {
-    pub(super) fn enter(&self, seat: Seat) -> Arc<Client> {
-        let client = Arc::new(Client {
+impl ConnectedClients {
+    /// Takes in a client that connects.
+    pub(super) fn add(&self, connection: Connection) -> Arc<ConnectedClient> {
+        let client = Arc::new(ConnectedClient {
             number: self.last.fetch_add(1, Ordering::Relaxed),
-            seat,
+            connection,
             since: SystemTime::now(),
-            name: OnceLock::new(),
+            info: OnceLock::new(),
             calls: AtomicU64::new(0),
         });
-        if !client.seat.passes_by {
+        if !client.connection.is_stateless {
             self.here.insert(client.number, Arc::clone(&client));
         }
         client
     }
 
-    pub(super) fn leave(&self, client: &Client) {
+    /// Forgets a client that is gone.
+    pub(super) fn remove(&self, client: &ConnectedClient) {
         self.here.remove(&client.number);
     }
 
-    /// In the order in which they came.
-    pub fn list(&self) -> Vec<Arc<Client>> {
+    /// All of them, in the order in which they came.
+    pub fn list(&self) -> Vec<Arc<ConnectedClient>> {
         let mut list: Vec<_> = self.here.iter().map(|it| Arc::clone(&it)).collect();
         list.sort_by_key(|client| client.number);
         list

@@ -4,20 +4,20 @@ use excerpt::tokens::{count, estimate};
 use jsonrpc::Fields;
 use serde_json::value::RawValue;
 
-use super::TOOLS;
+use crate::definitions::TOOLS;
 
 /// What one tool's definition costs a model: its name, description and input schema. Clients do
 /// not show a model the rest (annotations, `_meta`, output schema).
-pub fn of_definition(json: &str) -> usize {
-    count(&shown(json))
+pub fn count_definition(json: &str) -> usize {
+    count(&visible_part(json))
 }
 
 /// The same without loading the tokenizer.
-pub fn estimate_of_definition(json: &str) -> usize {
-    estimate(&shown(json))
+pub fn estimate_definition(json: &str) -> usize {
+    estimate(&visible_part(json))
 }
 
-fn shown(json: &str) -> String {
+fn visible_part(json: &str) -> String {
     let Some(fields) = Fields::of(json) else {
         return json.to_owned();
     };
@@ -30,7 +30,7 @@ fn shown(json: &str) -> String {
 }
 
 /// What our own three definitions cost.
-pub fn of_ours() -> usize {
+pub fn count_ours() -> usize {
     let tools: Vec<&RawValue> = serde_json::from_str(TOOLS).expect("a list of three");
-    tools.iter().map(|tool| of_definition(tool.get())).sum()
+    tools.iter().map(|tool| count_definition(tool.get())).sum()
 }

@@ -3,7 +3,14 @@
 use excerpt::tokens;
 use registry::{Catalog, CatalogServer};
 
-use crate::policy::Client;
+use crate::policy::ClientPolicy;
+
+/// The name of the tool that finds tools.
+pub const SEARCH: &str = "search_tools";
+/// The name of the tool that says all of one.
+pub const DESCRIBE: &str = "describe_tool";
+/// The name of the tool that calls one.
+pub const EXECUTE: &str = "execute_dynamic_tool";
 
 /// The three tools, to the letter (interface, section 3).
 pub const TOOLS: &str = concat!(
@@ -38,7 +45,7 @@ const SERVER_LIST_TOKENS_MAX: usize = 120;
 /// What this client does not see is not named. Servers with their counts where they fit, else
 /// categories with counts, else the count alone. A server that has never told its tools is named
 /// as one that is being asked.
-pub fn instructions(catalog: &Catalog, client: &Client) -> String {
+pub fn instructions(catalog: &Catalog, client: &ClientPolicy) -> String {
     let servers = catalog.servers.iter();
     let seen: Vec<&CatalogServer> = servers
         .filter(|server| client.sees(&server.name, &server.category))
@@ -109,10 +116,10 @@ mod tests {
     use excerpt::tokens;
     use registry::{Catalog, CatalogServer};
 
-    use crate::policy::Client;
+    use crate::policy::ClientPolicy;
 
     fn instructions(catalog: &Catalog) -> String {
-        super::instructions(catalog, &Client::default())
+        super::instructions(catalog, &ClientPolicy::default())
     }
 
     fn catalog(servers: usize, tools: usize) -> Catalog {
@@ -133,7 +140,7 @@ mod tests {
 
     #[test]
     fn definitions_and_instructions_cost_at_most_320_tokens_with_eight_servers() {
-        let count = crate::of_ours() + tokens::count(&instructions(&catalog(8, 130)));
+        let count = crate::count_ours() + tokens::count(&instructions(&catalog(8, 130)));
         assert!(count <= 320, "{count} tokens");
     }
 

@@ -15,8 +15,10 @@ use serde_json::{Value, json, value::RawValue};
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
-use super::{Gateway, Reply, ToolError, loose::Loose};
-use crate::policy::Client;
+use crate::{
+    definitions::DESCRIBE, error::ToolError, gateway::Gateway, loose::Loose,
+    policy::ClientPolicy, reply::Reply,
+};
 
 pub(super) use hits::fit_hits;
 pub(super) use room::whole_lines;
@@ -42,7 +44,7 @@ impl Gateway {
     pub(super) async fn describe_tool(
         &self,
         arguments: Option<&RawValue>,
-        client: &Client,
+        client: &ClientPolicy,
     ) -> Result<Reply, ToolError> {
         let arguments = Loose::read(arguments);
         let names = names(&arguments)?;
@@ -67,7 +69,7 @@ impl Gateway {
     }
 
     /// What an answer of ours about tools may cost, in tokens.
-    pub(super) fn room(&self, client: &Client) -> usize {
+    pub(super) fn room(&self, client: &ClientPolicy) -> usize {
         let max_tokens = client.max_tokens(None, self.settings().results.max_tokens);
         let max_tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
         max_tokens.max(BUDGET_MIN)
@@ -126,14 +128,7 @@ fn names(arguments: &Loose) -> Result<Vec<String>, ToolError> {
         .map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())
         .collect();
-    let refuse = |message: &str| {
-        Err(ToolError::own_input(
-            super::DESCRIBE,
-            "name",
-            message,
-            SIGNATURE,
-        ))
-    };
+    let refuse = |message: &str| Err(ToolError::own_input(DESCRIBE, "name", message, SIGNATURE));
     match names.len() {
         0 => refuse("missing; expected the name of a tool"),
         count if count > TOOLS_MAX => {
@@ -174,7 +169,7 @@ fn text(heading: String, entry: &Entry, room: usize) -> String {
 
 /// One branch of a tool's schema: of its input, or behind `output` of its output.
 fn branch(entry: &Entry, path: &str, room: usize) -> Result<String, ToolError> {
-    let wrong = |why: &str| ToolError::own_input(super::DESCRIBE, "path", why, SIGNATURE);
+    let wrong = |why: &str| ToolError::own_input(DESCRIBE, "path", why, SIGNATURE);
     let (label, pointer, schema) = match path.strip_prefix("output") {
         Some(pointer) => ("output", pointer, entry.tool.output_schema()),
         None => ("input", path.strip_prefix("input").unwrap_or(path), None),
@@ -247,16 +242,14 @@ fn as_description(text: &str) -> String {
         let ours = r"(?m)^[ \t]*((?:input|output|example|notes) |\[cut: |[a-z0-9-]+/\S+ - )";
         Regex::new(ours).expect("the pattern is ours")
     });
-    let end = text.char_indices().nth(DESCRIPTION_CHARS_MAX);
-    let prose = printable::prose(end.map_or(text, |(end, _)| &text[..end]));
+    let first = printable::first_chars(text, DESCRIPTION_CHARS_MAX);
+    let prose = printable::prose(first);
     let marked = OURS.replace_all(&prose, "| $1");
-    match end {
-        Some(_) => {
-            let whole = text.chars().count();
-            format!("{marked}… [cut: {DESCRIPTION_CHARS_MAX} of {whole} characters]")
-        }
-        None => marked.into_owned(),
+    if first.len() == text.len() {
+        return marked.into_owned();
     }
+    let whole = text.chars().count();
+    format!("{marked}… [cut: {DESCRIPTION_CHARS_MAX} of {whole} characters]")
 }
 
 /// A whole call that works: the overlay's arguments, else some made from the schema.

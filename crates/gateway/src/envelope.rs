@@ -8,7 +8,7 @@ use std::{borrow::Cow, time::Duration};
 use jsonrpc::{Fields, Json, text_of};
 use serde_json::{Map, Value, value::RawValue};
 
-use super::ToolError;
+use crate::{definitions::EXECUTE, error::ToolError};
 
 /// A call as it was meant.
 #[derive(Debug)]
@@ -81,6 +81,9 @@ const NAME_ALIASES: [&str; 2] = ["name", "tool"];
 const SERVER_ALIASES: [&str; 2] = ["server", "server_name"];
 pub(crate) const INPUT_ALIASES: [&str; 5] = ["arguments", "args", "parameters", "params", "input"];
 const OPTIONS: [&str; 4] = ["timeout_ms", "max_tokens", "raw", "dry_run"];
+
+/// What an error repeats of an input that is none, in characters.
+const SHOWN_CHARS_MAX: usize = 60;
 
 /// What may stand before the name of our own tool.
 const OUR_PREFIXES: [&str; 6] = ["", "proxy/", "proxy.", "proxy:", "proxy__", "mcp__proxy__"];
@@ -283,14 +286,15 @@ fn take_input(
             repairs.push(Repair::InputParsed);
             let parsed = as_object(&Value::String(text.clone()));
             parsed.map(Some).ok_or_else(|| {
-                let shown: String = text.chars().take(60).collect();
+                let shown = printable::first_chars(&text, SHOWN_CHARS_MAX);
                 let why =
                     format!("expected an object, got a string that is no JSON object: {shown:?}");
                 unreadable("tool_input", &why)
             })
         }
         Some(other) => {
-            let shown: String = other.to_string().chars().take(60).collect();
+            let other = other.to_string();
+            let shown = printable::first_chars(&other, SHOWN_CHARS_MAX);
             Err(unreadable(
                 "tool_input",
                 &format!("expected an object, got {shown}"),
@@ -446,7 +450,7 @@ impl Options {
 }
 
 fn unreadable(path: &str, why: &str) -> ToolError {
-    ToolError::own_input(super::EXECUTE, path, why, SIGNATURE)
+    ToolError::own_input(EXECUTE, path, why, SIGNATURE)
 }
 
 #[cfg(test)]

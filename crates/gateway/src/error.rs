@@ -5,6 +5,7 @@ use std::{fmt, time::Duration};
 
 use fleet::{CallError, Failure, Ran};
 use jsonrpc::ProtocolError;
+use printable::shorten_middle;
 use tool::{ServerName, ToolRef, Violation};
 
 /// The longest error text, in characters (interface, section 6).
@@ -13,51 +14,81 @@ const ERROR_CHARS_MAX: usize = 2_000;
 /// An error with everything its text needs.
 #[derive(Debug)]
 pub enum ToolError {
+    /// No tool has the name.
     UnknownTool {
+        /// The name as it was asked for.
         asked: String,
+        /// Tools whose names are near.
         near: Vec<Signed>,
         /// Servers that may have it: they are being asked for their tools right now.
         missing: Vec<ServerName>,
     },
+    /// Several servers have the name.
     AmbiguousTool {
+        /// The name as it was asked for.
         asked: String,
+        /// The tools that have it.
         candidates: Vec<Signed>,
     },
     /// The arguments of the tool behind, or of one of our three.
     InvalidInput {
+        /// The tool, by its name or address.
         tool: String,
+        /// Every mistake at once.
         violations: Vec<Violation>,
+        /// What the tool takes.
         signature: String,
     },
+    /// The server could not be reached, or ended under the call.
     ServerUnavailable {
+        /// The server.
         server: ServerName,
+        /// What happened.
         failure: Box<Failure>,
+        /// How often in a row; 0 where that is not counted.
         tries: u32,
+        /// Whether the tool may have acted.
         ran: Ran,
+        /// Servers that can be used meanwhile.
         available: Vec<ServerName>,
     },
+    /// No answer came in time.
     Timeout {
+        /// The tool that was called.
         tool: ToolRef,
+        /// How long was waited.
         limit: Duration,
+        /// Whether the tool may have acted.
         ran: Ran,
     },
+    /// A rule of the configuration keeps the tool out.
     Denied {
+        /// The tool that was asked for.
         tool: ToolRef,
+        /// The rule.
         rule: String,
         /// Where in the configuration the rule stands.
         table: String,
     },
+    /// Nothing can be read under a handle.
     HandleExpired {
+        /// The handle, as it was written.
         handle: String,
+        /// What became of it.
         why: String,
         /// That gave the result, where it is known.
         tool: Option<String>,
     },
-    Downstream {
+    /// The server answered with a protocol error.
+    ServerError {
+        /// The tool that was called.
         tool: ToolRef,
+        /// The error as it came.
         error: Box<ProtocolError>,
+        /// What the tool takes.
         signature: String,
     },
+    /// The client took its call back.
     Cancelled,
     /// Our own fault, or our disk's.
     Internal(String),
@@ -66,7 +97,9 @@ pub enum ToolError {
 /// A tool as an error names it: with its signature.
 #[derive(Debug, Clone)]
 pub struct Signed {
+    /// Its address.
     pub at: ToolRef,
+    /// Its signature, as a hit shows it.
     pub signature: String,
 }
 
@@ -77,6 +110,7 @@ impl fmt::Display for Signed {
 }
 
 impl ToolError {
+    /// The code with which the text begins.
     pub fn code(&self) -> &'static str {
         match self {
             Self::UnknownTool { .. } => "unknown_tool",
@@ -86,7 +120,7 @@ impl ToolError {
             Self::Timeout { .. } => "timeout",
             Self::Denied { .. } => "denied",
             Self::HandleExpired { .. } => "handle_expired",
-            Self::Downstream { .. } => "downstream_error",
+            Self::ServerError { .. } => "downstream_error",
             Self::Cancelled => "cancelled",
             Self::Internal(_) => "internal",
         }
@@ -137,7 +171,7 @@ impl ToolError {
             },
             CallError::TimedOut { limit, ran, .. } => Self::Timeout { tool, limit, ran },
             CallError::Cancelled => Self::Cancelled,
-            CallError::Protocol { error, .. } => Self::Downstream {
+            CallError::Protocol { error, .. } => Self::ServerError {
                 tool,
                 error: Box::new(error),
                 signature: signature.to_owned(),
@@ -180,7 +214,7 @@ impl ToolError {
                 "\"{handle}\": {why}. Call {} again",
                 tool.as_deref().unwrap_or("the tool that gave it")
             ),
-            Self::Downstream {
+            Self::ServerError {
                 tool,
                 error,
                 signature,
@@ -194,28 +228,14 @@ impl ToolError {
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format!("error {}: {}.", self.code(), self.sentence());
-        f.write_str(&shortened(&printable::prose(&text), ERROR_CHARS_MAX))
+        f.write_str(&shorten_middle(&printable::prose(&text), ERROR_CHARS_MAX))
     }
 }
 
 impl std::error::Error for ToolError {}
 
-/// The text, its middle left out where it is longer than `chars_max`: the beginning says what
-/// happened, the end what to do.
-fn shortened(text: &str, chars_max: usize) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    if chars.len() <= chars_max {
-        return text.to_owned();
-    }
-    let tail = chars_max / 4;
-    let head = chars_max - tail - 1;
-    let start: String = chars[..head].iter().collect();
-    let end: String = chars[chars.len() - tail..].iter().collect();
-    format!("{start}…{end}")
-}
-
 fn unknown(asked: &str, near: &[Signed], missing: &[ServerName]) -> String {
-    let asked = shortened(asked, 200);
+    let asked = shorten_middle(asked, 200);
     if !missing.is_empty() {
         let missing: Vec<&str> = missing.iter().map(ServerName::as_str).collect();
         return format!(
@@ -297,12 +317,12 @@ fn of_server(tool: &ToolRef, error: &ProtocolError, signature: &str) -> String {
     let data = error
         .data
         .as_deref()
-        .map(|data| format!(" ({})", shortened(&printable::one_line(data), 600)));
+        .map(|data| format!(" ({})", shorten_middle(&printable::one_line(data), 600)));
     format!(
         "{} answered with error {}: {}{}. Called was {tool}{signature}",
         tool.server,
         printable::one_line_of(&error.code, 40),
-        shortened(&printable::one_line(&error.message), 900),
+        shorten_middle(&printable::one_line(&error.message), 900),
         data.unwrap_or_default(),
     )
 }

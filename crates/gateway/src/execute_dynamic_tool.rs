@@ -3,20 +3,24 @@
 use std::{sync::Arc, time::Duration};
 
 use fleet::Request;
-use jsonrpc::Json;
+use futures::{FutureExt as _, future::BoxFuture};
 use registry::{Entry, Generation};
-use results::{Budget, Origin, ResultStore, fit};
+use results::{Budget, Origin};
 use serde_json::value::RawValue;
 use tool::ServerName;
 use tracing::debug;
 
-use super::{
-    CallContext, Gateway, Reply, ToolError,
+use crate::{
     arguments::checked,
-    built_in::is_own,
+    built_in::{CALL_MANY, READ_RESULT, is_own},
+    call_context::CallContext,
+    called::Called,
     envelope::{ExecuteRequest, Options},
+    error::ToolError,
+    gateway::Gateway,
+    policy::ClientPolicy,
+    reply::Reply,
 };
-use crate::policy::Client;
 
 impl Gateway {
     pub(super) async fn execute_dynamic_tool(
@@ -44,8 +48,8 @@ impl Gateway {
         if !repairs.is_empty() {
             debug!(tool = tool_name, ?repairs, "mended the envelope");
         }
-        let client = Arc::clone(&context.client);
-        let (generation, entry) = &self.resolve(&tool_name, &client).await?;
+        let policy = Arc::clone(&context.policy);
+        let (generation, entry) = &self.resolve(&tool_name, &policy).await?;
         let limit = self.limit(entry, &options);
         let arguments = checked(entry, input, limit.or_else(|| self.usual_limit(entry))).await?;
         if options.dry_run {
@@ -58,14 +62,14 @@ impl Gateway {
             let reply = self.call_own(entry, &arguments, &options, context).await?;
             return Ok(Called::Own(reply));
         }
-        let habits = context.habits;
+        let searches = context.searches;
         let request = Request {
             tool: entry.at.tool.clone(),
             arguments,
             meta: context.meta,
             progress: context.progress,
             log: context.log,
-            caller: context.seat,
+            client: context.client.clone(),
             limit,
             limit_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
@@ -76,16 +80,16 @@ impl Gateway {
         let answer = call.await;
         self.usage.record(&entry.at, answer.is_ok());
         let result = answer.map_err(|error| {
-            self.learn(habits.as_deref(), &entry.at, || false);
-            let available = || self.available(generation, &client);
+            self.learn(searches.as_deref(), &entry.at, || false);
+            let available = || self.available(generation, &policy);
             ToolError::of_call(error, &entry.at, entry.signature(), available)
         })?;
         let budget = Budget {
             is_off: options.raw,
-            ..Budget::new(self.max_tokens(entry, &options, &client))
+            ..Budget::new(self.max_tokens(entry, &options, &policy))
         };
         let origin = Origin {
-            caller: context.caller,
+            client: context.client,
             tool: entry.at.to_string(),
         };
         let called = Called::Server {
@@ -93,8 +97,33 @@ impl Gateway {
             budget,
             origin,
         };
-        self.learn(habits.as_deref(), &entry.at, || !called.is_error());
+        self.learn(searches.as_deref(), &entry.at, || !called.is_error());
         Ok(called)
+    }
+
+    /// Runs one of our own tools with arguments that fit its schema. Boxed, for one of them
+    /// makes calls itself.
+    pub(super) fn call_own<'a>(
+        &'a self,
+        entry: &'a Entry,
+        arguments: &'a RawValue,
+        options: &'a Options,
+        context: CallContext,
+    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+        async move {
+            match entry.at.tool.as_str() {
+                CALL_MANY => {
+                    let max_tokens = self.max_tokens(entry, options, &context.policy);
+                    self.call_many(arguments, max_tokens, context).await
+                }
+                READ_RESULT => {
+                    let client = context.client.as_ref();
+                    self.read_result(arguments, options, client).await
+                }
+                other => Err(ToolError::Internal(format!("no way to run {other}"))),
+            }
+        }
+        .boxed()
     }
 
     /// How long the caller waits: what the call says, else its tool; else the server's own limit.
@@ -116,60 +145,27 @@ impl Gateway {
     /// How much of a result its caller is sent, in tokens: what the call says, else its tool,
     /// else its server, else what its client or the configuration for all has. The one place
     /// that decides it.
-    pub(super) fn max_tokens(&self, entry: &Entry, options: &Options, client: &Client) -> u64 {
+    pub(super) fn max_tokens(
+        &self,
+        entry: &Entry,
+        options: &Options,
+        policy: &ClientPolicy,
+    ) -> u64 {
         let settings = self.settings();
         let of_tool = settings.tool_limits(&entry.at);
         let of_tool = of_tool.and_then(|limits| limits.max_tokens);
         let of_server = settings.server(&entry.at.server);
         let of_server = of_server.and_then(|server| server.max_tokens);
-        let configured = client.max_tokens(of_tool.or(of_server), settings.results.max_tokens);
+        let configured = policy.max_tokens(of_tool.or(of_server), settings.results.max_tokens);
         options.max_tokens.unwrap_or(configured)
     }
 
     /// Servers that have tools and did not fail last time.
-    fn available(&self, generation: &Generation, client: &Client) -> Vec<ServerName> {
+    fn available(&self, generation: &Generation, policy: &ClientPolicy) -> Vec<ServerName> {
         let servers = generation.servers().iter();
-        let servers = servers.filter(|server| client.sees(&server.name, &server.category));
+        let servers = servers.filter(|server| policy.sees(&server.name, &server.category));
         let up = servers.filter(|server| server.tools > 0 && !self.servers.is_down(&server.name));
         up.map(|server| server.name.clone()).collect()
-    }
-}
-
-/// What a call brought, before it is cut to size.
-pub(super) enum Called {
-    Server {
-        result: Json,
-        budget: Budget,
-        origin: Origin,
-    },
-    /// Of a tool of ours, which keeps to its budget itself.
-    Own(Reply),
-}
-
-impl Called {
-    pub(super) async fn reply(self, store: &ResultStore) -> Reply {
-        match self {
-            Self::Server {
-                result,
-                budget,
-                origin,
-            } => Reply::from(fit(result, budget, origin, store).await),
-            Self::Own(reply) => reply,
-        }
-    }
-
-    pub(super) fn is_error(&self) -> bool {
-        match self {
-            Self::Server { result, .. } => results::is_error(result.as_str()),
-            Self::Own(reply) => reply.is_error(),
-        }
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        match self {
-            Self::Server { result, .. } => result.len(),
-            Self::Own(reply) => reply.json().len(),
-        }
     }
 }
 

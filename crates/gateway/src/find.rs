@@ -9,7 +9,7 @@ use tool::{ServerName, ToolRef};
 
 use crate::{
     error::{Signed, ToolError},
-    policy::Client,
+    policy::ClientPolicy,
 };
 
 /// Resolves a name once; everything after uses the one result. A client is told of no tool that
@@ -20,7 +20,7 @@ use crate::{
 pub(super) async fn find(
     generation: &Arc<Generation>,
     asked: &str,
-    client: &Client,
+    client: &ClientPolicy,
 ) -> Result<Arc<Entry>, ToolError> {
     if let Ok(entry) = generation.find(asked) {
         return admit(entry, client);
@@ -33,7 +33,7 @@ pub(super) async fn find(
         .unwrap_or_else(|error| Err(ToolError::Internal(error.to_string())))
 }
 
-fn admit(entry: &Arc<Entry>, client: &Client) -> Result<Arc<Entry>, ToolError> {
+fn admit(entry: &Arc<Entry>, client: &ClientPolicy) -> Result<Arc<Entry>, ToolError> {
     match client.refuses(&entry.at.server, &entry.category) {
         Some(rule) => Err(ToolError::Denied {
             tool: entry.at.clone(),
@@ -47,7 +47,7 @@ fn admit(entry: &Arc<Entry>, client: &Client) -> Result<Arc<Entry>, ToolError> {
 fn find_in_doubt(
     generation: &Generation,
     asked: &str,
-    client: &Client,
+    client: &ClientPolicy,
 ) -> Result<Arc<Entry>, ToolError> {
     let error = match generation.find(asked) {
         Ok(entry) => return admit(entry, client),
@@ -104,7 +104,11 @@ fn sign(generation: &Generation, refs: Vec<ToolRef>) -> Vec<Signed> {
 
 /// A name on a server that has never told its tools: why it has not is the answer. A client
 /// hears nothing of a server that it does not see.
-fn toolless(generation: &Generation, server: &ServerName, client: &Client) -> Option<ToolError> {
+fn toolless(
+    generation: &Generation,
+    server: &ServerName,
+    client: &ClientPolicy,
+) -> Option<ToolError> {
     let servers = generation.servers().iter();
     let mut seen = servers.filter(|known| client.sees(&known.name, &known.category));
     let others = seen.clone();
@@ -136,7 +140,7 @@ mod tests {
 
     /// Polled once and no further: what is done by then was done on the event loop.
     fn is_found_at_once(generation: &Arc<Generation>, asked: &str) -> bool {
-        let client = Client::default();
+        let client = ClientPolicy::default();
         let mut finding = std::pin::pin!(find(generation, asked, &client));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         finding.as_mut().poll(&mut context).is_ready()
@@ -166,7 +170,7 @@ mod tests {
             }
             let_go.send(()).unwrap();
             busy.await.unwrap().unwrap();
-            find(&generation, "proxy/tt", &Client::default()).await
+            find(&generation, "proxy/tt", &ClientPolicy::default()).await
         });
         let error = error.unwrap_err().to_string();
         assert!(error.starts_with("error unknown_tool: "), "{error}");
@@ -183,7 +187,7 @@ mod tests {
         };
         registry.commit(vec![news], true, 1).unwrap();
         let hidden: Vec<String> = hidden.iter().map(ToString::to_string).collect();
-        let mut client = Client::default();
+        let mut client = ClientPolicy::default();
         client.view = Some(Arc::new(View::new(&[], &hidden).unwrap()));
         let generation = registry.generation().unwrap();
         let error = find_in_doubt(&generation, asked, &client)

@@ -95,8 +95,10 @@ pub struct Mailbox {
     waiting_bytes: Arc<AtomicUsize>,
 }
 
+/// One thing said about a request.
 #[derive(Debug)]
 pub enum Letter {
+    /// Progress or a log line; more follows.
     Note(Vec<Bytes>),
     /// Nothing follows.
     Answer(Vec<Bytes>),
@@ -113,6 +115,7 @@ pub struct Letters {
     waiting_bytes: Arc<AtomicUsize>,
 }
 
+/// Both ends of a mailbox.
 pub fn mailbox() -> (Arc<Mailbox>, Letters) {
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
     let waiting_bytes = Arc::new(AtomicUsize::new(0));
@@ -177,6 +180,7 @@ impl Letters {
         })
     }
 
+    /// The next letter; none after the last.
     pub async fn next(&mut self) -> Option<Letter> {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }

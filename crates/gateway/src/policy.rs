@@ -8,7 +8,7 @@ use tool::ServerName;
 
 /// Every table there is, the exact names first, then the longest patterns.
 #[derive(Debug, Clone, Default)]
-pub struct Clients(Vec<Table>);
+pub struct ClientPolicies(Vec<Table>);
 
 #[derive(Debug, Clone)]
 struct Table {
@@ -21,6 +21,7 @@ struct Table {
 /// One `[clients.NAME]` as written.
 #[derive(Debug, Clone, Default)]
 pub struct ClientRule {
+    /// Of one result, in tokens.
     pub max_tokens: Option<u64>,
     /// Servers and categories that it sees; empty: all.
     pub allow: Vec<String>,
@@ -30,7 +31,7 @@ pub struct ClientRule {
 
 /// What holds for one client.
 #[derive(Debug, Clone, Default)]
-pub struct Client {
+pub struct ClientPolicy {
     /// The table it comes from, as it is written; none if the client has none.
     pub table: Option<String>,
     /// What the person says.
@@ -45,7 +46,7 @@ pub struct Client {
 /// is larger than about 12,500 before it shows it, and puts over 25,000 into a file.
 const TAKEN_TOKENS: [(&str, u64); 1] = [("claude-code", 12_000)];
 
-impl Clients {
+impl ClientPolicies {
     /// The error is the name whose rule holds a pattern that is none, and why.
     pub fn new(
         rules: impl IntoIterator<Item = (String, ClientRule)>,
@@ -60,11 +61,11 @@ impl Clients {
     }
 
     /// What holds for the client that announced this name.
-    pub fn of(&self, announced: Option<&str>) -> Client {
+    pub fn of(&self, announced: Option<&str>) -> ClientPolicy {
         let name = announced.unwrap_or_default().to_lowercase();
         let table = self.0.iter().find(|table| table.means(&name));
         let known = TAKEN_TOKENS.iter().find(|(known, _)| *known == name);
-        Client {
+        ClientPolicy {
             table: table.map(|table| format!("clients.{:?}", table.name)),
             max_tokens: table.and_then(|table| table.max_tokens),
             takes_tokens: known.map(|(_, tokens)| *tokens),
@@ -98,12 +99,13 @@ impl Table {
     }
 }
 
-impl Client {
+impl ClientPolicy {
     /// The rule that keeps a tool of this server and category from it.
     pub fn refuses(&self, server: &ServerName, category: &str) -> Option<String> {
         self.view.as_ref()?.refuses(server, category)
     }
 
+    /// Whether a tool of this server and category is shown to it.
     pub fn sees(&self, server: &ServerName, category: &str) -> bool {
         self.refuses(server, category).is_none()
     }
@@ -120,9 +122,9 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
-    use super::{ClientRule, Clients};
+    use super::{ClientPolicies, ClientRule};
 
-    fn clients(names: &[&str]) -> Clients {
+    fn clients(names: &[&str]) -> ClientPolicies {
         let table = |name: &&str| {
             let rule = ClientRule {
                 max_tokens: Some(8_000),
@@ -131,7 +133,7 @@ mod tests {
             };
             ((*name).to_owned(), rule)
         };
-        Clients::new(names.iter().map(table)).expect("the patterns are good")
+        ClientPolicies::new(names.iter().map(table)).expect("the patterns are good")
     }
 
     #[track_caller]
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_client_gets_what_it_takes_and_what_the_person_says() {
-        let plain = Clients::default();
+        let plain = ClientPolicies::default();
         let known = plain.of(Some("claude-code"));
         assert_eq!(known.max_tokens(None, 4_000), 4_000);
         assert_eq!(known.max_tokens(Some(50_000), 4_000), 12_000);

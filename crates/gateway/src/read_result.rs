@@ -1,11 +1,13 @@
 //! `proxy/read_result`: the built-in tool that reads on in a result that was cut.
 
 use fleet::Ran;
-use results::{Caller, LIMIT_DEFAULT, ReadError, Terms, Wanted};
+use results::{LIMIT_DEFAULT, ReadError, Terms, Wanted};
 use serde_json::value::RawValue;
-use tool::{ServerName, ToolRef};
+use tool::{ClientId, ServerName, ToolRef};
 
-use super::{Gateway, Reply, ToolError, built_in::READ_RESULT, envelope::Options};
+use crate::{
+    built_in::READ_RESULT, envelope::Options, error::ToolError, gateway::Gateway, reply::Reply,
+};
 
 const SIGNATURE: &str = "(handle: string, part?: integer, offset?: integer, limit?: integer, \
     unit?: \"lines\"|\"bytes\", grep?: string, pointer?: string, select?: string, find?: string)";
@@ -18,7 +20,7 @@ impl Gateway {
         &self,
         arguments: &RawValue,
         options: &Options,
-        caller: &Caller,
+        client: Option<&ClientId>,
     ) -> Result<Reply, ToolError> {
         let wanted: Wanted = serde_json::from_str(arguments.get())
             .map_err(|error| wrong_input("handle", &error.to_string()))?;
@@ -27,7 +29,7 @@ impl Gateway {
             raw: options.raw,
             limit: options.limit().unwrap_or(LIMIT_DEFAULT),
         };
-        let answered = results::answer(wanted, terms, caller, &self.results).await;
+        let answered = results::answer(wanted, terms, client, &self.results).await;
         Ok(Reply::from(answered?))
     }
 }
@@ -37,7 +39,7 @@ impl From<ReadError> for ToolError {
         match error {
             ReadError::Wanted(path, why) => wrong_input(path, &why),
             ReadError::Handle(handle, error) => Self::HandleExpired {
-                handle: handle.chars().take(HANDLE_CHARS_MAX).collect(),
+                handle: printable::first_chars(&handle, HANDLE_CHARS_MAX).to_owned(),
                 why: error.to_string(),
                 tool: error.into_tool(),
             },

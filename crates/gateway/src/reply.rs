@@ -5,7 +5,7 @@ use jsonrpc::{Fields, Json};
 use results::Fitted;
 use serde_json::{Value, json, value::RawValue};
 
-use super::ToolError;
+use crate::error::ToolError;
 
 /// A result, ready for the wire.
 #[derive(Debug, Clone)]
@@ -15,10 +15,12 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// A result of one text.
     pub fn text(text: &str) -> Self {
         Self::of_value(&json!({"content": [{"type": "text", "text": text}]}), false)
     }
 
+    /// A tool error with its text.
     pub fn error(error: &ToolError) -> Self {
         let text = error.to_string();
         let result = json!({"content": [{"type": "text", "text": text}], "isError": true});
@@ -30,6 +32,7 @@ impl Reply {
         Self { result, is_error }
     }
 
+    /// A result of these blocks, each as JSON.
     pub fn of_blocks(blocks: &[String], is_error: bool) -> Self {
         let flag = if is_error { r#","isError":true"# } else { "" };
         let text = format!(r#"{{"content":[{}]{flag}}}"#, blocks.join(","));
@@ -49,10 +52,12 @@ impl Reply {
         Self { result, is_error }
     }
 
+    /// Whether it is a tool error.
     pub fn is_error(&self) -> bool {
         self.is_error
     }
 
+    /// The result as JSON.
     pub fn json(&self) -> &Json {
         &self.result
     }

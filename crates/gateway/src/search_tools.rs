@@ -6,8 +6,10 @@ use registry::{Asked, CatalogServer, Entry, Evidence, Found, Generation, Hit, Ki
 use serde_json::{Value, json, value::RawValue};
 use tool::ServerName;
 
-use super::{Gateway, Habits, Reply, ToolError, describe_tool, loose::Loose};
-use crate::policy::Client;
+use crate::{
+    describe_tool, error::ToolError, gateway::Gateway, loose::Loose, policy::ClientPolicy,
+    recent_searches::RecentSearches, reply::Reply,
+};
 
 /// Hits when nobody says how many, and the most there can be (interface, section 4).
 const RESULTS_DEFAULT: usize = 5;
@@ -40,38 +42,38 @@ impl Gateway {
     pub(super) async fn search_tools(
         &self,
         arguments: Option<&RawValue>,
-        habits: Option<&Habits>,
-        client: &Client,
+        searches: Option<&RecentSearches>,
+        policy: &ClientPolicy,
     ) -> Result<Reply, ToolError> {
         let arguments = Loose::read(arguments);
         let query = Query {
-            view: client.view.clone(),
+            view: policy.view.clone(),
             ..query(&arguments)
         };
-        let answer = self.search(query, habits).await?;
-        if let Some(habits) = habits {
-            habits.searched(&answer.generation, &answer.query, &answer.found);
+        let answer = self.search(query, searches).await?;
+        if let Some(searches) = searches {
+            searches.push(&answer.generation, &answer.query, &answer.found);
         }
         let wants_json = arguments
             .text(&["format"])
             .is_some_and(|format| format == "json");
         Ok(Reply::text(&if wants_json {
-            describe_tool::fit_hits(self.search_json(&answer), self.room(client))
+            describe_tool::fit_hits(self.search_json(&answer), self.room(policy))
         } else {
-            self.search_text(&answer, client).await?
+            self.search_text(&answer, policy).await?
         }))
     }
 
-    /// Searches with what these habits taught; without any, with what all clients here did. Waits
+    /// Searches with what followed from these searches; without any, with what all clients here did. Waits
     /// for servers that are being asked for their tools, but not for long, and not where the name
     /// of a tool was given.
     pub async fn search(
         &self,
         query: Query,
-        habits: Option<&Habits>,
+        searches: Option<&RecentSearches>,
     ) -> Result<SearchAnswer, ToolError> {
         let query = Query {
-            learned: self.learned(habits),
+            learned: self.learned(searches),
             limit: query.limit.clamp(1, RESULTS_MAX),
             ..query
         };
@@ -92,7 +94,8 @@ impl Gateway {
         server.is_none_or(|server| sees(view, server))
     }
 
-    /// Off the event loop: understanding a request takes milliseconds of a core.
+    /// Searches what is known, off the event loop: the embedding of a request takes milliseconds of
+    /// a core.
     async fn search_known(&self, query: Query) -> Result<SearchAnswer, ToolError> {
         let generation = self.generation().await?;
         if generation.wants_embeddings() {
@@ -121,11 +124,11 @@ impl Gateway {
         Ok(answer)
     }
 
-    /// The text form (interface, section 4), in the room that this client has.
+    /// The text form (interface, section 4), in the room that the policy leaves.
     pub async fn search_text(
         &self,
         answer: &SearchAnswer,
-        client: &Client,
+        policy: &ClientPolicy,
     ) -> Result<String, ToolError> {
         let SearchAnswer {
             generation,
@@ -133,13 +136,13 @@ impl Gateway {
             found,
             missing,
         } = answer;
-        let room = self.room(client);
+        let room = self.room(policy);
         let text = match (found.kind, found.hits.as_slice(), missing.as_slice()) {
             (Kind::Exact, [hit], _) => return self.describe(generation, &hit.entry, room).await,
-            (_, [], []) => self.nothing(query, found),
-            (_, [], missing) => nothing_yet(query, missing),
+            (_, [], []) => self.explain_no_hit(query, found),
+            (_, [], missing) => explain_no_hit_yet(query, missing),
             (_, _, []) => self.list(query, found),
-            (_, _, missing) => self.list(query, found) + "\n" + &being_asked(missing),
+            (_, _, missing) => self.list(query, found) + "\n" + &list_missing(missing),
         };
         Ok(describe_tool::whole_lines(text, room))
     }
@@ -157,8 +160,8 @@ impl Gateway {
         let SearchAnswer { query, found, .. } = answer;
         if found.hits.is_empty() {
             let message = match answer.missing.as_slice() {
-                [] => self.nothing(query, found),
-                missing => nothing_yet(query, missing),
+                [] => self.explain_no_hit(query, found),
+                missing => explain_no_hit_yet(query, missing),
             };
             let suggestion = "Try different keywords or search without a category filter.";
             return json!({
@@ -173,7 +176,7 @@ impl Gateway {
     }
 
     fn list(&self, query: &Query, found: &Found) -> String {
-        let mut lines = vec![heading(query, found)];
+        let mut lines = vec![write_heading(query, found)];
         let steps = match &query.asked {
             Asked::Steps(steps) => steps,
             Asked::Words(_) => &found.parts,
@@ -186,10 +189,10 @@ impl Gateway {
                 && step != Some(hit.step)
             {
                 step = Some(hit.step);
-                lines.push(format!("{}:", shown(text)));
+                lines.push(format!("{}:", one_line(text)));
             }
-            lines.push(self.hit_line(&hit.entry) + &also(hit));
-            lines.extend(hit.evidence.iter().map(evidence_line));
+            lines.push(self.hit_line(&hit.entry) + &list_twins(hit));
+            lines.extend(hit.evidence.iter().map(write_evidence));
         }
         let end = query.offset + found.hits.len();
         if found.kind == Kind::Browse && end < found.total {
@@ -222,16 +225,16 @@ impl Gateway {
     }
 
     /// Says that nothing fits, which words are to blame, and what there is instead.
-    fn nothing(&self, query: &Query, found: &Found) -> String {
+    fn explain_no_hit(&self, query: &Query, found: &Found) -> String {
         if self.registry.catalog().tools() == 0 {
-            return self.nothing_known(query);
+            return self.explain_no_tools(query);
         }
-        let mut text = format!("No tool matches \"{}\"", shown(&asked(query)));
+        let mut text = format!("No tool matches \"{}\"", one_line(&text_of(query)));
         if !found.unknown_words.is_empty() {
             let words: Vec<String> = found
                 .unknown_words
                 .iter()
-                .map(|word| format!("\"{}\"", shown(word)))
+                .map(|word| format!("\"{}\"", one_line(word)))
                 .collect();
             let verb = if words.len() == 1 { "matches" } else { "match" };
             text.push_str(&format!(": {} {verb} nothing", words.join(", ")));
@@ -244,7 +247,7 @@ impl Gateway {
         if !found.categories.is_empty() {
             text.push_str(&format!(
                 " Categories: {}.",
-                counts(&found.categories, CATEGORIES_COUNTED_MAX)
+                list_counts(&found.categories, CATEGORIES_COUNTED_MAX)
             ));
         }
         let down = self.down(query);
@@ -254,7 +257,7 @@ impl Gateway {
         text
     }
 
-    fn nothing_known(&self, query: &Query) -> String {
+    fn explain_no_tools(&self, query: &Query) -> String {
         let catalog = self.registry.catalog();
         let whys: Vec<String> = catalog
             .servers
@@ -286,14 +289,14 @@ impl Gateway {
 }
 
 /// Nothing among what is known, while servers have not said yet what they have.
-fn nothing_yet(query: &Query, missing: &[ServerName]) -> String {
-    let asked = shown(&asked(query));
-    let being_asked = being_asked(missing);
-    format!("No tool known so far matches \"{asked}\". {being_asked}")
+fn explain_no_hit_yet(query: &Query, missing: &[ServerName]) -> String {
+    let asked = one_line(&text_of(query));
+    let missing = list_missing(missing);
+    format!("No tool known so far matches \"{asked}\". {missing}")
 }
 
 /// The last line of an answer that may lack something.
-fn being_asked(missing: &[ServerName]) -> String {
+fn list_missing(missing: &[ServerName]) -> String {
     let names: Vec<&str> = missing.iter().map(ServerName::as_str).collect();
     let names = names.join(", ");
     format!("Being asked for their tools right now: {names}. Search again in a few seconds.")
@@ -333,7 +336,7 @@ fn query(arguments: &Loose) -> Query {
     }
 }
 
-fn heading(query: &Query, found: &Found) -> String {
+fn write_heading(query: &Query, found: &Found) -> String {
     let counted = format!("{} of {}", found.hits.len(), found.total);
     let is_cut = found.hits.len() < found.total;
     let by_server: Vec<(String, usize)> = found
@@ -342,7 +345,7 @@ fn heading(query: &Query, found: &Found) -> String {
         .map(|(server, count)| (server.to_string(), *count))
         .collect();
     let by_server = if is_cut {
-        format!(" ({})", counts(&by_server, SERVERS_COUNTED_MAX))
+        format!(" ({})", list_counts(&by_server, SERVERS_COUNTED_MAX))
     } else {
         String::new()
     };
@@ -357,7 +360,7 @@ fn heading(query: &Query, found: &Found) -> String {
         .map_or_else(|| query.tags.join(", "), str::to_owned);
     format!(
         "nothing in \"{}\"; without that filter {counted}{by_server}",
-        shown(&filter)
+        one_line(&filter)
     )
 }
 
@@ -367,7 +370,7 @@ const SERVERS_COUNTED_MAX: usize = 3;
 /// Categories counted where nothing fits and the model has to look elsewhere.
 const CATEGORIES_COUNTED_MAX: usize = 8;
 
-fn counts(counts: &[(String, usize)], max: usize) -> String {
+fn list_counts(counts: &[(String, usize)], max: usize) -> String {
     let mut parts: Vec<String> = counts
         .iter()
         .take(max)
@@ -379,19 +382,19 @@ fn counts(counts: &[(String, usize)], max: usize) -> String {
     parts.join(", ")
 }
 
-fn asked(query: &Query) -> String {
+fn text_of(query: &Query) -> String {
     match &query.asked {
         Asked::Words(text) => text.clone(),
         Asked::Steps(steps) => steps.join("; "),
     }
 }
 
-fn evidence_line(evidence: &Evidence) -> String {
+fn write_evidence(evidence: &Evidence) -> String {
     format!("    {:6.3}  {}", evidence.amount, evidence.label)
 }
 
 /// Other servers that have the same tool.
-fn also(hit: &Hit) -> String {
+fn list_twins(hit: &Hit) -> String {
     if hit.also.is_empty() {
         return String::new();
     }
@@ -404,7 +407,7 @@ fn also(hit: &Hit) -> String {
 }
 
 /// A text of the client on one line, shortened.
-fn shown(text: &str) -> String {
+fn one_line(text: &str) -> String {
     printable::one_line_of(text, QUERY_CHARS_SHOWN)
 }
 

@@ -12,6 +12,7 @@ use tool::ServerName;
 
 /// The servers of one configuration. What each method promises is said at the one of [`Fleet`].
 pub trait Servers: fmt::Debug + Send + Sync {
+    /// Runs a tool; dropping the future, or the token, takes the call back.
     fn call<'a>(
         &'a self,
         server: &'a ServerName,
@@ -19,8 +20,10 @@ pub trait Servers: fmt::Debug + Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Json, CallError>>;
 
+    /// Asks a server for its tools; starts it if need be.
     fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>>;
 
+    /// Asks a server for its tools if it runs; none where it does not.
     fn survey_running<'a>(
         &'a self,
         server: &'a ServerName,
@@ -29,21 +32,28 @@ pub trait Servers: fmt::Debug + Send + Sync {
     /// The next server whose tools may have changed. Waits for one.
     fn changed(&self) -> BoxFuture<'_, ServerName>;
 
+    /// Has a server looked at again after so long.
     fn look_again(&self, server: &ServerName, after: Duration);
 
+    /// Goes on with other specifications; calls under way are not disturbed.
     fn apply(&self, specs: Vec<ServerSpec>) -> Applied;
 
+    /// Starts the servers that are to run from the beginning.
     fn start_eager(&self);
 
+    /// Ends the servers that were the client's own.
     fn forget_client(&self, client: u64);
 
+    /// How each server is, and what was counted of it.
     fn states(&self) -> Vec<ServerState>;
 
     /// Why each server that failed last time did so.
     fn failures(&self) -> Vec<(ServerName, Failure)>;
 
+    /// Whether a server failed when it was last started.
     fn is_down(&self, server: &ServerName) -> bool;
 
+    /// Ends every server.
     fn stop(&self) -> BoxFuture<'_, ()>;
 }
 

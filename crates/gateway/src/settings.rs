@@ -6,7 +6,7 @@ use fleet::ServerSpec;
 use registry::{Rules, ServerRules};
 use tool::{ServerName, ToolRef};
 
-use crate::policy::Clients;
+use crate::policy::ClientPolicies;
 
 /// Servers asked at one time by a survey, where nothing else is said.
 const SURVEY_PARALLEL_DEFAULT: usize = 8;
@@ -17,16 +17,19 @@ const SURVEY_PARALLEL_DEFAULT: usize = 8;
 pub struct Settings {
     /// Where snapshots, index, results, usage and logs lie.
     pub state_dir: PathBuf,
+    /// How much of a result is sent, and how long it is kept.
     pub results: results::Settings,
+    /// What searches may use.
     pub search: SearchSettings,
     /// How many servers are asked for their tools at one time.
     pub survey_parallel: usize,
     /// What holds for a client by the name it announces.
-    pub clients: Clients,
+    pub clients: ClientPolicies,
     /// All of them, the ones that are switched off included.
     pub servers: Vec<ServerSettings>,
 }
 
+/// What searches may use beside the words of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchSettings {
     /// Whether calls teach later searches.
@@ -35,9 +38,12 @@ pub struct SearchSettings {
     pub embeds: bool,
 }
 
+/// One server of the configuration.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
+    /// How it is started and called.
     pub spec: ServerSpec,
+    /// Whether there is such a server at all.
     pub enabled: bool,
     /// What the registry has to know of it.
     pub rules: ServerRules,
@@ -51,7 +57,9 @@ pub struct ServerSettings {
 /// What holds for one tool in place of its server's limits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ToolLimits {
+    /// How long a call may take.
     pub timeout: Option<Duration>,
+    /// Of one result, in tokens.
     pub max_tokens: Option<u64>,
 }
 
@@ -66,11 +74,12 @@ impl Settings {
                 embeds: true,
             },
             survey_parallel: SURVEY_PARALLEL_DEFAULT,
-            clients: Clients::default(),
+            clients: ClientPolicies::default(),
             servers: Vec::new(),
         }
     }
 
+    /// The servers that are not switched off, in the order of the file.
     pub fn enabled(&self) -> impl Iterator<Item = &ServerSettings> {
         self.servers.iter().filter(|server| server.enabled)
     }

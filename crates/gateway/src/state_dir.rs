@@ -1,9 +1,10 @@
 //! The folder in which everything is that outlives us.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use files::{FolderError, own_folder};
+use tool::Digest;
 
 /// Makes the folder. Where that is not possible (a read-only place, a full disk), what would be in
 /// it is kept in memory. A folder in which somebody else could put files is refused: we would
@@ -17,4 +18,14 @@ pub fn make(path: &Path) -> anyhow::Result<()> {
             Ok(())
         }
     }
+}
+
+/// Where the servers' stderr is kept.
+pub fn logs(state_dir: &Path) -> PathBuf {
+    state_dir.join("logs")
+}
+
+/// Tells the children of this configuration from those of others.
+pub fn marker(state_dir: &Path) -> String {
+    Digest::of_bytes(state_dir.as_os_str().as_encoded_bytes()).short(16)
 }

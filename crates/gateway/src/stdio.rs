@@ -20,6 +20,7 @@ use tokio::{
 /// in few steps. Best effort.
 const PIPE_BYTES: usize = 1024 * 1024;
 
+/// The bytes that a client sends.
 pub type Input = Box<dyn AsyncRead + Send + Unpin>;
 
 /// The client's messages. Clients give us a pipe (most) or a socket (Node); anything else, such

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fleet::{Era, ServerSpec, Survey};
+use fleet::Survey;
 use futures::{Stream, StreamExt as _, stream};
 use registry::{Catalog, News, Planned, Snapshot};
 use tokio::{sync::Mutex, task::JoinSet};
@@ -18,14 +18,21 @@ use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 use tracing::{info, warn};
 
-use crate::{Gateway, now, surveys::SurveyNote};
+use crate::{
+    clock::now,
+    cost::estimate_definition,
+    gateway::Gateway,
+    surveys::SurveyNote,
+};
 
 /// What came of asking one server.
 #[derive(Debug)]
 pub struct Asked {
+    /// What is to be taken into the registry.
     pub news: News,
     /// Why each tool that was left out was left out.
     pub dropped: Vec<String>,
+    /// How long it took.
     pub seconds: f64,
     /// That it is under way, for whoever searches meanwhile: to be dropped when the news was
     /// taken in.
@@ -140,7 +147,7 @@ pub fn get_to_know(
     servers: Vec<ServerName>,
 ) -> impl Future<Output = ()> + Send {
     // `serve` lives long: the tokenizer's tables would stay in its memory for ever.
-    let answers = survey(&gateway, servers, crate::estimate_of_definition);
+    let answers = survey(&gateway, servers, estimate_definition);
     async move {
         let mut answers = std::pin::pin!(answers);
         while let Some(Asked { news, note, .. }) = answers.next().await {
@@ -211,7 +218,7 @@ async fn refresh(gateway: &Arc<Gateway>, server: &ServerName) -> anyhow::Result<
     for why in &survey.dropped {
         warn!(%server, why, "a tool was left out");
     }
-    let snapshot = snapshot(server, survey, crate::estimate_of_definition).await;
+    let snapshot = snapshot(server, survey, estimate_definition).await;
     if gateway.registry.holds(&snapshot) {
         return Ok(());
     }
@@ -228,22 +235,6 @@ async fn refresh(gateway: &Arc<Gateway>, server: &ServerName) -> anyhow::Result<
     let registry = gateway.registry.clone();
     tokio::task::spawn_blocking(move || registry.generation()).await??;
     Ok(())
-}
-
-/// The specifications with the protocol era that each server spoke last time, so that no start
-/// pays for a wrong guess twice.
-pub fn with_known_eras(mut specs: Vec<ServerSpec>, catalog: &Catalog) -> Vec<ServerSpec> {
-    for spec in &mut specs {
-        let known = catalog
-            .servers
-            .iter()
-            .find(|server| server.name == spec.name);
-        let protocol = known
-            .map(|server| server.protocol.as_str())
-            .filter(|it| !it.is_empty());
-        spec.era = protocol.map(Era::of);
-    }
-    specs
 }
 
 /// The names to survey: all enabled servers, or the asked ones. The error is every name that is

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use tokio::{task::JoinSet, time::timeout};
 
-use crate::{Gateway, marker, survey};
+use crate::{gateway::Gateway, state_dir::marker, survey};
 
 /// How often what was counted is written down.
 const FLUSH_EVERY: Duration = Duration::from_secs(30);
@@ -21,6 +21,7 @@ pub struct Upkeep {
 }
 
 impl Upkeep {
+    /// Starts the tasks, and the servers that are to run from the beginning.
     pub fn begin(gateway: &Arc<Gateway>) -> Self {
         gateway.servers.start_eager();
         let mut tasks = JoinSet::new();

@@ -21,7 +21,7 @@ use rmcp::{
 };
 use tokio::sync::mpsc;
 
-use super::{TOOLS, log_level::LogLevel, out::Out, session::Opening};
+use crate::{definitions::TOOLS, log_level::LogLevel, out::Out};
 
 /// How long a modern client may keep our list, in milliseconds: a day, for it never changes.
 const LIST_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -41,6 +41,15 @@ pub fn is_known(revision: &str) -> bool {
 /// not know yet is.
 pub fn is_modern(revision: &str) -> bool {
     revision >= ProtocolVersion::V_2026_07_28.as_str()
+}
+
+/// What comes before a client's first call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// `initialize`, or metadata of the modern kind in each request.
+    Handshake,
+    /// Nothing: the session is one request over HTTP.
+    None,
 }
 
 /// We, as a client sees us.

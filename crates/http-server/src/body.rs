@@ -11,9 +11,10 @@ use std::{
 use bytes::Bytes;
 use gateway::{Letter, Letters};
 use http_body::{Frame, SizeHint};
+use jsonrpc::frame;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
-use super::{mcp::Held, places::Serving, reply::unanswered};
+use super::{lease::RequestLease, places::Serving};
 
 /// A stream that has nothing to say says so, lest somebody on the way takes it for dead; writing
 /// is also how we learn that the client is gone.
@@ -25,7 +26,7 @@ pub(super) struct Body {
     parts: VecDeque<Bytes>,
     events: Option<Events>,
     /// What the request holds until its answer is gone.
-    _held: Option<Held>,
+    _lease: Option<RequestLease>,
     serving: Option<Serving>,
 }
 
@@ -48,12 +49,12 @@ impl Body {
     }
 
     /// One message, as the session put it together.
-    pub(super) fn of_parts(parts: Vec<Bytes>, held: Option<Held>) -> Self {
+    pub(super) fn of_parts(parts: Vec<Bytes>, lease: Option<RequestLease>) -> Self {
         let filled = parts.into_iter().filter(|part| !part.is_empty());
         Self {
             parts: filled.collect(),
             events: None,
-            _held: held,
+            _lease: lease,
             serving: None,
         }
     }
@@ -63,9 +64,9 @@ impl Body {
         first: Option<Letter>,
         letters: Letters,
         request: String,
-        held: Held,
+        lease: RequestLease,
     ) -> Self {
-        let mut body = Self::events(letters, Some(request), held);
+        let mut body = Self::events(letters, Some(request), lease);
         if let Some(first) = first {
             body.queue(first);
         }
@@ -73,11 +74,11 @@ impl Body {
     }
 
     /// Everything that is said and belongs to no request.
-    pub(super) fn of_stream(letters: Letters, held: Held) -> Self {
-        Self::events(letters, None, held)
+    pub(super) fn of_stream(letters: Letters, lease: RequestLease) -> Self {
+        Self::events(letters, None, lease)
     }
 
-    fn events(letters: Letters, request: Option<String>, held: Held) -> Self {
+    fn events(letters: Letters, request: Option<String>, lease: RequestLease) -> Self {
         let now = tokio::time::Instant::now();
         let mut keep_alive = interval_at(now + KEEP_ALIVE, KEEP_ALIVE);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -88,7 +89,7 @@ impl Body {
                 request,
                 keep_alive,
             }),
-            _held: Some(held),
+            _lease: Some(lease),
             serving: None,
         }
     }
@@ -132,6 +133,15 @@ fn event(mut parts: Vec<Bytes>) -> Vec<Bytes> {
         return vec![Bytes::from(parts.concat())];
     }
     parts
+}
+
+/// The message of an error to a request that ends without an answer.
+const UNANSWERED: &str = "the proxy is stopping and gave up on this request, so it may have run. \
+                          Look whether it did before you send it again";
+
+/// An error in place of an answer that will not come: one line, as a session would have said it.
+pub(super) fn unanswered(id: &str) -> Vec<Bytes> {
+    vec![frame::error(id, frame::INTERNAL_ERROR, UNANSWERED)]
 }
 
 impl http_body::Body for Body {
@@ -189,7 +199,7 @@ mod tests {
         let (mailbox, letters) = mailbox();
         let note = Letter::Note(vec![Bytes::from_static(b"{\"n\":1}\n")]);
         let id = "1".to_owned();
-        let mut body = Body::of_events(Some(note), letters, id, Held::default());
+        let mut body = Body::of_events(Some(note), letters, id, RequestLease::default());
         let mut next = async || match body.frame().await {
             Some(Ok(frame)) => frame.into_data().ok(),
             _ => None,
@@ -205,7 +215,12 @@ mod tests {
             b"data: {}\n\n"
         );
         let (_open, letters) = gateway::mailbox();
-        let whole = Body::of_events(Some(answer), letters, "1".to_owned(), Held::default());
+        let whole = Body::of_events(
+            Some(answer),
+            letters,
+            "1".to_owned(),
+            RequestLease::default(),
+        );
         let bytes = whole.collect().await.unwrap().to_bytes();
         assert!(bytes.starts_with(b"data: xx") && bytes.ends_with(b"x\n\n"));
     }

@@ -11,10 +11,18 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Came, Place, STOP_WAIT, Service, Serving, half_close::HalfClosing, stall::Stalling};
+use super::{
+    half_close::HalfClosing,
+    limits::STOP_WAIT,
+    peer::Arrival,
+    places::{Place, Serving},
+    service::Service,
+    stall::Stalling,
+};
 
 impl Service {
-    pub(super) async fn connection(
+    /// Serves one connection to its end.
+    pub(super) async fn serve_connection(
         self: &Arc<Self>,
         stream: TcpStream,
         from: IpAddr,
@@ -24,7 +32,7 @@ impl Service {
         let Ok(local) = stream.local_addr() else {
             return;
         };
-        let came = Came {
+        let arrival = Arrival {
             local,
             from,
             place: Arc::clone(place),
@@ -32,28 +40,28 @@ impl Service {
         let _ = stream.set_nodelay(true);
         let stream = Stalling::new(stream, self.limits.stall_timeout);
         let Some(tls) = &self.tls else {
-            return self.requests(stream, came, stop).await;
+            return self.serve_requests(stream, arrival, stop).await;
         };
         let greeting = timeout(self.limits.receive_timeout, tls.accept(stream));
         match stop.run_until_cancelled(greeting).await {
-            Some(Ok(Ok(stream))) => self.requests(stream, came, stop).await,
+            Some(Ok(Ok(stream))) => self.serve_requests(stream, arrival, stop).await,
             Some(Ok(Err(error))) => tracing::debug!(%error, "no TLS with a client"),
             Some(Err(_)) | None => {}
         }
     }
 
-    async fn requests(
+    async fn serve_requests(
         self: &Arc<Self>,
         stream: impl AsyncRead + AsyncWrite + Unpin,
-        came: Came,
+        arrival: Arrival,
         stop: CancellationToken,
     ) {
-        let stream = HalfClosing::new(stream, Arc::clone(&came.place));
+        let stream = HalfClosing::new(stream, Arc::clone(&arrival.place));
         let answer = service_fn(move |request: Request<Incoming>| {
-            let (service, came) = (Arc::clone(self), came.clone());
+            let (service, arrival) = (Arc::clone(self), arrival.clone());
             // From its head on: what is left of the input may end before anything else is done.
-            let serving = Serving::of(&came.place);
-            async move { Ok::<_, Infallible>(service.answer(request, came, serving).await) }
+            let serving = Serving::of(&arrival.place);
+            async move { Ok::<_, Infallible>(service.answer(request, arrival, serving).await) }
         });
         let mut protocol = http1::Builder::new();
         protocol

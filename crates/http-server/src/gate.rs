@@ -18,7 +18,9 @@ use hyper::{
     http::{request::Parts, uri::Authority},
 };
 
-use super::{Endpoint, body::Body, refusal::Refusal, tokens::Tokens};
+use printable::first_chars;
+
+use super::{body::Body, endpoint::Endpoint, refusal::Refusal, tokens::Tokens};
 
 #[derive(Debug)]
 pub(super) struct Gate {
@@ -44,18 +46,18 @@ impl Gate {
 
     /// `local` is the address at which the request came in.
     pub(super) fn check_names(&self, head: &Parts, local: SocketAddr) -> Result<(), Refusal> {
-        let host = sole(&head.headers, &HOST).map_err(Refusal::host)?;
+        let host = get_once(&head.headers, &HOST).map_err(Refusal::host)?;
         let host = host.unwrap_or_default().to_lowercase();
         let is_named = |authority: &str| self.is_ours(authority, local);
         // A request for a proxy names its host a second time.
         let other = head.uri.authority().map(|it| it.as_str().to_lowercase());
         if !is_named(&host) || other.is_some_and(|other| !is_named(&other)) {
-            return Err(Refusal::host(&shown(&host)));
+            return Err(Refusal::host(first_chars(&host, NAME_CHARS_MAX)));
         }
-        let origin = sole(&head.headers, &ORIGIN).map_err(Refusal::origin)?;
+        let origin = get_once(&head.headers, &ORIGIN).map_err(Refusal::origin)?;
         match origin.map(str::to_lowercase) {
             Some(origin) if !self.may_call(&origin, &host, local) => {
-                Err(Refusal::origin(&shown(&origin)))
+                Err(Refusal::origin(first_chars(&origin, NAME_CHARS_MAX)))
             }
             _ => Ok(()),
         }
@@ -92,7 +94,7 @@ impl Gate {
         if self.tokens.is_empty() {
             return Ok(None);
         }
-        let header = sole(&head.headers, &AUTHORIZATION);
+        let header = get_once(&head.headers, &AUTHORIZATION);
         let header = header.map_err(|_| Refusal::wrong_token())?;
         let header = header.ok_or_else(Refusal::no_token)?;
         let given = header
@@ -109,7 +111,7 @@ impl Gate {
             return;
         }
         headers.insert(VARY, HeaderValue::from_static("Origin"));
-        let Ok(Some(origin)) = sole(&head.headers, &ORIGIN) else {
+        let Ok(Some(origin)) = get_once(&head.headers, &ORIGIN) else {
             return;
         };
         if !self.origins.contains(&origin.to_lowercase()) {
@@ -150,7 +152,10 @@ fn is_address(name: &str, local: IpAddr) -> bool {
 }
 
 /// The one value of a header; what there is instead where it is not one of text.
-fn sole<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, &'static str> {
+fn get_once<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a str>, &'static str> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
         return Ok(None);
@@ -161,10 +166,8 @@ fn sole<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
     value.to_str().map(Some).map_err(|_| "no text")
 }
 
-/// A text of a stranger, shortened.
-fn shown(text: &str) -> String {
-    text.chars().take(100).collect()
-}
+/// What a refusal repeats of a name that is none of ours, in characters.
+const NAME_CHARS_MAX: usize = 100;
 
 #[cfg(test)]
 mod tests {

@@ -67,7 +67,7 @@ pub(super) fn check_is_json(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 /// The value of a header that may stand once.
-pub(super) fn sole<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
+pub(super) fn get_once<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
         return Ok(None);
@@ -92,7 +92,7 @@ pub(super) enum Era {
 
 /// The era of a message; an error where head and body say different things.
 pub(super) fn era(headers: &HeaderMap, message: &Message<'_>) -> Result<Era, Refusal> {
-    let version = sole(headers, VERSION)?;
+    let version = get_once(headers, VERSION)?;
     let params = message.params.and_then(|params| Fields::of(params.get()));
     let meta = params
         .as_ref()
@@ -134,22 +134,22 @@ fn check_routing(
     let Some(method) = message.method.as_deref() else {
         return Ok(());
     };
-    agree(METHOD, sole(headers, METHOD)?, method)?;
+    check_same(METHOD, get_once(headers, METHOD)?, method)?;
     let name = params.filter(|_| method == "tools/call");
     let name = name.and_then(|params| params.get("name"));
     match name.and_then(text_of) {
-        Some(name) => agree(NAME, sole(headers, NAME)?, &name),
+        Some(name) => check_same(NAME, get_once(headers, NAME)?, &name),
         None => Ok(()),
     }
 }
 
-fn agree(header: &str, value: Option<&str>, body: &str) -> Result<(), Refusal> {
+fn check_same(header: &str, value: Option<&str>, body: &str) -> Result<(), Refusal> {
     let value = value.ok_or_else(|| {
         Refusal::mismatch(format!(
             "{header} is missing: write {body:?}, as the body says"
         ))
     })?;
-    match decoded(value) {
+    match decode(value) {
         Some(value) if value == body => Ok(()),
         _ => Err(Refusal::mismatch(format!(
             "{header} is {value:?}, and the body says {body:?}"
@@ -157,8 +157,8 @@ fn agree(header: &str, value: Option<&str>, body: &str) -> Result<(), Refusal> {
     }
 }
 
-/// What is no header by itself stands in Base64: `=?base64?...?=`.
-fn decoded(value: &str) -> Option<String> {
+/// Decodes a value; one that is no header by itself stands in Base64: `=?base64?...?=`.
+fn decode(value: &str) -> Option<String> {
     let coded = value
         .strip_prefix("=?base64?")
         .and_then(|rest| rest.strip_suffix("?="));

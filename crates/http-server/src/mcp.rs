@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gateway::{Letters, Opening, Out, Seat, Session, mailbox};
+use gateway::{Connection, Letters, Opening, Out, Session, mailbox};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::{
     Response, StatusCode,
@@ -12,59 +12,35 @@ use hyper::{
     http::request::Parts,
 };
 use jsonrpc::Message;
-use tokio::{
-    sync::OwnedSemaphorePermit,
-    time::{Duration, timeout},
-};
+use tokio::time::{Duration, timeout};
 
 use super::{
-    Caller, Refusal, Service,
     body::Body,
     headers::{self, Accepts, Era},
+    lease::{RequestLease, StatelessSession},
+    peer::Peer,
     places::{Place, Places, State},
+    refusal::Refusal,
     reply::{self, Errors, Exchange},
-    sessions::Use,
+    service::Service,
+    sessions::SessionUse,
 };
-
-/// What a request holds until its answer is gone.
-#[derive(Debug, Default)]
-pub(super) struct Held {
-    _place: Option<Place>,
-    _in_session: Option<OwnedSemaphorePermit>,
-    _use: Option<Use>,
-    _alone: Option<Alone>,
-}
-
-/// A session for one request. When its client goes away, so does the call.
-struct Alone(Arc<Session>);
-
-impl std::fmt::Debug for Alone {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Alone")
-    }
-}
-
-impl Drop for Alone {
-    fn drop(&mut self) {
-        self.0.abandon();
-    }
-}
 
 impl Service {
     pub(super) async fn post(
         self: &Arc<Self>,
         head: &Parts,
         body: Incoming,
-        caller: Caller,
+        peer: Peer,
     ) -> Result<Response<Body>, Refusal> {
-        let reading = self.place(&self.reading_places, &caller, State::New)?;
+        let reading = self.take_place(&self.reading_places, &peer, State::New)?;
         let accepts = Accepts::of(&head.headers)?;
         headers::check_is_json(&head.headers)?;
         let read = reading.unless_needed(self.read(head, body)).await;
         let line = read.ok_or_else(Refusal::too_slow)??;
         // What is no request is not held up by requests: it may cancel one.
         drop(reading);
-        let message = Message::parse(&line).ok_or_else(|| unreadable(&line))?;
+        let message = Message::parse(&line).ok_or_else(|| refuse_unreadable(&line))?;
         let id = message.id.map(|id| id.get().to_owned());
         let about = |refusal: Refusal| refusal.about(id.as_deref());
         let era = headers::era(&head.headers, &message).map_err(about)?;
@@ -76,41 +52,44 @@ impl Service {
             era,
             line: &line,
         };
-        let session = headers::sole(&head.headers, headers::SESSION)?;
+        let session = headers::get_once(&head.headers, headers::SESSION)?;
         match session {
             _ if asked.method == "initialize" && asked.is_request => {
-                self.initialize(asked, &caller).await
+                self.initialize(asked, &peer).await
             }
             Some(session) if era == Era::Legacy => {
-                let used = self.sessions.find(session, &caller).map_err(about)?;
-                self.in_session(asked, used, &caller).await
+                let used = self.sessions.find(session, &peer).map_err(about)?;
+                self.in_session(asked, used, &peer).await
             }
-            _ => self.alone(asked, &caller).await,
+            _ => self.answer_stateless(asked, &peer).await,
         }
     }
 
     /// The stream for what belongs to no request of a session.
-    pub(super) fn get(&self, head: &Parts, caller: &Caller) -> Result<Response<Body>, Refusal> {
+    pub(super) fn get(&self, head: &Parts, peer: &Peer) -> Result<Response<Body>, Refusal> {
         if !Accepts::of(&head.headers)?.events {
             return Err(Refusal::mistake(
                 StatusCode::NOT_ACCEPTABLE,
                 "send `Accept: text/event-stream`",
             ));
         }
-        let session = headers::sole(&head.headers, headers::SESSION)?;
+        let session = headers::get_once(&head.headers, headers::SESSION)?;
         let Some(session) = session else {
             return Err(Refusal::method("POST; a stream belongs to a session"));
         };
-        let used = self.sessions.find(session, caller)?;
+        let used = self.sessions.find(session, peer)?;
         let (mailbox, letters) = mailbox();
         used.0.board.attach(mailbox);
-        Ok(reply::stream(Body::of_stream(letters, Held::stream(used))))
+        Ok(reply::stream(Body::of_stream(
+            letters,
+            RequestLease::of_stream(used),
+        )))
     }
 
-    pub(super) fn delete(&self, head: &Parts, caller: &Caller) -> Result<Response<Body>, Refusal> {
-        let session = headers::sole(&head.headers, headers::SESSION)?;
+    pub(super) fn delete(&self, head: &Parts, peer: &Peer) -> Result<Response<Body>, Refusal> {
+        let session = headers::get_once(&head.headers, headers::SESSION)?;
         let session = session.ok_or_else(Refusal::session_needed)?;
-        self.sessions.find(session, caller)?;
+        self.sessions.find(session, peer)?;
         self.sessions.end(session);
         Ok(reply::empty(StatusCode::NO_CONTENT))
     }
@@ -118,13 +97,13 @@ impl Service {
     async fn initialize(
         self: &Arc<Self>,
         asked: Asked<'_>,
-        caller: &Caller,
+        peer: &Peer,
     ) -> Result<Response<Body>, Refusal> {
         if !self.gives_sessions {
-            return self.alone(asked, caller).await;
+            return self.answer_stateless(asked, peer).await;
         }
-        let (id, used) = self.begin_session(caller)?;
-        let answer = self.in_session(asked, used, caller).await;
+        let (id, used) = self.begin_session(peer)?;
+        let answer = self.in_session(asked, used, peer).await;
         match answer {
             Ok(mut response) if response.status().is_success() => {
                 let value = HeaderValue::from_str(&id).expect("it is hexadecimal");
@@ -141,14 +120,14 @@ impl Service {
     async fn in_session(
         &self,
         asked: Asked<'_>,
-        used: Use,
-        caller: &Caller,
+        used: SessionUse,
+        peer: &Peer,
     ) -> Result<Response<Body>, Refusal> {
         let mut held = None;
         if asked.is_request {
             let in_session = Arc::clone(&used.0.requests).try_acquire_owned();
             let in_session = in_session.map_err(|_| self.too_many_requests())?;
-            let of_all = self.place(&self.request_places, caller, State::Busy)?;
+            let of_all = self.take_place(&self.request_places, peer, State::Busy)?;
             held = Some((in_session, of_all));
         }
         let (mailbox, letters) = mailbox();
@@ -158,11 +137,11 @@ impl Service {
         drop(out);
         taken.map_err(|_| Refusal::no_session())?;
         let (in_session, place) = held.unzip();
-        let held = Held {
+        let lease = RequestLease {
             _place: place,
             _in_session: in_session,
-            _use: Some(used),
-            _alone: None,
+            _session: Some(used),
+            _stateless: None,
         };
         if !asked.is_request {
             return Ok(reply::empty(StatusCode::ACCEPTED));
@@ -177,11 +156,15 @@ impl Service {
                 Errors::InBand
             },
         };
-        Ok(exchange.response(held).await)
+        Ok(exchange.respond(lease).await)
     }
 
     /// A request that belongs to no session: everything it needs it brings, or does without.
-    async fn alone(&self, asked: Asked<'_>, caller: &Caller) -> Result<Response<Body>, Refusal> {
+    async fn answer_stateless(
+        &self,
+        asked: Asked<'_>,
+        peer: &Peer,
+    ) -> Result<Response<Body>, Refusal> {
         if !asked.is_request {
             return Ok(reply::empty(StatusCode::ACCEPTED));
         }
@@ -192,13 +175,13 @@ impl Service {
             Era::Legacy if asked.method == "initialize" => (Opening::Handshake, Errors::All),
             Era::Legacy => (Opening::None, Errors::InBand),
         };
-        let place = self.place(&self.request_places, caller, State::Busy)?;
-        let (letters, session) = self.start_alone(&asked, caller, opening).await;
-        let held = Held {
+        let place = self.take_place(&self.request_places, peer, State::Busy)?;
+        let (letters, session) = self.start_stateless(&asked, peer, opening).await;
+        let lease = RequestLease {
             _place: Some(place),
             _in_session: None,
-            _use: None,
-            _alone: Some(Alone(session)),
+            _session: None,
+            _stateless: Some(StatelessSession(session)),
         };
         let exchange = Exchange {
             id: asked.id.to_owned(),
@@ -206,11 +189,16 @@ impl Service {
             accepts: asked.accepts,
             errors,
         };
-        Ok(exchange.response(held).await)
+        Ok(exchange.respond(lease).await)
     }
 
-    fn place(&self, places: &Arc<Places>, caller: &Caller, state: State) -> Result<Place, Refusal> {
-        let entered = places.enter(caller.who(), state);
+    fn take_place(
+        &self,
+        places: &Arc<Places>,
+        peer: &Peer,
+        state: State,
+    ) -> Result<Place, Refusal> {
+        let entered = places.enter(peer.who(), state);
         let place = entered.map(|entered| entered.place);
         place.map_err(|_| self.too_many_requests())
     }
@@ -219,32 +207,32 @@ impl Service {
         Refusal::too_many_requests(self.limits.requests_max)
     }
 
-    fn begin_session(&self, caller: &Caller) -> Result<(String, Use), Refusal> {
-        let begun = self.sessions.begin(&self.gateway, caller)?;
+    fn begin_session(&self, peer: &Peer) -> Result<(String, SessionUse), Refusal> {
+        let begun = self.sessions.begin(&self.gateway, peer)?;
         if begun.has_replaced {
             self.complaints.of_sessions(self.limits.sessions_max);
         }
         Ok((begun.id, begun.used))
     }
 
-    async fn start_alone(
+    async fn start_stateless(
         &self,
         asked: &Asked<'_>,
-        caller: &Caller,
+        peer: &Peer,
         opening: Opening,
     ) -> (Letters, Arc<Session>) {
         let (mailbox, letters) = mailbox();
         let out = Out::Reply(mailbox);
-        let seat = Seat {
+        let connection = Connection {
             transport: "http",
-            token: caller.token.clone(),
-            passes_by: true,
-            ..Seat::default()
+            token: peer.token.clone(),
+            is_stateless: true,
+            ..Connection::default()
         };
         let gone = self.stopping.child_token();
         let gateway = Arc::clone(&self.gateway);
-        let session = Session::until(gone, gateway, seat, out.clone(), opening);
-        // An engine that has ended has closed the mailbox; there the exchange finds out.
+        let session = Session::until(gone, gateway, connection, out.clone(), opening);
+        // An rmcp that has ended has closed the mailbox; there the exchange finds out.
         let _ = session.take(asked.line, &out).await;
         (letters, session)
     }
@@ -287,15 +275,6 @@ struct Asked<'a> {
     line: &'a Bytes,
 }
 
-impl Held {
-    fn stream(used: Use) -> Self {
-        Self {
-            _use: Some(used),
-            ..Self::default()
-        }
-    }
-}
-
 /// How long a body that is refused may go on arriving. A client that still writes when the
 /// connection closes may never see why.
 const LINGER: Duration = Duration::from_secs(1);
@@ -318,7 +297,7 @@ fn on_one_line(body: Bytes) -> Bytes {
     flat.collect()
 }
 
-fn unreadable(line: &Bytes) -> Refusal {
+fn refuse_unreadable(line: &Bytes) -> Refusal {
     match serde_json::from_slice::<serde::de::IgnoredAny>(line) {
         Ok(_) => Refusal::unreadable(-32_600, "Invalid Request: expected one object"),
         Err(error) => Refusal::unreadable(-32_700, format!("Parse error: {error}")),

@@ -1,27 +1,23 @@
 //! Why a request is refused: a status, a sentence, the next step.
 
 use hyper::{
-    Response, StatusCode,
-    header::{
-        ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
-    },
+    StatusCode,
+    header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use jsonrpc::frame;
 
-use super::body::Body;
-
 #[derive(Debug)]
 pub(super) struct Refusal {
-    status: StatusCode,
+    pub(super) status: StatusCode,
     pub(super) why: Why,
     /// Of JSON-RPC.
-    code: i32,
+    pub(super) code: i32,
     pub(super) message: String,
     /// Of the request, as it came.
-    id: Option<String>,
-    header: Option<(HeaderName, &'static str)>,
+    pub(super) id: Option<String>,
+    pub(super) header: Option<(HeaderName, &'static str)>,
     /// The rest of the request is not read.
-    closes: bool,
+    pub(super) closes: bool,
 }
 
 /// Whether an operator hears of it.
@@ -177,20 +173,5 @@ impl Refusal {
     fn closing(mut self) -> Self {
         self.closes = true;
         self
-    }
-
-    pub(super) fn into_response(self) -> Response<Body> {
-        let id = self.id.as_deref().unwrap_or("null");
-        let mut response = Response::new(Body::whole(frame::error(id, self.code, &self.message)));
-        *response.status_mut() = self.status;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some((name, value)) = self.header {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-        if self.closes {
-            headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        }
-        response
     }
 }

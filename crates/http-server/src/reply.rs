@@ -10,12 +10,17 @@ use bytes::Bytes;
 use gateway::{Letter, Letters};
 use hyper::{
     Response, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+    header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue},
 };
-use jsonrpc::Fields;
+use jsonrpc::{Fields, frame};
 use tokio::time::timeout;
 
-use super::{body::Body, headers::Accepts, mcp::Held};
+use super::{
+    body::{Body, unanswered},
+    headers::Accepts,
+    lease::RequestLease,
+    refusal::Refusal,
+};
 
 /// After so long without a word the response begins as a stream: some clients give up on one
 /// that does not begin.
@@ -42,64 +47,52 @@ pub(super) enum Errors {
 }
 
 impl Exchange {
-    pub(super) async fn response(mut self, held: Held) -> Response<Body> {
+    /// The response to the request, once it is known whether a stream is needed.
+    pub(super) async fn respond(mut self, lease: RequestLease) -> Response<Body> {
         if !self.accepts.events {
-            return self.json(held).await;
+            return self.json(lease).await;
         }
         match timeout(PATIENCE, self.letters.next()).await {
-            Err(_) => self.stream(None, held),
-            Ok(None | Some(Letter::GivenUp)) => self.unanswered(held),
+            Err(_) => self.stream(None, lease),
+            Ok(None | Some(Letter::GivenUp)) => self.unanswered(lease),
             Ok(Some(Letter::Withdrawn)) => empty(StatusCode::ACCEPTED),
-            Ok(Some(Letter::Answer(parts))) => self.answer(parts, held),
-            Ok(Some(note)) => self.stream(Some(note), held),
+            Ok(Some(Letter::Answer(parts))) => self.answer(parts, lease),
+            Ok(Some(note)) => self.stream(Some(note), lease),
         }
     }
 
-    fn stream(self, first: Option<Letter>, held: Held) -> Response<Body> {
-        stream(Body::of_events(first, self.letters, self.id, held))
+    fn stream(self, first: Option<Letter>, lease: RequestLease) -> Response<Body> {
+        stream(Body::of_events(first, self.letters, self.id, lease))
     }
 
-    fn unanswered(self, held: Held) -> Response<Body> {
+    fn unanswered(self, lease: RequestLease) -> Response<Body> {
         let parts = unanswered(&self.id);
-        self.answer(parts, held)
+        self.answer(parts, lease)
     }
 
     /// For a client that takes no events: what comes before the answer is dropped.
-    async fn json(mut self, held: Held) -> Response<Body> {
+    async fn json(mut self, lease: RequestLease) -> Response<Body> {
         loop {
             match self.letters.next().await {
                 Some(Letter::Note(_)) => {}
-                Some(Letter::Answer(parts)) => return self.answer(parts, held),
+                Some(Letter::Answer(parts)) => return self.answer(parts, lease),
                 Some(Letter::Withdrawn) => return empty(StatusCode::ACCEPTED),
-                None | Some(Letter::GivenUp) => return self.unanswered(held),
+                None | Some(Letter::GivenUp) => return self.unanswered(lease),
             }
         }
     }
 
-    fn answer(self, parts: Vec<Bytes>, held: Held) -> Response<Body> {
+    fn answer(self, parts: Vec<Bytes>, lease: RequestLease) -> Response<Body> {
         let status = self.errors.status(&parts);
         if !self.accepts.json && status == StatusCode::OK {
-            return self.stream(Some(Letter::Answer(parts)), held);
+            return self.stream(Some(Letter::Answer(parts)), lease);
         }
-        let mut response = Response::new(Body::of_parts(parts, Some(held)));
+        let mut response = Response::new(Body::of_parts(parts, Some(lease)));
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response
     }
-}
-
-/// What a request hears that ends without an answer.
-const UNANSWERED: &str = "the proxy is stopping and gave up on this request, so it may have run. \
-                          Look whether it did before you send it again";
-
-/// One line, as a session would have said it.
-pub(super) fn unanswered(id: &str) -> Vec<Bytes> {
-    let why = serde_json::Value::from(UNANSWERED);
-    let line = format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32603,\"message\":{why}}}}}\n"
-    );
-    vec![Bytes::from(line)]
 }
 
 pub(super) fn stream(events: Body) -> Response<Body> {
@@ -116,6 +109,23 @@ pub(super) fn stream(events: Body) -> Response<Body> {
 pub(super) fn empty(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
+    response
+}
+
+/// The response to a request that is refused.
+pub(super) fn refuse(refusal: Refusal) -> Response<Body> {
+    let id = refusal.id.as_deref().unwrap_or("null");
+    let body = frame::error(id, refusal.code, &refusal.message);
+    let mut response = Response::new(Body::whole(body));
+    *response.status_mut() = refusal.status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some((name, value)) = refusal.header {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if refusal.closes {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 
@@ -191,7 +201,7 @@ mod tests {
             let (mailbox, letters) = mailbox();
             drop(mailbox);
             let exchange = exchange(letters, accepts, Errors::InBand);
-            let response = exchange.response(Held::default()).await;
+            let response = exchange.respond(RequestLease::default()).await;
             assert_eq!(response.status(), StatusCode::OK);
             let text = body_of(response).await;
             assert!(text.contains(r#""id":7,"error":{"code":-32603"#), "{text}");
@@ -199,7 +209,7 @@ mod tests {
         }
         let (mailbox, letters) = mailbox();
         let exchange = exchange(letters, BOTH, Errors::InBand);
-        let response = exchange.response(Held::default()).await;
+        let response = exchange.respond(RequestLease::default()).await;
         // A session that stands alone holds on to it.
         Out::Reply(std::sync::Arc::clone(&mailbox)).give_up();
         let text = body_of(response).await;
@@ -215,7 +225,7 @@ mod tests {
         let (mailbox, letters) = mailbox();
         Out::Reply(mailbox).withdraw();
         let exchange = exchange(letters, BOTH, Errors::InBand);
-        let response = exchange.response(Held::default()).await;
+        let response = exchange.respond(RequestLease::default()).await;
         assert_eq!(response.status(), StatusCode::ACCEPTED);
         assert_eq!(body_of(response).await, "");
     }
@@ -225,7 +235,7 @@ mod tests {
         let (mailbox, letters) = mailbox();
         let began = Instant::now();
         let exchange = exchange(letters, BOTH, Errors::InBand);
-        let response = exchange.response(Held::default()).await;
+        let response = exchange.respond(RequestLease::default()).await;
         assert_eq!(began.elapsed(), PATIENCE);
         assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
         gateway::refuse(&Out::Reply(mailbox), "1", -32_603, "late").await;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use dashmap::DashMap;
-use gateway::{Gateway, Opening, Out, Seat, Session, Switchboard};
+use gateway::{Connection, Gateway, Opening, Out, Session, Switchboard};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::Semaphore,
@@ -18,7 +18,8 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 
 use super::{
-    Caller, STOP_WAIT,
+    limits::STOP_WAIT,
+    peer::Peer,
     places::{Entered, Place, Places, State},
     refusal::Refusal,
 };
@@ -45,7 +46,7 @@ pub(super) struct Sessions {
 /// A session that has begun.
 pub(super) struct Begun {
     pub(super) id: String,
-    pub(super) used: Use,
+    pub(super) used: SessionUse,
     /// Another one had to go for it.
     pub(super) has_replaced: bool,
 }
@@ -87,24 +88,24 @@ impl Sessions {
     }
 
     /// A new session under a name that nobody can guess.
-    pub(super) fn begin(&self, gateway: &Arc<Gateway>, caller: &Caller) -> Result<Begun, Refusal> {
-        let entered = self.places.enter(caller.who(), State::New);
+    pub(super) fn begin(&self, gateway: &Arc<Gateway>, peer: &Peer) -> Result<Begun, Refusal> {
+        let entered = self.places.enter(peer.who(), State::New);
         let full = |_| Refusal::too_many_sessions(self.places.max());
         let Entered { place, gone } = entered.map_err(full)?;
         if let Some(number) = gone {
             self.end_holder_of(number);
         }
         let board = Arc::new(Switchboard::default());
-        let seat = Seat {
+        let connection = Connection {
             transport: "http",
-            token: caller.token.clone(),
-            ..Seat::default()
+            token: peer.token.clone(),
+            ..Connection::default()
         };
         let out = Out::Board(Arc::clone(&board));
         let entry = Arc::new(Entry {
-            session: Session::new(Arc::clone(gateway), seat, out, Opening::Handshake),
+            session: Session::new(Arc::clone(gateway), connection, out, Opening::Handshake),
             board,
-            token: caller.token.clone(),
+            token: peer.token.clone(),
             used_at: Mutex::new(Instant::now()),
             uses: AtomicUsize::new(0),
             requests: Arc::new(Semaphore::new(self.requests_max)),
@@ -115,20 +116,20 @@ impl Sessions {
         self.open.insert(id.clone(), Arc::clone(&entry));
         Ok(Begun {
             id,
-            used: Use::of(entry),
+            used: SessionUse::of(entry),
             has_replaced: gone.is_some(),
         })
     }
 
-    /// The session of this name, if this caller may use it.
-    pub(super) fn find(&self, id: &str, caller: &Caller) -> Result<Use, Refusal> {
+    /// The session of this name, if this peer may use it.
+    pub(super) fn find(&self, id: &str, peer: &Peer) -> Result<SessionUse, Refusal> {
         let entry = self.open.get(id).map(|entry| Arc::clone(&entry));
-        let entry = entry.filter(|entry| entry.token == caller.token);
+        let entry = entry.filter(|entry| entry.token == peer.token);
         let entry = entry.ok_or_else(Refusal::no_session)?;
         if !entry.is_confirmed.swap(true, Ordering::Relaxed) {
             entry.place.set(State::Busy);
         }
-        Ok(Use::of(entry))
+        Ok(SessionUse::of(entry))
     }
 
     fn end_holder_of(&self, place: u64) {
@@ -198,16 +199,16 @@ impl Entry {
 
 /// A request or a stream of a session; while there is one, the session is not idle.
 #[derive(Debug)]
-pub(super) struct Use(pub(super) Arc<Entry>);
+pub(super) struct SessionUse(pub(super) Arc<Entry>);
 
-impl Use {
+impl SessionUse {
     fn of(entry: Arc<Entry>) -> Self {
         entry.uses.fetch_add(1, Ordering::Relaxed);
         Self(entry)
     }
 }
 
-impl Drop for Use {
+impl Drop for SessionUse {
     fn drop(&mut self) {
         *self.0.used_at() = Instant::now();
         self.0.uses.fetch_sub(1, Ordering::Relaxed);
@@ -247,22 +248,22 @@ mod tests {
     async fn a_session_ends_when_it_is_idle_and_gives_its_place_back() {
         let (_folder, gateway) = gateway();
         let sessions = Arc::new(Sessions::new(&LIMITS));
-        let caller = Caller {
+        let peer = Peer {
             token: None,
             address: std::net::Ipv4Addr::LOCALHOST.into(),
         };
-        let begin = || sessions.begin(&gateway, &caller).map(|it| (it.id, it.used));
+        let begin = || sessions.begin(&gateway, &peer).map(|it| (it.id, it.used));
         let (replaced, used) = begin().unwrap();
         drop(used);
         let (confirmed, used) = begin().unwrap();
         drop(used);
-        drop(sessions.find(&confirmed, &caller).unwrap());
+        drop(sessions.find(&confirmed, &peer).unwrap());
         let (busy, in_use) = begin().unwrap();
-        drop(sessions.find(&busy, &caller).unwrap());
+        drop(sessions.find(&busy, &peer).unwrap());
         let (half_open, used) = begin().unwrap();
         drop(used);
         assert!(!sessions.open.contains_key(&replaced));
-        drop(sessions.find(&half_open, &caller).unwrap());
+        drop(sessions.find(&half_open, &peer).unwrap());
         assert!(begin().is_err() && sessions.is_full());
         sessions.end(&half_open);
         sessions.ending.close();

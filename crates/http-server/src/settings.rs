@@ -12,12 +12,16 @@ use fleet::Template;
 /// An address to listen on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listen {
+    /// The address.
     pub ip: IpAddr,
+    /// The port; 0 takes any that is free.
     pub port: u16,
 }
 
+/// What the configuration says of HTTP; secrets are not read yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
+    /// Where to listen; none where the configuration does not say.
     pub listen: Option<Listen>,
     /// By the name a person gave to whoever holds it.
     pub tokens: Vec<(String, Template)>,
@@ -27,27 +31,41 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// As an `Origin` header has them, in lower case.
     pub allowed_origins: Vec<String>,
+    /// None: HTTP without TLS.
     pub tls: Option<Tls>,
+    /// Whether `initialize` begins a session.
     pub sessions: bool,
+    /// What one client may take of us.
     pub limits: Limits,
 }
 
 /// The files of a certificate chain and its key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tls {
+    /// The chain, in PEM.
     pub cert: Template,
+    /// The key, in PEM.
     pub key: Template,
 }
 
+/// What clients may take of us; of places one client gets half at most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
+    /// Of one message.
     pub body_bytes_max: usize,
+    /// Of the head of a request.
     pub header_bytes_max: usize,
+    /// Open at one time.
     pub connections_max: usize,
+    /// Open at one time.
     pub sessions_max: usize,
+    /// In flight at one time.
     pub requests_max: usize,
+    /// A session that is not used for so long ends.
     pub session_idle: Duration,
+    /// A head or a body must have arrived by then.
     pub receive_timeout: Duration,
+    /// A client that takes nothing of its answer for so long is cut off.
     pub stall_timeout: Duration,
 }
 

@@ -5,6 +5,8 @@
 
 use std::{borrow::Cow, iter::Peekable, str::Chars};
 
+use crate::short::shorten;
+
 /// Whether a character shows nothing, or acts on what stands around it: controls, marks of
 /// direction, tags, fillers, separators of lines. Joiners are among them; prose does without.
 pub fn is_hidden(c: char) -> bool {
@@ -36,10 +38,9 @@ pub fn one_line_of(text: &str, chars_max: usize) -> String {
         .char_indices()
         .nth(chars_max.saturating_mul(READ_FACTOR));
     let line = one_line(end.map_or(text, |(end, _)| &text[..end]));
-    match line.char_indices().nth(chars_max) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None if end.is_some() => format!("{line}…"),
-        None => line,
+    match shorten(&line, chars_max) {
+        Cow::Borrowed(_) if end.is_some() => line + "…",
+        short => short.into_owned(),
     }
 }
 

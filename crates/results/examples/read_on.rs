@@ -6,9 +6,10 @@
 use anyhow::{Context as _, anyhow};
 use jsonrpc::Json;
 use results::{
-    Budget, Caller, Found, Kept, LIMIT_DEFAULT, Origin, Output, ResultStore, Settings, Wanted, fit,
-    read, text_block,
+    Budget, Found, Kept, LIMIT_DEFAULT, Origin, Output, ResultStore, Settings, Wanted, fit, read,
+    text_block,
 };
+use tool::ClientId;
 
 const ROOM: Output = Output { room: 300 };
 
@@ -16,14 +17,18 @@ const ROOM: Output = Output { room: 300 };
 async fn main() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let store = ResultStore::new(folder.path(), &Settings::default());
-    let caller = Caller::Client("example".into());
+    let client = ClientId {
+        connection: None,
+        folder: None,
+        name: "example".into(),
+    };
 
     let log: String = (1..=2_000)
         .map(|n| format!("line {n}: all is well\n"))
         .collect();
     let result = jsonrpc::json(format!(r#"{{"content":[{}]}}"#, text_block(&log)))?;
     let origin = Origin {
-        caller: caller.clone(),
+        client: Some(client.clone()),
         tool: "logs/tail".to_owned(),
     };
     let fitted = fit(result, Budget::new(300), origin, &store).await;
@@ -31,7 +36,7 @@ async fn main() -> anyhow::Result<()> {
 
     let handle = handle_in(&fitted.result).context("it was cut, so a footer names its handle")?;
     let open = async || -> anyhow::Result<Kept> {
-        let opened = store.open(&handle, &caller).await;
+        let opened = store.open(&handle, Some(&client)).await;
         opened.map_err(|error| anyhow!(error))
     };
     let part = Wanted {

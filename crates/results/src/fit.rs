@@ -105,7 +105,7 @@ fn decide(result: &Json, budget: Budget) -> Verdict {
 fn passes(result: &str, budget: Budget) -> bool {
     let mentions = |key: &str| memmem::find(result.as_bytes(), key.as_bytes()).is_some();
     result.starts_with(r#"{"content":["#)
-        && (budget.surely_fits(result.len()) || tokens::at_most(result) <= budget.max())
+        && (budget.surely_fits(result.len()) || tokens::token_upper_bound(result) <= budget.max())
         && !mentions(r#""structuredContent""#)
         && !mentions(r#""isError""#)
         && (budget.is_ours || !imitation::may_be_in(result))

@@ -7,13 +7,11 @@
 
 #![warn(missing_docs)]
 
-mod caller;
 mod fit;
 mod read;
 mod settings;
 mod store;
 
-pub use caller::Caller;
 pub use fit::{BUDGET_MIN, Budget, Fitted, Origin, fit, is_error, text_block, tokens};
 pub use read::{
     Found, LIMIT_DEFAULT, Output, ReadError, Reading, Terms, Unit, Wanted, answer, answer_question,

@@ -16,9 +16,9 @@ use std::{io, time::Duration};
 
 use helper::{ask, question::Question};
 use jsonrpc::Json;
+use tool::ClientId;
 
 use crate::{
-    caller::Caller,
     fit::{BUDGET_MIN, Budget, Fitted, Origin, READ_NOTE_TOKENS, fit, notice, text_block},
     store::{Kept, ResultStore},
 };
@@ -41,15 +41,15 @@ pub struct Terms {
     pub limit: Duration,
 }
 
-/// Reads on in a kept result of this caller, as an answer within the terms. Whatever a stranger's
+/// Reads on in a kept result of this client, in any of them for a person, as an answer within the terms. Whatever a stranger's
 /// pattern or data could make slow is done in a process of its own.
 pub async fn answer(
     wanted: Wanted,
     terms: Terms,
-    caller: &Caller,
+    client: Option<&ClientId>,
     store: &ResultStore,
 ) -> Result<Fitted, ReadError> {
-    let opened = store.open(&wanted.handle, caller).await;
+    let opened = store.open(&wanted.handle, client).await;
     let kept = opened.map_err(|error| ReadError::Handle(wanted.handle.clone(), error))?;
     let asked = terms.max_tokens.and_then(|it| usize::try_from(it).ok());
     let max_tokens = asked.unwrap_or(kept.head.max_tokens).max(BUDGET_MIN);
@@ -66,7 +66,7 @@ pub async fn answer(
                 ..Budget::new(u64::try_from(max_tokens).unwrap_or(u64::MAX))
             };
             let origin = Origin {
-                caller: caller.clone(),
+                client: client.cloned(),
                 tool: TOOL.to_owned(),
             };
             let result = Json::of_built(format!(r#"{{"content":[{}]}}"#, text_block(&value)));

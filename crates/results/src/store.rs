@@ -19,9 +19,10 @@ use tokio::{
     time::timeout,
 };
 use tokio_util::task::TaskTracker;
+use tool::ClientId;
 use tracing::debug;
 
-use crate::{caller::Caller, settings::Settings};
+use crate::settings::Settings;
 
 pub use error::HandleError;
 pub use form::{Draft, TextHead};
@@ -123,9 +124,9 @@ impl ResultStore {
         }
     }
 
-    /// Opens what is kept under a handle for whom it was kept. Waits for its writer, and reads
+    /// Opens what is kept under a handle for this client; a person reads everything. Waits for its writer, and reads
     /// the disk on a thread where that may block.
-    pub async fn open(&self, handle: &str, caller: &Caller) -> Result<Kept, HandleError> {
+    pub async fn open(&self, handle: &str, client: Option<&ClientId>) -> Result<Kept, HandleError> {
         let gone = HandleError::Gone { tool: None };
         let Some(handle) = Handle::parse(handle) else {
             return Err(gone);
@@ -139,8 +140,9 @@ impl ResultStore {
                 return Err(HandleError::NotWritten(why.clone()));
             }
         }
-        let (inner, caller) = (Arc::clone(&self.0), caller.clone());
-        let opening = tokio::task::spawn_blocking(move || inner.folder.open(&handle, &caller));
+        let (inner, client) = (Arc::clone(&self.0), client.cloned());
+        let opening =
+            tokio::task::spawn_blocking(move || inner.folder.open(&handle, client.as_ref()));
         opening.await.unwrap_or(Err(gone))
     }
 

@@ -6,6 +6,7 @@
 //! server sent and never rewrites it.
 
 mod check;
+mod client;
 mod digest;
 mod example;
 #[cfg(any(test, fuzzing))]
@@ -17,6 +18,7 @@ mod signature;
 mod tool;
 
 pub use check::{Checker, Violation};
+pub use client::ClientId;
 pub use digest::Digest;
 pub use example::example;
 pub use names::{NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};

@@ -32,8 +32,7 @@ fn some_text(text: String) -> Option<String> {
 }
 
 fn first_sentence(description: &str) -> String {
-    let end = description.char_indices().nth(READ_CHARS_MAX);
-    let read = end.map_or(description, |(end, _)| &description[..end]);
+    let read = printable::first_chars(description, READ_CHARS_MAX);
     let paragraph = flat(&first_paragraph(read));
     let sentence = &paragraph[..sentence_end(&paragraph)];
     let sentence = sentence.trim_end_matches(['.', '。', ':', ';', ',', ' ']);

@@ -48,6 +48,7 @@ impl Counter {
         count
     }
 
+    /// What one of [`Pieces`] costs, remembered for the next text that has it.
     pub fn piece(&mut self, piece: &str) -> usize {
         let bytes = piece.as_bytes();
         let is_one = match bytes {
@@ -58,7 +59,7 @@ impl Counter {
         if is_one {
             return 1;
         }
-        let digest = digest(0, bytes);
+        let digest = digest(bytes);
         let place = usize::try_from(digest % SLOTS as u64).expect("a place among few");
         let (held, count) = self.slots[place];
         if held == digest {
@@ -70,10 +71,10 @@ impl Counter {
     }
 }
 
-/// A digest of bytes, never 0; `seed` is that of the bytes before, where there are any.
-pub fn digest(seed: u64, bytes: &[u8]) -> u64 {
+/// A digest of bytes, never 0: that is an empty slot.
+fn digest(bytes: &[u8]) -> u64 {
     const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mut digest = seed ^ (bytes.len() as u64).wrapping_mul(MIX);
+    let mut digest = (bytes.len() as u64).wrapping_mul(MIX);
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);

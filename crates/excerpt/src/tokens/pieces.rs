@@ -16,6 +16,7 @@ pub struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
+    /// The pieces of a text.
     pub fn of(text: &'a str) -> Self {
         Self { text, at: 0 }
     }

@@ -44,7 +44,8 @@ pub(crate) fn fit_hits(mut found: Value, room: usize) -> String {
 }
 
 fn fits(text: &str, room: usize) -> bool {
-    tokens::at_most(text) <= room || Counter::with(|counter| counter.count_to(text, room)) <= room
+    tokens::token_upper_bound(text) <= room
+        || Counter::with(|counter| counter.count_to(text, room)) <= room
 }
 
 #[cfg(test)]

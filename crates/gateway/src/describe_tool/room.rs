@@ -85,8 +85,8 @@ pub(super) fn cut_line(name: &str, label: &str, path: &str, shown: &branches::Sh
 
 /// What each piece may cost where it does not fit whole.
 fn shares(heading: &str, pieces: &[Piece], room: usize) -> Vec<Option<usize>> {
-    let text = |piece: &Piece| tokens::at_most(&piece.text) + piece.label.len() + 1;
-    let most = tokens::at_most(heading) + pieces.iter().map(text).sum::<usize>();
+    let text = |piece: &Piece| tokens::token_upper_bound(&piece.text) + piece.label.len() + 1;
+    let most = tokens::token_upper_bound(heading) + pieces.iter().map(text).sum::<usize>();
     if most <= room {
         return vec![None; pieces.len()];
     }
@@ -123,7 +123,7 @@ fn beginning(text: &str, room: usize) -> &str {
 
 /// As many whole lines of a text as fit; says how many there were.
 pub(crate) fn whole_lines(text: String, room: usize) -> String {
-    if tokens::at_most(&text) <= room || tokens::count(&text) <= room {
+    if tokens::token_upper_bound(&text) <= room || tokens::count(&text) <= room {
         return text;
     }
     let note = |shown: usize| {

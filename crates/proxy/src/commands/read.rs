@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use gateway::{Gateway, Reply, ToolError};
-use results::{Caller, Found, Kept, LIMIT_DEFAULT, Output, ReadError, Reading, Unit, Wanted};
+use results::{Found, Kept, LIMIT_DEFAULT, Output, ReadError, Reading, Unit, Wanted};
 use serde_json::json;
 
 use crate::{
@@ -27,7 +27,7 @@ pub(super) async fn read(
 }
 
 async fn print(gateway: &Arc<Gateway>, global: &Global, read: Read) -> Result<(), ToolError> {
-    let opened = gateway.results.open(&read.handle, &Caller::Person).await;
+    let opened = gateway.results.open(&read.handle, None).await;
     let mut kept = opened.map_err(|error| ReadError::Handle(read.handle.clone(), error))?;
     let room = read.max_tokens.unwrap_or(usize::MAX);
     let is_whole = read.is_whole();

@@ -40,7 +40,7 @@ pub(super) async fn reindex(
     let bar = report::make_bar(chosen.len(), "servers", is_quiet);
     let mut news = Vec::new();
     let mut asked = BTreeMap::new();
-    let mut answers = std::pin::pin!(survey::survey(gateway, chosen, gateway::of_definition));
+    let mut answers = std::pin::pin!(survey::survey(gateway, chosen, gateway::count_definition));
     while let Some(answer) = answers.next().await {
         bar.inc(1);
         bar.set_message(answer.news.server.to_string());

@@ -8,7 +8,7 @@ use daemon::{
     place::Place,
     relay::{NoDaemon, Route, relay},
 };
-use gateway::{Gateway, Seat, stdio, upkeep::Upkeep};
+use gateway::{Connection, Gateway, stdio, upkeep::Upkeep};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -78,14 +78,14 @@ pub(super) fn serve_alone(config: Config, load: live::Load) -> anyhow::Result<Ex
         watch_signals(&stop)?;
         let (gateway, upkeep) = open(config, load)?;
         say_to_terminal();
-        let seat = Seat {
+        let connection = Connection {
             cwd: std::env::current_dir().ok(),
             pid: None,
             transport: "stdio",
-            ..Seat::default()
+            ..Connection::default()
         };
         let (input, output) = (stdio::input(), stdio::output());
-        gateway::serve(Arc::clone(&gateway), seat, input, output, stop).await;
+        gateway::serve(Arc::clone(&gateway), connection, input, output, stop).await;
         upkeep.end().await;
         Ok(Exit::Success)
     })?

@@ -139,7 +139,7 @@ fn render_servers(servers: &Value) -> String {
             render_cell(&server["tools"]),
             render_cell(&server["calls"]),
             render_cell(&server["errors"]),
-            why.chars().take(WHY_CHARS_MAX).collect(),
+            printable::first_chars(why, WHY_CHARS_MAX).to_owned(),
         ]
     };
     let rows = servers.as_array().map(Vec::as_slice).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use excerpt::tokens;
-use gateway::{Gateway, instructions, policy::Client};
+use gateway::{Gateway, instructions, policy::ClientPolicy};
 use printable::grouped;
 use serde_json::{Value, json};
 
@@ -20,11 +20,12 @@ pub(super) async fn count_tokens(
     }
     let catalog = gateway.registry.catalog();
     let counts: Vec<usize> = Gateway::offered(&generation)
-        .map(|entry| gateway::of_definition(entry.tool.json()))
+        .map(|entry| gateway::count_definition(entry.tool.json()))
         .collect();
     let theirs: usize = counts.iter().sum();
     let servers = catalog.servers.iter().filter(|it| it.tools > 0).count();
-    let ours = gateway::of_ours() + tokens::count(&instructions(&catalog, &Client::default()));
+    let ours =
+        gateway::count_ours() + tokens::count(&instructions(&catalog, &ClientPolicy::default()));
     let saved = theirs.saturating_sub(ours);
     let percent = (saved * 100).checked_div(theirs).unwrap_or(0);
     if global.json {
@@ -57,7 +58,7 @@ fn print_tokens_by_tool(generation: &registry::Generation, as_json: bool) -> Exi
     let mut counts: Vec<(usize, String)> = Gateway::offered(generation)
         .map(|entry| {
             (
-                gateway::of_definition(entry.tool.json()),
+                gateway::count_definition(entry.tool.json()),
                 entry.at.to_string(),
             )
         })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gateway::{DESCRIBE, Gateway, policy::Client};
+use gateway::{DESCRIBE, Gateway, policy::ClientPolicy};
 use registry::{Entry, Generation, Query};
 use serde_json::{Value, json};
 use tool::ServerName;
@@ -23,7 +23,7 @@ pub(super) async fn search(
     if global.json {
         report::print_json(&gateway.search_json(&answer));
     } else {
-        report::print_data(&gateway.search_text(&answer, &Client::default()).await?);
+        report::print_data(&gateway.search_text(&answer, &ClientPolicy::default()).await?);
     }
     Ok(if answer.has_hits() {
         Exit::Success

@@ -68,7 +68,7 @@ impl Budget {
         if self.surely_fits(texts().map(|text| text.len()).sum()) {
             return true;
         }
-        let bounds = texts().map(|text| tokens::at_most(&text));
+        let bounds = texts().map(|text| tokens::token_upper_bound(&text));
         if bounds.sum::<usize>() <= self.max() {
             return true;
         }

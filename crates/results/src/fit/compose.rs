@@ -15,7 +15,6 @@ use super::{
     view::{Shown, View},
 };
 use crate::{
-    caller::Caller,
     settings::MAX_TOKENS_DEFAULT,
     store::{Draft, ResultStore, TextHead},
 };
@@ -129,7 +128,7 @@ impl Composition {
             is_error,
             mut draft,
         } = self;
-        draft.owner = origin.caller;
+        draft.owner = origin.client;
         draft.tool = origin.tool;
         let kept = store.keep(draft).await;
         blocks.push(text_block(&footer.text(&kept)));
@@ -157,7 +156,7 @@ fn draft(answer: &Answer<'_>, pieces: &[Piece<'_>], max_tokens: usize, parts: Ve
         frame: answer.frame(),
         parts,
         max_tokens,
-        owner: Caller::Person,
+        owner: None,
         tool: String::new(),
     }
 }
@@ -171,10 +170,7 @@ fn shape(pieces: &[Piece<'_>]) -> String {
         count if count > SHAPES_MAX => format!("{count} texts: {shapes}; …"),
         count => format!("{count} texts: {shapes}"),
     };
-    match text.char_indices().nth(SHAPE_CHARS_MAX) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
+    printable::shorten(&text, SHAPE_CHARS_MAX).into_owned()
 }
 
 /// What images and sounds cost beside their data.

@@ -1,8 +1,7 @@
 //! What goes into a fitting beside the result, and what comes out of it.
 
 use jsonrpc::Json;
-
-use crate::caller::Caller;
+use tool::ClientId;
 
 /// A result as a client gets it.
 #[derive(Debug, Clone)]
@@ -26,8 +25,8 @@ impl Fitted {
 /// The call that a result is of, which the store needs to know.
 #[derive(Debug, Clone)]
 pub struct Origin {
-    /// Who called.
-    pub caller: Caller,
+    /// The client; none for a person at the command line.
+    pub client: Option<ClientId>,
     /// The tool as it can be called again.
     pub tool: String,
 }

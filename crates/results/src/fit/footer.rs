@@ -29,6 +29,9 @@ pub(super) struct Counted {
 /// The longest pointer that a footer names, in characters.
 const POINTER_CHARS_MAX: usize = 60;
 
+/// The longest reason why the rest could not be kept, in characters.
+const WHY_CHARS_MAX: usize = 200;
+
 impl Counted {
     pub(super) fn of(shown: usize, whole: usize, unit: &'static str) -> Self {
         Self {
@@ -73,7 +76,7 @@ impl Footer {
                 "[cut: {shown} of {whole} tokens{counted}. The rest could not be kept: {}. To see \
                  more, narrow the arguments, or put \"max_tokens\" or \"raw\":true beside \
                  tool_input]",
-                why.chars().take(200).collect::<String>()
+                printable::first_chars(why, WHY_CHARS_MAX)
             ),
         }
     }

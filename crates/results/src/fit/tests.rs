@@ -3,11 +3,12 @@ use std::sync::Arc;
 use excerpt::tokens;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tool::ClientId;
 
 use super::{
     BUDGET_MIN, Budget, Fitted, Origin, answer::OTHERS_TOKENS_MAX, imitation::NOTICE_TOKENS_MAX,
 };
-use crate::{caller::Caller, settings::Settings, store::ResultStore};
+use crate::{settings::Settings, store::ResultStore};
 
 fn store() -> (ResultStore, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -21,7 +22,11 @@ fn store() -> (ResultStore, tempfile::TempDir) {
 
 fn origin() -> Origin {
     Origin {
-        caller: Caller::Client(Arc::from("ada")),
+        client: Some(ClientId {
+            connection: None,
+            folder: None,
+            name: Arc::from("ada"),
+        }),
         tool: "files/read".to_owned(),
     }
 }
@@ -178,7 +183,7 @@ proptest! {
             }
             let handle = shown[shown.len() - 1].split("\"handle\":\"").nth(1);
             let handle = handle.and_then(|it| it.split('"').next()).expect("a handle");
-            let mut kept = store.open(handle, &origin().caller).await.expect("it is kept");
+            let mut kept = store.open(handle, origin().client.as_ref()).await.expect("it is kept");
             let mut whole = Vec::new();
             kept.write_json(&mut whole).expect("memory takes all");
             let whole: Value = serde_json::from_slice(&whole).expect("a result is JSON");

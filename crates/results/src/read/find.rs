@@ -20,6 +20,9 @@ use crate::store::Kept;
 /// Words that are looked for; more say no more.
 const WORDS_MAX: usize = 16;
 
+/// The longest list of words that an answer repeats, in characters.
+const WORDS_CHARS_MAX: usize = 160;
+
 /// A passage is a paragraph, or as much of one, in bytes and lines.
 const PASSAGE_BYTES: usize = 1_200;
 const PASSAGE_LINES: usize = 12;
@@ -146,7 +149,8 @@ fn read_passage(passage: &Passage, kept: &mut Kept) -> io::Result<String> {
 fn describe_passages(wanted: &Wanted, shown: usize, all: usize) -> String {
     if all == 0 {
         let words = words_of(wanted.find.as_deref().unwrap_or_default());
-        let words: String = words.join(" or ").chars().take(160).collect();
+        let words = words.join(" or ");
+        let words = printable::first_chars(&words, WORDS_CHARS_MAX);
         return format!("[no passage has {words}]");
     }
     let what = format!(

@@ -110,8 +110,11 @@ fn explain_unread(errors: &load::Errors<&str, ()>) -> String {
     format!("no jq expression: {}", told.join(", "))
 }
 
+/// What is repeated of the place where an expression cannot be read, in characters.
+const NEAR_CHARS_MAX: usize = 30;
+
 fn near(expected: &str, at: &str) -> String {
-    let at: String = at.chars().take(30).collect();
+    let at = printable::first_chars(at, NEAR_CHARS_MAX);
     if at.is_empty() {
         return format!("expected {expected} at its end");
     }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use files::{UNFINISHED, Unfinished, own_folder};
+use tool::ClientId;
 use tracing::debug;
 
 use super::{
@@ -16,7 +17,6 @@ use super::{
     handle::Handle,
     kept::Kept,
 };
-use crate::caller::Caller;
 
 /// Kept results on the disk: where, how long, and how much room they have together.
 #[derive(Debug)]
@@ -41,16 +41,20 @@ impl Folder {
         file.finish()
     }
 
-    /// Opens a result that is the caller's and not too old.
-    pub(super) fn open(&self, handle: &Handle, caller: &Caller) -> Result<Kept, HandleError> {
+    /// Opens a result that is the client's and not too old.
+    pub(super) fn open(
+        &self,
+        handle: &Handle,
+        client: Option<&ClientId>,
+    ) -> Result<Kept, HandleError> {
         let path = self.file(handle);
         let Ok(about) = fs::metadata(&path) else {
-            let tool = gone::read(&self.path, handle, caller, self.keep);
+            let tool = gone::read(&self.path, handle, client, self.keep);
             return Err(HandleError::Gone { tool });
         };
         let age = about.modified().ok().and_then(|at| at.elapsed().ok());
         let kept = Kept::open(&path)?;
-        if !caller.may_read(kept.head.owner.as_deref()) {
+        if !kept.head.belongs_to(client) {
             return Err(HandleError::Gone { tool: None });
         }
         if age.is_some_and(|age| age > self.keep) {

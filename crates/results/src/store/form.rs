@@ -11,8 +11,7 @@ use std::{
 use crc32fast::Hasher;
 use excerpt::{Cut, Kind};
 use serde::{Deserialize, Serialize};
-
-use crate::caller::Caller;
+use tool::ClientId;
 
 /// The number of this form. A file with another one is not read: it is a day old at most, and its
 /// tool can be called again.
@@ -21,8 +20,8 @@ pub(super) const FORMAT: u32 = 2;
 /// A result that is about to be kept.
 #[derive(Debug)]
 pub struct Draft {
-    /// Who may read it.
-    pub owner: Caller,
+    /// The client that may read it; none for a person.
+    pub owner: Option<ClientId>,
     /// The tool as the client called it.
     pub tool: String,
     /// The budget of the first answer, to which each part keeps, in tokens.
@@ -72,6 +71,16 @@ impl Head {
     pub fn text_bytes(&self) -> usize {
         self.texts.iter().map(|text| text.bytes).sum()
     }
+
+    pub(super) fn belongs_to(&self, client: Option<&ClientId>) -> bool {
+        may_read(client, self.owner.as_deref())
+    }
+}
+
+/// Whether this client may read what is kept for this owner; a person may read everything here
+/// anyway.
+pub(super) fn may_read(client: Option<&ClientId>, owner: Option<&str>) -> bool {
+    client.is_none_or(|client| owner == Some(&*client.name))
 }
 
 /// Writes a result as it is kept.
@@ -85,7 +94,7 @@ pub(super) fn write(file: &mut impl Write, draft: &Draft) -> io::Result<()> {
     let parts = draft.parts.iter().map(|cut| (cut.end, cut.tokens));
     let head = Head {
         format: FORMAT,
-        owner: draft.owner.owner().map(str::to_owned),
+        owner: draft.owner.as_ref().map(|it| it.name.to_string()),
         tool: draft.tool.clone(),
         kept_at: unix_seconds(),
         max_tokens: draft.max_tokens,

@@ -12,9 +12,12 @@ use std::{
 
 use files::{own_folder, write_whole};
 use serde::{Deserialize, Serialize};
+use tool::ClientId;
 
-use super::{form::Head, handle::Handle};
-use crate::caller::Caller;
+use super::{
+    form::{Head, may_read},
+    handle::Handle,
+};
 
 /// How many are remembered: handles that a model still has in its context are the latest.
 const PLACES: u64 = 1_024;
@@ -41,11 +44,11 @@ pub(super) fn write(results: &Path, handle: &Handle, head: &Head) -> io::Result<
     write_whole(&place(results, handle), text.as_bytes())
 }
 
-/// The tool of a result that went, where it was the caller's; `keep` is how long results are kept.
+/// The tool of a result that went, where it was the client's; `keep` is how long results are kept.
 pub(super) fn read(
     results: &Path,
     handle: &Handle,
-    caller: &Caller,
+    client: Option<&ClientId>,
     keep: Duration,
 ) -> Option<String> {
     let place = place(results, handle);
@@ -54,7 +57,7 @@ pub(super) fn read(
         return None;
     }
     let gone: Gone = serde_json::from_slice(&fs::read(place).ok()?).ok()?;
-    let is_it = gone.handle == handle.as_str() && caller.may_read(gone.owner.as_deref());
+    let is_it = gone.handle == handle.as_str() && may_read(client, gone.owner.as_deref());
     is_it.then_some(gone.tool)
 }
 

@@ -7,9 +7,10 @@ use std::{
 };
 
 use excerpt::{Cut, Kind};
+use tool::ClientId;
 
 use super::{Draft, Handle, HandleError, ResultStore, TextHead};
-use crate::{caller::Caller, settings::Settings};
+use crate::settings::Settings;
 
 fn store(keep_mib: u64) -> (ResultStore, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -21,8 +22,12 @@ fn store(keep_mib: u64) -> (ResultStore, tempfile::TempDir) {
     (ResultStore::new(folder.path(), &limits), folder)
 }
 
-fn client(name: &str) -> Caller {
-    Caller::Client(Arc::from(name))
+fn client(name: &str) -> ClientId {
+    ClientId {
+        connection: None,
+        folder: None,
+        name: Arc::from(name),
+    }
 }
 
 fn draft(text: &str) -> Draft {
@@ -34,7 +39,7 @@ fn draft(text: &str) -> Draft {
     let half = text.len() / 2;
     let ends = [half, text.len()];
     Draft {
-        owner: client("ada"),
+        owner: Some(client("ada")),
         tool: "files/read".to_owned(),
         max_tokens: 1_000,
         texts: vec![(head, text.to_owned())],
@@ -72,7 +77,7 @@ async fn a_result_is_kept_privately_and_read_back() {
     assert_eq!(folder.permissions().mode() & 0o777, 0o700);
 
     let mut kept = store
-        .open(handle.as_str(), &client("ada"))
+        .open(handle.as_str(), Some(&client("ada")))
         .await
         .expect("kept");
     assert_eq!(kept.read(1..3).expect("readable"), "äo");
@@ -90,12 +95,15 @@ async fn a_handle_belongs_to_its_client() {
     let handle = keep(&store, "secret").await;
     let gone = HandleError::Gone { tool: None };
     assert_eq!(
-        store.open(handle.as_str(), &client("bob")).await.err(),
+        store
+            .open(handle.as_str(), Some(&client("bob")))
+            .await
+            .err(),
         Some(gone)
     );
-    assert!(store.open(handle.as_str(), &Caller::Person).await.is_ok());
+    assert!(store.open(handle.as_str(), None).await.is_ok());
     let shouted = format!(" {} ", handle.as_str().to_uppercase());
-    assert!(store.open(&shouted, &client("ada")).await.is_ok());
+    assert!(store.open(&shouted, Some(&client("ada"))).await.is_ok());
 }
 
 #[tokio::test]
@@ -104,7 +112,12 @@ async fn the_oldest_go_when_the_room_is_used_up_and_leave_their_tool() {
     let big = "x".repeat(700_000);
     let first = keep(&store, &big).await;
     make_old(&file(&folder, &first), 1);
-    assert!(store.open(first.as_str(), &client("ada")).await.is_ok());
+    assert!(
+        store
+            .open(first.as_str(), Some(&client("ada")))
+            .await
+            .is_ok()
+    );
     let second = keep(&store, &big).await;
     let gone = |tool: Option<&str>| {
         let tool = tool.map(str::to_owned);
@@ -112,14 +125,14 @@ async fn the_oldest_go_when_the_room_is_used_up_and_leave_their_tool() {
     };
     let ada = client("ada");
     assert_eq!(
-        store.open(first.as_str(), &ada).await.err(),
+        store.open(first.as_str(), Some(&ada)).await.err(),
         gone(Some("files/read"))
     );
     assert_eq!(
-        store.open(first.as_str(), &client("bob")).await.err(),
+        store.open(first.as_str(), Some(&client("bob"))).await.err(),
         gone(None)
     );
-    assert!(store.open(second.as_str(), &ada).await.is_ok());
+    assert!(store.open(second.as_str(), Some(&ada)).await.is_ok());
 }
 
 #[tokio::test]
@@ -142,10 +155,10 @@ async fn what_went_costs_nothing_however_much_it_is() {
     let gone = entries(&results.join("gone"));
     assert!((500..=1_024).contains(&gone), "{gone} are remembered");
     let ada = client("ada");
-    let last = store.open(handles[1_499].as_str(), &ada).await.err();
+    let last = store.open(handles[1_499].as_str(), Some(&ada)).await.err();
     let tool = Some("files/read".to_owned());
     assert_eq!(last, Some(HandleError::Gone { tool }));
-    assert!(store.open(newest.as_str(), &ada).await.is_ok());
+    assert!(store.open(newest.as_str(), Some(&ada)).await.is_ok());
 }
 
 #[tokio::test]
@@ -163,7 +176,10 @@ async fn what_is_too_old_is_gone_before_it_is_swept() {
     let (store, folder) = store(1);
     let handle = keep(&store, "x").await;
     make_old(&file(&folder, &handle), 25);
-    let error = store.open(handle.as_str(), &client("ada")).await.err();
+    let error = store
+        .open(handle.as_str(), Some(&client("ada")))
+        .await
+        .err();
     let tool = Some("files/read".to_owned());
     assert_eq!(error, Some(HandleError::Gone { tool }));
 }
@@ -178,13 +194,19 @@ async fn a_damaged_file_says_so() {
         let mut damaged = whole.clone();
         damaged[at] ^= 1;
         fs::write(&path, &damaged).expect("it is ours");
-        let error = store.open(handle.as_str(), &client("ada")).await.err();
+        let error = store
+            .open(handle.as_str(), Some(&client("ada")))
+            .await
+            .err();
         assert!(
             matches!(error, Some(HandleError::Damaged { .. })),
             "{error:?}"
         );
         fs::write(&path, &whole[..at]).expect("it is ours");
-        let error = store.open(handle.as_str(), &client("ada")).await.err();
+        let error = store
+            .open(handle.as_str(), Some(&client("ada")))
+            .await
+            .err();
         assert!(
             matches!(error, Some(HandleError::Damaged { .. })),
             "{error:?}"
@@ -211,7 +233,7 @@ async fn nothing_is_kept_under_what_is_no_handle() {
         "r0123456789abcdef",
         "r../secret0000000",
     ] {
-        let error = store.open(handle, &Caller::Person).await.err();
+        let error = store.open(handle, None).await.err();
         assert_eq!(error, Some(HandleError::Gone { tool: None }), "{handle}");
     }
 }

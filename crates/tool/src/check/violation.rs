@@ -276,8 +276,5 @@ fn push_name(path: &mut String, name: &str) {
 
 /// At most `chars_max` characters, `…` for the rest.
 fn short(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    printable::shorten(text, chars_max).into_owned()
 }

@@ -59,7 +59,7 @@ fn request(tool: &str) -> Request {
         limit: None,
         limit_is_final: false,
         is_safe: false,
-        caller: None,
+        client: None,
     }
 }
 

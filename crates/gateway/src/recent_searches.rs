@@ -1,12 +1,10 @@
-//! What a client searched for lately, so that a call can be told to have followed from it.
+//! The last searches of a session, so that a call can be told to have followed from one.
 
 use std::{collections::VecDeque, path::Path, sync::OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
-use registry::{Asked, Found, Generation, Learned, Query};
+use registry::{Asked, Found, Generation, Query};
 use tool::{Digest, ToolRef};
-
-use super::{Gateway, now};
 
 /// Searches of one session that a call may follow from.
 const SEARCHES_KEPT: usize = 8;
@@ -14,9 +12,9 @@ const SEARCHES_KEPT: usize = 8;
 /// The longest part of a client's name that is kept.
 const CLIENT_CHARS: usize = 32;
 
-/// One session's client, and its last searches.
+/// The last searches of one session, and whose they are.
 #[derive(Debug, Default)]
-pub struct Habits {
+pub struct RecentSearches {
     client: OnceLock<String>,
     /// The client's own, where we know the folder it works in.
     project: Option<String>,
@@ -30,7 +28,8 @@ struct Searched {
     tools: Vec<ToolRef>,
 }
 
-impl Habits {
+impl RecentSearches {
+    /// None yet, of a client that works in this folder, where it is known.
     pub(super) fn in_folder(folder: Option<&Path>) -> Self {
         Self {
             project: folder.map(project_of),
@@ -38,8 +37,8 @@ impl Habits {
         }
     }
 
-    /// What the client calls itself; the first name counts.
-    pub(super) fn named(&self, client: &str) {
+    /// Takes what the client calls itself; the first name counts.
+    pub(super) fn set_client(&self, client: &str) {
         let plain = client
             .chars()
             .filter(|c| c.is_ascii_alphanumeric() || *c == '-');
@@ -47,14 +46,17 @@ impl Habits {
         let _ = self.client.set(name.to_lowercase());
     }
 
-    fn whose(&self, project: &str) -> String {
+    /// The client and its project, by which lessons are kept apart; `project` is ours, for a
+    /// client whose folder is not known.
+    pub(super) fn owner(&self, project: &str) -> String {
         let client = self.client.get().map_or("", String::as_str);
         let client = if client.is_empty() { "unnamed" } else { client };
         let project = self.project.as_deref().unwrap_or(project);
         format!("{client}{project}")
     }
 
-    pub(super) fn searched(&self, generation: &Generation, query: &Query, found: &Found) {
+    /// Takes a search and what it found.
+    pub(super) fn push(&self, generation: &Generation, query: &Query, found: &Found) {
         let texts: Vec<&str> = match &query.asked {
             Asked::Words(text) if found.parts.is_empty() => vec![text],
             Asked::Words(_) => found.parts.iter().map(String::as_str).collect(),
@@ -73,8 +75,8 @@ impl Habits {
         searches.truncate(SEARCHES_KEPT);
     }
 
-    /// The words of the last search that found the tool; once a search and tool.
-    fn led_to(&self, tool: &ToolRef) -> Option<Vec<String>> {
+    /// Takes the words of the last search that found the tool; once a search and tool.
+    pub(super) fn take_words(&self, tool: &ToolRef) -> Option<Vec<String>> {
         self.searches().iter_mut().find_map(|search| {
             let at = search.tools.iter().position(|known| known == tool)?;
             search.tools.remove(at);
@@ -87,30 +89,7 @@ impl Habits {
     }
 }
 
-impl Gateway {
-    /// What a search may know of earlier calls: those of this client in this project, or for a
-    /// search from the shell those of all clients here.
-    pub(super) fn learned(&self, habits: Option<&Habits>) -> Option<Learned> {
-        self.settings().search.learns.then(|| Learned {
-            feedback: self.feedback.clone(),
-            whose: habits.map_or(self.project.clone(), |it| it.whose(&self.project)),
-            now: now(),
-        })
-    }
-
-    /// Takes a lesson from a call, if it followed from a search.
-    pub(super) fn learn(&self, habits: Option<&Habits>, tool: &ToolRef, ok: impl FnOnce() -> bool) {
-        let Some(habits) = habits.filter(|_| self.settings().search.learns) else {
-            return;
-        };
-        if let Some(words) = habits.led_to(tool) {
-            let whose = habits.whose(&self.project);
-            self.feedback.learn(&whose, &words, tool, ok(), now());
-        }
-    }
-}
-
-/// Tells this project from others without naming it: our working folder, which clients set.
+/// A name for this project that does not tell what it is: our working folder, which clients set.
 pub(super) fn project() -> String {
     project_of(&std::env::current_dir().unwrap_or_default())
 }

@@ -1,0 +1,35 @@
+//! A call's client, and what it brings along.
+
+use std::{fmt, sync::Arc};
+
+use fleet::{LogSink, ProgressSink};
+use jsonrpc::Json;
+use tokio_util::sync::CancellationToken;
+use tool::ClientId;
+
+use crate::{policy::ClientPolicy, recent_searches::RecentSearches};
+
+/// What comes with a call beside its tool and arguments; the default is a person's.
+#[derive(Clone, Default)]
+pub struct CallContext {
+    /// The rules for the client that calls.
+    pub policy: Arc<ClientPolicy>,
+    /// The client; none for a person at the command line, who may see everything.
+    pub client: Option<ClientId>,
+    /// Members of the request's `_meta` that travel on to the server.
+    pub meta: Vec<(String, Json)>,
+    /// Hears progress, where the client asked for it.
+    pub progress: Option<ProgressSink>,
+    /// Hears what the server logs meanwhile.
+    pub log: Option<LogSink>,
+    /// Cancelled when the client takes its call back, or is gone.
+    pub cancel: CancellationToken,
+    /// The last searches of this session; none: nothing is learned from the call.
+    pub searches: Option<Arc<RecentSearches>>,
+}
+
+impl fmt::Debug for CallContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallContext").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,18 @@
+//! Where a client is connected from.
+
+use std::{path::PathBuf, sync::Arc};
+
+/// The connection of one client.
+#[derive(Debug, Clone, Default)]
+pub struct Connection {
+    /// The folder it works in, where we know.
+    pub cwd: Option<PathBuf>,
+    /// The process that we talk to: the client's relay.
+    pub pid: Option<u32>,
+    /// `stdio` or `http`, for people.
+    pub transport: &'static str,
+    /// The name of the token that let it in, over HTTP: clients of different tokens share nothing.
+    pub token: Option<Arc<str>>,
+    /// It asks once and is gone: it is in no list, and has no servers of its own.
+    pub is_stateless: bool,
+}

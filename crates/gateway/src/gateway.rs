@@ -1,0 +1,183 @@
+//! What stands behind the three tools: registry, servers, results, and what is counted of them.
+
+use std::{path::Path, sync::Arc};
+
+use arc_swap::ArcSwap;
+use fleet::{Applied, Fleet, ServerSpec, Surroundings};
+use parking_lot::Mutex;
+use processes::{Reaper, Spawner, own_program};
+use registry::{Generation, Registry, RelevanceFeedback, Usage};
+use results::ResultStore;
+use tokio::sync::Notify;
+use tool::ServerName;
+use tracing::warn;
+
+use crate::{
+    built_in,
+    clients::ConnectedClients,
+    eras::with_known_eras,
+    error::ToolError,
+    recent_searches,
+    servers::Servers,
+    settings::Settings,
+    state_dir::{self, logs, marker},
+    surveys::Surveys,
+};
+
+/// What stands behind the three tools. One serves every session.
+#[derive(Debug)]
+pub struct Gateway {
+    settings: ArcSwap<Settings>,
+    /// Why the file as it is now was not taken in.
+    config_mistakes: Mutex<Option<String>>,
+    /// The tools that there are.
+    pub registry: Registry,
+    /// The servers that have them.
+    pub servers: Arc<dyn Servers>,
+    /// Results that were cut.
+    pub results: ResultStore,
+    /// How often each tool was called.
+    pub usage: Usage,
+    /// What calls teach searches.
+    pub feedback: Arc<RelevanceFeedback>,
+    /// Whose lessons count, beside the client.
+    pub(crate) project: String,
+    /// Servers that are being asked for their tools right now.
+    pub(crate) surveys: Surveys,
+    /// The clients that are served now.
+    pub clients: ConnectedClients,
+    /// Told when there may be tools without a meaning.
+    pub(crate) to_embed: Notify,
+}
+
+impl Gateway {
+    /// Opens the state folder and gets the servers ready; starts none. Needs a runtime.
+    pub fn new(settings: Settings) -> anyhow::Result<Arc<Self>> {
+        let surroundings = surroundings(&settings.state_dir);
+        Self::with_servers(settings, |specs| Arc::new(Fleet::new(specs, surroundings)))
+    }
+
+    /// The same with servers of another kind.
+    pub fn with_servers(
+        settings: Settings,
+        servers: impl FnOnce(Vec<ServerSpec>) -> Arc<dyn Servers>,
+    ) -> anyhow::Result<Arc<Self>> {
+        let options = registry::Options {
+            built_in: built_in::tools(),
+            embeds: settings.search.embeds,
+        };
+        state_dir::make(&settings.state_dir)?;
+        let registry = Registry::open_with(&settings.state_dir, settings.rules(), options)?;
+        let usage = Usage::open(&settings.state_dir);
+        let feedback = Arc::new(RelevanceFeedback::open(&settings.state_dir));
+        let results = ResultStore::new(&settings.state_dir, &settings.results);
+        let specs = with_known_eras(settings.specs(), &registry.catalog());
+        let servers = servers(specs);
+        Ok(Arc::new(Self {
+            settings: ArcSwap::from_pointee(settings),
+            config_mistakes: Mutex::default(),
+            registry,
+            servers,
+            results,
+            usage,
+            feedback,
+            project: recent_searches::project(),
+            surveys: Surveys::default(),
+            clients: ConnectedClients::default(),
+            to_embed: Notify::new(),
+        }))
+    }
+
+    /// The settings as they are now: a daemon takes in what changes in the file.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.load_full()
+    }
+
+    /// What is wrong with the file since it was last taken in.
+    pub fn config_mistakes(&self) -> Option<String> {
+        self.config_mistakes.lock().clone()
+    }
+
+    /// Remembers what is wrong with the file, for `status`; none: it was taken in.
+    pub fn note_config_mistakes(&self, mistakes: Option<String>) {
+        *self.config_mistakes.lock() = mistakes;
+    }
+
+    /// Goes on with other settings: the servers, and what is said of them and their tools. Calls
+    /// under way are not disturbed. Where the state lies and what was opened with it stays.
+    pub fn apply(&self, settings: Settings) -> anyhow::Result<Applied> {
+        self.registry.apply_rules(settings.rules())?;
+        let specs = with_known_eras(settings.specs(), &self.registry.catalog());
+        self.settings.store(Arc::new(settings));
+        Ok(self.servers.apply(specs))
+    }
+
+    /// The registry as it is now. Loading it, at the first question and after each commit, is
+    /// done off the event loop.
+    pub async fn generation(&self) -> Result<Arc<Generation>, ToolError> {
+        if let Some(generation) = self.registry.loaded() {
+            return Ok(generation);
+        }
+        let registry = self.registry.clone();
+        let loading = tokio::task::spawn_blocking(move || registry.generation());
+        match loading.await {
+            Ok(Ok(generation)) => Ok(generation),
+            Ok(Err(error)) => Err(ToolError::Internal(error.to_string())),
+            Err(error) => Err(ToolError::Internal(error.to_string())),
+        }
+    }
+
+    /// The tools of the servers, and not our own.
+    pub fn offered(generation: &Generation) -> impl Iterator<Item = &registry::Entry> {
+        generation
+            .entries()
+            .filter(|entry| !built_in::is_own(entry))
+    }
+
+    /// Why a server that failed last time did so.
+    pub fn failure(&self, server: &ServerName) -> Option<String> {
+        let failures = self.servers.failures().into_iter();
+        let failure = failures
+            .filter(|(name, _)| name == server)
+            .map(|(_, why)| why.to_string())
+            .next();
+        failure.or_else(|| {
+            let catalog = self.registry.catalog();
+            catalog
+                .servers
+                .iter()
+                .find(|it| it.name == *server)?
+                .stale
+                .clone()
+        })
+    }
+
+    /// Writes down what was counted, and ends every server.
+    pub async fn stop(&self) {
+        self.flush();
+        tokio::join!(self.results.finish(), self.servers.stop());
+    }
+
+    /// Writes down what was counted and learned. May block; a failure is logged, and what was counted
+    /// stays for the next time.
+    pub fn flush(&self) {
+        if let Err(error) = self.usage.flush() {
+            warn!(%error, "usage was not written");
+        }
+        if let Err(error) = self.feedback.flush() {
+            warn!(%error, "what was learned was not written");
+        }
+    }
+}
+
+/// What every child of ours gets: a reaper that outlives us, a log, and our mark.
+fn surroundings(state_dir: &Path) -> Surroundings {
+    let reaper = own_program().map(|program| Reaper::new(program, vec!["reaper".into()]));
+    if reaper.is_none() {
+        warn!("no reaper: were we killed, servers could stay");
+    }
+    Surroundings {
+        spawner: Arc::new(Spawner::new(reaper, marker(state_dir))),
+        log_folder: Some(logs(state_dir)),
+    }
+}

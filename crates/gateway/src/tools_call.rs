@@ -1,0 +1,85 @@
+//! A call of one of the three tools.
+
+use std::sync::Arc;
+
+use registry::{Entry, Generation};
+use serde_json::value::RawValue;
+use tool::ServerName;
+
+use crate::{
+    call_context::CallContext,
+    definitions::{DESCRIBE, EXECUTE, SEARCH},
+    error::ToolError,
+    find::find,
+    gateway::Gateway,
+    policy::ClientPolicy,
+    reply::Reply,
+};
+
+impl Gateway {
+    /// Answers a call of one of the three tools; `None` for any other name.
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        arguments: Option<&RawValue>,
+        context: CallContext,
+    ) -> Option<Reply> {
+        let reply = match name {
+            SEARCH => {
+                let searches = context.searches.as_deref();
+                self.search_tools(arguments, searches, &context.policy)
+                    .await
+            }
+            DESCRIBE => self.describe_tool(arguments, &context.policy).await,
+            EXECUTE => self.execute_dynamic_tool(arguments, context).await,
+            _ => return None,
+        };
+        Some(reply.unwrap_or_else(|error| Reply::error(&error)))
+    }
+
+    /// The tool that a name means, or the error that a client would get.
+    pub async fn find(
+        &self,
+        generation: &Arc<Generation>,
+        asked: &str,
+    ) -> Result<Arc<Entry>, ToolError> {
+        find(generation, asked, &ClientPolicy::default()).await
+    }
+
+    /// The tool that a name means to a client, and the registry that it is in. A name that is not
+    /// known waits for servers that are being asked for their tools.
+    pub(crate) async fn resolve(
+        &self,
+        asked: &str,
+        policy: &ClientPolicy,
+    ) -> Result<(Arc<Generation>, Arc<Entry>), ToolError> {
+        let generation = self.generation().await?;
+        let sees = |server: &ServerName| self.shows(policy, server);
+        let error = match find(&generation, asked, policy).await {
+            Ok(entry) => return Ok((generation, entry)),
+            Err(error) => error,
+        };
+        let is_unknown = matches!(error, ToolError::UnknownTool { .. });
+        if !is_unknown || self.surveys.missing(sees).is_empty() {
+            return Err(error);
+        }
+        let missing = self.surveys.settle(sees).await;
+        let generation = self.generation().await?;
+        match find(&generation, asked, policy).await {
+            Ok(entry) => Ok((generation, entry)),
+            Err(ToolError::UnknownTool { asked, near, .. }) => Err(ToolError::UnknownTool {
+                asked,
+                near,
+                missing,
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a client may know of a server.
+    pub(crate) fn shows(&self, policy: &ClientPolicy, server: &ServerName) -> bool {
+        let catalog = self.registry.catalog();
+        let known = catalog.servers.iter().find(|it| it.name == *server);
+        known.is_none_or(|it| policy.sees(&it.name, &it.category))
+    }
+}

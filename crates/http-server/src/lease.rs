@@ -1,0 +1,42 @@
+//! What a request holds until its answer is gone.
+
+use std::sync::Arc;
+
+use gateway::Session;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::{places::Place, sessions::SessionUse};
+
+/// What a request holds until its answer is gone; all of it is given back when dropped.
+#[derive(Debug, Default)]
+pub(super) struct RequestLease {
+    pub(super) _place: Option<Place>,
+    pub(super) _in_session: Option<OwnedSemaphorePermit>,
+    pub(super) _session: Option<SessionUse>,
+    pub(super) _stateless: Option<StatelessSession>,
+}
+
+impl RequestLease {
+    /// What the stream of a session holds.
+    pub(super) fn of_stream(session: SessionUse) -> Self {
+        Self {
+            _session: Some(session),
+            ..Self::default()
+        }
+    }
+}
+
+/// A session for one request. When its client goes away, so does the call.
+pub(super) struct StatelessSession(pub(super) Arc<Session>);
+
+impl std::fmt::Debug for StatelessSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StatelessSession")
+    }
+}
+
+impl Drop for StatelessSession {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}

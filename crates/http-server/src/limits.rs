@@ -1,0 +1,9 @@
+//! Waits that no configuration sets.
+
+use std::time::Duration;
+
+/// After a failure to accept, such as too many open files, so long is waited.
+pub(super) const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// Requests in flight may take this long to end when we stop.
+pub(super) const STOP_WAIT: Duration = Duration::from_millis(800);

@@ -1,0 +1,91 @@
+//! The paths that there are, and what each is answered with.
+
+use std::sync::Arc;
+
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::Incoming,
+    header::{CONTENT_TYPE, HeaderValue},
+    http::request::Parts,
+};
+
+use super::{
+    body::Body,
+    gate,
+    peer::{Arrival, Peer},
+    places::Serving,
+    refusal::Refusal,
+    reply::refuse,
+    service::Service,
+};
+
+impl Service {
+    /// Answers one request; the connection counts as served until the answer is gone.
+    pub(super) async fn answer(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        arrival: Arrival,
+        mut serving: Serving,
+    ) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        let mut response = match self.route(&head, body, &arrival).await {
+            Ok(response) => {
+                serving.let_in();
+                response
+            }
+            Err(refusal) => {
+                self.complaints.of(&refusal);
+                refuse(refusal)
+            }
+        };
+        response.body_mut().keep(serving);
+        self.gate.open_to_page(&head, response.headers_mut());
+        response
+    }
+
+    async fn route(
+        self: &Arc<Self>,
+        head: &Parts,
+        body: Incoming,
+        arrival: &Arrival,
+    ) -> Result<Response<Body>, Refusal> {
+        self.gate.check_names(head, arrival.local)?;
+        match (head.uri.path(), &head.method) {
+            ("/healthz", &Method::GET | &Method::HEAD) => Ok(text(StatusCode::OK, "ok\n")),
+            ("/readyz", &Method::GET | &Method::HEAD) => Ok(self.ready().await),
+            ("/healthz" | "/readyz", _) => Err(Refusal::method("GET, HEAD")),
+            ("/mcp" | "/mcp/", &Method::OPTIONS) => Ok(gate::preflight()),
+            ("/mcp" | "/mcp/", method) => {
+                let token = self.gate.check_token(head)?;
+                let address = arrival.from;
+                let peer = Peer { token, address };
+                match *method {
+                    Method::POST => self.post(head, body, peer).await,
+                    Method::GET => self.get(head, &peer),
+                    Method::DELETE => self.delete(head, &peer),
+                    _ => Err(Refusal::method("POST, GET, DELETE")),
+                }
+            }
+            _ => Err(Refusal::nowhere()),
+        }
+    }
+
+    /// Whether calls can be answered: the registry can be read, and a session would be given.
+    async fn ready(&self) -> Response<Body> {
+        if let Err(error) = self.gateway.generation().await {
+            return text(StatusCode::SERVICE_UNAVAILABLE, &format!("{error}\n"));
+        }
+        if self.gives_sessions && self.sessions.is_full() {
+            return text(StatusCode::SERVICE_UNAVAILABLE, "no room for a session\n");
+        }
+        text(StatusCode::OK, "ready\n")
+    }
+}
+
+fn text(status: StatusCode, text: &str) -> Response<Body> {
+    let mut response = Response::new(Body::whole(text.to_owned().into()));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}
