@@ -16,8 +16,8 @@ use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use crate::{
-    definitions::DESCRIBE, error::ToolError, gateway::Gateway, loose::Loose,
-    policy::ClientPolicy, reply::Reply,
+    definitions::DESCRIBE, error::ToolError, gateway::Gateway, loose::Loose, policy::ClientPolicy,
+    reply::Reply,
 };
 
 pub(super) use hits::fit_hits;

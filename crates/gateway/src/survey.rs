@@ -18,12 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 use tracing::{info, warn};
 
-use crate::{
-    clock::now,
-    cost::estimate_definition,
-    gateway::Gateway,
-    surveys::SurveyNote,
-};
+use crate::{clock::now, cost::estimate_definition, gateway::Gateway, surveys::SurveyNote};
 
 /// What came of asking one server.
 #[derive(Debug)]

@@ -23,7 +23,11 @@ pub(super) async fn search(
     if global.json {
         report::print_json(&gateway.search_json(&answer));
     } else {
-        report::print_data(&gateway.search_text(&answer, &ClientPolicy::default()).await?);
+        report::print_data(
+            &gateway
+                .search_text(&answer, &ClientPolicy::default())
+                .await?,
+        );
     }
     Ok(if answer.has_hits() {
         Exit::Success
