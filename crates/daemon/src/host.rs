@@ -192,7 +192,7 @@ impl Daemon {
     async fn accept(self: &Arc<Self>, listener: UnixListener, tasks: &TaskTracker) {
         let mut looks = interval(LOOK_EVERY);
         // Kept from look to look: a new one would begin to wait anew.
-        let mut lonely = std::pin::pin!(self.lonely());
+        let mut lonely = std::pin::pin!(self.wait_until_lonely());
         loop {
             tokio::select! {
                 biased;
@@ -265,7 +265,7 @@ impl Daemon {
 
     /// Returns when nobody was served for so long as is configured; never while clients may come
     /// over HTTP, who could not start us again.
-    async fn lonely(&self) {
+    async fn wait_until_lonely(&self) {
         if self.listens() {
             return std::future::pending().await;
         }
@@ -327,7 +327,7 @@ impl Daemon {
                 let told = say(&mut stream, &Answer::Stopping).await;
                 self.stop.cancel();
                 // Held open until our process is gone, with all servers.
-                self.asked_to_stop(stream);
+                self.take_stop(stream);
                 told
             }
         };
@@ -336,7 +336,7 @@ impl Daemon {
         }
     }
 
-    fn asked_to_stop(&self, stream: UnixStream) {
+    fn take_stop(&self, stream: UnixStream) {
         let mut waiting = self.waiting.lock();
         waiting.push(stream);
     }
@@ -368,7 +368,7 @@ impl Daemon {
         if say(&mut stream, &Answer::Welcome { taken }).await.is_err() {
             return;
         }
-        let Ok((input, output)) = twins(stream) else {
+        let Ok((input, output)) = split_stream(stream) else {
             warn!("a session failed: out of open files");
             return;
         };
@@ -414,7 +414,7 @@ impl Drop for Presence {
 }
 
 /// One to read and one to write.
-fn twins(stream: UnixStream) -> io::Result<(UnixStream, UnixStream)> {
+fn split_stream(stream: UnixStream) -> io::Result<(UnixStream, UnixStream)> {
     let stream: StdStream = stream.into_std()?;
     let twin = stream.try_clone()?;
     Ok((UnixStream::from_std(stream)?, UnixStream::from_std(twin)?))

@@ -112,7 +112,7 @@ fn read_beginning(text: &str) -> Beginning {
 
 /// A beginning of JSON, closed so that it is JSON again; none where it was cut within a key, a
 /// number or the like.
-pub fn closed(beginning: &str) -> Option<String> {
+pub fn close(beginning: &str) -> Option<String> {
     let read = read_beginning(beginning);
     let mut text = if read.in_string {
         format!("{beginning}…\"")
@@ -138,7 +138,7 @@ pub struct Place {
 }
 
 /// The place of a cut in JSON; none where nothing is open there.
-pub fn place(text: &str, cut: usize) -> Option<Place> {
+pub fn locate(text: &str, cut: usize) -> Option<Place> {
     let read = read_beginning(&text[..cut]);
     let totals = totals(&text.as_bytes()[cut..], &read);
     let open = read.open;

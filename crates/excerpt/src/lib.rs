@@ -16,10 +16,10 @@ mod shape;
 mod splitter;
 pub mod tokens;
 
-pub use json::{Place, closed, place};
+pub use json::{Place, close, locate};
 pub use kind::Kind;
-pub use shape::{columns, lines, shape};
-pub use splitter::{Cut, Rooms, cuts, first_cut};
+pub use shape::{count_lines, describe_shape, find_columns};
+pub use splitter::{Cut, Rooms, find_first_cut, split};
 
 #[cfg(test)]
 mod tests;

@@ -24,9 +24,9 @@ const NAME_CHARS_MAX: usize = 40;
 const ITEMS_SEEN: usize = 50;
 
 /// What the text is and how much of it there is: `847 items of {id, title, labels[]}`.
-pub fn shape(piece: &Piece<'_>) -> String {
+pub fn describe_shape(piece: &Piece<'_>) -> String {
     let text = piece.text;
-    let lines = || counted(lines(text), "line");
+    let lines = || format_count(count_lines(text), "line");
     match piece.kind {
         Kind::Json => of_json(text).unwrap_or_else(|| "JSON".to_owned()),
         Kind::JsonLines => of_json_lines(text),
@@ -42,12 +42,12 @@ pub fn shape(piece: &Piece<'_>) -> String {
 }
 
 /// How many lines a text has; the last one may lack its end.
-pub fn lines(text: &str) -> usize {
+pub fn count_lines(text: &str) -> usize {
     let ends = memchr::memchr_iter(b'\n', text.as_bytes()).count();
     ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
-fn counted(count: usize, what: &str) -> String {
+fn format_count(count: usize, what: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{} {what}{s}", grouped(count))
 }
@@ -105,7 +105,7 @@ impl Value {
     fn items_of(&self) -> Option<String> {
         Some(format!(
             "{}{}",
-            counted(self.items?, "item"),
+            format_count(self.items?, "item"),
             self.of_keys()
         ))
     }
@@ -259,21 +259,21 @@ fn of_json_lines(text: &str) -> String {
     let first: Vec<&str> = items.take(ITEMS_SEEN).collect();
     let value = serde_json::from_str::<Value>(&format!("[{}]", first.join(",")));
     let keys = value.map(|value| value.of_keys()).unwrap_or_default();
-    format!("{} of JSON{keys}", counted(lines(text), "line"))
+    format!("{} of JSON{keys}", format_count(count_lines(text), "line"))
 }
 
 /// The first record of a table, which most often names the columns.
-pub fn columns(text: &str) -> &str {
+pub fn find_columns(text: &str) -> &str {
     let end = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
     text[..end].trim_end()
 }
 
 fn of_table(text: &str, delimiter: u8) -> String {
-    let first = columns(text);
+    let first = find_columns(text);
     let names = first.split(char::from(delimiter));
     let columns = names.clone().count();
     let names = list(names.map(|it| name(it.trim_matches('"'))));
-    let rows = counted(lines(text), "line");
+    let rows = format_count(count_lines(text), "line");
     format!("{rows} of a table with {columns} columns: {names}")
 }
 
@@ -318,8 +318,8 @@ fn of_search(text: &str) -> String {
             _ => files.push((path, 1)),
         }
     }
-    let places = counted(files.len(), "file");
-    let matches = counted(total, "line");
+    let places = format_count(files.len(), "file");
+    let matches = format_count(total, "line");
     let named = files
         .iter()
         .map(|(path, count)| format!("{} {}", name(path), grouped(*count)));

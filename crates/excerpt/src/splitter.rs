@@ -31,7 +31,7 @@ pub struct Cut {
 }
 
 /// Cuts texts, one after the other as if they were one, into parts. The last cut is the end.
-pub fn cuts(pieces: &[Piece<'_>], rooms: Rooms) -> Vec<Cut> {
+pub fn split(pieces: &[Piece<'_>], rooms: Rooms) -> Vec<Cut> {
     Counter::with(|counter| {
         let mut splitter = Splitter::new(counter, rooms, usize::MAX);
         for piece in pieces {
@@ -42,7 +42,7 @@ pub fn cuts(pieces: &[Piece<'_>], rooms: Rooms) -> Vec<Cut> {
 }
 
 /// Where the first part of one text ends.
-pub fn first_cut(piece: &Piece<'_>, room: usize) -> Cut {
+pub fn find_first_cut(piece: &Piece<'_>, room: usize) -> Cut {
     let rooms = Rooms {
         first: room,
         others: room,

@@ -3,7 +3,10 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{Cut, Kind, Piece, Rooms, closed, cuts, first_cut, json::Place, place, shape, tokens};
+use crate::{
+    Cut, Kind, Piece, Rooms, close, describe_shape, find_first_cut, json::Place, locate, split,
+    tokens,
+};
 
 #[track_caller]
 fn check_kind(text: &str, expected: Kind) {
@@ -15,7 +18,7 @@ fn check_kind(text: &str, expected: Kind) {
 fn check_laws(texts: &[String], rooms: Rooms) -> Result<Vec<Cut>, TestCaseError> {
     let pieces: Vec<Piece<'_>> = texts.iter().map(|text| Piece::of(text)).collect();
     let whole = texts.concat();
-    let cuts = cuts(&pieces, rooms);
+    let cuts = split(&pieces, rooms);
     let mut start = 0;
     for (at, cut) in cuts.iter().enumerate() {
         let room = if at == 0 { rooms.first } else { rooms.others };
@@ -99,14 +102,14 @@ proptest! {
     fn the_first_part_of_json_can_be_closed(value in any_json(), room in 64_usize..300) {
         for text in [value.to_string(), format!("{value:#}"), escaped(&value)] {
             let piece = Piece::of(&text);
-            let cut = first_cut(&piece, room);
+            let cut = find_first_cut(&piece, room);
             if piece.kind != Kind::Json || cut.end == text.len() {
                 continue;
             }
-            if let Some(closed) = closed(&text[..cut.end]) {
+            if let Some(closed) = close(&text[..cut.end]) {
                 prop_assert!(serde_json::from_str::<Value>(&closed).is_ok(), "{}", closed);
             }
-            let place = place(&text, cut.end);
+            let place = locate(&text, cut.end);
             if let Some(place) = place {
                 let whole: Value = serde_json::from_str(&text).expect("it is JSON");
                 let broken = whole.pointer(&place.pointer);
@@ -121,7 +124,7 @@ proptest! {
     #[test]
     fn anything_has_a_kind_and_a_shape(text in any_text()) {
         let piece = Piece::of(&text);
-        prop_assert!(shape(&piece).chars().count() < 2_000);
+        prop_assert!(describe_shape(&piece).chars().count() < 2_000);
     }
 }
 
@@ -151,7 +154,7 @@ fn kinds_are_told_by_what_is_there() {
 
 #[track_caller]
 fn check_shape(text: &str, expected: &str) {
-    assert_eq!(shape(&Piece::of(text)), expected);
+    assert_eq!(describe_shape(&Piece::of(text)), expected);
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn a_shape_says_what_the_whole_is() {
 
 /// The first part of a text.
 fn first(text: &str, room: usize) -> &str {
-    &text[..first_cut(&Piece::of(text), room).end]
+    &text[..find_first_cut(&Piece::of(text), room).end]
 }
 
 #[test]
@@ -202,10 +205,10 @@ fn a_cut_falls_where_it_does_least_harm() {
     let array = json!(items).to_string();
     let part = first(&array, 200);
     assert!(part.ends_with("},"), "{part}");
-    let kept: Vec<Value> = serde_json::from_str(&closed(part).expect("closed")).expect("JSON");
+    let kept: Vec<Value> = serde_json::from_str(&close(part).expect("closed")).expect("JSON");
     assert_eq!(kept, items[..kept.len()]);
     assert_eq!(
-        place(&array, part.len()),
+        locate(&array, part.len()),
         Some(Place {
             pointer: String::new(),
             shown: kept.len(),
@@ -215,7 +218,7 @@ fn a_cut_falls_where_it_does_least_harm() {
 
     let deep = json!({"a": 1, "data": {"x/y": items}}).to_string();
     let part = first(&deep, 200);
-    let place = place(&deep, part.len()).expect("it is within");
+    let place = locate(&deep, part.len()).expect("it is within");
     assert_eq!((&*place.pointer, place.items), ("/data/x~1y", 100));
 
     let paragraph = "Some words stand here.\n".repeat(12) + "\n";
@@ -234,7 +237,7 @@ fn a_cut_falls_where_it_does_least_harm() {
 fn a_string_of_json_is_cut_between_its_escapes() {
     let text = json!({"text": "\"\\\n".repeat(500)}).to_string();
     let part = first(&text, 100);
-    assert!(closed(part).is_some(), "{part}");
+    assert!(close(part).is_some(), "{part}");
     let text = format!("{{\"text\":\"{}\"}}", r"\ud83d\ude00\n\\\u00e9".repeat(20));
     for at in 0..text.len() - 1 {
         let outside = super::json::outside_escape(&text, at);

@@ -24,7 +24,7 @@ static CHECKS: Semaphore = Semaphore::const_new(CHECKS_MAX);
 ///
 /// A small check is made at once: to hand it to another thread would take longer. Every other one
 /// is off the event loop, and the call does not wait for it longer than its `limit`.
-pub(super) async fn checked(
+pub(super) async fn check_arguments(
     entry: &Arc<Entry>,
     input: Input,
     limit: Option<Duration>,
@@ -86,12 +86,12 @@ fn verdict(entry: &Entry, map: &Map<String, Value>) -> Verdict {
         Err(violations) => violations,
         fine => return fine,
     };
-    let mended = unwrapped(entry, map).or_else(|| wrapped(entry, map));
+    let mended = take_off_wrapper(entry, map).or_else(|| put_in_wrapper(entry, map));
     mended.map(Some).ok_or(violations)
 }
 
 /// `{"arguments": {...}}` where the tool has no such argument and takes what is inside.
-fn unwrapped(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+fn take_off_wrapper(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
     let inner = sole_object(map)?;
     match entry.checker().check(&inner) {
         Ok(None) => Some(inner),
@@ -102,7 +102,7 @@ fn unwrapped(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Valu
 
 /// What is meant for the one argument of the tool that is named as an envelope names all of them
 /// (`params`): it was written without it, or the envelope's reader took it off.
-fn wrapped(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+fn put_in_wrapper(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
     let parameters = tool::parameters(&entry.tool.input_schema());
     let [parameter] = parameters.as_slice() else {
         return None;
@@ -155,7 +155,7 @@ mod tests {
         );
         let send = async |arguments: Value| {
             let input = Input::Built(arguments.as_object().unwrap().clone());
-            checked(&entry, input, None).await
+            check_arguments(&entry, input, None).await
         };
         let sent = send(serde_json::json!({"id": "7"})).await.unwrap();
         assert_eq!(sent.as_str(), r#"{"params":{"id":7}}"#);
@@ -170,7 +170,7 @@ mod tests {
             .acquire_many(u32::try_from(CHECKS_MAX).unwrap())
             .await;
         let input = Input::Built(arguments.as_object().unwrap().clone());
-        let mut checking = std::pin::pin!(checked(entry, input, None));
+        let mut checking = std::pin::pin!(check_arguments(entry, input, None));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         checking.as_mut().poll(&mut context).is_ready()
     }
@@ -200,12 +200,15 @@ mod tests {
             .await
             .unwrap();
         let input = Input::Built(Map::new());
-        let late = checked(&entry, input, Some(Duration::ZERO))
+        let late = check_arguments(&entry, input, Some(Duration::ZERO))
             .await
             .unwrap_err();
         assert_eq!(late.code(), "timeout");
         drop(turns);
         let input = Input::Built(Map::new());
-        assert_eq!(checked(&entry, input, None).await.unwrap().as_str(), "{}");
+        assert_eq!(
+            check_arguments(&entry, input, None).await.unwrap().as_str(),
+            "{}"
+        );
     }
 }

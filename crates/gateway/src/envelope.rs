@@ -99,17 +99,17 @@ pub(crate) const SIGNATURE: &str = "(tool_name: string, tool_input: {…})";
 impl ExecuteRequest {
     pub(crate) fn parse(arguments: Option<&RawValue>) -> Result<Self, ToolError> {
         let text = arguments.map_or("{}", RawValue::get);
-        if let Some(request) = plain(text) {
+        if let Some(request) = read_plain(text) {
             return Ok(request);
         }
         let mut repairs = Vec::new();
-        let fields = whole(text, &mut repairs)?;
+        let fields = read_whole(text, &mut repairs)?;
         repair(fields, repairs)
     }
 }
 
 /// The way of nearly every call: a name, an object, known options, nothing to mend.
-fn plain(text: &str) -> Option<ExecuteRequest> {
+fn read_plain(text: &str) -> Option<ExecuteRequest> {
     let fields = Fields::of(text)?;
     let mut options = Options::default();
     let (mut name, mut input) = (None, None);
@@ -146,7 +146,7 @@ fn needs_closer_look(input: &RawValue) -> bool {
     text.contains("tool_name") || text.contains("proxy") && Fields::of(text).is_some_and(has_option)
 }
 
-fn whole(text: &str, repairs: &mut Vec<Repair>) -> Result<Map<String, Value>, ToolError> {
+fn read_whole(text: &str, repairs: &mut Vec<Repair>) -> Result<Map<String, Value>, ToolError> {
     match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(Value::Null) => Ok(Map::new()),
@@ -234,7 +234,7 @@ fn unwrap_ourselves(
 
 fn is_ourselves(name: &Value) -> bool {
     let name = name.as_str().map(tool::fold).unwrap_or_default();
-    name.strip_suffix(super::EXECUTE)
+    name.strip_suffix(EXECUTE)
         .is_some_and(|prefix| OUR_PREFIXES.contains(&prefix))
 }
 

@@ -185,8 +185,8 @@ impl ToolError {
                 asked,
                 near,
                 missing,
-            } => unknown(asked, near, missing),
-            Self::AmbiguousTool { asked, candidates } => ambiguous(asked, candidates),
+            } => explain_unknown(asked, near, missing),
+            Self::AmbiguousTool { asked, candidates } => explain_ambiguous(asked, candidates),
             Self::InvalidInput {
                 tool,
                 violations,
@@ -204,8 +204,8 @@ impl ToolError {
                 tries,
                 ran,
                 available,
-            } => unavailable(server, failure, *tries, *ran, available),
-            Self::Timeout { tool, limit, ran } => timed_out(tool, *limit, *ran),
+            } => explain_unavailable(server, failure, *tries, *ran, available),
+            Self::Timeout { tool, limit, ran } => explain_timeout(tool, *limit, *ran),
             Self::Denied { tool, rule, table } => format!(
                 "{tool} is kept out by {rule}. A person can change it under [{table}] in the \
                  configuration"
@@ -218,7 +218,7 @@ impl ToolError {
                 tool,
                 error,
                 signature,
-            } => of_server(tool, error, signature),
+            } => explain_server_error(tool, error, signature),
             Self::Cancelled => "the call was cancelled".to_owned(),
             Self::Internal(why) => format!("{why}. This is the proxy's own fault, not the tool's"),
         }
@@ -234,7 +234,7 @@ impl fmt::Display for ToolError {
 
 impl std::error::Error for ToolError {}
 
-fn unknown(asked: &str, near: &[Signed], missing: &[ServerName]) -> String {
+fn explain_unknown(asked: &str, near: &[Signed], missing: &[ServerName]) -> String {
     let asked = shorten_middle(asked, 200);
     if !missing.is_empty() {
         let missing: Vec<&str> = missing.iter().map(ServerName::as_str).collect();
@@ -256,7 +256,7 @@ fn unknown(asked: &str, near: &[Signed], missing: &[ServerName]) -> String {
     }
 }
 
-fn ambiguous(asked: &str, candidates: &[Signed]) -> String {
+fn explain_ambiguous(asked: &str, candidates: &[Signed]) -> String {
     let list: Vec<String> = candidates.iter().map(ToString::to_string).collect();
     format!(
         "\"{asked}\" is on {}. Call one of them by its whole name",
@@ -264,7 +264,7 @@ fn ambiguous(asked: &str, candidates: &[Signed]) -> String {
     )
 }
 
-fn unavailable(
+fn explain_unavailable(
     server: &ServerName,
     failure: &Failure,
     tries: u32,
@@ -297,7 +297,7 @@ fn unavailable(
     text
 }
 
-fn timed_out(tool: &ToolRef, limit: Duration, ran: Ran) -> String {
+fn explain_timeout(tool: &ToolRef, limit: Duration, ran: Ran) -> String {
     let ms = limit.as_millis();
     let happened = match ran {
         _ if tool.server == ServerName::built_in() => "it was ended, and changed nothing",
@@ -313,7 +313,7 @@ fn timed_out(tool: &ToolRef, limit: Duration, ran: Ran) -> String {
     )
 }
 
-fn of_server(tool: &ToolRef, error: &ProtocolError, signature: &str) -> String {
+fn explain_server_error(tool: &ToolRef, error: &ProtocolError, signature: &str) -> String {
     let data = error
         .data
         .as_deref()

@@ -11,7 +11,7 @@ use tool::ServerName;
 use tracing::debug;
 
 use crate::{
-    arguments::checked,
+    arguments::check_arguments,
     built_in::{CALL_MANY, READ_RESULT, is_own},
     call_context::CallContext,
     called::Called,
@@ -51,7 +51,8 @@ impl Gateway {
         let policy = Arc::clone(&context.policy);
         let (generation, entry) = &self.resolve(&tool_name, &policy).await?;
         let limit = self.limit(entry, &options);
-        let arguments = checked(entry, input, limit.or_else(|| self.usual_limit(entry))).await?;
+        let arguments =
+            check_arguments(entry, input, limit.or_else(|| self.usual_limit(entry))).await?;
         if options.dry_run {
             let text = format!("would call {} {}", entry.at, arguments.as_str());
             return Ok(Called::Own(Reply::text(&text)));

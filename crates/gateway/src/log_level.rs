@@ -31,7 +31,7 @@ impl LogLevel {
     }
 
     /// `None` for a word that is no level.
-    pub(super) fn named(level: &str) -> Option<Self> {
+    pub(super) fn parse(level: &str) -> Option<Self> {
         Some(Self(Arc::new(AtomicUsize::new(severity(level)?))))
     }
 
@@ -71,6 +71,6 @@ mod tests {
         assert!(!level.wants(&params("warning")) && level.wants(&params("alert")));
         level.set("no level");
         assert!(!level.wants(&params("warning")) && level.wants(&params("odd")));
-        assert!(LogLevel::named("loud").is_none());
+        assert!(LogLevel::parse("loud").is_none());
     }
 }

@@ -88,7 +88,7 @@ enum Verdict {
 
 fn decide(result: &Json, budget: Budget) -> Verdict {
     let mut answer = Answer::read(result.as_str());
-    if budget.is_off || budget.holds(|| answer.counted()) {
+    if budget.is_off || budget.holds(|| answer.counted_texts()) {
         if !budget.is_ours {
             answer.mark_imitations();
         }

@@ -123,7 +123,7 @@ impl Cutting {
         let required = fields.get("required").map(RawValue::get);
         let required: Option<BTreeSet<String>> =
             required.and_then(|list| serde_json::from_str(list).ok());
-        let keys: Vec<String> = fields.0.iter().map(|(key, _)| quoted(key)).collect();
+        let keys: Vec<String> = fields.0.iter().map(|(key, _)| quote(key)).collect();
         let sizes: Vec<usize> = fields
             .0
             .iter()
@@ -205,7 +205,7 @@ impl Cutting {
         }
         self.shown
             .json
-            .push_str(&quoted(&format!("{}…", &text[..end])));
+            .push_str(&quote(&format!("{}…", &text[..end])));
         self.note(None);
     }
 
@@ -233,7 +233,7 @@ fn step(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     printable::seen_json(&serde_json::Value::from(text).to_string()).into_owned()
 }
 

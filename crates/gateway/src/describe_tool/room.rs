@@ -117,7 +117,7 @@ fn shares(heading: &str, pieces: &[Piece], room: usize) -> Vec<Option<usize>> {
 /// As many characters as fit in so many tokens, about to the word.
 fn beginning(text: &str, room: usize) -> &str {
     let piece = excerpt::Piece::plain(text);
-    let cut = excerpt::first_cut(&piece, room);
+    let cut = excerpt::find_first_cut(&piece, room);
     &text[..cut.end]
 }
 

@@ -32,7 +32,7 @@ impl Meta {
                 Some("protocolVersion") => meta.revision = text_of(value).map(Into::into),
                 Some("clientCapabilities") => meta.has_capabilities = value.get().starts_with('{'),
                 Some("logLevel") => {
-                    meta.log_level = text_of(value).and_then(|level| LogLevel::named(&level));
+                    meta.log_level = text_of(value).and_then(|level| LogLevel::parse(&level));
                 }
                 Some(_) => {}
                 None if key == "progressToken" => {

@@ -7,7 +7,7 @@ use jsonrpc::{Fields, Json};
 use serde_json::value::RawValue;
 
 use super::{
-    block::{Block, quoted},
+    block::{Block, quote},
     imitation::notice,
 };
 
@@ -86,12 +86,12 @@ impl<'a> Answer<'a> {
 
     /// What it costs: everything but data of images and sounds, and what every block has.
     pub(super) fn tokens(&self) -> usize {
-        Counter::with(|counter| self.counted().map(|text| counter.count(&text)).sum())
+        Counter::with(|counter| self.counted_texts().map(|text| counter.count(&text)).sum())
     }
 
     /// All that counts.
-    pub(super) fn counted(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        let blocks = self.blocks.iter().flat_map(Block::counted);
+    pub(super) fn counted_texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let blocks = self.blocks.iter().flat_map(Block::counted_texts);
         let others = self.others.iter().filter(|it| it.key != "isError");
         blocks.chain(others.map(|it| Cow::Owned(it.text())))
     }
@@ -178,7 +178,7 @@ impl<'a> Answer<'a> {
         piece.push_str(&self.rest());
         piece.pop();
         for member in self.others.iter().filter(|it| it.is_long) {
-            piece.push_str(&format!(",{}:", quoted(&member.key)));
+            piece.push_str(&format!(",{}:", quote(&member.key)));
             frame.push(std::mem::take(&mut piece));
         }
         piece.push('}');
@@ -211,7 +211,7 @@ const CONTENT: &str = r#"{"content":["#;
 
 impl Member<'_> {
     fn text(&self) -> String {
-        format!("{}:{}", quoted(&self.key), self.value.get())
+        format!("{}:{}", quote(&self.key), self.value.get())
     }
 }
 

@@ -82,7 +82,7 @@ impl<'a> Block<'a> {
     }
 
     /// What of the block counts.
-    pub(super) fn counted(&self) -> impl Iterator<Item = Cow<'_, str>> {
+    pub(super) fn counted_texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let around = match self {
             Self::Passing { beside, .. } => [beside.as_str(), ""],
             Self::Text { before, after, .. } if !is_plain(before, after) => [&**before, after],
@@ -93,7 +93,7 @@ impl<'a> Block<'a> {
     }
 
     /// What stands around its text, in tokens.
-    pub(super) fn wrapper_tokens(&self, counter: &mut Counter) -> usize {
+    pub(super) fn count_wrapper(&self, counter: &mut Counter) -> usize {
         match self {
             Self::Text { before, after, .. } if !is_plain(before, after) => {
                 counter.count(before) + counter.count(after)
@@ -112,7 +112,7 @@ impl<'a> Block<'a> {
     /// The block with another text. What was no text becomes one.
     pub(super) fn with(&self, text: &str) -> String {
         match self {
-            Self::Text { before, after, .. } => format!("{before}{}{after}", quoted(text)),
+            Self::Text { before, after, .. } => format!("{before}{}{after}", quote(text)),
             Self::Passing { .. } | Self::Other(_) | Self::Link(_) => text_block(text),
         }
     }
@@ -159,14 +159,14 @@ fn beside_data(members: &Fields<'_>) -> Option<String> {
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
     let mut bytes = data.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n'));
     let beside = members.0.iter().filter(|(key, _)| key != "data");
-    let beside = beside.map(|(key, value)| format!("{}:{}", quoted(key), value.get()));
+    let beside = beside.map(|(key, value)| format!("{}:{}", quote(key), value.get()));
     bytes
         .all(is_base64)
         .then(|| beside.collect::<Vec<_>>().join(","))
 }
 
 /// A text as JSON has it.
-pub(super) fn quoted(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     let mut quoted = Vec::with_capacity(text.len() + text.len() / 8);
     serde_json::to_writer(&mut quoted, text).expect("a string is JSON");
     String::from_utf8(quoted).expect("JSON is UTF-8")
@@ -174,7 +174,7 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// A block of a result with this text.
 pub fn text_block(text: &str) -> String {
-    format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
+    format!(r#"{{"type":"text","text":{}}}"#, quote(text))
 }
 
 /// Whether a text is this JSON, or is the very text that it holds.

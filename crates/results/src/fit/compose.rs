@@ -11,7 +11,7 @@ use super::{
     budget::{BUDGET_MIN, Budget, READ_NOTE_TOKENS},
     fitted::{Fitted, Origin},
     footer::Footer,
-    shares::{first_room, shares, texts_shown},
+    shares::{first_room, share_out, texts_shown},
     view::{Shown, View},
 };
 use crate::{
@@ -52,16 +52,16 @@ impl Composition {
             return Self::of_nothing(answer);
         }
         let pieces: Vec<Piece<'_>> = answer.texts().map(Piece::of).collect();
-        let shape = shape(&pieces);
+        let shape = describe_shape(&pieces);
         let others = max_tokens.saturating_sub(READ_NOTE_TOKENS);
         let room = max_tokens
             .saturating_sub(Footer::tokens_max() + tokens::count(&shape) + 8 + MARGIN)
-            .saturating_sub(passing_tokens(answer))
+            .saturating_sub(count_passing(answer))
             .min(others);
-        let (keeps_wrappers, room) = with_wrappers(answer, room);
-        let shares = shares(&pieces, answer.long_members().count(), room);
+        let (keeps_wrappers, room) = weigh_wrappers(answer, room);
+        let shares = share_out(&pieces, answer.long_members().count(), room);
         let first = first_room(&pieces, &shares);
-        let parts = excerpt::cuts(&pieces, Rooms { first, others });
+        let parts = excerpt::split(&pieces, Rooms { first, others });
         let view = View {
             pieces: &pieces,
             shares: &shares,
@@ -81,7 +81,7 @@ impl Composition {
         let footer = Footer {
             shown,
             whole,
-            counted: Some(view.counted()),
+            counted: Some(view.count()),
             parts: parts.len(),
         };
         Self {
@@ -97,7 +97,7 @@ impl Composition {
     fn of_nothing(answer: &Answer<'_>) -> Self {
         let pieces: Vec<Piece<'_>> = answer.texts().map(Piece::of).collect();
         let room = DEFAULT_PART_TOKENS;
-        let parts = excerpt::cuts(
+        let parts = excerpt::split(
             &pieces,
             Rooms {
                 first: room,
@@ -162,8 +162,12 @@ fn draft(answer: &Answer<'_>, pieces: &[Piece<'_>], max_tokens: usize, parts: Ve
 }
 
 /// The whole in one line.
-fn shape(pieces: &[Piece<'_>]) -> String {
-    let shapes: Vec<String> = pieces.iter().take(SHAPES_MAX).map(excerpt::shape).collect();
+fn describe_shape(pieces: &[Piece<'_>]) -> String {
+    let shapes: Vec<String> = pieces
+        .iter()
+        .take(SHAPES_MAX)
+        .map(excerpt::describe_shape)
+        .collect();
     let shapes = shapes.join("; ");
     let text = match pieces.len() {
         1 => shapes,
@@ -174,7 +178,7 @@ fn shape(pieces: &[Piece<'_>]) -> String {
 }
 
 /// What images and sounds cost beside their data.
-fn passing_tokens(answer: &Answer<'_>) -> usize {
+fn count_passing(answer: &Answer<'_>) -> usize {
     let beside = |block: &Block<'_>| match block {
         Block::Passing { beside, .. } => tokens::count(beside),
         _ => 0,
@@ -184,10 +188,10 @@ fn passing_tokens(answer: &Answer<'_>) -> usize {
 
 /// Whether what stands around the texts (annotations, addresses) is shown with them, and the
 /// room that is left for the texts.
-fn with_wrappers(answer: &Answer<'_>, room: usize) -> (bool, usize) {
+fn weigh_wrappers(answer: &Answer<'_>, room: usize) -> (bool, usize) {
     let shown = answer.blocks.iter().filter(|it| it.text().is_some());
     let shown = shown.take(texts_shown(room));
-    let cost = Counter::with(|counter| shown.map(|it| it.wrapper_tokens(counter)).sum::<usize>());
+    let cost = Counter::with(|counter| shown.map(|it| it.count_wrapper(counter)).sum::<usize>());
     if cost <= room / 4 {
         (true, room - cost)
     } else {

@@ -19,7 +19,7 @@ pub(super) fn texts_shown(room: usize) -> usize {
 
 /// What each text may show: short ones all, the long ones as much as each other. The last ones
 /// are no content: of them so much is shown that one sees what they are.
-pub(super) fn shares(pieces: &[Piece<'_>], beside: usize, room: usize) -> Vec<usize> {
+pub(super) fn share_out(pieces: &[Piece<'_>], beside: usize, room: usize) -> Vec<usize> {
     let (content, beside) = pieces.split_at(pieces.len() - beside);
     let aside = beside.len().min(texts_shown(room)).min(2) * SHARE_MIN;
     let aside = if content.is_empty() {
@@ -27,12 +27,12 @@ pub(super) fn shares(pieces: &[Piece<'_>], beside: usize, room: usize) -> Vec<us
     } else {
         aside.min(room / 2)
     };
-    let mut shares = equal_shares(content, room - aside);
-    shares.extend(equal_shares(beside, aside));
+    let mut shares = share_equally(content, room - aside);
+    shares.extend(share_equally(beside, aside));
     shares
 }
 
-fn equal_shares(pieces: &[Piece<'_>], room: usize) -> Vec<usize> {
+fn share_equally(pieces: &[Piece<'_>], room: usize) -> Vec<usize> {
     if pieces.is_empty() {
         return Vec::new();
     }
@@ -79,8 +79,8 @@ pub(super) fn head_room(piece: &Piece<'_>, share: usize) -> usize {
 fn json_room(piece: &Piece<'_>, share: usize) -> usize {
     let mut room = share.saturating_sub(4);
     for _ in 0..4 {
-        let cut = excerpt::first_cut(piece, room);
-        let Some(closed) = excerpt::closed(&piece.text[..cut.end]) else {
+        let cut = excerpt::find_first_cut(piece, room);
+        let Some(closed) = excerpt::close(&piece.text[..cut.end]) else {
             return room;
         };
         let excess = tokens::count(&closed).saturating_sub(share);

@@ -90,15 +90,15 @@ impl View<'_> {
             return Some(piece.text.to_owned());
         }
         if start < self.first.end {
-            return Some(beginning(piece, self.first.end - start, share));
+            return Some(show_beginning(piece, self.first.end - start, share));
         }
         // Behind the first part: shown already, and read again with the part it belongs to.
-        let cut = excerpt::first_cut(piece, head_room(piece, share));
-        (share >= SHARE_MIN.min(BINARY_ROOM)).then(|| beginning(piece, cut.end, share))
+        let cut = excerpt::find_first_cut(piece, head_room(piece, share));
+        (share >= SHARE_MIN.min(BINARY_ROOM)).then(|| show_beginning(piece, cut.end, share))
     }
 
     /// How much of the text that was cut is shown, in its own units.
-    pub(super) fn counted(&self) -> Counted {
+    pub(super) fn count(&self) -> Counted {
         let [piece] = self.pieces else {
             let mut ends = 0;
             let whole = self.pieces.iter().take_while(|piece| {
@@ -109,7 +109,7 @@ impl View<'_> {
         };
         let head = &piece.text[..self.first.end];
         if piece.kind == Kind::Json
-            && let Some(place) = excerpt::place(piece.text, self.first.end)
+            && let Some(place) = excerpt::locate(piece.text, self.first.end)
         {
             let at = (!place.pointer.is_empty()).then_some(place.pointer);
             return Counted {
@@ -117,7 +117,7 @@ impl View<'_> {
                 ..Counted::of(place.shown, place.items, "items")
             };
         }
-        let (shown, whole) = (excerpt::lines(head), excerpt::lines(piece.text));
+        let (shown, whole) = (excerpt::count_lines(head), excerpt::count_lines(piece.text));
         if whole > 1 && head.ends_with('\n') {
             return Counted::of(shown, whole, "lines");
         }
@@ -127,23 +127,23 @@ impl View<'_> {
 }
 
 /// The beginning of a text up to `end` as it is shown: JSON closed, a log with its end.
-fn beginning(piece: &Piece<'_>, end: usize, share: usize) -> String {
+fn show_beginning(piece: &Piece<'_>, end: usize, share: usize) -> String {
     let head = &piece.text[..end];
     if end == piece.text.len() {
         return head.to_owned();
     }
     match piece.kind {
         Kind::Json => {
-            let closed = excerpt::closed(head).filter(|it| tokens::count(it) <= share);
+            let closed = excerpt::close(head).filter(|it| tokens::count(it) <= share);
             closed.unwrap_or_else(|| head.to_owned())
         }
-        Kind::Log => with_tail(piece.text, end, share * 2 / 5),
+        Kind::Log => add_tail(piece.text, end, share * 2 / 5),
         _ => head.to_owned(),
     }
 }
 
 /// A head, what is between, and as many of the last lines as there is room for.
-fn with_tail(text: &str, end: usize, room: usize) -> String {
+fn add_tail(text: &str, end: usize, room: usize) -> String {
     let between = "\n[… 1,000,000,000 lines between …]\n";
     let room = room.saturating_sub(tokens::count(between));
     let rest = &text[end..];
@@ -160,7 +160,7 @@ fn with_tail(text: &str, end: usize, room: usize) -> String {
             from = line_end + 1;
         }
     });
-    let left_out = excerpt::lines(&rest[..from]);
+    let left_out = excerpt::count_lines(&rest[..from]);
     if from == rest.len() || left_out == 0 {
         return text[..end].to_owned();
     }

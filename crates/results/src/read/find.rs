@@ -88,7 +88,7 @@ pub(super) fn reading(wanted: &Wanted, passages: Passages, output: Output) -> Re
     for mut text in passages.texts {
         if texts.is_empty() && room != usize::MAX {
             // The best one is shown as far as there is room.
-            text.truncate(excerpt::first_cut(&Piece::plain(&text), room).end);
+            text.truncate(excerpt::find_first_cut(&Piece::plain(&text), room).end);
         }
         let cost = Counter::with(|counter| counter.count_to(&text, room));
         if cost > room {

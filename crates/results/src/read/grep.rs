@@ -77,7 +77,7 @@ pub(super) fn question(
 
 /// As many of the matches as there is room for.
 pub(super) fn reading(wanted: &Wanted, matches: &Matches, output: Output) -> Reading {
-    let (text, shown) = fitting(&matches.blocks, output.room);
+    let (text, shown) = take_what_fits(&matches.blocks, output.room);
     let note = describe_matches(wanted, matches, shown);
     let texts = if text.is_empty() {
         Vec::new()
@@ -88,7 +88,7 @@ pub(super) fn reading(wanted: &Wanted, matches: &Matches, output: Output) -> Rea
 }
 
 /// The text, and how many matches are in it.
-fn fitting(blocks: &[Block], mut room: usize) -> (String, usize) {
+fn take_what_fits(blocks: &[Block], mut room: usize) -> (String, usize) {
     let (mut text, mut shown) = (String::new(), 0);
     for block in blocks {
         if room != usize::MAX {
@@ -112,7 +112,7 @@ fn beginning(block: &str, room: usize) -> (String, usize) {
     let Some(line) = block.lines().next_back() else {
         return (String::new(), 0);
     };
-    let cut = excerpt::first_cut(&Piece::plain(line), room);
+    let cut = excerpt::find_first_cut(&Piece::plain(line), room);
     (format!("{}\n", &line[..cut.end]), 1)
 }
 

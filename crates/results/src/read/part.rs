@@ -43,7 +43,7 @@ fn columns(kept: &mut Kept, at: usize) -> Result<String, ReadError> {
         let end = start + text.bytes;
         if at > start && at < end && matches!(text.kind, Kind::Table(_)) {
             let head = kept.read(start..end.min(start + COLUMNS_BYTES_MAX))?;
-            let columns = excerpt::columns(&head);
+            let columns = excerpt::find_columns(&head);
             let cost = Counter::with(|counter| counter.count_to(columns, COLUMNS_TOKENS_MAX));
             if cost <= COLUMNS_TOKENS_MAX {
                 return Ok(format!(

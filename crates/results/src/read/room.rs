@@ -28,7 +28,7 @@ pub(super) fn read_within(
             fitting.push(text);
             continue;
         }
-        let cut = excerpt::first_cut(&Piece::plain(&text), left);
+        let cut = excerpt::find_first_cut(&Piece::plain(&text), left);
         if left >= cut.tokens {
             at += cut.end;
             fitting.push(text[..cut.end].to_owned());

@@ -18,7 +18,7 @@ pub(super) fn read(pointer: &str, kept: &mut Kept) -> Result<String, String> {
             continue;
         }
         let text = kept.text(place).map_err(|error| error.to_string())?;
-        match value(&text, kind, pointer) {
+        match find_value(&text, kind, pointer) {
             Ok(found) => {
                 let string = serde_json::from_str::<String>(found).ok();
                 return Ok(string.unwrap_or_else(|| found.to_owned()));
@@ -29,7 +29,7 @@ pub(super) fn read(pointer: &str, kept: &mut Kept) -> Result<String, String> {
     Err(why)
 }
 
-fn value<'a>(text: &'a str, kind: Kind, pointer: &str) -> Result<&'a str, String> {
+fn find_value<'a>(text: &'a str, kind: Kind, pointer: &str) -> Result<&'a str, String> {
     let mut value = text.trim();
     let mut passed = String::new();
     let mut steps = pointer.split('/').skip(1);
@@ -46,7 +46,7 @@ fn value<'a>(text: &'a str, kind: Kind, pointer: &str) -> Result<&'a str, String
     }
     for step in steps {
         let step = step.replace("~1", "/").replace("~0", "~");
-        value = inner(value, &step).map_err(|there| {
+        value = find_inner(value, &step).map_err(|there| {
             let at = if passed.is_empty() {
                 "the whole"
             } else {
@@ -61,7 +61,7 @@ fn value<'a>(text: &'a str, kind: Kind, pointer: &str) -> Result<&'a str, String
 }
 
 /// The member or item, or what there is in its place.
-fn inner<'a>(value: &'a str, step: &str) -> Result<&'a str, String> {
+fn find_inner<'a>(value: &'a str, step: &str) -> Result<&'a str, String> {
     if let Some(fields) = Fields::of(value) {
         let found = fields.get(step).map(RawValue::get);
         return found.ok_or_else(|| {
@@ -87,11 +87,14 @@ fn inner<'a>(value: &'a str, step: &str) -> Result<&'a str, String> {
 mod tests {
     use excerpt::Kind;
 
-    use super::value;
+    use super::find_value;
 
     #[track_caller]
     fn check(text: &str, kind: Kind, pointer: &str, expected: Result<&str, &str>) {
-        assert_eq!(value(text, kind, pointer), expected.map_err(str::to_owned));
+        assert_eq!(
+            find_value(text, kind, pointer),
+            expected.map_err(str::to_owned)
+        );
     }
 
     #[test]

@@ -9,11 +9,11 @@ const TAIL_BYTES: usize = 100;
 
 /// The message in short, and for the slips that are made most what to write in its place.
 pub(super) fn explain(message: &str) -> String {
-    indexing(message).unwrap_or_else(|| shortened(message))
+    explain_indexing(message).unwrap_or_else(|| shorten_middle(message))
 }
 
 /// `cannot index VALUE with KEY`.
-fn indexing(message: &str) -> Option<String> {
+fn explain_indexing(message: &str) -> Option<String> {
     const WITH: &str = " with ";
     let rest = message.strip_prefix("cannot index ")?;
     // Either may hold the word itself: the key is what is JSON to the end.
@@ -22,10 +22,10 @@ fn indexing(message: &str) -> Option<String> {
         let parsed = serde_json::from_str::<Value>(key).ok()?;
         Some((&rest[..at], key, parsed))
     })?;
-    let (key, kind) = (shortened(key), kind(value)?);
+    let (key, kind) = (shorten_middle(key), name_kind(value)?);
     let hint = match (kind, &parsed) {
         ("array", Value::String(name)) => {
-            let step = step(name, &key);
+            let step = write_step(name, &key);
             format!(": for every item `.[]{step}`, for the first `.[0]{step}`")
         }
         ("object", Value::Number(_)) => ": its values are `.[]`, its names `keys`".to_owned(),
@@ -36,7 +36,7 @@ fn indexing(message: &str) -> Option<String> {
 }
 
 /// A step to a member, as it is written behind another.
-fn step(name: &str, quoted: &str) -> String {
+fn write_step(name: &str, quoted: &str) -> String {
     let mut chars = name.chars();
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     let is_word = chars.next().is_some_and(is_letter)
@@ -49,7 +49,7 @@ fn step(name: &str, quoted: &str) -> String {
     }
 }
 
-fn kind(value: &str) -> Option<&'static str> {
+fn name_kind(value: &str) -> Option<&'static str> {
     Some(match value.as_bytes().first()? {
         b'[' => "array",
         b'{' => "object",
@@ -62,7 +62,7 @@ fn kind(value: &str) -> Option<&'static str> {
 }
 
 /// The text without its middle, where it is long.
-fn shortened(text: &str) -> String {
+fn shorten_middle(text: &str) -> String {
     if text.len() <= HEAD_BYTES + TAIL_BYTES {
         return text.to_owned();
     }
