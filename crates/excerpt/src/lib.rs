@@ -10,6 +10,8 @@
 
 mod json;
 mod kind;
+#[cfg(any(test, fuzzing))]
+pub mod laws;
 mod mark;
 mod marks;
 mod shape;

@@ -23,6 +23,8 @@ mod error;
 mod execute_dynamic_tool;
 mod find;
 mod gateway;
+#[cfg(any(test, fuzzing))]
+pub mod laws;
 mod log_level;
 mod loose;
 mod out;
