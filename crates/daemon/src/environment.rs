@@ -1,4 +1,4 @@
-//! Which variables of a client's environment reach its servers, and whether two environments
+//! The variables of a client's environment that reach its servers, and whether two environments
 //! agree on them.
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ const OF_A_TERMINAL: [&str; 12] = [
 const DIGITS: usize = 8;
 
 impl Taken {
-    /// What these servers take from our own environment.
+    /// The variables that these servers take from our own environment.
     pub fn by(specs: &[ServerSpec]) -> Self {
         let mut names: Vec<String> = specs.iter().flat_map(of_spec).collect();
         names.sort();

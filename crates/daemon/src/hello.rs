@@ -28,7 +28,7 @@ pub struct Hello {
     pub purpose: Purpose,
 }
 
-/// What a client of the daemon wants.
+/// The purpose of a client of the daemon.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {

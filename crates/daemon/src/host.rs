@@ -36,7 +36,7 @@ use super::{
     status::{About, status},
 };
 
-/// How often a daemon looks whether it can still be found: its folder may have been cleaned up.
+/// The interval at which a daemon looks whether it can still be found: its folder may have been cleaned up.
 const LOOK_EVERY: Duration = Duration::from_mins(1);
 
 /// Sessions that were told to end have this long to say their last word.
@@ -45,7 +45,7 @@ const SESSIONS_END_WAIT: Duration = Duration::from_secs(1);
 /// A rest after the system would not give us a connection (too many open files).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
-/// How often the port of `[http]` is tried when a daemon begins, and how many times.
+/// The interval at which the port of `[http]` is tried when a daemon begins, and how many times.
 const HTTP_TRY_EVERY: Duration = Duration::from_millis(250);
 const HTTP_TRIES: usize = 40;
 
@@ -90,7 +90,7 @@ fn file_id(path: &Path) -> Option<(u64, u64)> {
     Some((about.dev(), about.ino()))
 }
 
-/// What every connection shares.
+/// The daemon, which every connection shares.
 struct Daemon {
     gateway: Arc<Gateway>,
     config: PathBuf,
@@ -111,7 +111,7 @@ struct Daemon {
     waiting: Mutex<Vec<UnixStream>>,
 }
 
-/// What a daemon serves with.
+/// The configuration, opened, that a daemon serves.
 #[derive(Debug)]
 pub struct Opened {
     /// The one that all sessions share.

@@ -1,4 +1,4 @@
-//! Which daemon is ours: one for each configuration, and of our own build.
+//! The identity of a daemon: one for each configuration, and of our own build.
 
 use std::{
     cmp::Ordering,
@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tool::Digest;
 
-/// What a configuration is made of, as far as it is known before the file is read. Two clients
+/// The parts that a configuration is made of, as far as it is known before the file is read. Two clients
 /// with the same identity mean the same daemon.
 #[derive(Debug, Clone)]
 pub struct Identity {
@@ -20,7 +20,7 @@ pub struct Identity {
     id: String,
 }
 
-/// What is said of the configuration before its file is read.
+/// The configuration as it is known before its file is read.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// Absolute.

@@ -23,7 +23,7 @@ use super::{
     place,
 };
 
-/// What a daemon that could not begin writes for the one that started it.
+/// The report that a daemon that could not begin writes for the one that started it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
     /// It is the configuration that is wrong.
@@ -123,7 +123,7 @@ fn spawn(identity: &Identity, listener: UnixListener) -> io::Result<ChildStdout>
     Ok(report)
 }
 
-/// What the process between does: its stdin is the socket, its stdout the way for a report.
+/// Does what the process between has to do: its stdin is the socket, its stdout the way for a report.
 pub fn launch(wanted: &Wanted) -> anyhow::Result<()> {
     let mut daemon = command(wanted, &["run", "--launched"]);
     daemon.spawn().context("cannot start the daemon")?;

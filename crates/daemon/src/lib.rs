@@ -21,7 +21,7 @@ pub mod status;
 
 use std::time::Duration;
 
-/// What the configuration says of the daemon.
+/// The settings of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// How long it stays without a client; none: for ever.

@@ -9,7 +9,7 @@ use files::BoundedLog;
 use parking_lot::Mutex;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Where the daemon of a configuration logs. What was written before stands in a file with `.1`
+/// The file in which the daemon of a configuration logs. What was written before stands in a file with `.1`
 /// after the name.
 pub fn path(state_dir: &Path) -> PathBuf {
     state_dir.join("daemon.log")

@@ -1,4 +1,4 @@
-//! Where a daemon is met: a private folder with its socket, and the lock of those who start it.
+//! The place where a daemon is met: a private folder with its socket, and the lock of those who start it.
 
 use std::{
     fs, io,

@@ -23,13 +23,13 @@ use super::{
     place::Place,
 };
 
-/// How often a daemon that just left, or is the wrong one, is followed by a look for another.
+/// The number of times that a daemon that just left, or is the wrong one, is followed by a look for another.
 const TRIES: usize = 8;
 
 /// After the client's end of input the daemon answers what is under way; then it closes.
 const END_WAIT: Duration = Duration::from_secs(3);
 
-/// Which daemon we want, and where.
+/// The daemon that we want, and where it is.
 #[derive(Debug)]
 pub struct Route {
     /// The daemon's configuration and build.
@@ -38,7 +38,7 @@ pub struct Route {
     pub place: Place,
 }
 
-/// Why there is no daemon.
+/// The reason why there is no daemon.
 #[derive(Debug)]
 pub enum NoDaemon {
     /// It said so itself.
@@ -115,7 +115,7 @@ impl Relay {
         }
     }
 
-    /// What happens next. A line is only read when there is room to pass it on: a peer that does
+    /// The next event. A line is only read when there is room to pass it on: a peer that does
     /// not read holds up whoever writes to it, and nobody else.
     async fn next(&mut self) -> Event {
         let Self {

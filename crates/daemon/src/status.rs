@@ -1,4 +1,4 @@
-//! What a daemon says of itself, its clients and its servers.
+//! The report of a daemon on itself, its clients and its servers.
 
 use std::{
     path::Path,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{identity::Build, log};
 
-/// What only the daemon knows.
+/// The facts that only the daemon knows.
 #[derive(Debug)]
 pub struct About<'a> {
     /// Its program.

@@ -63,7 +63,7 @@ struct Open {
     key: (usize, usize),
 }
 
-/// What is open at the end of a beginning of JSON.
+/// The arrays and objects that are open at the end of a beginning of JSON.
 struct Beginning {
     open: Vec<Open>,
     in_string: bool,
@@ -126,7 +126,7 @@ pub fn close(beginning: &str) -> Option<String> {
     Some(text)
 }
 
-/// Where in JSON a cut fell: in the array or object with the most items of those that it broke.
+/// The place in JSON where a cut fell: in the array or object with the most items of those that it broke.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Place {
     /// A JSON pointer; empty for the whole.
@@ -161,7 +161,7 @@ fn step(text: &str, open: &Open) -> String {
     format!("/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
-/// How many items each of the open ones has in all.
+/// The number of items that each of the open ones has in all.
 fn totals(rest: &[u8], read: &Beginning) -> Vec<usize> {
     let mut totals: Vec<usize> = read.open.iter().map(|it| it.commas + 1).collect();
     let (mut still_open, mut depth) = (totals.len(), totals.len());

@@ -1,4 +1,4 @@
-//! What kind of text it is, as far as that decides where to cut it.
+//! The kind of a text, as far as that decides where to cut it.
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
@@ -197,7 +197,7 @@ fn delimiter(head: &str) -> Option<u8> {
     [b'\t', b',', b';', b'|'].into_iter().find(even)
 }
 
-/// How many delimiters stand outside quotes in each record.
+/// The number of delimiters outside quotes in each record.
 fn records(text: &str, delimiter: u8) -> Vec<usize> {
     let (mut counts, mut count, mut quoted) = (Vec::new(), 0, false);
     let mut is_empty = true;

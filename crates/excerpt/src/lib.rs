@@ -1,4 +1,4 @@
-//! What a text costs a model, and where it may be cut: at items, records, paragraphs, lines,
+//! The cost of a text for a model, and where it may be cut: at items, records, paragraphs, lines,
 //! sentences or words.
 //!
 //! Pure: it is given texts and answers with places and numbers. Parts end where the next one

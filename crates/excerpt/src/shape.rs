@@ -23,7 +23,7 @@ const NAME_CHARS_MAX: usize = 40;
 /// Items of an array that are looked at for their keys.
 const ITEMS_SEEN: usize = 50;
 
-/// What the text is and how much of it there is: `847 items of {id, title, labels[]}`.
+/// Describes what the text is and how much of it there is: `847 items of {id, title, labels[]}`.
 pub fn describe_shape(piece: &Piece<'_>) -> String {
     let text = piece.text;
     let lines = || format_count(count_lines(text), "line");
@@ -41,7 +41,7 @@ pub fn describe_shape(piece: &Piece<'_>) -> String {
     }
 }
 
-/// How many lines a text has; the last one may lack its end.
+/// Counts the lines of a text; the last one may lack its end.
 pub fn count_lines(text: &str) -> usize {
     let ends = memchr::memchr_iter(b'\n', text.as_bytes()).count();
     ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
@@ -341,7 +341,7 @@ fn of_binary(text: &str) -> String {
     format!("base64 of {kind}, {chars} characters, {bytes} bytes")
 }
 
-/// What the first bytes of base64 say that the data is.
+/// The type of data that the first bytes of base64 say.
 fn magic(body: &str) -> &'static str {
     const KNOWN: [(&str, &str); 8] = [
         ("iVBORw0KGgo", "a PNG image"),

@@ -11,7 +11,7 @@ use crate::{
 /// The smallest room, in tokens: no piece of a text is larger.
 const ROOM_MIN: usize = 64;
 
-/// How many tokens a part may have. The first may have no more than the others: what is left of
+/// The tokens that a part may have. The first may have no more than the others: what is left of
 /// its room goes to the second.
 #[derive(Debug, Clone, Copy)]
 pub struct Rooms {
@@ -41,7 +41,7 @@ pub fn split(pieces: &[Piece<'_>], rooms: Rooms) -> Vec<Cut> {
     })
 }
 
-/// Where the first part of one text ends.
+/// Finds where the first part of one text ends.
 pub fn find_first_cut(piece: &Piece<'_>, room: usize) -> Cut {
     let rooms = Rooms {
         first: room,
@@ -236,5 +236,5 @@ impl<'c> Splitter<'c> {
     }
 }
 
-/// What a piece may cost more where it is torn.
+/// The most that a piece costs more where it is torn.
 const PIECE_TORN: usize = 2;

@@ -1,4 +1,4 @@
-//! How many tokens a text costs a model: exactly with a tokenizer, or quickly without one.
+//! The tokens that a text costs a model: exactly with a tokenizer, or quickly without one.
 
 mod bound;
 mod counter;

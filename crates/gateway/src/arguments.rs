@@ -157,8 +157,8 @@ mod tests {
             let input = Input::Built(arguments.as_object().unwrap().clone());
             check_arguments(&entry, input, None).await
         };
-        let sent = send(serde_json::json!({"id": "7"})).await.unwrap();
-        assert_eq!(sent.as_str(), r#"{"params":{"id":7}}"#);
+        let passed = send(serde_json::json!({"id": "7"})).await.unwrap();
+        assert_eq!(passed.as_str(), r#"{"params":{"id":7}}"#);
         let error = send(serde_json::json!({"ident": 7})).await.unwrap_err();
         assert_eq!(error.code(), "invalid_input");
     }

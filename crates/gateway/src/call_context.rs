@@ -9,7 +9,7 @@ use tool::ClientId;
 
 use crate::{policy::ClientPolicy, recent_searches::RecentSearches};
 
-/// What comes with a call beside its tool and arguments; the default is a person's.
+/// Everything that comes with a call beside its tool and arguments; the default is a person's.
 #[derive(Clone, Default)]
 pub struct CallContext {
     /// The rules for the client that calls.

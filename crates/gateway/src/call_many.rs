@@ -15,7 +15,7 @@ use crate::{
 /// Calls under way at one time.
 const PARALLEL_MAX: usize = 16;
 
-/// What the line over each answer costs, in tokens.
+/// The cost of the line over each answer, in tokens.
 const MARK_TOKENS: usize = 24;
 
 #[derive(Deserialize)]
@@ -25,7 +25,7 @@ struct Asked {
     stop_on_error: bool,
 }
 
-/// How one of the calls ended.
+/// The end of one of the calls.
 enum Outcome {
     Called(String, Box<Called>),
     Failed(String, ToolError),

@@ -1,11 +1,11 @@
-//! What a call brought, before it is cut to size.
+//! The outcome of a call, before it is cut to size.
 
 use jsonrpc::Json;
 use results::{Budget, Origin, ResultStore, fit};
 
 use crate::reply::Reply;
 
-/// What a call brought, before it is cut to size.
+/// The outcome of a call, before it is cut to size.
 pub(super) enum Called {
     Server {
         result: Json,

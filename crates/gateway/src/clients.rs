@@ -40,12 +40,12 @@ pub struct ClientInfo {
 const NAME_CHARS_MAX: usize = 100;
 
 impl ConnectedClient {
-    /// What it says of itself, once it has.
+    /// Its name and version, once it has said them.
     pub fn info(&self) -> Option<&ClientInfo> {
         self.info.get()
     }
 
-    /// How many calls it made.
+    /// The number of its calls up to now.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Where a client is connected from.
+//! The connection of a client.
 
 use std::{path::PathBuf, sync::Arc};
 

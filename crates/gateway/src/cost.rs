@@ -1,4 +1,4 @@
-//! What tool definitions cost a model that has them loaded up front.
+//! The cost of tool definitions for a model that has them loaded up front.
 
 use excerpt::tokens::{count, estimate};
 use jsonrpc::Fields;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::definitions::TOOLS;
 
-/// What one tool's definition costs a model: its name, description and input schema. Clients do
+/// Counts the tokens of one tool's definition as a model has it: its name, description and input schema. Clients do
 /// not show a model the rest (annotations, `_meta`, output schema).
 pub fn count_definition(json: &str) -> usize {
     count(&visible_part(json))
@@ -29,7 +29,7 @@ fn visible_part(json: &str) -> String {
     format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
-/// What our own three definitions cost.
+/// Counts the tokens of our own three definitions.
 pub fn count_ours() -> usize {
     let tools: Vec<&RawValue> = serde_json::from_str(TOOLS).expect("a list of three");
     tools.iter().map(|tool| count_definition(tool.get())).sum()

@@ -1,4 +1,4 @@
-//! What `tools/list` and `initialize` say: the same bytes whatever stands behind.
+//! The answers to `tools/list` and `initialize`: the same bytes whatever stands behind.
 
 use excerpt::tokens;
 use registry::{Catalog, CatalogServer};
@@ -40,7 +40,7 @@ pub const TOOLS: &str = concat!(
 /// Tokens that the list of servers in the instructions may take (interface, section 3).
 const SERVER_LIST_TOKENS_MAX: usize = 120;
 
-/// What to do with us, for the model; made when a session begins and fixed while it lives.
+/// The instructions for the model, how to use us; made when a session begins and fixed while it lives.
 ///
 /// What this client does not see is not named. Servers with their counts where they fit, else
 /// categories with counts, else the count alone. A server that has never told its tools is named

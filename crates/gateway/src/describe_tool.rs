@@ -37,7 +37,7 @@ const DOWN_CHARS_MAX: usize = 300;
 /// The longest name or version of a server in a heading, in characters.
 const SERVER_CHARS_MAX: usize = 100;
 
-/// What answers of several tools at once have between them, in tokens.
+/// The cost of the blank line between answers of several tools, in tokens.
 const BETWEEN_TOKENS: usize = 2;
 
 impl Gateway {
@@ -68,7 +68,7 @@ impl Gateway {
         Ok(Reply::text(&texts.join("\n\n")))
     }
 
-    /// What an answer of ours about tools may cost, in tokens.
+    /// The room of an answer about tools, in tokens.
     pub(super) fn room(&self, client: &ClientPolicy) -> usize {
         let max_tokens = client.max_tokens(None, self.settings().results.max_tokens);
         let max_tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
@@ -206,7 +206,7 @@ fn branch(entry: &Entry, path: &str, room: usize) -> Result<String, ToolError> {
 /// The longest heading over a branch, in characters.
 const HEADING_CHARS_MAX: usize = 400;
 
-/// What is said behind a branch of which something was left out, in tokens.
+/// The cost of the note behind a branch of which something was left out, in tokens.
 const BRANCH_NOTE_TOKENS: usize = 160;
 
 fn heading(gateway: &Gateway, generation: &Generation, entry: &Entry) -> String {

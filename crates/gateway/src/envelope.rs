@@ -49,7 +49,7 @@ pub(crate) fn json_of(map: &Map<String, Value>) -> Json {
     Json::of_built(text)
 }
 
-/// What may stand beside `tool_input`.
+/// The options that may stand beside `tool_input`.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) timeout_ms: Option<u64>,
@@ -82,18 +82,18 @@ const SERVER_ALIASES: [&str; 2] = ["server", "server_name"];
 pub(crate) const INPUT_ALIASES: [&str; 5] = ["arguments", "args", "parameters", "params", "input"];
 const OPTIONS: [&str; 4] = ["timeout_ms", "max_tokens", "raw", "dry_run"];
 
-/// What an error repeats of an input that is none, in characters.
+/// The longest piece of an input that is none which an error repeats, in characters.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// What may stand before the name of our own tool.
+/// The prefixes that the name of our own tool may have.
 const OUR_PREFIXES: [&str; 6] = ["", "proxy/", "proxy.", "proxy:", "proxy__", "mcp__proxy__"];
 
-/// What an option's name begins with among the tool's arguments: a client that passes on only
+/// The prefix of an option's name among the tool's arguments: a client that passes on only
 /// what our schema names leaves no other place for it. No schema that a model's API takes names
 /// an argument with a `/` (interface, section 6).
 const OPTION_PREFIX: &str = "proxy/";
 
-/// How our own tool is called, for errors.
+/// The signature of our own tool, for errors.
 pub(crate) const SIGNATURE: &str = "(tool_name: string, tool_input: {…})";
 
 impl ExecuteRequest {
@@ -222,7 +222,7 @@ fn unwrap_ourselves(
     while keys().any(|key| fields.get(key).is_some_and(is_ourselves)) {
         let inputs = || std::iter::once("tool_input").chain(INPUT_ALIASES);
         let mut inner = inputs().filter_map(|key| fields.get(key).and_then(as_object));
-        let Some(inner) = inner.find(|inner| has_any_name(inner)) else {
+        let Some(inner) = inner.find(has_any_name) else {
             return Ok(fields);
         };
         repairs.push(Repair::Unwrapped);
@@ -387,7 +387,7 @@ fn as_object(value: &Value) -> Option<Map<String, Value>> {
 }
 
 impl Options {
-    /// How long the caller waits, where it says.
+    /// The time that the caller waits, where it says one.
     pub(super) fn limit(&self) -> Option<Duration> {
         let ms = self.timeout_ms?.min(TIMEOUT_MS_MAX);
         Some(Duration::from_millis(ms))

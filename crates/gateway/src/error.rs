@@ -1,4 +1,4 @@
-//! What a tool of ours answers when it cannot do what was asked (interface, section 6): a code,
+//! The errors of our tools (interface, section 6): a code,
 //! a sentence, the next step.
 
 use std::{fmt, time::Duration};

@@ -127,7 +127,7 @@ impl Gateway {
         .boxed()
     }
 
-    /// How long the caller waits: what the call says, else its tool; else the server's own limit.
+    /// The time that the caller waits: what the call says, else its tool; else the server's own limit.
     fn limit(&self, entry: &Entry, options: &Options) -> Option<Duration> {
         let asked = options.limit();
         let settings = self.settings();
@@ -135,7 +135,7 @@ impl Gateway {
         asked.or_else(|| limits.and_then(|limits| limits.timeout))
     }
 
-    /// How long a call of its server is waited for where nobody says otherwise; a tool of our own
+    /// The time that a call of its server is waited for where nobody says otherwise; a tool of our own
     /// has no such limit.
     fn usual_limit(&self, entry: &Entry) -> Option<Duration> {
         let settings = self.settings();
@@ -143,7 +143,7 @@ impl Gateway {
         Some(server.spec.call_timeout)
     }
 
-    /// How much of a result its caller is sent, in tokens: what the call says, else its tool,
+    /// The most of a result that its caller is sent, in tokens: what the call says, else its tool,
     /// else its server, else what its client or the configuration for all has. The one place
     /// that decides it.
     pub(super) fn max_tokens(

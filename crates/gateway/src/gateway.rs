@@ -1,4 +1,4 @@
-//! What stands behind the three tools: registry, servers, results, and what is counted of them.
+//! The one object behind the three tools: registry, servers, results, and what is counted of them.
 
 use std::{path::Path, sync::Arc};
 
@@ -24,7 +24,7 @@ use crate::{
     surveys::Surveys,
 };
 
-/// What stands behind the three tools. One serves every session.
+/// Registry, servers and results behind the three tools. One serves every session.
 #[derive(Debug)]
 pub struct Gateway {
     settings: ArcSwap<Settings>,
@@ -93,7 +93,7 @@ impl Gateway {
         self.settings.load_full()
     }
 
-    /// What is wrong with the file since it was last taken in.
+    /// The mistakes in the file since it was last taken in.
     pub fn config_mistakes(&self) -> Option<String> {
         self.config_mistakes.lock().clone()
     }
@@ -134,7 +134,7 @@ impl Gateway {
             .filter(|entry| !built_in::is_own(entry))
     }
 
-    /// Why a server that failed last time did so.
+    /// The reason why a server failed last time, where it did.
     pub fn failure(&self, server: &ServerName) -> Option<String> {
         let failures = self.servers.failures().into_iter();
         let failure = failures
@@ -170,7 +170,7 @@ impl Gateway {
     }
 }
 
-/// What every child of ours gets: a reaper that outlives us, a log, and our mark.
+/// The surroundings of every child of ours: a reaper that outlives us, a log, and our mark.
 fn surroundings(state_dir: &Path) -> Surroundings {
     let reaper = own_program().map(|program| Reaper::new(program, vec!["reaper".into()]));
     if reaper.is_none() {

@@ -7,7 +7,7 @@ use crate::{
     envelope::{ExecuteRequest, Input},
 };
 
-/// How deep envelopes are made.
+/// The depth to which envelopes are made.
 const DEPTH_MAX: u8 = 4;
 
 /// The longest text of an error, in characters (interface, section 6).

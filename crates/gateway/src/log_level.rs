@@ -25,7 +25,7 @@ const LEVELS: [&str; 8] = [
 pub(super) struct LogLevel(Arc<AtomicUsize>);
 
 impl LogLevel {
-    /// What a client hears that never said: `info` and worse.
+    /// The level of a client that never said one: `info` and worse.
     pub(super) fn unsaid() -> Self {
         Self(Arc::new(AtomicUsize::new(1)))
     }

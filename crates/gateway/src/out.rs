@@ -1,4 +1,4 @@
-//! Where what we say to a client goes: its line, or the answer to one of its requests over HTTP.
+//! Outgoing messages of a session: to stdout, or to the HTTP response that asked.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! What holds for a client, by the name that it announces.
+//! The rules for a client, by the name that it announces.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub struct ClientRule {
     pub deny: Vec<String>,
 }
 
-/// What holds for one client.
+/// The rules for one client.
 #[derive(Debug, Clone, Default)]
 pub struct ClientPolicy {
     /// The table it comes from, as it is written; none if the client has none.
@@ -42,7 +42,7 @@ pub struct ClientPolicy {
     pub view: Option<Arc<View>>,
 }
 
-/// How many tokens of one result a known program takes without a detour. Claude Code counts what
+/// The tokens of one result that a known program takes without a detour. Claude Code counts what
 /// is larger than about 12,500 before it shows it, and puts over 25,000 into a file.
 const TAKEN_TOKENS: [(&str, u64); 1] = [("claude-code", 12_000)];
 
@@ -60,7 +60,7 @@ impl ClientPolicies {
         Ok(Self(tables))
     }
 
-    /// What holds for the client that announced this name.
+    /// The rules for the client that announced this name.
     pub fn of(&self, announced: Option<&str>) -> ClientPolicy {
         let name = announced.unwrap_or_default().to_lowercase();
         let table = self.0.iter().find(|table| table.means(&name));
@@ -110,7 +110,7 @@ impl ClientPolicy {
         self.refuses(server, category).is_none()
     }
 
-    /// How much of a result it gets at once where its call does not say: what tool or server say
+    /// The most of a result that it gets at once where its call does not say: what tool or server say
     /// (`of_tool`), else the person for this client, else `otherwise`; never more than the client
     /// takes.
     pub fn max_tokens(&self, of_tool: Option<u64>, otherwise: u64) -> u64 {

@@ -1,4 +1,4 @@
-//! What one of the three tools answers: the `result` of a `tools/call`, as JSON text.
+//! The answer of one of the three tools: the `result` of a `tools/call`, as JSON text.
 
 use bytes::Bytes;
 use jsonrpc::{Fields, Json};
@@ -27,7 +27,7 @@ impl Reply {
         Self::of_value(&result, true)
     }
 
-    /// What a server answered, as it came or with pieces left out.
+    /// The answer of a server, as it came or with pieces left out.
     pub fn of_server(result: Json, is_error: bool) -> Self {
         Self { result, is_error }
     }
@@ -42,7 +42,7 @@ impl Reply {
         }
     }
 
-    /// What its blocks cost a model, images and sounds left out; counted off the event loop.
+    /// The cost of its blocks for a model, images and sounds left out; counted off the event loop.
     pub async fn tokens(&self) -> usize {
         results::tokens(&self.result).await
     }

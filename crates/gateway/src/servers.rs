@@ -1,4 +1,4 @@
-//! What the gateway asks of the servers behind it. [`Fleet`] runs real ones; a test brings its own.
+//! The servers behind the gateway, by what it asks of them. [`Fleet`] runs real ones; a test brings its own.
 
 use std::{fmt, time::Duration};
 
@@ -44,10 +44,10 @@ pub trait Servers: fmt::Debug + Send + Sync {
     /// Ends the servers that were the client's own.
     fn forget_client(&self, client: u64);
 
-    /// How each server is, and what was counted of it.
+    /// The state of each server, and what was counted of it.
     fn states(&self) -> Vec<ServerState>;
 
-    /// Why each server that failed last time did so.
+    /// The servers that failed last time, and why.
     fn failures(&self) -> Vec<(ServerName, Failure)>;
 
     /// Whether a server failed when it was last started.

@@ -1,4 +1,4 @@
-//! What the configuration says of the gateway and of what stands behind it.
+//! The settings of the gateway and of what stands behind it.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -29,7 +29,7 @@ pub struct Settings {
     pub servers: Vec<ServerSettings>,
 }
 
-/// What searches may use beside the words of tools.
+/// Aids of a search beside the words of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchSettings {
     /// Whether calls teach later searches.
@@ -54,7 +54,7 @@ pub struct ServerSettings {
     pub tools: BTreeMap<String, ToolLimits>,
 }
 
-/// What holds for one tool in place of its server's limits.
+/// Limits of one tool in place of its server's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ToolLimits {
     /// How long a call may take.
@@ -94,12 +94,12 @@ impl Settings {
         self.server(&tool.server)?.tools.get(&tool.tool)
     }
 
-    /// What the fleet needs to know of the enabled servers.
+    /// The specifications of the enabled servers, for the fleet.
     pub fn specs(&self) -> Vec<ServerSpec> {
         self.enabled().map(|server| server.spec.clone()).collect()
     }
 
-    /// What the registry needs to know of the servers.
+    /// The rules for all servers, for the registry.
     pub fn rules(&self) -> Rules {
         let servers = self.enabled().map(|server| server.rules.clone());
         let disabled = self.servers.iter().filter(|server| !server.enabled);

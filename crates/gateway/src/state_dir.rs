@@ -20,7 +20,7 @@ pub fn make(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Where the servers' stderr is kept.
+/// The folder of the servers' stderr.
 pub fn logs(state_dir: &Path) -> PathBuf {
     state_dir.join("logs")
 }

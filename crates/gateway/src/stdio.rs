@@ -16,7 +16,7 @@ use tokio::{
     net::{UnixStream, unix::pipe},
 };
 
-/// What the system is asked to buffer towards the client, so that a large answer is handed over
+/// The bytes that the system is asked to buffer towards the client, so that a large answer is handed over
 /// in few steps. Best effort.
 const PIPE_BYTES: usize = 1024 * 1024;
 

@@ -20,7 +20,7 @@ use tracing::{info, warn};
 
 use crate::{clock::now, cost::estimate_definition, gateway::Gateway, surveys::SurveyNote};
 
-/// What came of asking one server.
+/// The outcome of asking one server.
 #[derive(Debug)]
 pub struct Asked {
     /// What is to be taken into the registry.
@@ -34,7 +34,7 @@ pub struct Asked {
     pub note: SurveyNote,
 }
 
-/// How tokens of a definition are counted.
+/// A way to count the tokens of a definition.
 pub type Count = fn(&str) -> usize;
 
 /// Surveys the named servers, as many at one time as configured, in the order in which they

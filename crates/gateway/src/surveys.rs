@@ -1,4 +1,4 @@
-//! Which servers are being asked for their tools right now, and waiting for them.
+//! The servers that are being asked for their tools right now, and waiting for them.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::{sync::Notify, time::timeout};
 use tool::ServerName;
 
-/// How long a search or a name that is not known waits for servers that are being asked
+/// The time that a search or a name that is not known waits for servers that are being asked
 /// (interface, section 4).
 pub(crate) const ANSWER_WAIT: Duration = Duration::from_secs(3);
 
@@ -109,7 +109,7 @@ mod tests {
         let _others = surveys.begin(&other, true);
         let began = tokio::time::Instant::now();
         let concerns = |name: &ServerName| *name == slow;
-        assert_eq!(surveys.settle(concerns).await, [slow.clone()]);
+        assert_eq!(surveys.settle(concerns).await, std::slice::from_ref(&slow));
         assert_eq!(began.elapsed(), ANSWER_WAIT);
         let ending = async {
             drop(note);

@@ -1,4 +1,4 @@
-//! What a proxy that serves does besides answering: it gets to know servers, keeps up with their
+//! The tasks of a proxy that serves, besides answering: it gets to know servers, keeps up with their
 //! lists, and writes down what was counted. The same in a daemon and in a single process.
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -7,7 +7,7 @@ use tokio::{task::JoinSet, time::timeout};
 
 use crate::{gateway::Gateway, state_dir::marker, survey};
 
-/// How often what was counted is written down.
+/// The interval at which what was counted is written down.
 const FLUSH_EVERY: Duration = Duration::from_secs(30);
 
 /// The whole shutdown: servers that do not go by then were killed.

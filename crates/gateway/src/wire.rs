@@ -1,5 +1,5 @@
-//! The protocol engine (rmcp) on the client's side: handshake of both eras, discovery, the list
-//! of our tools, pings, refusals. The only file of this room that names the engine's message
+//! rmcp on the client's side: handshake of both eras, discovery, the list
+//! of our tools, pings, refusals. The only file of this room that names rmcp's message
 //! types; calls of tools do not pass through here (`docs/decisions/0002`).
 
 // Logging is deprecated in the newest revision, and asked for by clients of all others.
@@ -23,10 +23,10 @@ use tokio::sync::mpsc;
 
 use crate::{definitions::TOOLS, log_level::LogLevel, out::Out};
 
-/// How long a modern client may keep our list, in milliseconds: a day, for it never changes.
+/// The time that a modern client may keep our list, in milliseconds: a day, for it never changes.
 const LIST_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// Whether a revision named in a request's `_meta` is one that the call lane serves.
+/// Whether a revision named in a request's `_meta` is one that the session's calls serves.
 pub(super) fn is_served_modern(revision: &str) -> bool {
     is_known(revision) && is_modern(revision)
 }
@@ -43,7 +43,7 @@ pub fn is_modern(revision: &str) -> bool {
     revision >= ProtocolVersion::V_2026_07_28.as_str()
 }
 
-/// What comes before a client's first call.
+/// The messages that come before a client's first call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
     /// `initialize`, or metadata of the modern kind in each request.
@@ -105,7 +105,7 @@ impl ServerHandler for Face {
     }
 }
 
-/// The engine's end of a session: what the session leaves to it comes in, and what it says goes
+/// rmcp's end of a session: what the session leaves to it comes in, and what it says goes
 /// to the session's outbox.
 pub(super) struct EngineTransport {
     out: Out,
@@ -116,11 +116,11 @@ pub(super) struct EngineTransport {
 #[derive(Debug, Clone)]
 pub(super) struct Engine(mpsc::Sender<RxJsonRpcMessage<RoleServer>>);
 
-/// Messages of one client waiting for the engine. A client that sends more waits: it delays
+/// Messages of one client waiting for rmcp. A client that sends more waits: it delays
 /// nobody but itself.
 const ENGINE_MESSAGES_MAX: usize = 64;
 
-/// Why a line was not taken.
+/// The reason why a line was not taken.
 pub(super) enum Refused {
     /// It is no message of the protocol.
     Malformed,
@@ -128,7 +128,7 @@ pub(super) enum Refused {
 }
 
 impl Engine {
-    /// Starts the engine of one session; it ends when the session drops its end.
+    /// Starts rmcp of one session; it ends when the session drops its end.
     pub(super) fn start(
         face: Face,
         out: Out,

@@ -1,4 +1,4 @@
-//! Who may ask at all: `Host`, `Origin`, token.
+//! The conditions on which a request is let in: `Host`, `Origin`, token.
 //!
 //! A page on the web can have a browser send requests to this machine, and by a name of its own
 //! that leads here (DNS rebinding) even read the answers. So a request must call us by a name
@@ -125,7 +125,7 @@ impl Gate {
     }
 }
 
-/// What a page may send. Whether it may at all says the origin, which was checked.
+/// The headers that a page may send. Whether it may at all says the origin, which was checked.
 pub(super) fn preflight() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -166,7 +166,7 @@ fn get_once<'a>(
     value.to_str().map(Some).map_err(|_| "no text")
 }
 
-/// What a refusal repeats of a name that is none of ours, in characters.
+/// The longest name of a stranger that a refusal repeats, in characters.
 const NAME_CHARS_MAX: usize = 100;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the head of a request must say: what it takes, what it brings, and, in the modern era,
+//! The head of a request: what it takes, what it brings, and, in the modern era,
 //! the same as the body.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -16,7 +16,7 @@ const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
 
-/// Which forms of an answer the client takes.
+/// The forms of an answer that the client takes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Accepts {
     pub(super) json: bool,

@@ -1,4 +1,4 @@
-//! What a request holds until its answer is gone.
+//! The lease of a request, until its answer is gone.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{places::Place, sessions::SessionUse};
 
-/// What a request holds until its answer is gone; all of it is given back when dropped.
+/// The places and the session that a request holds until its answer is gone; all are given back
+/// when it is dropped.
 #[derive(Debug, Default)]
 pub(super) struct RequestLease {
     pub(super) _place: Option<Place>,
@@ -17,7 +18,7 @@ pub(super) struct RequestLease {
 }
 
 impl RequestLease {
-    /// What the stream of a session holds.
+    /// The lease of a session's stream.
     pub(super) fn of_stream(session: SessionUse) -> Self {
         Self {
             _session: Some(session),

@@ -67,7 +67,7 @@ pub async fn bind(settings: &Endpoint) -> anyhow::Result<Bound> {
 }
 
 impl Bound {
-    /// What a client's configuration would name.
+    /// The address that a client's configuration would name.
     pub fn url(&self) -> String {
         let scheme = if self.settings.tls.is_some() {
             "https"

@@ -275,7 +275,7 @@ struct Asked<'a> {
     line: &'a Bytes,
 }
 
-/// How long a body that is refused may go on arriving. A client that still writes when the
+/// The time for which a body that is refused may go on arriving. A client that still writes when the
 /// connection closes may never see why.
 const LINGER: Duration = Duration::from_secs(1);
 

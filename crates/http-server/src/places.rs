@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Whose places are counted together.
+/// Those whose places are counted together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Who {
     /// By the name of the token that let it in.

@@ -1,4 +1,4 @@
-//! Why a request is refused: a status, a sentence, the next step.
+//! The refusal of a request: a status, a sentence, the next step.
 
 use hyper::{
     StatusCode,
@@ -31,7 +31,7 @@ pub(super) enum Why {
 
 const HEADER_MISMATCH: i32 = -32_020;
 
-/// How long a client waits that found no room, in seconds.
+/// The time that a client that found no room waits, in seconds.
 const RETRY_AFTER_S: &str = "5";
 
 impl Refusal {

@@ -1,4 +1,4 @@
-//! What a session says about one request, made an HTTP response.
+//! The HTTP response to one request, made of what a session says about it.
 //!
 //! An answer that is the first thing said goes as JSON. Where something comes before it, or it
 //! takes long, the response is a stream of events that ends with it. A request that ends without
@@ -35,7 +35,7 @@ pub(super) struct Exchange {
     pub(super) errors: Errors,
 }
 
-/// Which protocol errors are errors of HTTP too.
+/// The protocol errors that are errors of HTTP too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Errors {
     /// None, as in the older revisions.

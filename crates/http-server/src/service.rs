@@ -1,4 +1,4 @@
-//! What requests share.
+//! The service that all requests share.
 
 use std::sync::Arc;
 

@@ -29,7 +29,7 @@ use crate::settings::Limits;
 /// opens many fills the house only for so long.
 const HALF_OPEN: Duration = Duration::from_mins(1);
 
-/// How often idle sessions are looked for.
+/// The interval at which idle sessions are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What the configuration says of our HTTP endpoint.
+//! The settings of our HTTP endpoint.
 
 use std::{
     fmt,
@@ -18,7 +18,7 @@ pub struct Listen {
     pub port: u16,
 }
 
-/// What the configuration says of HTTP; secrets are not read yet.
+/// The configuration of HTTP; secrets are not read yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Where to listen; none where the configuration does not say.
@@ -48,7 +48,7 @@ pub struct Tls {
     pub key: Template,
 }
 
-/// What clients may take of us; of places one client gets half at most.
+/// The limits of what clients may take of us; of places one client gets half at most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Of one message.
@@ -87,7 +87,7 @@ impl fmt::Display for Listen {
 pub struct NoAddress(pub String);
 
 impl NoAddress {
-    /// What can be written.
+    /// The ways to write an address.
     pub const HINT: &str = "write `127.0.0.1:7331`, `localhost:7331`, a port alone, or \
                             `0.0.0.0:7331` for every address of this machine";
 }
@@ -135,7 +135,7 @@ fn ip(host: &str) -> Option<IpAddr> {
     }
 }
 
-/// How a token comes into being.
+/// The next step where a token is missing.
 pub const TOKEN_HINT: &str = "add `[http.tokens]` with a line such as `laptop = \"${LAPTOP_TOKEN}\"` \
                               (`openssl rand -hex 32` makes one), or listen on `127.0.0.1`";
 

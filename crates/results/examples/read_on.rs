@@ -23,9 +23,8 @@ async fn main() -> anyhow::Result<()> {
         name: "example".into(),
     };
 
-    let log: String = (1..=2_000)
-        .map(|n| format!("line {n}: all is well\n"))
-        .collect();
+    let lines = (1..=2_000).map(|n| format!("line {n}: all is well"));
+    let log = lines.collect::<Vec<_>>().join("\n");
     let result = jsonrpc::json(format!(r#"{{"content":[{}]}}"#, text_block(&log)))?;
     let origin = Origin {
         client: Some(client.clone()),

@@ -66,7 +66,7 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
     }
 }
 
-/// What the blocks of a result cost a model, images and sounds left out. The tokenizer may have to
+/// Counts what the blocks of a result cost a model, images and sounds left out. The tokenizer may have to
 /// be loaded for it, which is done off the event loop.
 pub async fn tokens(result: &Json) -> usize {
     let (bytes, result) = (result.len(), result.clone());
@@ -76,7 +76,7 @@ pub async fn tokens(result: &Json) -> usize {
     counted.unwrap_or(bytes)
 }
 
-/// What is to be done with a result.
+/// The decision what is to be done with a result.
 enum Verdict {
     /// It goes on as it came, or as it was settled.
     Whole {

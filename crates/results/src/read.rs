@@ -30,7 +30,7 @@ pub use wanted::{Found, Output, ReadError, Reading, Unit, Wanted};
 /// The name under which values of a result are kept again where they are long.
 const TOOL: &str = "proxy/read_result";
 
-/// What a call says beside its arguments.
+/// The terms of a call, which stand beside its arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
     /// Tokens of the answer; none leaves it to the first answer's budget.

@@ -1,4 +1,4 @@
-//! How much of a result is sent, and how long all of it is kept.
+//! The limits of results.
 
 /// Tokens of one result where the configuration says nothing.
 pub(crate) const MAX_TOKENS_DEFAULT: usize = 4_000;

@@ -60,7 +60,7 @@ const WRITERS_MAX: usize = 4;
 /// Each may take a processor and gigabytes of memory while it runs.
 const READINGS_MAX: usize = 2;
 
-/// How long an answer waits to hear that its result was kept. A disk that is full says so at
+/// The time that an answer waits to hear that its result was kept. A disk that is full says so at
 /// once; one that is slow holds up nobody.
 const WRITE_WAIT: Duration = Duration::from_millis(30);
 

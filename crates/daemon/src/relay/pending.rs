@@ -1,4 +1,4 @@
-//! What a relay must know of a session so that it can go on with another daemon.
+//! The state of a session that a relay must know so that it can go on with another daemon.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -96,7 +96,7 @@ impl Pending {
         !self.under_way.is_empty()
     }
 
-    /// What another daemon must hear first, in order: how the session began, then the questions
+    /// The lines that another daemon must hear first, in order: how the session began, then the questions
     /// that are open.
     pub(super) fn replay(&mut self) -> Vec<Bytes> {
         let mut lines = Vec::new();

@@ -7,7 +7,7 @@ use super::{pieces::Pieces, tokenizer};
 /// Pieces that are remembered; a newer one takes the place of an older.
 const SLOTS: usize = 1 << 15;
 
-/// What pieces cost, remembered by their digest. Two pieces of one digest would be taken for
+/// A counter that remembers what pieces cost, by their digest. Two pieces of one digest would be taken for
 /// each other; of 64 bits that is never seen.
 #[derive(Debug)]
 pub struct Counter {
@@ -48,7 +48,7 @@ impl Counter {
         count
     }
 
-    /// What one of [`Pieces`] costs, remembered for the next text that has it.
+    /// Counts one of [`Pieces`], remembered for the next text that has it.
     pub fn piece(&mut self, piece: &str) -> usize {
         let bytes = piece.as_bytes();
         let is_one = match bytes {

@@ -121,8 +121,8 @@ fn read_about(peer: &Peer<RoleClient>) -> About {
         name: implementation.map(|it| one_line_of(&it.name, ABOUT_CHARS_MAX)),
         version: implementation.map(|it| one_line_of(&it.version, ABOUT_CHARS_MAX)),
         instructions: info.instructions.as_deref().map(|text| {
-            let first: String = text.chars().take(INSTRUCTIONS_CHARS_MAX).collect();
-            printable::prose(&first).into_owned()
+            let first = printable::first_chars(text, INSTRUCTIONS_CHARS_MAX);
+            printable::prose(first).into_owned()
         }),
         protocol: info.protocol_version.to_string(),
         offers_tools: info.capabilities.tools.is_some(),

@@ -7,7 +7,7 @@ use jsonrpc::{Fields, text_of};
 use printable::grouped;
 use serde_json::value::RawValue;
 
-/// What stands in the place of a branch.
+/// The mark in the place of a branch.
 const LEFT_OUT: &str = r#""…""#;
 
 /// The least room in which a branch says anything, in bytes; a list or an object shows no more
@@ -32,7 +32,7 @@ const BYTES_PER_TOKEN: usize = 3;
 /// How often the room in bytes is guessed anew.
 const GUESSES_MAX: usize = 6;
 
-/// What is shown of a value, and where something of it was left out.
+/// A value as it is shown, and where something of it was left out.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     pub(super) json: String,

@@ -1,9 +1,9 @@
-//! What is said of one tool, in the room that its client has.
+//! The description of one tool, in the room that its client has.
 
 use super::branches;
 use excerpt::tokens::{self, Counter};
 
-/// What lines about what was left out may cost, in tokens, for each piece that was cut.
+/// The most that lines about what was left out may cost, in tokens, for each piece that was cut.
 const CUT_LINE_TOKENS: usize = 150;
 
 /// The least a piece is shown of, in tokens.
@@ -59,7 +59,7 @@ pub(super) fn fit(name: &str, heading: String, pieces: &[Piece], room: usize) ->
     whole_lines(lines.join("\n"), room)
 }
 
-/// What was left out of a schema below `path`, and how to ask for it.
+/// The line that says what was left out of a schema below `path`, and how to ask for it.
 pub(super) fn cut_line(name: &str, label: &str, path: &str, shown: &branches::Shown) -> String {
     let of = |pointer: &String| match label {
         "input" => format!("{path}{pointer}"),
@@ -83,7 +83,7 @@ pub(super) fn cut_line(name: &str, label: &str, path: &str, shown: &branches::Sh
     )
 }
 
-/// What each piece may cost where it does not fit whole.
+/// The most that each piece may cost where not all fit whole.
 fn shares(heading: &str, pieces: &[Piece], room: usize) -> Vec<Option<usize>> {
     let text = |piece: &Piece| tokens::token_upper_bound(&piece.text) + piece.label.len() + 1;
     let most = tokens::token_upper_bound(heading) + pieces.iter().map(text).sum::<usize>();

@@ -119,7 +119,7 @@ impl Calls {
         }
     }
 
-    /// What holds for this client, whether it has said its name or not.
+    /// The rules for this client, whether it has said its name or not.
     pub(super) fn policy(&self) -> Arc<ClientPolicy> {
         let nameless = || Arc::new(self.gateway.settings().clients.of(None));
         self.policy.get().cloned().unwrap_or_else(nameless)
@@ -184,7 +184,7 @@ impl Calls {
         }
     }
 
-    /// Who calls. A name may be anybody's, a token is not; a request over HTTP that stands alone has
+    /// The client as servers and kept results know it. A name may be anybody's, a token is not; a request over HTTP that stands alone has
     /// no servers of its own, which would live as long as it does.
     fn client_id(&self) -> ClientId {
         let name = self.client.info().map_or("", |it| it.name.as_str());

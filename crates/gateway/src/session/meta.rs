@@ -1,4 +1,4 @@
-//! What a request says about itself beside what it asks for.
+//! The `_meta` of a request.
 
 use bytes::Bytes;
 use jsonrpc::{Fields, Json, text_of};
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::log_level::LogLevel;
 
-/// Which members a request's `_meta` has, by whose business they are.
+/// The members of a request's `_meta`, by whose business they are.
 #[derive(Default)]
 pub(super) struct Meta {
     /// The revision that a modern request names.
@@ -47,7 +47,7 @@ impl Meta {
     }
 }
 
-/// What the program that asks says of itself, in a request's `_meta`.
+/// The name and version that a program says of itself, in a request's `_meta`.
 pub(super) fn client_info(meta: &RawValue) -> Option<&RawValue> {
     let fields = Fields::of(meta.get())?;
     let is_it = |key: &str| key.strip_prefix(PROTOCOL_PREFIX) == Some("clientInfo");

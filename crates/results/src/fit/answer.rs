@@ -39,7 +39,7 @@ struct Member<'a> {
     is_long: bool,
 }
 
-/// What the members beside the content of a result that is cut may cost, in tokens; what goes
+/// The most that members beside the content of a result that is cut may cost, in tokens; what goes
 /// beyond it is cut as well. A client's own bookkeeping needs less.
 pub(super) const OTHERS_TOKENS_MAX: usize = 100;
 
@@ -84,7 +84,7 @@ impl<'a> Answer<'a> {
         self.is_error
     }
 
-    /// What it costs: everything but data of images and sounds, and what every block has.
+    /// Its cost: everything but data of images and sounds, and what every block has.
     pub(super) fn tokens(&self) -> usize {
         Counter::with(|counter| self.counted_texts().map(|text| counter.count(&text)).sum())
     }
@@ -134,7 +134,7 @@ impl<'a> Answer<'a> {
         });
     }
 
-    /// What may be cut, in its order: the texts of blocks, then members beside them.
+    /// The texts that may be cut, in their order: the texts of blocks, then members beside them.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let blocks = self.blocks.iter().filter_map(Block::text);
         blocks.chain(self.long_members())
@@ -159,7 +159,7 @@ impl<'a> Answer<'a> {
         with_content(blocks, &self.rest())
     }
 
-    /// What stands around the texts: one piece more than there are.
+    /// The JSON around the texts: one piece more than there are.
     pub(super) fn frame(&self) -> Vec<String> {
         let (mut frame, mut piece) = (Vec::new(), String::from(CONTENT));
         for (at, block) in self.blocks.iter().enumerate() {
@@ -186,7 +186,7 @@ impl<'a> Answer<'a> {
         frame
     }
 
-    /// What follows the blocks, but for members that are cut.
+    /// The JSON behind the blocks, but for members that are cut.
     pub(super) fn rest(&self) -> String {
         let short = self.others.iter().filter(|it| !it.is_long);
         let short = short.map(|it| format!(",{}", it.text()));

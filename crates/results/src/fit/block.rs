@@ -6,7 +6,7 @@ use excerpt::tokens::Counter;
 use jsonrpc::{Fields, text_of};
 use serde_json::{Value, value::RawValue};
 
-/// What may stand around the text of a block, in bytes, before the block is taken for JSON:
+/// The most that may stand around the text of a block, in bytes, before the block is taken for JSON:
 /// `annotations` of the protocol and an address need less.
 const WRAPPER_BYTES_MAX: usize = 512;
 
@@ -72,7 +72,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// What of the block counts, and may be cut.
+    /// The text of the block that counts, and may be cut.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
             Self::Passing { .. } => None,
@@ -81,7 +81,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// What of the block counts.
+    /// All texts of the block that count.
     pub(super) fn counted_texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let around = match self {
             Self::Passing { beside, .. } => [beside.as_str(), ""],
@@ -92,7 +92,7 @@ impl<'a> Block<'a> {
         self.text().into_iter().chain(around).map(Cow::Borrowed)
     }
 
-    /// What stands around its text, in tokens.
+    /// Counts what stands around its text, in tokens.
     pub(super) fn count_wrapper(&self, counter: &mut Counter) -> usize {
         match self {
             Self::Text { before, after, .. } if !is_plain(before, after) => {
@@ -146,7 +146,7 @@ impl<'a> Block<'a> {
 const PLAIN_BEFORE: &str = r#"{"type":"text","text":"#;
 const PLAIN_AFTER: &str = "}";
 
-/// What every block of text has does not count.
+/// Whether there is no more around a text than every block of text has, which does not count.
 fn is_plain(before: &str, after: &str) -> bool {
     let is_type = [PLAIN_BEFORE, r#"{"text":"#].contains(&before);
     is_type && [PLAIN_AFTER, r#","type":"text"}"#].contains(&after)
@@ -194,7 +194,7 @@ fn is_same(text: &str, json: &RawValue) -> bool {
     parse(text).is_some_and(|said| Some(said) == parse(json.get()))
 }
 
-/// What stands in a wrapper: servers give `{"result": ...}` or `{"content": ...}` beside a text
+/// The one member of a wrapper: servers give `{"result": ...}` or `{"content": ...}` beside a text
 /// that says the same.
 fn sole_member(structured: &RawValue) -> Option<&RawValue> {
     match Fields::of(structured.get())?.0.as_slice() {

@@ -1,10 +1,10 @@
-//! How much of a result a client is sent.
+//! The room that a result may take.
 
 use std::borrow::Cow;
 
 use excerpt::tokens::{self, Counter};
 
-/// How much of a result a client is sent.
+/// The room that a result may take where it is sent to a client.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     /// In tokens.
@@ -20,7 +20,7 @@ pub struct Budget {
 /// A budget below this is taken for this, in tokens: a footer with its next call takes half.
 pub const BUDGET_MIN: usize = 200;
 
-/// What an answer of `proxy/read_result` has besides a part, in tokens.
+/// The cost of the note behind a part in an answer of `proxy/read_result`, in tokens.
 pub(crate) const READ_NOTE_TOKENS: usize = 110;
 
 impl Budget {

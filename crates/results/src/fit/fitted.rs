@@ -1,4 +1,4 @@
-//! What goes into a fitting beside the result, and what comes out of it.
+//! A result that was made to fit, and the call that it is of.
 
 use jsonrpc::Json;
 use tool::ClientId;

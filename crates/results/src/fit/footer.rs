@@ -7,7 +7,7 @@ use printable::grouped;
 
 use crate::store::Handle;
 
-/// What the answer shows of what there is.
+/// The footer of an answer: what it shows of what there is.
 #[derive(Debug)]
 pub(super) struct Footer {
     pub(super) shown: usize,
@@ -81,7 +81,7 @@ impl Footer {
         }
     }
 
-    /// What the longest footer costs.
+    /// The cost of the longest footer.
     pub(super) fn tokens_max() -> usize {
         static TOKENS: OnceLock<usize> = OnceLock::new();
         *TOKENS.get_or_init(|| {

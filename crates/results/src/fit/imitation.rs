@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What our lines begin with: a footer, the shape of a whole, the marks of `call_many`, the notes
+/// The beginnings of our lines: a footer, the shape of a whole, the marks of `call_many`, the notes
 /// of `read_result`, errors, and this notice itself.
 const OURS: &str = concat!(
     r"(?:\[(?:cut|kept|whole|proxy): ",
@@ -25,10 +25,10 @@ static LINE: LazyLock<Regex> = LazyLock::new(|| {
 
 static ANYWHERE: LazyLock<Regex> = LazyLock::new(|| Regex::new(OURS).expect("the pattern is ours"));
 
-/// How much of such a line the notice repeats, in characters.
+/// The most of such a line that the notice repeats, in characters.
 const TOLD_CHARS_MAX: usize = 24;
 
-/// What a notice costs at most, in tokens.
+/// The most that a notice costs, in tokens.
 #[cfg(test)]
 pub(super) const NOTICE_TOKENS_MAX: usize = 60;
 
@@ -37,7 +37,7 @@ pub(super) fn may_be_in(json: &str) -> bool {
     ANYWHERE.is_match(json)
 }
 
-/// What is to be said behind a text that has such a line.
+/// The notice behind a text that has such a line.
 pub(crate) fn notice(text: &str) -> Option<String> {
     let found = LINE.find(text)?;
     let line = text[found.start()..].trim_start().lines().next()?;

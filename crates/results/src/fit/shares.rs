@@ -1,4 +1,4 @@
-//! How much of each text is shown where there are several.
+//! The shares of several texts in the room that there is.
 
 use excerpt::{
     Kind, Piece,
@@ -9,15 +9,15 @@ use excerpt::{
 /// later ones are left out.
 pub(super) const SHARE_MIN: usize = 100;
 
-/// What is shown of binary data, in tokens: enough to tell what it is.
+/// The room of binary data, in tokens: enough to tell what it is.
 pub(super) const BINARY_ROOM: usize = 64;
 
-/// How many texts there is room to show something of.
+/// The number of texts that there is room to show something of.
 pub(super) fn texts_shown(room: usize) -> usize {
     (room / SHARE_MIN).max(1)
 }
 
-/// What each text may show: short ones all, the long ones as much as each other. The last ones
+/// Shares out the room among texts: short ones all, the long ones as much as each other. The last ones
 /// are no content: of them so much is shown that one sees what they are.
 pub(super) fn share_out(pieces: &[Piece<'_>], beside: usize, room: usize) -> Vec<usize> {
     let (content, beside) = pieces.split_at(pieces.len() - beside);
@@ -65,7 +65,7 @@ pub(super) fn first_room(pieces: &[Piece<'_>], shares: &[usize]) -> usize {
     room
 }
 
-/// What the head of a text may take of its share.
+/// The room that the head of a text may take of its share.
 pub(super) fn head_room(piece: &Piece<'_>, share: usize) -> usize {
     match piece.kind {
         Kind::Binary => share.min(BINARY_ROOM),

@@ -31,7 +31,7 @@ impl Shown {
     }
 }
 
-/// What of the texts is shown.
+/// The texts, and how much of each is shown.
 pub(super) struct View<'a> {
     pub(super) pieces: &'a [Piece<'a>],
     pub(super) shares: &'a [usize],
@@ -81,7 +81,7 @@ impl View<'_> {
         }
     }
 
-    /// What is shown of a text that begins at a byte of all of them.
+    /// The part that is shown of a text that begins at a byte of all of them.
     fn text(&self, place: usize, start: usize) -> Option<String> {
         let piece = &self.pieces[place];
         let share = self.shares[place];
@@ -97,7 +97,7 @@ impl View<'_> {
         (share >= SHARE_MIN.min(BINARY_ROOM)).then(|| show_beginning(piece, cut.end, share))
     }
 
-    /// How much of the text that was cut is shown, in its own units.
+    /// Counts how much of the text that was cut is shown, in its own units.
     pub(super) fn count(&self) -> Counted {
         let [piece] = self.pieces else {
             let mut ends = 0;

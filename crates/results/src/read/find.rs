@@ -53,7 +53,7 @@ pub(super) struct Question {
     bytes_max: usize,
 }
 
-/// What a search has found.
+/// The passages that a search has found.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Passages {
     /// The best ones, with where they stand.

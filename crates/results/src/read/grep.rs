@@ -24,10 +24,10 @@ const CONTEXT: usize = 2;
 /// A line longer than this is shown around its matches only, in bytes.
 const LINE_BYTES_MAX: usize = 600;
 
-/// What is shown before and behind a match in such a line, in bytes.
+/// The bytes that are shown before and behind a match in such a line.
 const AROUND_BYTES: usize = 120;
 
-/// What a compiled expression may take, in bytes.
+/// The most that a compiled expression may take, in bytes.
 const REGEX_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub(super) struct Question {
     bytes_max: usize,
 }
 
-/// What a search has found.
+/// The matches that a search has found.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Matches {
     /// To be shown, in order.

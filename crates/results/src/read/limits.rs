@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// How long a reading may take with the wait for its turn, where the call does not say: as long
+/// The time that a reading may take with the wait for its turn, where the call does not say: as long
 /// as a call of any server does.
 pub const LIMIT_DEFAULT: Duration = Duration::from_mins(1);
 
-/// How long a process that reads may run: a model waits for it, and what takes longer is a mistake
+/// The time that a process that reads may run: a model waits for it, and what takes longer is a mistake
 /// in a pattern.
 pub(super) const TIME_MAX: Duration = Duration::from_secs(10);
 
@@ -23,10 +23,10 @@ pub(super) const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The longest question, in bytes of JSON: nobody means more.
 pub(super) const QUESTION_BYTES_MAX: usize = 96 * 1024;
 
-/// What one search answers to a person who wants it all, in bytes: as JSON it is still an answer.
+/// The longest answer of one search to a person who wants it all, in bytes: as JSON it is still an answer.
 pub(super) const READING_BYTES_MAX: usize = ANSWER_BYTES_MAX / 4;
 
-/// What is said of an answer that is too long.
+/// The text about an answer that is too long.
 pub(super) fn too_long() -> String {
     let mib = ANSWER_BYTES_MAX / (1024 * 1024);
     format!("it answers more than {mib} MiB; narrow it")

@@ -100,7 +100,7 @@ fn call(wanted: &Wanted, offset: usize, limit: Option<usize>, in_bytes: bool) ->
     call
 }
 
-/// Where an offset begins; negative ones count from the end.
+/// The place where an offset begins; negative ones count from the end.
 fn begin(offset: i64, all: usize) -> usize {
     let magnitude = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);
     if offset < 0 {

@@ -32,7 +32,7 @@ pub(super) fn read(filter: &str, kept: &mut Kept) -> Result<String, String> {
     String::from_utf8(output.0).map_err(|_| "it answers what is no text".to_owned())
 }
 
-/// What was answered up to now, as long as an answer may be.
+/// The answer up to now, as long as an answer may be.
 struct Output(Vec<u8>);
 
 impl Write for Output {
@@ -85,7 +85,7 @@ fn run(filter: &str, text: &str, output: &mut impl Write) -> Result<(), String> 
     Ok(())
 }
 
-/// What cannot be read in an expression, and where.
+/// Says what cannot be read in an expression, and where.
 fn explain_unread(errors: &load::Errors<&str, ()>) -> String {
     let mut told = Vec::new();
     for (_, error) in errors {
@@ -110,7 +110,7 @@ fn explain_unread(errors: &load::Errors<&str, ()>) -> String {
     format!("no jq expression: {}", told.join(", "))
 }
 
-/// What is repeated of the place where an expression cannot be read, in characters.
+/// The longest piece of an unreadable expression that is repeated, in characters.
 const NEAR_CHARS_MAX: usize = 30;
 
 fn near(expected: &str, at: &str) -> String {

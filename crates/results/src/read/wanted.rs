@@ -1,4 +1,4 @@
-//! What a reader asks for, and what it gets.
+//! The question of a reader, and the answer.
 
 use std::{io, time::Duration};
 
@@ -31,7 +31,7 @@ pub struct Wanted {
     pub find: Option<String>,
 }
 
-/// What `offset` and `limit` count.
+/// The unit that `offset` and `limit` count.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
@@ -77,7 +77,7 @@ pub struct Reading {
     pub note: String,
 }
 
-/// What a reading came to.
+/// The outcome of a reading.
 #[derive(Debug)]
 pub enum Found {
     /// Pieces of the result.
@@ -98,7 +98,7 @@ pub struct Output {
 pub(super) const TOKEN_BYTES_MAX: usize = 64;
 
 impl Output {
-    /// What is read for it at most, in bytes.
+    /// The most that is read for it, in bytes.
     pub(super) fn bytes_max(self) -> usize {
         self.room
             .saturating_mul(TOKEN_BYTES_MAX)

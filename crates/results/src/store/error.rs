@@ -1,4 +1,4 @@
-//! Why nothing can be read under a handle.
+//! The reasons why nothing can be read under a handle.
 
 /// A kept result that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

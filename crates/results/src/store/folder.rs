@@ -29,7 +29,7 @@ pub(super) struct Folder {
 /// A file that was being written for longer than this was given up by a writer that died.
 const WRITING_MAX: Duration = Duration::from_hours(1);
 
-/// What an older version of ours has left of a result that went.
+/// The extension of what an older version of ours has left of a result that went.
 const GONE: &str = "gone";
 
 impl Folder {
@@ -92,7 +92,7 @@ impl Folder {
         };
         entries
             .filter_map(Result::ok)
-            .filter_map(File::of)
+            .filter_map(|entry| File::of(&entry))
             .collect()
     }
 
@@ -133,7 +133,7 @@ enum What {
 }
 
 impl File {
-    fn of(entry: fs::DirEntry) -> Option<Self> {
+    fn of(entry: &fs::DirEntry) -> Option<Self> {
         let about = entry.metadata().ok().filter(fs::Metadata::is_file)?;
         let path = entry.path();
         let name = entry.file_name();

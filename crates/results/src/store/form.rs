@@ -34,7 +34,7 @@ pub struct Draft {
     pub parts: Vec<Cut>,
 }
 
-/// What is known of a text without reading it.
+/// The facts of a text that are known without reading it.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct TextHead {
     /// Its length.

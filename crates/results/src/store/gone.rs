@@ -1,4 +1,4 @@
-//! What is left of results that went: which tool gave each, so that a late reader hears what to
+//! The remains of results that went: which tool gave each, so that a late reader hears what to
 //! call again.
 //!
 //! A handle has its place by its number, and a later one takes the place of an earlier. So there
@@ -19,10 +19,10 @@ use super::{
     handle::Handle,
 };
 
-/// How many are remembered: handles that a model still has in its context are the latest.
+/// The number that are remembered: handles that a model still has in its context are the latest.
 const PLACES: u64 = 1_024;
 
-/// How long after its result that goes too.
+/// The time after its result when that goes too.
 const KEPT: Duration = Duration::from_hours(7 * 24);
 
 #[derive(Debug, Serialize, Deserialize)]

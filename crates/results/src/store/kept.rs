@@ -19,7 +19,7 @@ use super::{
 /// The longest head, in bytes: a result of a million blocks has one like this.
 const HEAD_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
-/// What stands before the text of a result that is hardly more.
+/// The JSON before the text of a result that is hardly more.
 const ONE_TEXT: &str = r#"{"content":[{"type":"text","text":"#;
 
 const READ_BYTES: usize = 64 * 1024;

@@ -1,4 +1,4 @@
-//! What the process is asked, as JSON on its stdin.
+//! The question to the process, as JSON on its stdin.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -9,7 +9,7 @@ use super::super::{
     limits::{SEARCH_TIME_MAX, TIME_MAX},
 };
 
-/// What of a kept result is wanted.
+/// The part of a kept result that is wanted.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::read) enum Question {
     Grep(grep::Question),
@@ -37,7 +37,7 @@ impl Question {
     }
 }
 
-/// What the process is told.
+/// The task of the process.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Task {
     pub(super) question: Question,
@@ -49,7 +49,7 @@ pub(super) struct Task {
     pub(super) parent: i32,
 }
 
-/// How long a search that is ended after `time` goes on looking, so that it can still tell.
+/// The time for which a search that is ended after `time` goes on looking, so that it can still tell.
 pub(super) fn searching_time(time: Duration) -> Duration {
     time * 5 / 6
 }

@@ -1,4 +1,4 @@
-//! What the process does that runs one reading.
+//! The work of the process that runs one reading.
 
 use std::{
     fs, io,

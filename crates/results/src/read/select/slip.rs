@@ -1,9 +1,9 @@
-//! What went wrong in a jq expression, for whoever wrote it: the engine names whole values, which
+//! Mistakes in a jq expression, told to whoever wrote it: `jaq` names whole values, which
 //! may be all of the result.
 
 use serde_json::Value;
 
-/// What is shown of a message at its beginning and at its end, in bytes.
+/// The bytes of a message that are shown at its beginning and at its end.
 const HEAD_BYTES: usize = 300;
 const TAIL_BYTES: usize = 100;
 
