@@ -39,6 +39,7 @@ impl Bridge {
         }
     }
 
+    /// The address of the bridge.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }

@@ -94,6 +94,7 @@ impl Client {
         self.initialize_with(version, json!({})).await
     }
 
+    /// Initializes the session with this revision and these capabilities.
     pub async fn initialize_with(&self, version: &str, capabilities: Value) -> Value {
         let params = json!({
             "protocolVersion": version,
@@ -148,11 +149,13 @@ impl Client {
         (id, reply)
     }
 
+    /// Sends a notification.
     pub async fn notify(&self, method: &str, params: Value) {
         let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         self.send_line(&message.to_string()).await;
     }
 
+    /// Cancels a request.
     pub async fn cancel(&self, id: u64) {
         self.notify(
             "notifications/cancelled",
@@ -196,6 +199,7 @@ impl Client {
         }
     }
 
+    /// Calls one of the three tools.
     pub async fn call(&self, tool: &str, arguments: Value) -> Reply {
         self.request(
             "tools/call",
@@ -204,6 +208,7 @@ impl Client {
         .await
     }
 
+    /// Calls `search_tools`.
     pub async fn search(&self, query: &str) -> Reply {
         self.call("search_tools", json!({ "query": query })).await
     }
@@ -223,10 +228,12 @@ impl Client {
         self.within(wanted, found).await
     }
 
+    /// Calls `describe_tool`.
     pub async fn describe(&self, tool: &str) -> Reply {
         self.call("describe_tool", json!({ "name": tool })).await
     }
 
+    /// Calls a tool through `execute_dynamic_tool`.
     pub async fn execute(&self, tool: &str, input: Value) -> Reply {
         let arguments = json!({ "tool_name": tool, "tool_input": input });
         self.call("execute_dynamic_tool", arguments).await
@@ -258,6 +265,7 @@ impl Client {
         })
     }
 
+    /// The id of the proxy's process.
     pub fn pid(&self) -> u32 {
         self.0.pid
     }
@@ -298,6 +306,7 @@ impl Client {
         self.ended().await
     }
 
+    /// Ends the proxy's input.
     pub async fn close_input(&self) {
         self.0.stdin.lock().await.take();
     }

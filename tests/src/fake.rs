@@ -24,5 +24,7 @@ pub const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18"
 
 /// The `_meta` keys of a modern request.
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The member of `_meta` with a client's capabilities.
 pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The member of `_meta` with the id of a subscription.
 pub const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";

@@ -27,13 +27,14 @@ use crate::{
     processes::{self, HOUSE_VARIABLE},
 };
 
-/// Where Cargo put our programs; only a test of this package can say.
+/// Paths of our programs, where Cargo put them; only a test of this package can say.
 #[derive(Debug, Clone)]
 pub struct Programs {
     pub proxy: PathBuf,
     pub fake_server: PathBuf,
 }
 
+/// A folder of one journey, with the proxy that stands in it.
 #[derive(Debug)]
 pub struct House {
     folder: TempDir,
@@ -62,7 +63,7 @@ pub fn through_daemon(journey: impl FnOnce()) {
     journey();
 }
 
-/// What a command line verb did.
+/// The output of a command line verb, and its end.
 #[derive(Debug, Clone)]
 pub struct Output {
     pub stdout: String,
@@ -85,6 +86,7 @@ impl Output {
         &self.stdout
     }
 
+    /// The standard output as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
@@ -149,14 +151,17 @@ impl House {
         self.table(fake.into());
     }
 
+    /// The path of a file in the house.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.folder.path().join(name)
     }
 
+    /// The path of the configuration.
     pub fn config(&self) -> PathBuf {
         self.path("config.toml")
     }
 
+    /// Writes a file in the house.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, text).expect("the house is ours to write in");

@@ -1,4 +1,4 @@
-//! What the journeys are made of: a server that does as a script says
+//! Parts of the journeys: a server that does as a script says
 //! ([`fake`]), a client that keeps every byte ([`client`]), a house to live in
 //! ([`house`]), and servers nobody here wrote ([`real`]).
 

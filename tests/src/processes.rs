@@ -1,4 +1,4 @@
-//! Which processes live, by what they were started with.
+//! Processes that live, by what they were started with.
 
 use std::{fs, os::unix::process::CommandExt as _, time::Duration};
 
@@ -16,6 +16,7 @@ const GONE_WITHIN: Duration = Duration::from_secs(15);
 const NUMBER_TRIES: usize = 500;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
+/// A process of a house.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Process {
     pub pid: u32,
@@ -121,6 +122,7 @@ impl Bystander {
         Self(sleeper.expect("every system has `sleep`"))
     }
 
+    /// Whether the process still runs.
     pub fn lives(&mut self) -> bool {
         matches!(self.0.try_wait(), Ok(None))
     }
@@ -158,6 +160,7 @@ pub fn pause(pid: u32) {
     send(pid, Signal::STOP);
 }
 
+/// Lets a paused process go on.
 pub fn resume(pid: u32) {
     send(pid, Signal::CONT);
 }

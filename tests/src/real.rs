@@ -43,6 +43,7 @@ impl RealServers {
         Self(folder)
     }
 
+    /// The reference server that has everything.
     pub fn everything(&self) -> Program {
         self.node("everything", "mcp-server-everything", &["stdio"])
     }
@@ -77,10 +78,12 @@ impl RealServers {
             .env("MEMORY_FILE_PATH", file.display().to_string())
     }
 
+    /// The reference server that thinks in steps.
     pub fn sequential_thinking(&self) -> Program {
         self.node("sequential-thinking", "mcp-server-sequential-thinking", &[])
     }
 
+    /// The reference server for the time.
     pub fn time(&self) -> Program {
         self.python("time", "mcp-server-time", &["--local-timezone", "UTC"])
     }

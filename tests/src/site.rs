@@ -12,6 +12,7 @@ use tokio::{
 
 use crate::{client::DEADLINE, house::House, processes::terminate, web::Web};
 
+/// A proxy that serves over HTTP.
 #[derive(Debug)]
 pub struct Site {
     child: Child,
@@ -27,6 +28,7 @@ impl House {
 }
 
 impl Site {
+    /// Starts the proxy and waits until it says where it serves.
     pub async fn start(mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::null())
@@ -48,6 +50,7 @@ impl Site {
         &self.url
     }
 
+    /// The address at which it serves.
     pub fn address(&self) -> SocketAddr {
         let (_, rest) = self.url.split_once("://").expect("it is a URL");
         let (address, _) = rest.split_once('/').expect("it has a path");
@@ -59,6 +62,7 @@ impl Site {
         Web::new(self.address())
     }
 
+    /// The id of its process.
     pub fn pid(&self) -> u32 {
         self.child.id().expect("it was not waited for yet")
     }

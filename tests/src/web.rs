@@ -63,6 +63,7 @@ pub struct Answer {
 }
 
 impl Web {
+    /// A client of the proxy at this address, with no session yet.
     pub fn new(address: SocketAddr) -> Self {
         let web = Self {
             address,
@@ -85,6 +86,7 @@ impl Web {
         self
     }
 
+    /// The same without a header of this name.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.headers.remove(name);
@@ -153,29 +155,35 @@ impl Web {
         (id, web.post(message.to_string()).await)
     }
 
+    /// Sends a notification.
     pub async fn notify(&self, method: &str, params: Value) -> Answer {
         let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         self.post(message.to_string()).await
     }
 
+    /// Sends a request and reads the reply to it.
     pub async fn request(&self, method: &str, params: Value) -> Reply {
         self.send(method, params).await.1.reply().await
     }
 
+    /// Calls one of the three tools.
     pub async fn call(&self, tool: &str, arguments: Value) -> Reply {
         let params = json!({ "name": tool, "arguments": arguments });
         self.request("tools/call", params).await
     }
 
+    /// Calls `search_tools`.
     pub async fn search(&self, query: &str) -> Reply {
         self.call("search_tools", json!({ "query": query })).await
     }
 
+    /// Calls a tool through `execute_dynamic_tool`.
     pub async fn execute(&self, tool: &str, input: Value) -> Reply {
         let arguments = json!({ "tool_name": tool, "tool_input": input });
         self.call("execute_dynamic_tool", arguments).await
     }
 
+    /// Posts a body as it is.
     pub async fn post(&self, body: impl Into<Bytes>) -> Answer {
         self.ask("POST", "/mcp", body).await
     }
@@ -186,6 +194,7 @@ impl Web {
         answer.expect("an answer comes").expect("it is one of HTTP")
     }
 
+    /// Sends a request; the error is that of the connection.
     pub async fn try_ask(
         &self,
         method: &str,
@@ -226,10 +235,12 @@ async fn exchange(
 }
 
 impl Answer {
+    /// Whether the answer is a stream of events.
     pub fn is_stream(&self) -> bool {
         self.header("content-type") == "text/event-stream"
     }
 
+    /// The value of a header; empty where it is missing.
     pub fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
         value.map_or("", |value| value.to_str().expect("a header is text"))
@@ -263,6 +274,7 @@ impl Answer {
         }
     }
 
+    /// The next message of the stream.
     pub async fn message(&mut self) -> Value {
         let event = self.event().await.expect("the stream goes on");
         serde_json::from_str(&event).expect("an event is a message")

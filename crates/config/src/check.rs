@@ -21,7 +21,7 @@ mod syntax;
 mod values;
 mod walk;
 
-/// What the file says, as far as it could be read.
+/// The values of the file, as far as it could be read, and its mistakes.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
     pub(super) values: Map<String, Value>,

@@ -1,4 +1,4 @@
-//! Which file is read, and why it cannot be.
+//! The file that is read, and the reasons why it cannot be.
 
 use std::{
     io::{self, Read},
@@ -123,7 +123,7 @@ fn whole(fault: Fault) -> Vec<Mistake> {
     vec![fault.at(Place::File, "")]
 }
 
-/// What the hint shows to someone who has no file yet. A test loads it.
+/// The example in the hint for someone who has no file yet. A test loads it.
 pub(super) const EXAMPLE: &str = r#"[servers.time]
 command = "uvx"
 args = ["mcp-server-time"]"#;

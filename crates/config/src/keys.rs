@@ -481,7 +481,7 @@ pub(super) static KEYS: &[Key] = &[
     ),
 ];
 
-/// What stands at a path of the configuration.
+/// A key or a table, at a path of the configuration.
 #[derive(Debug)]
 pub(super) enum Found {
     Value(&'static Key),

@@ -50,7 +50,7 @@ pub(super) fn check_origin(text: &str) -> Result<(), Fault> {
     ))
 }
 
-/// What the table means, or the key that does not fit the others.
+/// The settings that the table means, or the key that does not fit the others.
 pub(super) fn read_http(
     raw: &RawHttp,
     folders: &Folders<'_>,

@@ -1,4 +1,4 @@
-//! Where things lie: the file, the state, and what `~/` and a relative path mean.
+//! Paths: of the file, of the state, and what `~/` and a relative one mean.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Which program, package or host a server is: as much of its launch as a recipe may see.
+//! The program, package or host that a server is: as much of its launch as a recipe may see.
 
 use fleet::{Launch, Template};
 

@@ -34,7 +34,7 @@ pub(super) struct RawSearch {
     pub(super) semantic: Semantic,
 }
 
-/// What finds tools beside their words.
+/// The choice of what finds tools beside their words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Semantic {

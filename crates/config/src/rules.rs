@@ -1,4 +1,4 @@
-//! What each kind of value must be, whether it came from the file, a variable or a flag.
+//! Rules for each kind of value, whether it came from the file, a variable or a flag.
 
 use fleet::Template;
 use serde_json::Value;
@@ -338,7 +338,7 @@ impl Kind {
         self.noun() == "text"
     }
 
-    /// What to call a value of this kind, with its unit.
+    /// The words for a value of this kind, with its unit.
     pub(super) fn noun(&self) -> String {
         match self {
             Kind::Switch => "`true` or `false`".to_owned(),

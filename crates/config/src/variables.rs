@@ -70,7 +70,7 @@ fn spell(path: &str) -> String {
     format!("{PREFIX}{}", name.to_uppercase())
 }
 
-/// What a variable sets.
+/// The key that a variable sets.
 struct Target {
     key: &'static Key,
     path: Vec<String>,

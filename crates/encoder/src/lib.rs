@@ -1,4 +1,4 @@
-//! What a text means, as a vector: texts that mean alike point alike, whatever their words.
+//! Vectors of texts: those of texts that mean alike point alike, whatever their words.
 //!
 //! The model (all-MiniLM-L6-v2; `registry/encoder/README.md` says where it comes from and how it
 //! was made small) is part of the program: nothing is downloaded, nothing is asked for. This
@@ -74,7 +74,7 @@ impl Encoder {
         })
     }
 
-    /// The meaning of a text's beginning (some 250 words), of length one. Takes about two
+    /// The vector of a text's beginning (some 250 words), of length one. Takes about two
     /// milliseconds for a request and ten for a paragraph.
     pub fn encode(&self, text: &str) -> Result<Vec<f32>, EncoderError> {
         let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];

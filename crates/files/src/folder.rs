@@ -10,15 +10,15 @@ use std::{
 
 use rustix::process::geteuid;
 
-/// What the mode of a file allows the group and everybody.
+/// Bits of a mode that allow the group and everybody something.
 const OF_OTHERS: u32 = 0o077;
 
-/// What of that lets them put files of theirs in the place of ours.
+/// Those of them that let others put files of theirs in the place of ours.
 const WRITE_OF_OTHERS: u32 = 0o022;
 
 const ROOT: u32 = 0;
 
-/// Why a folder cannot be used.
+/// A reason why a folder cannot be used.
 #[derive(Debug)]
 pub enum FolderError {
     /// It is there, and somebody else could put files into it. Says why, and what to do.
@@ -33,7 +33,7 @@ pub fn private_folder(path: &Path) -> Result<(), FolderError> {
     make(DirBuilder::new().recursive(false), path)?;
     let about = fs::symlink_metadata(path)?;
     if about.is_symlink() {
-        return Err(refused(path, "is a link"));
+        return Err(refuse(path, "is a link"));
     }
     check_owner(path, &about, &[geteuid().as_raw()])?;
     check_mode(path, &about, OF_OTHERS)
@@ -69,7 +69,7 @@ fn check_owner(path: &Path, about: &Metadata, trusted: &[u32]) -> Result<(), Fol
     }
     let us = geteuid().as_raw();
     let why = format!("belongs to user {owner} and we are user {us}; name a folder of ours");
-    Err(refused(path, &why))
+    Err(refuse(path, &why))
 }
 
 fn check_mode(path: &Path, about: &Metadata, forbidden: u32) -> Result<(), FolderError> {
@@ -87,10 +87,10 @@ fn check_mode(path: &Path, about: &Metadata, forbidden: u32) -> Result<(), Folde
     };
     let name = path.display();
     let why = format!("lets others {what} it (mode {mode:04o}); try `chmod 700 {name}`");
-    Err(refused(path, &why))
+    Err(refuse(path, &why))
 }
 
-fn refused(path: &Path, why: &str) -> FolderError {
+fn refuse(path: &Path, why: &str) -> FolderError {
     FolderError::NotOurs(format!("{} {why}", path.display()))
 }
 

@@ -32,6 +32,7 @@ impl BoundedLog {
         }
     }
 
+    /// The path of the newest of the two files.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -82,7 +83,7 @@ impl BoundedLog {
     }
 }
 
-/// Where a log stands that was put aside.
+/// The path of a log that was put aside.
 pub fn put_aside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".1");

@@ -1,4 +1,4 @@
-//! How a file of ours is opened: for its owner alone, and never through a link.
+//! Opening files of ours: for their owner alone, and never through a link.
 //!
 //! A link in the place of a file would have us write to whatever it names.
 

@@ -8,7 +8,7 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-/// How the name of an unfinished file begins; one that is old was left by a process that died.
+/// The beginning of an unfinished file's name; one that is old was left by a process that died.
 pub const UNFINISHED: &str = ".unfinished-";
 
 /// A file that is being written; it goes when it is dropped before [`Unfinished::finish`].

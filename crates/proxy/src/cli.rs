@@ -196,7 +196,7 @@ pub(crate) enum Command {
     DemoServer { name: String },
 }
 
-/// Where HTTP is served.
+/// The address at which HTTP is served.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum HttpAt {
     Configured,

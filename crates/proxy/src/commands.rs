@@ -1,4 +1,4 @@
-//! What each command does.
+//! The commands: how each is begun, and with what.
 
 use std::sync::Arc;
 

@@ -59,7 +59,7 @@ pub(crate) fn open(
     Ok((gateway, upkeep))
 }
 
-/// What follows the configuration while we run.
+/// The follower of the configuration while we run.
 struct Follower {
     gateway: Arc<Gateway>,
     /// As it was taken in last.
@@ -102,7 +102,7 @@ impl Follower {
         }
     }
 
-    /// What the file says now, taken in; or told why not, and what it said before holds.
+    /// Takes in what the file says now; or says why not, and what it said before holds.
     async fn reload(&mut self) -> Option<Applied> {
         let (load, before) = (Arc::clone(&self.load), self.config.clone());
         let at = Arc::clone(&self.gateway);

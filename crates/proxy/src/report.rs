@@ -102,7 +102,7 @@ pub(crate) fn make_bar(length: usize, things: &str, is_quiet: bool) -> ProgressB
     bar
 }
 
-/// What a reindex did for one server.
+/// The outcome of a reindex for one server.
 #[derive(Debug)]
 pub(crate) struct Reindexed {
     pub(crate) server: String,

@@ -187,7 +187,7 @@ impl Records {
         };
         match serde_json::from_slice::<Self>(&bytes) {
             Ok(records) if records.format == FORMAT => records,
-            _ => Self::salvaged(disk),
+            _ => Self::salvage_all(disk),
         }
     }
 
@@ -207,7 +207,7 @@ impl Records {
     }
 
     /// The newest snapshot of each server that still proves whole.
-    fn salvaged(disk: &Disk) -> Self {
+    fn salvage_all(disk: &Disk) -> Self {
         tracing::warn!("the catalog is damaged, taking each server's newest snapshot");
         let mut records = Self::default();
         for path in disk.snapshots() {

@@ -58,7 +58,7 @@ impl<'a> Commit<'a> {
                 .unwrap_or_default();
             let (record, plan) = match outcome {
                 Ok(snapshot) => self.fresh(&known, &snapshot.in_order())?,
-                Err(why) => stale(known, why, now),
+                Err(why) => mark_stale(known, why, now),
             };
             planned.push(Planned {
                 server: server.clone(),
@@ -112,22 +112,22 @@ impl<'a> Commit<'a> {
         let kept = known
             .snapshot
             .as_deref()
-            .and_then(|file_name| self.kept(file_name));
+            .and_then(|file_name| self.get_kept(file_name));
         kept.map(|kept| kept.tools).unwrap_or_default()
     }
 
     fn is_damaged(&self, file_name: &str) -> bool {
-        self.kept(file_name).is_none()
+        self.get_kept(file_name).is_none()
     }
 
-    fn kept(&self, file_name: &str) -> Option<Kept> {
+    fn get_kept(&self, file_name: &str) -> Option<Kept> {
         let bytes = self.disk.read(&snapshot_path(file_name)).ok()?;
         Kept::read(file_name, &bytes).ok()
     }
 }
 
 /// A failed survey changes nothing but the mark.
-fn stale(known: Record, why: String, now: u64) -> (Record, Plan) {
+fn mark_stale(known: Record, why: String, now: u64) -> (Record, Plan) {
     let same = known.tools.clone();
     let surveyed_at = if known.snapshot.is_some() {
         known.surveyed_at

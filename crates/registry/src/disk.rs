@@ -13,8 +13,8 @@ use parking_lot::{Mutex, MutexGuard};
 #[derive(Debug)]
 pub(crate) struct Disk {
     folder: PathBuf,
-    /// What could not be written: the folder is read-only, or the disk full. It is read before the
-    /// disk, until it can be written or somebody else has written the file.
+    /// Files that could not be written: the folder is read-only, or the disk full. Each is read
+    /// before the disk, until it can be written or somebody else has written it.
     memory: Mutex<BTreeMap<String, Kept>>,
     #[cfg(test)]
     pub(crate) faults: faults::Faults,
@@ -68,14 +68,14 @@ impl Disk {
     }
 
     pub(crate) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        match self.kept(name) {
+        match self.get_from_memory(name) {
             Some(kept) => Ok(kept.bytes),
             None => fs::read(self.path(name)),
         }
     }
 
     pub(crate) fn stamp(&self, name: &str) -> Stamp {
-        match self.kept(name) {
+        match self.get_from_memory(name) {
             Some(Kept { writes, .. }) => Stamp::InMemory { writes },
             None => self.stamp_on_disk(name),
         }
@@ -109,12 +109,12 @@ impl Disk {
         }
     }
 
-    /// Where the disk takes files again, it gets what it did not take before; the catalog is the
+    /// Writes what the disk did not take before, where it takes files again; the catalog is the
     /// first name of all and comes last, since it names others.
     fn write_kept(&self) -> io::Result<()> {
         let names: Vec<String> = self.memory().keys().rev().cloned().collect();
         for name in names {
-            if let Some(kept) = self.kept(&name) {
+            if let Some(kept) = self.get_from_memory(&name) {
                 self.replace(&name, &kept.bytes)?;
                 self.memory().remove(&name);
             }
@@ -122,8 +122,8 @@ impl Disk {
         Ok(())
     }
 
-    /// What is in memory of a file, unless another process has written that meanwhile.
-    fn kept(&self, name: &str) -> Option<Kept> {
+    /// The bytes in memory of a file, unless another process has written it meanwhile.
+    fn get_from_memory(&self, name: &str) -> Option<Kept> {
         let mut memory = self.memory();
         let kept = memory.get(name)?;
         if kept.over == self.stamp_on_disk(name) {

@@ -72,7 +72,7 @@ impl Generation {
         if self.names.exact(asked).is_none()
             && let Some(place) = self.denied.exact(asked)
         {
-            return Err(self.denied_at(place));
+            return Err(self.refuse_at(place));
         }
         match self.names.mean(asked) {
             Meant::One(place) => Ok(self.entry(place)),
@@ -87,7 +87,7 @@ impl Generation {
         }
     }
 
-    fn denied_at(&self, place: usize) -> FindError {
+    fn refuse_at(&self, place: usize) -> FindError {
         let (at, rule) = self.tools.denied[place].clone();
         FindError::Denied { at, rule }
     }
@@ -99,7 +99,7 @@ impl Generation {
             Meant::Nothing => None,
         };
         if let Some(place) = denied {
-            return Err(self.denied_at(place));
+            return Err(self.refuse_at(place));
         }
         self.only_tool_of(asked).ok_or_else(|| FindError::Unknown {
             asked: asked.to_owned(),

@@ -86,7 +86,7 @@ impl Index {
 
     fn open(folder: &Path, tools: &LoadedTools) -> Result<Self, IndexError> {
         let index = existing(folder)?;
-        if Contents::of(&index)? != Contents::wanted(tools) {
+        if Contents::of(&index)? != Contents::of_tools(tools) {
             return Err(IndexError::Misfit("it holds other tools"));
         }
         if !index.validate_checksum()?.is_empty() {
@@ -159,7 +159,7 @@ impl Segment {
                 .remove(&key)
                 .ok_or(IndexError::Misfit("a foreign document"))?;
             tools[document as usize] = place;
-            lengths[place as usize] = precise(norms.fieldnorm(document));
+            lengths[place as usize] = to_f32(norms.fieldnorm(document));
         }
         Ok(Self {
             stems: segment.inverted_index(fields.stems)?,
@@ -214,7 +214,7 @@ pub(crate) fn update(disk: &Disk, tools: &LoadedTools) -> Result<(), IndexError>
     let folder = disk.path(FOLDER);
     let attempt = existing(&folder).and_then(|index| {
         let before = Contents::of(&index)?;
-        if before != Contents::wanted(tools) {
+        if before != Contents::of_tools(tools) {
             write(&index, tools, &before)?;
         }
         Index::open(&folder, tools).map(drop)
@@ -250,7 +250,7 @@ fn fresh(folder: &Path) -> Result<tantivy::Index, IndexError> {
 /// Replaces the documents of servers whose contents differ, with one commit.
 fn write(index: &tantivy::Index, tools: &LoadedTools, before: &Contents) -> Result<(), IndexError> {
     let fields = Fields::of(&index.schema())?;
-    let wanted = Contents::wanted(tools);
+    let wanted = Contents::of_tools(tools);
     let mut writer: IndexWriter = index.writer_with_num_threads(1, INDEX_WRITER_BYTES)?;
     let altered = |server: &str| before.0.get(server) != wanted.0.get(server);
     let servers = before.0.keys().chain(wanted.0.keys());
@@ -281,7 +281,7 @@ fn write(index: &tantivy::Index, tools: &LoadedTools, before: &Contents) -> Resu
 struct Contents(BTreeMap<String, String>);
 
 impl Contents {
-    fn wanted(tools: &LoadedTools) -> Self {
+    fn of_tools(tools: &LoadedTools) -> Self {
         let digests = tools.digests.iter();
         Self(
             digests
@@ -378,7 +378,7 @@ fn key(entry: &Entry, digest: &str) -> u64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "lengths are thousands at most")]
-fn precise(length: u32) -> f32 {
+fn to_f32(length: u32) -> f32 {
     length as f32
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct Names {
     bare_folded: HashMap<String, Vec<usize>>,
 }
 
-/// The meaning of a name.
+/// The tool or tools that a name means.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Meant {
     One(usize),
@@ -103,22 +103,22 @@ impl Names {
 
     /// The tool whose server and name are written as they are, in any of the forms that join them.
     pub(crate) fn exact(&self, asked: &str) -> Option<usize> {
-        let claims = self.claims(asked.trim());
+        let claims = self.list_claims(asked.trim());
         let mut exact = claims
             .iter()
-            .map(|claim| self.spelled(claim.server, claim.rest));
+            .map(|claim| self.find_spelled(claim.server, claim.rest));
         exact.find_map(|place| place)
     }
 
     /// The most exact reading that means anything at all.
     pub(crate) fn mean(&self, asked: &str) -> Meant {
         let asked = asked.trim();
-        let claims = self.claims(asked);
+        let claims = self.list_claims(asked);
         let found = if claims.is_empty() {
             let bare = self.bare.get(asked);
             bare.or_else(|| self.bare_folded.get(&fold(asked))).cloned()
         } else {
-            self.claimed(&claims)
+            self.find_claimed(&claims)
         };
         match found.as_deref() {
             None | Some([]) => Meant::Nothing,
@@ -129,20 +129,22 @@ impl Names {
 
     /// The configured server that a name begins with, or is.
     pub(crate) fn server(&self, asked: &str) -> Option<&ServerName> {
-        self.claims(asked.trim()).first().map(|claim| claim.server)
+        self.list_claims(asked.trim())
+            .first()
+            .map(|claim| claim.server)
     }
 
     /// Readings in their order: the text behind the server as it is written, all of it, then both
     /// folded.
-    fn claimed(&self, claims: &[Claim<'_, '_>]) -> Option<Vec<usize>> {
+    fn find_claimed(&self, claims: &[Claim<'_, '_>]) -> Option<Vec<usize>> {
         let orders = [(false, false), (false, true), (true, false), (true, true)];
         let mut found = orders.into_iter().map(|(is_folded, is_whole)| {
             let places = claims.iter().flat_map(|claim| {
                 let tool = if is_whole { claim.whole } else { claim.rest };
                 if is_folded {
-                    self.folded(claim.server, tool)
+                    self.list_folded(claim.server, tool)
                 } else {
-                    self.spelled(claim.server, tool).into_iter().collect()
+                    self.find_spelled(claim.server, tool).into_iter().collect()
                 }
             });
             places.collect::<BTreeSet<usize>>()
@@ -151,16 +153,16 @@ impl Names {
         Some(places.into_iter().collect())
     }
 
-    fn folded(&self, server: &ServerName, tool: &str) -> Vec<usize> {
+    fn list_folded(&self, server: &ServerName, tool: &str) -> Vec<usize> {
         let full = fold(&format!("{server}/{tool}"));
         self.full_folded.get(&full).cloned().unwrap_or_default()
     }
 
-    fn spelled(&self, server: &ServerName, tool: &str) -> Option<usize> {
+    fn find_spelled(&self, server: &ServerName, tool: &str) -> Option<usize> {
         self.full.get(&format!("{server}/{tool}")).copied()
     }
 
-    fn claims<'n, 't>(&'n self, asked: &'t str) -> Vec<Claim<'n, 't>> {
+    fn list_claims<'n, 't>(&'n self, asked: &'t str) -> Vec<Claim<'n, 't>> {
         let prefix = asked
             .get(..PREFIX.len())
             .filter(|start| start.eq_ignore_ascii_case(PREFIX));
@@ -190,14 +192,18 @@ impl Names {
     /// Names that a person may have meant.
     pub(crate) fn near(&self, asked: &str) -> Vec<ToolRef> {
         let bare = self.bare.keys().map(String::as_str);
-        let bare = near(bare_of(asked), alike(bare_of(asked), bare), NEAREST_MAX);
+        let bare = near(
+            bare_of(asked),
+            list_alike(bare_of(asked), bare),
+            NEAREST_MAX,
+        );
         let bare = bare
             .into_iter()
             .filter_map(|name| self.bare.get(name))
             .flatten()
             .copied();
         let full = self.full.keys().map(String::as_str);
-        let full = near(asked, alike(asked, full), NEAREST_MAX);
+        let full = near(asked, list_alike(asked, full), NEAREST_MAX);
         let full = full
             .into_iter()
             .filter_map(|name| self.full.get(name))
@@ -216,7 +222,10 @@ impl Names {
 
 /// Names of about the same letters and length: comparing thousands of names in earnest takes
 /// tens of milliseconds.
-fn alike<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
+fn list_alike<'a>(
+    asked: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> impl Iterator<Item = &'a str> {
     let (length, mask) = (asked.len(), letters(asked));
     names.filter(move |name| {
         let known = letters(name);

@@ -7,7 +7,7 @@ use tool::ToolRef;
 use crate::View;
 use crate::generation::Generation;
 use crate::limits::{HITS_MAX, NEAREST_MAX, STEPS_MAX};
-use crate::search::asked::{Meaning, Wanted};
+use crate::search::asked::{ParsedQuery, Wanted};
 use crate::search::filter::Filter;
 use crate::search::found::categories;
 use crate::search::rank::{Ranking, Scored};
@@ -61,14 +61,14 @@ impl Generation {
 }
 
 fn answer(generation: &Generation, query: &Query, text: &str) -> Found {
-    if let Some(place) = named(generation, query, text) {
+    if let Some(place) = find_named(generation, query, text) {
         return Found::of(generation, Kind::Exact, &[Scored::plain(place)], query);
     }
-    let mut found = match Meaning::of(text) {
-        Meaning::Browse => return browse(generation, query),
-        Meaning::Select(names) => return select(generation, query, &names),
-        Meaning::Words(wanted) => compound::compound(generation, query, text)
-            .unwrap_or_else(|| ranked(generation, query, &wanted, text)),
+    let mut found = match ParsedQuery::of(text) {
+        ParsedQuery::Browse => return browse(generation, query),
+        ParsedQuery::Select(names) => return select(generation, query, &names),
+        ParsedQuery::Words(wanted) => compound::compound(generation, query, text)
+            .unwrap_or_else(|| rank(generation, query, &wanted, text)),
     };
     if query.why {
         why::explain(generation, query, text, &mut found);
@@ -97,7 +97,7 @@ fn answer_steps(generation: &Generation, query: &Query, steps: &[String]) -> Fou
 
 /// The place of the one visible tool whose name the text is. A plain English word counts only
 /// as the whole name: `fetch` may be one, `Search` is a wish.
-fn named(generation: &Generation, query: &Query, text: &str) -> Option<u32> {
+fn find_named(generation: &Generation, query: &Query, text: &str) -> Option<u32> {
     let text = text.trim();
     if text.contains(char::is_whitespace) {
         return None;
@@ -153,7 +153,7 @@ fn select(generation: &Generation, query: &Query, names: &[String]) -> Found {
     found
 }
 
-fn ranked(generation: &Generation, query: &Query, wanted: &Wanted, text: &str) -> Found {
+fn rank(generation: &Generation, query: &Query, wanted: &Wanted, text: &str) -> Found {
     let ranking = Ranking::new(generation, wanted, text);
     let filter = Filter::of(query);
     let shown = query.offset.saturating_add(query.limit.min(HITS_MAX));
@@ -166,7 +166,7 @@ fn ranked(generation: &Generation, query: &Query, wanted: &Wanted, text: &str) -
         tools => (tools, false),
     };
     if tools.is_empty() {
-        return nothing(generation, query, &ranking, text);
+        return answer_nothing(generation, query, &ranking, text);
     }
     learned::lift(generation, query, text, &mut tools);
     let mut found = Found::of(generation, Kind::Ranked, &tools, query);
@@ -175,7 +175,7 @@ fn ranked(generation: &Generation, query: &Query, wanted: &Wanted, text: &str) -
     found
 }
 
-fn nothing(generation: &Generation, query: &Query, ranking: &Ranking, text: &str) -> Found {
+fn answer_nothing(generation: &Generation, query: &Query, ranking: &Ranking, text: &str) -> Found {
     let filter = Filter::of(query);
     let mut found = Found::empty(Kind::Nothing);
     found.unknown_words.clone_from(&ranking.unknown_words);

@@ -37,7 +37,7 @@ pub fn example(schema: &str) -> Option<Value> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// What is required, and a little of a nested object that requires nothing.
+    /// The fields that are required, and a few of a nested object that requires none.
     Telling,
     Required,
     /// For schemas that ask for more than `required` says.
@@ -99,7 +99,7 @@ impl Attempt {
     }
 
     fn value(self, name: &str, node: Node<'_>) -> Value {
-        let given = || given(node).filter(|_| self.trust == Trust::Given);
+        let given = || find_given(node).filter(|_| self.trust == Trust::Given);
         if let Some(value) = given() {
             return value.clone();
         }
@@ -174,8 +174,8 @@ fn vary(items: &mut [Value], node: Node<'_>) {
 /// times.
 const GIVEN_BYTES_MAX: usize = 2_000;
 
-/// What the schema itself offers as a value.
-fn given(node: Node<'_>) -> Option<&Value> {
+/// The value that the schema itself offers.
+fn find_given(node: Node<'_>) -> Option<&Value> {
     let examples = node.annotation("examples").and_then(Value::as_array);
     examples
         .and_then(|examples| examples.first())
@@ -216,13 +216,13 @@ fn takes_up(value: &Value, room: &mut usize) -> Option<()> {
 
 /// The node with the limits: of alternatives the first that is not `null`.
 fn meant(node: Node<'_>) -> Node<'_> {
-    let node = node.resolved();
+    let node = node.resolve();
     if node.get("type").is_some() || node.get("properties").is_some() {
         return node;
     }
     let alternatives = node.alternatives().into_iter();
     let first = alternatives
-        .map(Node::resolved)
+        .map(Node::resolve)
         .find(|node| !Shape::of(*node).is_null());
     first.map_or(node, |first| {
         if first.is_spent() {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Checker;
 
-/// How deep schemas and values are made.
+/// The depth to which schemas and values are made.
 const DEPTH_MAX: u8 = 3;
 
 /// The longest message of a violation, in bytes.

@@ -1,6 +1,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(missing_docs)]
-//! What a tool is: its names, its schema, its signature, the check of its arguments, its digest.
+//! A tool: its names, its schema, its signature, the check of its arguments, its digest.
 //!
 //! This room is pure. It does no I/O, knows no clock and no protocol types; it reads the JSON a
 //! server sent and never rewrites it.

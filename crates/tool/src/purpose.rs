@@ -1,4 +1,4 @@
-//! What a tool is for, in one sentence.
+//! The purpose of a tool, in one sentence.
 
 use printable::one_line;
 
@@ -23,7 +23,7 @@ pub fn purpose(tool: &Tool, description: Option<&str>) -> String {
     let sentence = said
         .or_else(|| some_text(first_sentence(&tool.description())))
         .or_else(|| some_text(first_sentence(&tool.title()?)))
-        .unwrap_or_else(|| made(tool.name(), &parameters(&tool.input_schema())));
+        .unwrap_or_else(|| make_from_name(tool.name(), &parameters(&tool.input_schema())));
     cut(&sentence)
 }
 
@@ -90,17 +90,17 @@ fn is_label(line: &str) -> bool {
 /// One line: marks of Markdown and control characters gone, white space single.
 fn flat(lines: &[&str]) -> String {
     let text = lines.join(" ").replace("**", "").replace("__", "_");
-    let text = without_links(&text);
+    let text = drop_links(&text);
     let text = one_line(&text.replace('`', ""));
     // Marks of headings and lists, emoji: nothing a sentence starts with.
     let is_mark = |c: char| {
         !c.is_alphanumeric() && !matches!(c, '[' | '(' | '"' | '\'' | '/' | '$' | '@' | '<')
     };
-    without_number(text.trim_start_matches(is_mark)).to_owned()
+    drop_number(text.trim_start_matches(is_mark)).to_owned()
 }
 
 /// `1. Open it` becomes `Open it`.
-fn without_number(text: &str) -> &str {
+fn drop_number(text: &str) -> &str {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_list = (1..=LIST_DIGITS_MAX).contains(&(text.len() - rest.len()));
     let item = rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "));
@@ -108,7 +108,7 @@ fn without_number(text: &str) -> &str {
 }
 
 /// `[text](address)` becomes `text`.
-fn without_links(text: &str) -> String {
+fn drop_links(text: &str) -> String {
     let mut flat = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(middle) = rest.find("](") {
@@ -128,7 +128,7 @@ fn without_links(text: &str) -> String {
     flat
 }
 
-/// Where the first sentence of a line ends, its stop included.
+/// The end of a line's first sentence, its stop included.
 fn sentence_end(text: &str) -> usize {
     let is_end = |(at, c): &(usize, char)| match c {
         '。' | '！' | '？' => true,
@@ -199,7 +199,7 @@ fn cut(text: &str) -> String {
     )
 }
 
-fn made(name: &str, parameters: &[Parameter]) -> String {
+fn make_from_name(name: &str, parameters: &[Parameter]) -> String {
     let words = words(name).join(" ");
     let mut letters = words.chars();
     let first = letters.next().map(|c| c.to_uppercase().to_string());
@@ -233,10 +233,10 @@ pub(crate) fn words(name: &str) -> Vec<String> {
         }
     }
     words.retain(|word| !word.is_empty());
-    words.into_iter().map(spelled).collect()
+    words.into_iter().map(spell).collect()
 }
 
-fn spelled(word: String) -> String {
+fn spell(word: String) -> String {
     let is_acronym = word.chars().count() > 1 && !word.contains(char::is_lowercase);
     if is_acronym {
         word

@@ -6,7 +6,7 @@ mod shape;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-pub(crate) use reading::{Field, Node, Reading, pointed};
+pub(crate) use reading::{Field, Node, Reading, resolve_pointer};
 pub(crate) use shape::{Detail, Shape, literals_text, name_text};
 
 /// One property of an input schema, for search and for messages.
@@ -76,7 +76,7 @@ fn push_dense(small: &mut String, text: &str) {
         .for_each(|part| small.push_str(part));
 }
 
-/// Where the string that `text` begins with ends, its closing quote included.
+/// The end of the string that `text` begins with, its closing quote included.
 fn string_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;

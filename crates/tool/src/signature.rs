@@ -1,4 +1,4 @@
-//! What a tool takes, in one line.
+//! The signature of a tool: what it takes, in one line.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub fn signature(schema: &str) -> String {
     let mut line = Line::default();
     line.add_required(&required);
     line.add_optional(&optional);
-    line.finished()
+    line.finish()
 }
 
 /// The parts of a signature as long as there is room.
@@ -77,7 +77,7 @@ impl Line {
         self.parts.push(text);
     }
 
-    fn finished(mut self) -> String {
+    fn finish(mut self) -> String {
         if self.is_cut {
             self.parts.push("…".to_owned());
         }

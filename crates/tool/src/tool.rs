@@ -11,7 +11,7 @@ use crate::Digest;
 /// The longest name of a tool, in characters: what MCP allows. Names stand in every hit and error.
 pub const TOOL_NAME_CHARS_MAX: usize = 128;
 
-/// How much of a name that is refused is told, in characters.
+/// The longest part of a refused name that is told, in characters.
 const NAME_CHARS_TOLD: usize = 40;
 
 /// One tool of a `tools/list` answer.
@@ -25,7 +25,7 @@ pub struct Tool {
     annotations: Annotations,
 }
 
-/// What the server claims about a tool's effects (MCP `ToolAnnotations`). Untrusted hints.
+/// Claims of the server about a tool's effects (MCP `ToolAnnotations`). Untrusted hints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Annotations {
     /// `readOnlyHint`: it changes nothing.
@@ -76,7 +76,7 @@ impl Tool {
         let fields: Fields<'_> = serde_json::from_str(json)
             .map_err(|error| ToolError::NotAnObject(error.to_string()))?;
         let name = Fields::text(fields.name).filter(|name| !name.is_empty());
-        let name = checked_name(name.ok_or(ToolError::NoName)?)?;
+        let name = check_name(name.ok_or(ToolError::NoName)?)?;
         let annotations = fields.annotations.map(read_annotations).unwrap_or_default();
         Ok(Self {
             json: json.into(),
@@ -157,7 +157,7 @@ impl Tool {
 }
 
 /// A name that can stand on a line, be told from others and be called.
-fn checked_name(name: String) -> Result<String, ToolError> {
+fn check_name(name: String) -> Result<String, ToolError> {
     let told = || one_line_of(&name, NAME_CHARS_TOLD);
     let chars = name.chars().count();
     if chars > TOOL_NAME_CHARS_MAX {

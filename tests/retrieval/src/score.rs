@@ -1,4 +1,4 @@
-//! How well a way of searching does on a set. Recall and the like as `score.py` of the shared
+//! The score of a way of searching on a set. Recall and the like as `score.py` of the shared
 //! sets counts them.
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ pub struct Marks {
 /// Ranks at which recall is taken.
 pub const RECALL_AT: [usize; 4] = [1, 3, 5, 10];
 
-/// What one configuration did with one set.
+/// The scores of one configuration on one set.
 #[derive(Debug)]
 pub struct Report {
     pub marks: Marks,
@@ -121,7 +121,7 @@ fn ranking(
     ranking
 }
 
-/// How many requests without a tool were offered one.
+/// The share of requests without a tool that were offered one.
 #[derive(Debug, Default)]
 struct Offers {
     offered: usize,
@@ -180,6 +180,7 @@ fn hopeless_offers(
 }
 
 impl Marks {
+    /// The scores of one ranking.
     #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
     pub fn of(relevant: &[Named], ranking: &[Named]) -> Self {
         let is_right: Vec<bool> = ranking.iter().map(|it| relevant.contains(it)).collect();
@@ -231,7 +232,8 @@ fn mean<'a>(marks: impl ExactSizeIterator<Item = &'a Marks>) -> Marks {
     }
 }
 
-/// What the hits cost a model: 4 bytes a token where they are ASCII, a token a character else.
+/// The tokens that the hits cost a model: 4 bytes a token where they are ASCII, a token a character
+/// else.
 fn answer_tokens(found: &Found) -> usize {
     let lines = found.hits.iter().map(|hit| {
         let (entry, at) = (&hit.entry, &hit.entry.at);
@@ -242,10 +244,11 @@ fn answer_tokens(found: &Found) -> usize {
     ascii.div_ceil(4) + text.chars().filter(|c| !c.is_ascii()).count()
 }
 
+/// A part of a whole, between 0 and 1.
 #[expect(clippy::cast_precision_loss, reason = "counts are small")]
 pub fn share(part: usize, whole: usize) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// How far a ranking goes.
+/// The length of a ranking.
 const RANKED: usize = 20;

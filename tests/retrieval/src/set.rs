@@ -10,6 +10,7 @@ use registry::{Generation, Hit, News, Options, Overlay, Registry, Rules, ServerR
 use serde_json::{Value, json};
 use tool::{ServerName, Tool, ToolRef};
 
+/// A result whose error is for a person.
 pub type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// A tool as the set names it: its server, its name.
@@ -25,6 +26,7 @@ pub struct Request {
 }
 
 impl Request {
+    /// Reads the queries of a file, one JSON object a line.
     pub fn read(path: &Path) -> Outcome<Vec<Self>> {
         lines(path)?.iter().map(Self::of).collect()
     }
@@ -40,6 +42,7 @@ impl Request {
     }
 }
 
+/// Reads the JSON values of a file, one a line.
 pub fn lines(path: &Path) -> Outcome<Vec<Value>> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty());
@@ -54,6 +57,7 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
+    /// A catalogue of these tools.
     pub fn of(tools: &[Value]) -> Outcome<Self> {
         let mut known: BTreeMap<String, ServerName> = BTreeMap::new();
         let mut servers: BTreeMap<ServerName, (String, Vec<Tool>)> = BTreeMap::new();
@@ -82,10 +86,12 @@ impl Catalogue {
         Ok(catalogue)
     }
 
+    /// The count of servers.
     pub fn servers(&self) -> usize {
         self.servers.len()
     }
 
+    /// A generation of all tools, with their embeddings or without.
     pub fn generation(&self, meaning: bool) -> Outcome<Arc<Generation>> {
         let registry = self.registry(&[], meaning)?;
         registry.embed_tools(THREADS, &|_, _| true)?;
@@ -97,6 +103,7 @@ impl Catalogue {
         Ok(self.registry(tools, meaning)?.generation()?)
     }
 
+    /// A registry of all tools but the hidden ones, with embeddings or without.
     pub fn registry(&self, hidden: &[Named], meaning: bool) -> Outcome<Registry> {
         let servers = self.servers.iter().map(|(server, (said, _))| {
             let of_server = hidden.iter().filter(|(name, _)| name == said);

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+/// A reply to a request.
 #[derive(Debug, Clone)]
 pub struct Reply {
     line: String,
@@ -18,12 +19,14 @@ impl Reply {
         &self.line
     }
 
+    /// The result of the reply, which must have one.
     #[track_caller]
     pub fn result(&self) -> &Value {
         let result = self.message.get("result");
         result.unwrap_or_else(|| panic!("no result: {}", self.line))
     }
 
+    /// The result of the reply, which must have one.
     #[track_caller]
     pub fn into_result(mut self) -> Value {
         assert!(
@@ -41,11 +44,13 @@ impl Reply {
         error.unwrap_or_else(|| panic!("no error: {}", self.line))
     }
 
+    /// Whether the result is a tool error.
     #[track_caller]
     pub fn is_error(&self) -> bool {
         self.result()["isError"] == true
     }
 
+    /// The blocks of the result.
     #[track_caller]
     pub fn content(&self) -> &[Value] {
         self.result()["content"]

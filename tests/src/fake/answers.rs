@@ -1,4 +1,4 @@
-//! What a good server answers, in either era.
+//! Answers of a good server, in either era.
 
 use std::fs;
 

@@ -53,6 +53,7 @@ struct Ear {
 }
 
 impl Far {
+    /// A server that listens on a free port.
     pub async fn listen() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.expect("some port is free");
@@ -66,10 +67,12 @@ impl Far {
         }
     }
 
+    /// The address of the server.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
+    /// Puts the server into another mood.
     pub fn be(&self, mood: Mood) {
         *lock(&self.ear.mood) = mood;
     }
@@ -103,6 +106,7 @@ impl Far {
         lock(&self.ear.requests).clone()
     }
 
+    /// The count of calls that came.
     pub fn calls(&self) -> usize {
         self.ear.calls.load(Ordering::SeqCst)
     }

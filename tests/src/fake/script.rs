@@ -1,4 +1,4 @@
-//! What a fake server is told to do.
+//! The script of a fake server.
 
 use std::path::PathBuf;
 
@@ -50,6 +50,7 @@ pub struct Script {
     pub record: Option<PathBuf>,
 }
 
+/// The protocol revisions that a fake server speaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Era {
@@ -73,6 +74,7 @@ pub enum Paging {
     Endless,
 }
 
+/// One tool of a fake server: its definition, and the steps of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FakeTool {
@@ -95,6 +97,7 @@ impl FakeTool {
         Self::defined(definition, steps)
     }
 
+    /// A tool with a definition of the test's own.
     pub fn defined(definition: Value, steps: impl Into<Vec<Step>>) -> Self {
         Self {
             definition,
@@ -186,18 +189,22 @@ pub enum Step {
 }
 
 impl Step {
+    /// Answers with this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
+    /// Writes this text to stderr.
     pub fn stderr(text: impl Into<String>) -> Self {
         Self::Stderr(text.into())
     }
 
+    /// Writes this line to stdout, whatever it is.
     pub fn line(text: impl Into<String>) -> Self {
         Self::Line(text.into())
     }
 
+    /// Writes a remark into the record.
     pub fn remark(text: impl Into<String>) -> Self {
         Self::Remark(text.into())
     }
@@ -207,6 +214,7 @@ impl Step {
         Self::every(0, until, step)
     }
 
+    /// Does a step again and again until a file exists.
     pub fn every(pause_ms: u64, until: impl Into<PathBuf>, step: Self) -> Self {
         Self::Repeat {
             until: until.into(),
@@ -215,6 +223,7 @@ impl Step {
         }
     }
 
+    /// Sends progress of the call.
     pub fn progress(progress: u64, total: u64) -> Self {
         let params = json!({ "progressToken": "$PROGRESS", "progress": progress, "total": total });
         Self::Notify {
@@ -223,6 +232,7 @@ impl Step {
         }
     }
 
+    /// Sends a log message.
     pub fn log(level: &str, data: impl Into<Value>) -> Self {
         let params = json!({ "level": level, "logger": "fake", "data": data.into() });
         Self::Notify {
@@ -231,6 +241,7 @@ impl Step {
         }
     }
 
+    /// Asks the client for its roots.
     pub fn ask_roots() -> Self {
         Self::Ask {
             method: "roots/list".to_owned(),

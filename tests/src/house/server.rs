@@ -15,6 +15,7 @@ use crate::{
     processes::HOUSE_VARIABLE,
 };
 
+/// A server with its launch and settings.
 #[derive(Debug, Clone)]
 pub struct Server {
     name: String,
@@ -62,6 +63,7 @@ pub fn program<A: Into<String>>(
     })
 }
 
+/// A fake server that is still being told what to do.
 #[derive(Debug, Clone)]
 pub struct Fake {
     name: String,
@@ -102,6 +104,7 @@ impl Fake {
         self
     }
 
+    /// Sets a variable of its environment.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.env.insert(name.to_owned(), value.to_owned());
@@ -139,12 +142,14 @@ impl Fake {
         self
     }
 
+    /// Lists the tools of a file.
     #[must_use]
     pub fn catalog(mut self, file: impl Into<PathBuf>) -> Self {
         self.script.catalog = Some(file.into());
         self
     }
 
+    /// Speaks this era of the protocol.
     #[must_use]
     pub fn era(mut self, era: Era) -> Self {
         self.script.era = era;
@@ -178,16 +183,19 @@ impl Fake {
     }
 }
 
+/// Any program as a server.
 #[derive(Debug, Clone)]
 pub struct Program(Server);
 
 impl Program {
+    /// Sets a variable of its environment.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
         self.0.env.insert(name.to_owned(), value.into());
         self
     }
 
+    /// A line of TOML in the server's table.
     #[must_use]
     pub fn setting(mut self, line: &str) -> Self {
         self.0.settings.push(line.to_owned());

@@ -1,4 +1,4 @@
-//! What a client hears when it has asked.
+//! Answers as a client hears them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::tally::Fate;
 /// A call without an answer for so long has none.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_mins(1);
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Debug)]
 pub(super) enum Heard {
     /// A message with the id of the question.

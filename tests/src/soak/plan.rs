@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! The plan of a run, from the command line.
 
 use std::{str::FromStr, time::Duration};
 
@@ -25,7 +25,7 @@ usage: just soak [--seconds N | --minutes N | --hours N] [--calls N] [--seed N]
 Exit code 1: a call was unanswered, answered twice or with another's answer, had an error that
 nothing explains, or something was left over.";
 
-/// What a run does.
+/// The plan of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plan {
     pub(super) length: Duration,

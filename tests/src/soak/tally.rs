@@ -1,4 +1,4 @@
-//! What became of every call, counted.
+//! The fates of all calls, counted.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ const SAMPLES_MAX: usize = 20;
 /// The longest text of one of them, in characters.
 const SAMPLE_CHARS_MAX: usize = 400;
 
-/// What became of a call, or went wrong beside the calls. Each is a line of the table.
+/// The fate of a call, or what went wrong beside the calls. Each is a line of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Right,

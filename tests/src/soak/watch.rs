@@ -1,4 +1,4 @@
-//! What the daemon takes: memory and descriptors; and which processes are its.
+//! The watch over the daemon: its memory, its descriptors, its processes.
 
 use std::{collections::BTreeSet, fmt, fs};
 

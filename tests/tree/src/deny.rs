@@ -53,7 +53,7 @@ struct Named {
     reason: String,
 }
 
-/// Where packages may come from besides this repository, as `Cargo.lock` says it.
+/// Sources of packages besides this repository, as `Cargo.lock` says it.
 const REGISTRY: &str = "registry+";
 
 impl Rules {

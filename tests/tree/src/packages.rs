@@ -1,4 +1,4 @@
-//! What Cargo knows: our packages, those that they stand on, and what depends on what.
+//! Packages as Cargo knows them: ours, those that they stand on, and what depends on what.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

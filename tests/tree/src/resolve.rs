@@ -1,4 +1,4 @@
-//! Which file defines what a file names.
+//! Files by what they name: each name is resolved to the file that defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,7 +98,7 @@ impl Crate {
     }
 }
 
-/// What the items of a module name outside its own imports.
+/// Names that the items of a module use outside its own imports.
 #[derive(Debug, Default)]
 struct Named {
     words: BTreeSet<String>,

@@ -1,4 +1,5 @@
-//! What is no TOML, and what it spoils: a line that cannot be read must not cause more mistakes.
+//! Lines that are no TOML, and what they spoil: one that cannot be read must not cause more
+//! mistakes.
 
 use std::collections::BTreeSet;
 

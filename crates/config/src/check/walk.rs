@@ -15,7 +15,7 @@ use crate::{
     rules::{self, Written},
 };
 
-/// Where the walk is: the pattern in the table of keys and the key as the person wrote it.
+/// A place of the walk: the pattern in the table of keys and the key as the person wrote it.
 #[derive(Debug, Default, Clone)]
 pub(super) struct At {
     pub(super) pattern: String,

@@ -41,7 +41,7 @@ pub(crate) fn nearest<'a>(
     })
 }
 
-/// What other programs call our keys: the table it stands in and the name, then the hint.
+/// Names that other programs have for our keys: the table and the name, then the hint.
 static FOREIGN: &[((&str, &str), &str)] = &[
     (
         ("", "mcpServers"),

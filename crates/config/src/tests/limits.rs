@@ -1,4 +1,4 @@
-//! How a server lives and what its calls may take: the keys, their defaults, their mistakes.
+//! Keys of a server's life and of what its calls may take: their defaults, their mistakes.
 
 use std::{num::NonZeroUsize, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Which file is read, and where relative paths and `~` lead.
+//! The file that is read, and where relative paths and `~` lead.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -7,7 +7,7 @@ use fleet::Launch;
 use super::{HOME, home, overrides};
 use crate::{Environment, Overrides, default_path, load};
 
-/// What a person sees, with the folder of the test taken out.
+/// The text that a person sees, with the folder of the test taken out.
 fn printed(overrides: &Overrides, env: &Environment, folder: &Path) -> String {
     let error = load(overrides, env).expect_err("the case is a mistake");
     error.to_string().replace(&*folder.to_string_lossy(), "DIR")

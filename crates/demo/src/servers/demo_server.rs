@@ -16,7 +16,7 @@ use rmcp::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// How long a client may keep our lists: they never change.
+/// The time for which a client may keep our lists: they never change.
 const LIST_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct DemoTool {
     pub(super) answer: Box<dyn Fn(JsonObject) -> Answer + Send + Sync>,
 }
 
-/// What a tool says: a reply, or why it refuses, in words a model can act on.
+/// The answer of a tool: a reply, or why it refuses, in words a model can act on.
 pub(super) type Answer = Result<Reply, String>;
 
 #[derive(Debug, PartialEq)]

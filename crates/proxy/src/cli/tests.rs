@@ -8,7 +8,7 @@ use super::Arguments;
 /// Columns, whatever terminal runs the tests.
 const WIDTH: usize = 100;
 
-/// What a command says of itself with `--help`, without the options that every command has.
+/// The help of a command, without the options that every command has.
 fn help(command: &str) -> String {
     let ours = Arguments::command().term_width(WIDTH);
     let ours = ours.mut_args(|arg| {

@@ -61,7 +61,7 @@ pub(super) fn run_verb(global: &Global, verb: &Daemon) -> anyhow::Result<Exit> {
     }
 }
 
-/// What the process between a client's relay and the daemon does.
+/// Does the work of the process between a client's relay and the daemon.
 fn launch(global: &Global) -> anyhow::Result<Exit> {
     match find_route(global) {
         Ok(route) => {
@@ -278,7 +278,7 @@ fn open_door(global: &Global) -> anyhow::Result<Door> {
     Door::new(launch::bind(&socket)?).context("cannot listen")
 }
 
-/// Where nobody said anything, our own `info` too: the file is bounded, and the one place where a
+/// The filter of the log: where nobody said anything, our own `info` too, in the one place where a
 /// person can look afterwards.
 fn choose_filter(config: &Config) -> String {
     if config.log == LOG_DEFAULT {

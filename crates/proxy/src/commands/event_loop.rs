@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-/// How long threads that block may go on when everything else has ended. Whatever must not be
+/// The time that threads which block have when everything else has ended. Whatever must not be
 /// lost was waited for before; what is left, nobody waits for.
 const THREADS_END_WAIT: Duration = Duration::from_millis(500);
 

@@ -49,7 +49,7 @@ pub(super) fn print_config_check(config: &Config, as_json: bool) -> Exit {
     Exit::Success
 }
 
-/// What a server wrote to stderr, as far as it is kept.
+/// Prints what a server wrote to stderr, as far as it is kept.
 pub(super) fn print_server_log(
     config: &Config,
     global: &Global,

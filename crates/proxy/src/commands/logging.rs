@@ -1,4 +1,4 @@
-//! Where logs go, and which.
+//! The log: which events are in it, and where it goes.
 
 use daemon::log::LogWriter;
 use tracing_subscriber::EnvFilter;

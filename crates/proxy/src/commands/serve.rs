@@ -57,7 +57,7 @@ fn say_without_daemon(why: &anyhow::Error) -> Option<Exit> {
     None
 }
 
-/// Where the daemon of this configuration is met.
+/// The way to the daemon of this configuration.
 pub(super) fn find_route(global: &Global) -> Result<std::io::Result<Route>, ConfigError> {
     let env = Environment::of_process();
     let overrides = global.overrides();
@@ -91,7 +91,7 @@ pub(super) fn serve_alone(config: Config, load: live::Load) -> anyhow::Result<Ex
     })?
 }
 
-/// What serves without a daemon: nobody looks how long it lingers, nor nudges it.
+/// Opens what serves without a daemon: nobody looks how long it lingers, nor nudges it.
 pub(super) fn open(config: Config, load: live::Load) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
     let (daemon, _) = watch::channel(config.daemon);
     live::open(config, load, Arc::default(), daemon)

@@ -45,7 +45,7 @@ pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Resul
     })
 }
 
-/// What each daemon of the configuration says of itself, the usual one first.
+/// Asks each daemon of the configuration for its status, the usual one first.
 pub(super) async fn ask_daemons(route: &Route) -> io::Result<Vec<Value>> {
     let mut daemons = Vec::new();
     for socket in route.place.sockets() {

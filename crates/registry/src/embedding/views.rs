@@ -15,14 +15,14 @@ pub(crate) type Key = [u8; 16];
 
 impl Views {
     pub(crate) fn of(entry: &Entry) -> Self {
-        let name = spoken(entry.tool.name());
-        let server = spoken(entry.at.server.as_str());
+        let name = speak(entry.tool.name());
+        let server = speak(entry.at.server.as_str());
         let description = entry.description();
         let words = description.split_whitespace().collect::<Vec<_>>().join(" ");
         let begin: String = words.chars().take(DESCRIPTION_CHARS_ENCODED).collect();
         let parameters = tool::parameters(&entry.tool.input_schema());
         let parameters = parameters.iter().take(PARAMETERS_ENCODED);
-        let parameters: Vec<String> = parameters.map(|it| spoken(&it.name)).collect();
+        let parameters: Vec<String> = parameters.map(|it| speak(&it.name)).collect();
         Self([
             format!("{server} {name}: {}", entry.purpose()),
             format!("{name}: {begin} ({})", parameters.join(", ")),
@@ -56,7 +56,7 @@ pub(crate) fn key(entry: &Entry) -> Key {
 const VIEWS: &str = "1";
 
 /// An identifier as one would say it: `getUserInfo_v2` is `get user info v2`.
-fn spoken(name: &str) -> String {
+fn speak(name: &str) -> String {
     let mut words = String::with_capacity(name.len() + 8);
     let mut before = ' ';
     for c in name.chars() {
@@ -87,7 +87,7 @@ mod tests {
             ("__x__", "x"),
             ("天气", "天气"),
         ] {
-            assert_eq!(spoken(name), said);
+            assert_eq!(speak(name), said);
         }
     }
 }

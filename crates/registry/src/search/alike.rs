@@ -18,7 +18,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    pub(super) fn alone(tool: &Scored) -> Self {
+    pub(super) fn of_one(tool: &Scored) -> Self {
         Self {
             best: *tool,
             others: Vec::new(),
@@ -28,7 +28,7 @@ impl Group {
 
 /// The first lines of an answer, `shown` of them at least if there are so many. Only among the
 /// candidates that had a second look is looked for others: behind them nobody reads.
-pub(super) fn grouped(generation: &Generation, tools: &[Scored], shown: usize) -> Vec<Group> {
+pub(super) fn group(generation: &Generation, tools: &[Scored], shown: usize) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut named: HashMap<String, Vec<usize>> = HashMap::new();
     for (seen, tool) in tools.iter().enumerate() {
@@ -46,7 +46,7 @@ pub(super) fn grouped(generation: &Generation, tools: &[Scored], shown: usize) -
             Some(group) => groups[group].others.push(tool.place),
             None => {
                 same_name.push(groups.len());
-                groups.push(Group::alone(tool));
+                groups.push(Group::of_one(tool));
             }
         }
     }

@@ -4,9 +4,9 @@ use crate::limits::{QUERY_CHARS_MAX, QUERY_WORDS_MAX};
 use crate::search::vocabulary::is_request_word;
 use crate::words::{self, Word};
 
-/// The sense of a query in words.
+/// A query in words, as it is meant.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Meaning {
+pub(crate) enum ParsedQuery {
     /// Everything, by server.
     Browse,
     /// These tools and no others.
@@ -34,7 +34,7 @@ pub(crate) struct WantedWord {
     pub(crate) is_value: bool,
 }
 
-impl Meaning {
+impl ParsedQuery {
     pub(crate) fn of(text: &str) -> Self {
         let text: String = text.chars().take(QUERY_CHARS_MAX).collect();
         let text = text.trim();

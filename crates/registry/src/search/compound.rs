@@ -20,7 +20,7 @@ pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Op
     let shown = query.offset.saturating_add(query.limit);
     let ranked = |text: &str| {
         let admits = |entry: &Entry| query.sees(entry) && filter.admits(entry);
-        let mut tools = ranked(generation, admits, shown, text);
+        let mut tools = rank_parts(generation, admits, shown, text);
         learned::lift(generation, query, text, &mut tools);
         tools
     };
@@ -32,7 +32,7 @@ pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Op
     if whole.is_empty() {
         return None;
     }
-    let fused = fused(&whole, &lists);
+    let fused = fuse(&whole, &lists);
     let tools: Vec<Scored> = fused.iter().map(|(tool, _)| *tool).collect();
     let mut found = Found::of(generation, Kind::Ranked, &tools, query);
     let places = fused
@@ -46,14 +46,14 @@ pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Op
     Some(found)
 }
 
-fn ranked(
+fn rank_parts(
     generation: &Generation,
     admits: impl Fn(&Entry) -> bool,
     shown: usize,
     text: &str,
 ) -> Vec<Scored> {
-    match asked::Meaning::of(text) {
-        asked::Meaning::Words(wanted) => {
+    match asked::ParsedQuery::of(text) {
+        asked::ParsedQuery::Words(wanted) => {
             Ranking::new(generation, &wanted, text).best(generation, shown, admits)
         }
         _ => Vec::new(),
@@ -72,7 +72,7 @@ fn differ(lists: &[Vec<Scored>]) -> bool {
 
 /// Tools by their score for the whole, or for a part that they fit better; each with the part
 /// that it fits best. The whole keeps its order where a part has nothing strong to say.
-fn fused(whole: &[Scored], lists: &[Vec<Scored>]) -> Vec<(Scored, usize)> {
+fn fuse(whole: &[Scored], lists: &[Vec<Scored>]) -> Vec<(Scored, usize)> {
     let mut best: HashMap<u32, (Scored, usize, f32)> = HashMap::new();
     for tool in whole {
         best.insert(tool.place, (*tool, 0, 0.0));

@@ -108,11 +108,11 @@ impl Found {
         }
         found.total = tools.len();
         let servers = tools.iter().map(|tool| &tool.entry(generation).at.server);
-        found.by_server = counted(servers.cloned());
+        found.by_server = count_each(servers.cloned());
         let limit = query.limit.min(HITS_MAX);
         let lines = match kind {
-            Kind::Ranked => alike::grouped(generation, tools, query.offset.saturating_add(limit)),
-            _ => tools.iter().map(Group::alone).collect(),
+            Kind::Ranked => alike::group(generation, tools, query.offset.saturating_add(limit)),
+            _ => tools.iter().map(Group::of_one).collect(),
         };
         let page = lines.iter().skip(query.offset).take(limit);
         found.hits = page.map(|line| Hit::of(generation, line)).collect();
@@ -141,10 +141,10 @@ impl Found {
 
 pub(super) fn categories(generation: &Generation, query: &Query) -> Vec<(String, usize)> {
     let seen = generation.entries().filter(|entry| query.sees(entry));
-    counted(seen.map(|entry| entry.category.clone()))
+    count_each(seen.map(|entry| entry.category.clone()))
 }
 
-fn counted<T: Ord>(things: impl Iterator<Item = T>) -> Vec<(T, usize)> {
+fn count_each<T: Ord>(things: impl Iterator<Item = T>) -> Vec<(T, usize)> {
     let mut counts = BTreeMap::new();
     for thing in things {
         *counts.entry(thing).or_default() += 1;

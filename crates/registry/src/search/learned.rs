@@ -3,7 +3,7 @@
 use crate::generation::Generation;
 use crate::index::IndexField;
 use crate::limits::SECOND_LOOK;
-use crate::search::asked::Meaning;
+use crate::search::asked::ParsedQuery;
 use crate::search::query::Query;
 use crate::search::rank::Scored;
 
@@ -11,7 +11,7 @@ impl Generation {
     /// The words of a request that [`RelevanceFeedback`](crate::RelevanceFeedback) may keep: stems
     /// that stand in the text of some tool.
     pub fn feedback_words(&self, request: &str) -> Vec<String> {
-        let Meaning::Words(wanted) = Meaning::of(request) else {
+        let ParsedQuery::Words(wanted) = ParsedQuery::of(request) else {
             return Vec::new();
         };
         let words = wanted.words.into_iter().filter(|word| !word.is_value);

@@ -10,9 +10,9 @@ use crate::words::{self, is_cjk};
 
 /// The parts of a request in their order; of a request for one thing, nothing.
 pub(crate) fn parts(text: &str) -> Vec<String> {
-    let text = spaced(text);
+    let text = space_out(text);
     let pieces = sentences(&text).flat_map(clauses).take(PIECES_MAX);
-    let mut parts = joined(pieces);
+    let mut parts = join_pieces(pieces);
     parts.truncate(PARTS_MAX);
     if parts.len() < 2 {
         parts.clear();
@@ -63,7 +63,7 @@ fn says_enough(text: &str) -> bool {
 
 /// Pieces that act and say enough begin a part; the others belong to the part before them, or to
 /// the first.
-fn joined<'a>(pieces: impl Iterator<Item = Piece<'a>>) -> Vec<String> {
+fn join_pieces<'a>(pieces: impl Iterator<Item = Piece<'a>>) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     // Whether the last part acts, and whether it says enough.
     let (mut acts, mut enough) = (false, false);
@@ -149,7 +149,7 @@ fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// A space before every word of sequence of scripts that write without.
-fn spaced(text: &str) -> String {
+fn space_out(text: &str) -> String {
     if text.is_ascii() {
         return text.to_owned();
     }

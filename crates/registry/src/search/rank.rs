@@ -101,7 +101,7 @@ impl Ranking {
         Self {
             has_similar: similar.is_some(),
             words_weight: words_weight(wanted.words.len()),
-            scored: board.scored(&terms, similar),
+            scored: board.score(&terms, similar),
             stems: wanted.words.iter().map(|word| word.stem.clone()).collect(),
             unknown_words: unknown.map(|(word, _)| word.exact.clone()).collect(),
             coverage_min: coverage_min(&terms),
@@ -168,7 +168,7 @@ impl Ranking {
         tools
     }
 
-    /// Meaning and words to one score.
+    /// One score of embedding and words.
     fn mix(&self, tools: &mut [Scored]) {
         let best = most(tools, |tool| tool.lexical).max(f32::MIN_POSITIVE);
         for tool in tools {
@@ -201,10 +201,10 @@ impl Ranking {
 
     /// More for a tool whose own name, or whose server's, the query spells out.
     pub(super) fn name_factor(&self, entry: &Entry) -> f32 {
-        let name = 1.0 + NAME_SPELT * self.spelt(entry.tool.name());
+        let name = 1.0 + NAME_SPELT * self.score_spelling(entry.tool.name());
         let mut names = std::iter::once(entry.at.server.as_str())
             .chain(entry.aliases.iter().map(String::as_str));
-        if names.any(|server| self.spelt(server) >= 1.0) {
+        if names.any(|server| self.score_spelling(server) >= 1.0) {
             name * (1.0 + SERVER_SPELT)
         } else {
             name
@@ -212,7 +212,7 @@ impl Ranking {
     }
 
     /// The share of a name's words that the query holds.
-    fn spelt(&self, name: &str) -> f32 {
+    fn score_spelling(&self, name: &str) -> f32 {
         let stems: BTreeSet<String> = words::stems(name).into_iter().collect();
         let held = stems
             .iter()
@@ -236,15 +236,15 @@ fn by_rank(generation: &Generation, a: &Scored, b: &Scored) -> Ordering {
         (is_built_in, danger, entry.tool.name().len())
     };
     let by_name = || a.entry(generation).at.cmp(&b.entry(generation).at);
-    rounded(b.score)
-        .cmp(&rounded(a.score))
+    round_score(b.score)
+        .cmp(&round_score(a.score))
         .then_with(|| key(a).cmp(&key(b)))
         .then_with(by_name)
 }
 
 /// Scores closer than a thousandth are equal: rounding errors must not outrank danger.
 #[expect(clippy::cast_possible_truncation, reason = "scores are small")]
-fn rounded(score: f32) -> i64 {
+fn round_score(score: f32) -> i64 {
     (score * 1_000.0).round() as i64
 }
 
@@ -357,7 +357,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    fn scored(self, terms: &[Term], similar: Option<Vec<f32>>) -> Vec<Scored> {
+    fn score(self, terms: &[Term], similar: Option<Vec<f32>>) -> Vec<Scored> {
         let has_similar = similar.is_some();
         let similar = similar.unwrap_or_else(|| vec![0.0; self.sums.len()]);
         let must = (0..).zip(terms).filter(|(_, term)| term.must);

@@ -2,7 +2,7 @@
 
 use crate::Entry;
 use crate::generation::Generation;
-use crate::search::asked::{Meaning, Wanted};
+use crate::search::asked::{ParsedQuery, Wanted};
 use crate::search::evidence::Evidence;
 use crate::search::found::Found;
 use crate::search::learned::factor;
@@ -14,7 +14,7 @@ pub(super) fn explain(generation: &Generation, query: &Query, text: &str, found:
     let parts = found.parts.clone();
     for hit in &mut found.hits {
         let text = parts.get(hit.step).map_or(text, String::as_str);
-        if let Meaning::Words(wanted) = Meaning::of(text) {
+        if let ParsedQuery::Words(wanted) = ParsedQuery::of(text) {
             hit.evidence = evidence(generation, query, &wanted, text, &hit.entry);
         }
     }

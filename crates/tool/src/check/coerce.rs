@@ -21,7 +21,7 @@ const ROUNDS_MAX: usize = 4;
 /// find out.
 pub(super) fn coerce(ready: &Ready, value: &mut Value) -> Option<()> {
     for _ in 0..ROUNDS_MAX {
-        let fixes = fixes(ready, value)?;
+        let fixes = find_fixes(ready, value)?;
         if fixes.is_empty() {
             break;
         }
@@ -58,20 +58,20 @@ fn remove(whole: &mut Value, pointer: &str) {
     };
     if let Some(Value::Object(parent)) = whole.pointer_mut(parent) {
         // The order of the others is theirs to keep.
-        parent.shift_remove(&unescaped(name));
+        parent.shift_remove(&unescape(name));
     }
 }
 
-fn unescaped(token: &str) -> String {
+fn unescape(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-fn fixes(ready: &Ready, whole: &Value) -> Option<Vec<Fix>> {
+fn find_fixes(ready: &Ready, whole: &Value) -> Option<Vec<Fix>> {
     let errors = ready.errors(whole)?;
     let mut fixes: BTreeMap<&str, Fix> = BTreeMap::new();
     for finding in errors.iter().flat_map(findings) {
         let (pointer, fix) = match finding {
-            Finding::Error(error) => (error.instance_path().as_str(), fix(error)),
+            Finding::Error(error) => (error.instance_path().as_str(), find_fix(error)),
             Finding::Choice {
                 pointer,
                 got,
@@ -88,7 +88,7 @@ fn fixes(ready: &Ready, whole: &Value) -> Option<Vec<Fix>> {
     Some(read)
 }
 
-fn fix(error: &ValidationError<'_>) -> Option<Fix> {
+fn find_fix(error: &ValidationError<'_>) -> Option<Fix> {
     let value = match error.instance().as_ref() {
         Value::Null => None,
         other => Some(read_value(error, other)?),
@@ -110,11 +110,11 @@ fn read_value(error: &ValidationError<'_>, value: &Value) -> Option<Value> {
     match value {
         Value::String(text) => read_text(text, accepts)
             .or_else(|| match_case(text, literals_here(error)))
-            .or_else(|| wrapped_text(text, accepts)),
+            .or_else(|| wrap_text(text, accepts)),
         Value::Bool(_) | Value::Number(_) => {
-            as_text(value, accepts).or_else(|| wrapped(value, accepts))
+            as_text(value, accepts).or_else(|| wrap(value, accepts))
         }
-        Value::Object(_) => wrapped(value, accepts),
+        Value::Object(_) => wrap(value, accepts),
         Value::Null | Value::Array(_) => None,
     }
 }
@@ -134,7 +134,7 @@ fn droppable(ready: &Ready, whole: &Value, mut nulls: Vec<Fix>) -> Option<Vec<Fi
     let missed: BTreeSet<String> = errors
         .iter()
         .flat_map(findings)
-        .filter_map(|finding| missed(&finding))
+        .filter_map(|finding| find_missed(&finding))
         .collect();
     nulls.retain(|null| !missed.contains(&null.pointer));
     Some(nulls)
@@ -147,8 +147,8 @@ fn is_property(whole: &Value, pointer: &str) -> bool {
         .is_some_and(Value::is_object)
 }
 
-/// Where a property is that is required and not there.
-fn missed(finding: &Finding<'_>) -> Option<String> {
+/// The place of a property that is required and not there.
+fn find_missed(finding: &Finding<'_>) -> Option<String> {
     let Finding::Error(error) = finding else {
         return None;
     };
@@ -191,17 +191,17 @@ fn as_text(value: &Value, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
 }
 
 /// A lone value as a list of one.
-fn wrapped(value: &Value, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
+fn wrap(value: &Value, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
     let list = Value::Array(vec![value.clone()]);
     accepts(&list).then_some(list)
 }
 
-fn wrapped_text(text: &str, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
+fn wrap_text(text: &str, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
     let may_be_many = text.trim().is_empty()
         || text.contains([',', ';', '\n'])
         || text.trim_start().starts_with(['[', '{']);
     if may_be_many {
         return None;
     }
-    wrapped(&Value::from(text), accepts)
+    wrap(&Value::from(text), accepts)
 }

@@ -1,4 +1,4 @@
-//! What a check can cost at most, counted before it is done.
+//! The cost of a check at most, counted before it is done.
 //!
 //! A small schema can ask for work without end: definitions that each name the next one twice
 //! double it N times. The count goes through the same schemas for the same values as the
@@ -63,12 +63,12 @@ impl Cost {
     }
 }
 
-/// What a check of these arguments costs; `None` if more than anybody should wait for.
+/// The cost of a check of these arguments; `None` if more than anybody should wait for.
 pub(super) fn of(graph: &Graph, arguments: &Map<String, Value>) -> Option<Cost> {
     cost(graph, At::Object(arguments))
 }
 
-/// What a check of this value costs.
+/// The cost of a check of this value.
 pub(super) fn of_value(graph: &Graph, value: &Value) -> Option<Cost> {
     cost(graph, At::from(value))
 }
@@ -193,7 +193,7 @@ impl Count<'_> {
         Some(cost)
     }
 
-    /// What a schema costs beside the others that it asks.
+    /// The cost of a schema beside the others that it asks.
     fn own(&self, node: &Node, at: At<'_>) -> Cost {
         let mut steps = node.own;
         match at {

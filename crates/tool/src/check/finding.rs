@@ -1,4 +1,4 @@
-//! What a validation error is really about, once the noise of `anyOf` is out of it.
+//! Findings: what a validation error is about, once the noise of `anyOf` is out of it.
 
 use jsonschema::{
     JsonType, ValidationError,

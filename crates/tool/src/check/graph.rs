@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::pattern::states;
-use crate::schema::pointed;
+use crate::schema::resolve_pointer;
 
 /// Times that `unevaluatedProperties` and `unevaluatedItems` may stand in one document: where
 /// they are nested, the validator compiles what is below once more for each of them.
@@ -48,7 +48,7 @@ pub(super) struct Node {
     pub(super) every_item: Vec<(Role, usize)>,
 }
 
-/// What is asked of another schema.
+/// A question to another schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// To hold: its errors are ours.
@@ -225,7 +225,7 @@ impl<'a> Builder<'a> {
             None => return None,
         };
         if fragment.is_empty() || fragment.starts_with('/') {
-            return pointed(self.root, fragment).map(|target| vec![target]);
+            return resolve_pointer(self.root, fragment).map(|target| vec![target]);
         }
         self.anchors.0.get(fragment).cloned()
     }

@@ -1,4 +1,4 @@
-//! What a regular expression costs, by a look at its text.
+//! The cost of a regular expression, by a look at its text.
 
 /// The states that a pattern needs, about: its characters, those that a `{n,m}` repeats as often
 /// as it says. `(a{1,50}b){1,40}` has some two thousand, `a{1,50}b{1,40}` less than a hundred.
@@ -56,7 +56,7 @@ impl Group {
     }
 }
 
-/// What follows a `[...]` that was just opened.
+/// The text behind a `[...]` that was just opened.
 fn after_class(text: &str) -> &str {
     let mut is_escaped = false;
     let end = text.find(|letter: char| {
@@ -67,7 +67,7 @@ fn after_class(text: &str) -> &str {
     end.map_or("", |end| &text[end + 1..])
 }
 
-/// What follows a `\\` and what it escapes, `{...}` of a class included.
+/// The text behind a `\\` and what it escapes, `{...}` of a class included.
 fn after_escape(text: &str) -> &str {
     let mut letters = text.chars();
     let is_long = matches!(letters.next(), Some('p' | 'P' | 'u' | 'x' | 'k'));

@@ -23,7 +23,7 @@ pub(super) struct Ready {
     schema: Value,
     validator: Validator,
     pub(super) graph: Graph,
-    /// How often the validator may go over everything: once for each way in which the patterns
+    /// Runs of the validator over everything, at most: once for each way in which the patterns
     /// might go that it cannot finish.
     runs: u64,
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a call's arguments, said so that the next call is right.
+//! Violations by a call's arguments, said so that the next call is right.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ use crate::{
 /// One thing wrong with a call's arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Where: `labels[0].name`; empty for the arguments as a whole.
+    /// The place: `labels[0].name`; empty for the arguments as a whole.
     pub path: String,
-    /// What was expected and what came, in bounded length.
+    /// The expectation and what came, in bounded length.
     pub message: String,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn of_errors(errors: &[ValidationError<'_>], reading: &Reading<'_>) -
     violations
 }
 
-/// How many violations a finding makes.
+/// The count of violations that a finding makes.
 fn count(finding: &Finding<'_>) -> usize {
     match finding {
         Finding::Error(error) => match error.kind() {
@@ -199,7 +199,7 @@ fn one_of(options: &[&Value], got: &Value) -> String {
     format!("expected {one_of}{options_text}, got {}", got_text(got))
 }
 
-/// What would have done, where it can be said in words of ours.
+/// The expectation, where it can be said in words of ours.
 fn expectation(error: &ValidationError<'_>, reading: &Reading<'_>) -> Option<String> {
     let expected = match error.kind() {
         Kind::Type { .. } | Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
@@ -211,12 +211,12 @@ fn expectation(error: &ValidationError<'_>, reading: &Reading<'_>) -> Option<Str
         Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
         Kind::ExclusiveMaximum { limit } => format!("less than {limit}"),
         Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
-        Kind::MinLength { limit } => format!("at least {}", counted(*limit, "character")),
-        Kind::MaxLength { limit } => format!("at most {}", counted(*limit, "character")),
-        Kind::MinItems { limit } => format!("at least {}", counted(*limit, "item")),
-        Kind::MaxItems { limit } => format!("at most {}", counted(*limit, "item")),
-        Kind::MinProperties { limit } => format!("at least {}", counted(*limit, "key")),
-        Kind::MaxProperties { limit } => format!("at most {}", counted(*limit, "key")),
+        Kind::MinLength { limit } => format!("at least {}", render_count(*limit, "character")),
+        Kind::MaxLength { limit } => format!("at most {}", render_count(*limit, "character")),
+        Kind::MinItems { limit } => format!("at least {}", render_count(*limit, "item")),
+        Kind::MaxItems { limit } => format!("at most {}", render_count(*limit, "item")),
+        Kind::MinProperties { limit } => format!("at least {}", render_count(*limit, "key")),
+        Kind::MaxProperties { limit } => format!("at most {}", render_count(*limit, "key")),
         Kind::Pattern { pattern } => format!("text matching {}", short(pattern, GOT_CHARS_MAX)),
         Kind::UniqueItems => "no item twice".to_owned(),
         Kind::FalseSchema => "nothing here".to_owned(),
@@ -226,7 +226,7 @@ fn expectation(error: &ValidationError<'_>, reading: &Reading<'_>) -> Option<Str
     Some(expected)
 }
 
-fn counted(count: u64, thing: &str) -> String {
+fn render_count(count: u64, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")
 }

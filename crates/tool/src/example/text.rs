@@ -10,7 +10,7 @@ const TEXT_CHARS_MAX: usize = 1_000;
 pub(super) fn text(name: &str, node: Node<'_>) -> String {
     let format = node.get("format").and_then(Value::as_str);
     let wish = format.and_then(of_format).unwrap_or_else(|| of_name(name));
-    let wish = sized(wish, node);
+    let wish = fit_length(wish, node);
     if node.get("pattern").is_none() {
         return wish;
     }
@@ -38,7 +38,7 @@ fn of_format(format: &str) -> Option<&'static str> {
     Some(text)
 }
 
-/// What a property of such a name usually holds. The last word of a name says most: a
+/// A text that a property of such a name usually holds. The last word of a name says most: a
 /// `message_id` is an id.
 const BY_NAME: [(&[&str], &str); 22] = [
     (&["email", "mail"], "ada@example.com"),
@@ -97,7 +97,7 @@ fn of_name(name: &str) -> &'static str {
     words.iter().rev().find_map(usual).unwrap_or("example")
 }
 
-fn sized(text: &str, node: Node<'_>) -> String {
+fn fit_length(text: &str, node: Node<'_>) -> String {
     let limit = |keyword: &str| {
         let limit = node.get(keyword).and_then(Value::as_u64)?;
         usize::try_from(limit).ok()
@@ -153,7 +153,7 @@ const PATTERNED: [&str; 41] = [
     "123e4567-e89b-42d3-a456-426614174000",
 ];
 
-/// What a pattern costs in steps of a reading: it is compiled, and tried with some fifty texts.
+/// The cost of a pattern in steps of a reading: it is compiled, and tried with some fifty texts.
 const PATTERN_STEPS: u32 = 100;
 
 /// The wish or another text that the pattern and the length limits accept.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Steps one reading may take. References can make a small schema describe an endless tree.
 const STEPS_MAX: u32 = 10_000;
-/// How deep a reading goes: nobody reads further, and the stack is finite.
+/// The deepest that a reading goes: nobody reads further, and the stack is finite.
 const DEPTH_MAX: u8 = 24;
 /// References followed from one place before it counts as a cycle.
 const REFERENCES_MAX: usize = 16;
@@ -47,7 +47,7 @@ impl<'a> Reading<'a> {
 
     /// The target of a local reference. Other documents are never fetched.
     fn target(&self, reference: &str) -> Option<&Value> {
-        pointed(self.root, reference.strip_prefix('#')?)
+        resolve_pointer(self.root, reference.strip_prefix('#')?)
     }
 
     fn is_worn_out(&self) -> bool {
@@ -61,12 +61,12 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// What the fragment of a reference points to, where it is a JSON pointer.
-pub(crate) fn pointed<'a>(root: &'a Value, fragment: &str) -> Option<&'a Value> {
-    root.pointer(&percent_decoded(fragment))
+/// The place that the fragment of a reference points to, where it is a JSON pointer.
+pub(crate) fn resolve_pointer<'a>(root: &'a Value, fragment: &str) -> Option<&'a Value> {
+    root.pointer(&decode_percent(fragment))
 }
 
-fn percent_decoded(text: &str) -> Cow<'_, str> {
+fn decode_percent(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }
@@ -122,7 +122,7 @@ impl<'a> Node<'a> {
     }
 
     /// The schema this one stands for: references followed, lone `allOf` wrappers taken off.
-    pub(crate) fn resolved(self) -> Self {
+    pub(crate) fn resolve(self) -> Self {
         let mut node = self;
         for _ in 0..REFERENCES_MAX {
             let Some(next) = node.stands_for() else { break };
@@ -156,9 +156,9 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// What was written beside a reference wins over what it points to.
+    /// A member, of which the one beside a reference wins over the one that it points to.
     pub(crate) fn annotation(&self, keyword: &str) -> Option<&'a Value> {
-        self.get(keyword).or_else(|| self.resolved().get(keyword))
+        self.get(keyword).or_else(|| self.resolve().get(keyword))
     }
 
     pub(crate) fn description(&self) -> Option<&'a str> {
@@ -198,7 +198,7 @@ impl<'a> Node<'a> {
 
     /// Whether properties beyond the named ones are welcome in so many words.
     pub(crate) fn is_open(self) -> bool {
-        match self.resolved().get("additionalProperties") {
+        match self.resolve().get("additionalProperties") {
             Some(Value::Bool(open)) => *open,
             Some(Value::Object(_)) => true,
             _ => false,
@@ -218,7 +218,7 @@ impl<'a> Fields<'a> {
             return;
         }
         let beside = node;
-        let node = node.resolved();
+        let node = node.resolve();
         self.read_own(beside);
         self.read_own(node);
         for part in node.parts("allOf") {

@@ -1,11 +1,11 @@
-//! What a schema means, in the few words a signature has room for.
+//! The shape of a schema's values, in the few words a signature has room for.
 
 use printable::{is_hidden, seen_json};
 use serde_json::Value;
 
 use super::reading::{Field, Node};
 
-/// What values a schema describes, as far as people need to know.
+/// The values that a schema describes, as far as people need to know.
 #[derive(Debug)]
 pub(crate) enum Shape<'a> {
     Any,
@@ -18,7 +18,7 @@ pub(crate) enum Shape<'a> {
     Union(Vec<Shape<'a>>),
 }
 
-/// How much of a shape its text tells.
+/// The detail in which a shape's text tells it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Detail {
     pub(crate) literals_max: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Detail {
 }
 
 impl Detail {
-    /// What the interface promises: enums up to eight values, one level of `{...}`.
+    /// The detail that the interface promises: enums up to eight values, one level of `{...}`.
     pub(crate) const FULL: Self = Self {
         literals_max: 8,
         literals_told: 3,
@@ -65,7 +65,7 @@ impl<'a> Shape<'a> {
         if node.is_spent() {
             return Self::Cut;
         }
-        let node = node.resolved();
+        let node = node.resolve();
         if let Some(literals) = literals(node) {
             return Self::Literals(literals);
         }
@@ -135,7 +135,7 @@ impl<'a> Shape<'a> {
 
     /// The shape of a value that is there: an optional field that may be null says nothing more
     /// than an optional field.
-    pub(crate) fn without_null(self) -> Self {
+    pub(crate) fn drop_null(self) -> Self {
         match self {
             Self::Union(shapes) => Self::union(shapes.into_iter().filter(|shape| !shape.is_null())),
             other => other,
@@ -280,7 +280,7 @@ impl Field<'_> {
         if self.required {
             return format!("{name}: {}", shape.text(detail));
         }
-        let shape = shape.without_null().text(detail);
+        let shape = shape.drop_null().text(detail);
         let default = self.default_text().unwrap_or_default();
         format!("{name}?: {shape}{default}")
     }

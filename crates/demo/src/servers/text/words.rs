@@ -19,7 +19,7 @@ pub(super) fn join_words(text: &str, case: Case) -> String {
         Case::Lower => text.to_lowercase(),
         Case::Title => text
             .split(' ')
-            .map(capitalized)
+            .map(capitalize)
             .collect::<Vec<_>>()
             .join(" "),
         Case::Snake => words(text).join("_"),
@@ -30,13 +30,13 @@ pub(super) fn join_words(text: &str, case: Case) -> String {
             first
                 .iter()
                 .cloned()
-                .chain(rest.iter().map(|word| capitalized(word)))
+                .chain(rest.iter().map(|word| capitalize(word)))
                 .collect()
         }
     }
 }
 
-fn capitalized(word: &str) -> String {
+fn capitalize(word: &str) -> String {
     let mut letters = word.chars();
     match letters.next() {
         Some(first) => first
