@@ -1,115 +1,19 @@
 //! Every key of the configuration, declared once. The check, the defaults, the variables and
 //! `docs/configuration.md` all read this table.
 
+mod key;
+mod lookup;
 mod unknown;
 
+use key::{count, key};
+
+pub(super) use key::{Count, Key, Kind};
+pub(super) use lookup::{Found, child, find, names};
 pub(super) use unknown::{nearest, unknown};
-
-/// One key that holds a value.
-#[derive(Debug)]
-pub(super) struct Key {
-    /// Dotted; `NAME` stands for a server and `TOOL` for a tool of it.
-    pub(super) path: &'static str,
-    pub(super) kind: Kind,
-    /// As it would be written in the file.
-    pub(super) default: Option<&'static str>,
-    /// Whether a `PROXY_*` variable may set it.
-    pub(super) variable: bool,
-    pub(super) meaning: &'static str,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Text,
-    /// Text with `${VAR}` in it.
-    Template,
-    Command,
-    Url,
-    /// A folder whose path is a template.
-    Folder,
-    /// A folder of ours, needed before any server starts.
-    StateDir,
-    Filter,
-    Category,
-    Tag,
-    Glob,
-    /// The name of a variable of our own environment, or the beginning of several.
-    Inherited,
-    Switch,
-    /// One of a few words.
-    Choice(&'static [&'static str]),
-    Count(Count),
-    List(&'static Kind),
-    /// Templates by the name of a variable of the environment.
-    Variables,
-    /// Templates by the name of an HTTP header.
-    Headers,
-    /// Templates by a name for whoever holds the token.
-    Tokens,
-    /// A file whose path is a template.
-    File,
-    /// Files by a name for whoever holds the token in them.
-    TokenFiles,
-    /// An address to listen on.
-    Listen,
-    /// The name of a machine, as a `Host` header has it.
-    Host,
-    /// A scheme, a host and a port, as an `Origin` header has them.
-    Origin,
-    /// A JSON object in TOML clothes.
-    Arguments,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Count {
-    pub(super) min: u64,
-    pub(super) max: u64,
-    pub(super) unit: &'static str,
-}
 
 const SECONDS_OF_A_CALL: Kind = count(1, 86_400, "seconds");
 /// A footer with its next call takes half of the least.
 const TOKENS: Kind = count(200, 1_000_000, "tokens");
-
-const fn count(min: u64, max: u64, unit: &'static str) -> Kind {
-    Kind::Count(Count { min, max, unit })
-}
-
-const fn key(path: &'static str, kind: Kind, meaning: &'static str) -> Key {
-    Key {
-        path,
-        kind,
-        default: None,
-        variable: false,
-        meaning,
-    }
-}
-
-impl Key {
-    const fn or(self, default: &'static str) -> Self {
-        Self {
-            default: Some(default),
-            ..self
-        }
-    }
-
-    const fn variable(self) -> Self {
-        Self {
-            variable: true,
-            ..self
-        }
-    }
-
-    /// The last part of the path.
-    pub(super) fn name(&self) -> &'static str {
-        split(self.path).1
-    }
-
-    /// The path without its last part; empty for the top of the file.
-    pub(super) fn table(&self) -> &'static str {
-        split(self.path).0
-    }
-}
 
 pub(super) static KEYS: &[Key] = &[
     key(
@@ -480,52 +384,3 @@ pub(super) static KEYS: &[Key] = &[
         "how much of a result of the tool goes to the model at once. Left out: as its server says",
     ),
 ];
-
-/// A key or a table, at a path of the configuration.
-#[derive(Debug)]
-pub(super) enum Found {
-    Value(&'static Key),
-    Table,
-}
-
-/// The pattern of the key `name` in the table `parent`; none if it can be no key of ours.
-pub(super) fn child(parent: &str, name: &str) -> Option<String> {
-    match parent {
-        "" if !name.contains('.') => Some(name.to_owned()),
-        "servers" => Some("servers.NAME".to_owned()),
-        "clients" => Some("clients.NAME".to_owned()),
-        "servers.NAME.overlay" => Some("servers.NAME.overlay.TOOL".to_owned()),
-        _ if parent.is_empty() || name.contains('.') => None,
-        _ => Some(format!("{parent}.{name}")),
-    }
-}
-
-pub(super) fn find(pattern: &str) -> Option<Found> {
-    if let Some(key) = KEYS.iter().find(|key| key.path == pattern) {
-        return Some(Found::Value(key));
-    }
-    let inside = |key: &Key| in_table(key.path, pattern).is_some();
-    KEYS.iter().any(inside).then_some(Found::Table)
-}
-
-/// The names that the table `pattern` knows, in the order they are declared.
-pub(super) fn names(pattern: &str) -> Vec<&'static str> {
-    let mut names: Vec<&str> = Vec::new();
-    for key in KEYS {
-        let rest = match pattern {
-            "" => Some(key.path),
-            _ => in_table(key.path, pattern),
-        };
-        let name = rest.and_then(|rest| rest.split('.').next());
-        names.extend(name.filter(|name| !names.contains(name)));
-    }
-    names
-}
-
-fn in_table<'a>(path: &'a str, table: &str) -> Option<&'a str> {
-    path.strip_prefix(table)?.strip_prefix('.')
-}
-
-fn split(path: &str) -> (&str, &str) {
-    path.rsplit_once('.').unwrap_or(("", path))
-}

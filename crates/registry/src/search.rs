@@ -10,7 +10,8 @@ use crate::limits::{HITS_MAX, NEAREST_MAX, STEPS_MAX};
 use crate::search::asked::{ParsedQuery, Wanted};
 use crate::search::filter::Filter;
 use crate::search::found::categories;
-use crate::search::rank::{Ranking, Scored};
+use crate::search::rank::Ranking;
+use crate::search::sums::Scored;
 
 mod alike;
 mod asked;
@@ -23,8 +24,11 @@ mod parts;
 mod query;
 mod rank;
 mod spelling;
+mod sums;
 mod synonyms;
+mod term;
 mod vocabulary;
+mod weights;
 mod why;
 
 pub use evidence::Evidence;
@@ -68,7 +72,7 @@ fn answer(generation: &Generation, query: &Query, text: &str) -> Found {
         ParsedQuery::Browse => return browse(generation, query),
         ParsedQuery::Select(names) => return select(generation, query, &names),
         ParsedQuery::Words(wanted) => compound::compound(generation, query, text)
-            .unwrap_or_else(|| rank(generation, query, &wanted, text)),
+            .unwrap_or_else(|| rank_all(generation, query, &wanted, text)),
     };
     if query.why {
         why::explain(generation, query, text, &mut found);
@@ -153,7 +157,7 @@ fn select(generation: &Generation, query: &Query, names: &[String]) -> Found {
     found
 }
 
-fn rank(generation: &Generation, query: &Query, wanted: &Wanted, text: &str) -> Found {
+fn rank_all(generation: &Generation, query: &Query, wanted: &Wanted, text: &str) -> Found {
     let ranking = Ranking::new(generation, wanted, text);
     let filter = Filter::of(query);
     let shown = query.offset.saturating_add(query.limit.min(HITS_MAX));

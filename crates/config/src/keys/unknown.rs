@@ -2,7 +2,10 @@
 
 use tool::near;
 
-use super::{KEYS, Key, find, names};
+use super::{
+    KEYS, Key,
+    lookup::{find, names},
+};
 
 /// A next step for the unknown key `name` in the table `pattern`.
 pub(crate) fn unknown(pattern: &str, name: &str) -> String {

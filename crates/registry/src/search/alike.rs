@@ -7,7 +7,7 @@ use tool::{ServerName, fold};
 use crate::Entry;
 use crate::generation::Generation;
 use crate::limits::SECOND_LOOK;
-use crate::search::rank::Scored;
+use crate::search::sums::Scored;
 use crate::words;
 
 /// One line of an answer: the best of its kind, and the others in their order.

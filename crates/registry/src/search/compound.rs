@@ -10,7 +10,8 @@ use crate::generation::Generation;
 use crate::search::filter::Filter;
 use crate::search::found::{Found, Kind};
 use crate::search::query::Query;
-use crate::search::rank::{Ranking, Scored};
+use crate::search::rank::Ranking;
+use crate::search::sums::Scored;
 use crate::search::{asked, learned, parts};
 
 /// The answer, if the text asks for several things that different tools do.

@@ -11,7 +11,7 @@ use crate::limits::HITS_MAX;
 use crate::search::alike::{self, Group};
 use crate::search::evidence::Evidence;
 use crate::search::query::Query;
-use crate::search::rank::Scored;
+use crate::search::sums::Scored;
 
 /// The way an answer was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

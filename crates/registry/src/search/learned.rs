@@ -5,7 +5,7 @@ use crate::index::IndexField;
 use crate::limits::SECOND_LOOK;
 use crate::search::asked::ParsedQuery;
 use crate::search::query::Query;
-use crate::search::rank::Scored;
+use crate::search::sums::Scored;
 
 impl Generation {
     /// The words of a request that [`RelevanceFeedback`](crate::RelevanceFeedback) may keep: stems

@@ -7,7 +7,9 @@ use crate::search::evidence::Evidence;
 use crate::search::found::Found;
 use crate::search::learned::factor;
 use crate::search::query::Query;
-use crate::search::rank::{Ranking, Term, coverage_factor, saturation};
+use crate::search::rank::Ranking;
+use crate::search::sums::coverage_factor;
+use crate::search::term::{Term, saturation};
 
 /// Puts the evidence beside every hit of a request in words.
 pub(super) fn explain(generation: &Generation, query: &Query, text: &str, found: &mut Found) {

@@ -1,0 +1,107 @@
+//! One key of the configuration, and what kinds of values there are.
+
+/// One key that holds a value.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// Dotted; `NAME` stands for a server and `TOOL` for a tool of it.
+    pub(crate) path: &'static str,
+    pub(crate) kind: Kind,
+    /// As it would be written in the file.
+    pub(crate) default: Option<&'static str>,
+    /// Whether a `PROXY_*` variable may set it.
+    pub(crate) variable: bool,
+    pub(crate) meaning: &'static str,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    /// Text with `${VAR}` in it.
+    Template,
+    Command,
+    Url,
+    /// A folder whose path is a template.
+    Folder,
+    /// A folder of ours, needed before any server starts.
+    StateDir,
+    Filter,
+    Category,
+    Tag,
+    Glob,
+    /// The name of a variable of our own environment, or the beginning of several.
+    Inherited,
+    Switch,
+    /// One of a few words.
+    Choice(&'static [&'static str]),
+    Count(Count),
+    List(&'static Kind),
+    /// Templates by the name of a variable of the environment.
+    Variables,
+    /// Templates by the name of an HTTP header.
+    Headers,
+    /// Templates by a name for whoever holds the token.
+    Tokens,
+    /// A file whose path is a template.
+    File,
+    /// Files by a name for whoever holds the token in them.
+    TokenFiles,
+    /// An address to listen on.
+    Listen,
+    /// The name of a machine, as a `Host` header has it.
+    Host,
+    /// A scheme, a host and a port, as an `Origin` header has them.
+    Origin,
+    /// A JSON object in TOML clothes.
+    Arguments,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+    pub(crate) unit: &'static str,
+}
+
+pub(super) const fn count(min: u64, max: u64, unit: &'static str) -> Kind {
+    Kind::Count(Count { min, max, unit })
+}
+
+pub(super) const fn key(path: &'static str, kind: Kind, meaning: &'static str) -> Key {
+    Key {
+        path,
+        kind,
+        default: None,
+        variable: false,
+        meaning,
+    }
+}
+
+impl Key {
+    pub(super) const fn or(self, default: &'static str) -> Self {
+        Self {
+            default: Some(default),
+            ..self
+        }
+    }
+
+    pub(super) const fn variable(self) -> Self {
+        Self {
+            variable: true,
+            ..self
+        }
+    }
+
+    /// The last part of the path.
+    pub(crate) fn name(&self) -> &'static str {
+        split(self.path).1
+    }
+
+    /// The path without its last part; empty for the top of the file.
+    pub(crate) fn table(&self) -> &'static str {
+        split(self.path).0
+    }
+}
+
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('.').unwrap_or(("", path))
+}

@@ -1,0 +1,48 @@
+//! Paths and names, looked up in the table of keys.
+
+use super::{KEYS, Key};
+
+/// A key or a table, at a path of the configuration.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Value(&'static Key),
+    Table,
+}
+
+/// The pattern of the key `name` in the table `parent`; none if it can be no key of ours.
+pub(crate) fn child(parent: &str, name: &str) -> Option<String> {
+    match parent {
+        "" if !name.contains('.') => Some(name.to_owned()),
+        "servers" => Some("servers.NAME".to_owned()),
+        "clients" => Some("clients.NAME".to_owned()),
+        "servers.NAME.overlay" => Some("servers.NAME.overlay.TOOL".to_owned()),
+        _ if parent.is_empty() || name.contains('.') => None,
+        _ => Some(format!("{parent}.{name}")),
+    }
+}
+
+pub(crate) fn find(pattern: &str) -> Option<Found> {
+    if let Some(key) = KEYS.iter().find(|key| key.path == pattern) {
+        return Some(Found::Value(key));
+    }
+    let inside = |key: &Key| in_table(key.path, pattern).is_some();
+    KEYS.iter().any(inside).then_some(Found::Table)
+}
+
+/// The names that the table `pattern` knows, in the order they are declared.
+pub(crate) fn names(pattern: &str) -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for key in KEYS {
+        let rest = match pattern {
+            "" => Some(key.path),
+            _ => in_table(key.path, pattern),
+        };
+        let name = rest.and_then(|rest| rest.split('.').next());
+        names.extend(name.filter(|name| !names.contains(name)));
+    }
+    names
+}
+
+fn in_table<'a>(path: &'a str, table: &str) -> Option<&'a str> {
+    path.strip_prefix(table)?.strip_prefix('.')
+}
