@@ -31,15 +31,11 @@ impl RealServers {
     ///
     /// # Panics
     ///
-    /// Without npm or Python, and says what to install; `installed` says how such tests are left
+    /// Without npm or Python, and says what to install; `install` says how such tests are left
     /// out.
     pub fn ready(target: &Path) -> Self {
-        let wanted = [&NPM_PACKAGES[..], &PYTHON_PACKAGES[..]].concat();
         let folder = target.join("real-servers");
-        installed(&folder, &wanted, || {
-            install_node(&folder.join("npm"), &NPM_PACKAGES)?;
-            install_python(&folder.join("python"), &PYTHON_PACKAGES)
-        });
+        install(&folder, &NPM_PACKAGES, &PYTHON_PACKAGES);
         Self(folder)
     }
 
@@ -108,7 +104,7 @@ impl RealServers {
     }
 }
 
-pub(crate) enum Missing {
+enum Missing {
     /// Something a person must install.
     Program(String),
     /// The installation itself failed.
@@ -121,15 +117,11 @@ pub(crate) enum Missing {
 /// `build.rs` sets where `PROXY_TESTS_OFFLINE=1` is: it is then counted as ignored, and never
 /// passes without having run.
 #[track_caller]
-pub(crate) fn installed(
-    folder: &Path,
-    wanted: &[&str],
-    install: impl FnOnce() -> Result<(), Missing>,
-) {
+pub(crate) fn install(folder: &Path, npm: &[&str], python: &[&str]) {
     fs::create_dir_all(folder).expect("the target folder is ours");
     let lock = File::create(folder.join("lock")).expect("the target folder is ours");
     lock.lock().expect("the lock is granted in the end");
-    let done = install_all(folder, &wanted.join("\n"), install);
+    let done = install_all(folder, npm, python);
     drop(lock);
     match done {
         Ok(()) => {}
@@ -140,11 +132,8 @@ pub(crate) fn installed(
     }
 }
 
-fn install_all(
-    folder: &Path,
-    wanted: &str,
-    install: impl FnOnce() -> Result<(), Missing>,
-) -> Result<(), Missing> {
+fn install_all(folder: &Path, npm: &[&str], python: &[&str]) -> Result<(), Missing> {
+    let wanted = [npm, python].concat().join("\n");
     let marker = folder.join(MARKER);
     if fs::read_to_string(&marker).is_ok_and(|found| found == wanted) {
         return Ok(());
@@ -155,7 +144,8 @@ fn install_all(
     for part in ["npm", "python"] {
         drop(fs::remove_dir_all(folder.join(part)));
     }
-    install()?;
+    install_node(&folder.join("npm"), npm)?;
+    install_python(&folder.join("python"), python)?;
     fs::write(marker, wanted).map_err(|error| Missing::Package(error.to_string()))
 }
 
@@ -168,7 +158,7 @@ fn need(command: &str, package: &str) -> Result<(), Missing> {
     }
 }
 
-pub(crate) fn install_node(folder: &Path, packages: &[&str]) -> Result<(), Missing> {
+fn install_node(folder: &Path, packages: &[&str]) -> Result<(), Missing> {
     fs::create_dir_all(folder).map_err(|error| Missing::Package(error.to_string()))?;
     let mut npm = Command::new("npm");
     npm.args([
@@ -181,7 +171,7 @@ pub(crate) fn install_node(folder: &Path, packages: &[&str]) -> Result<(), Missi
     run(npm.arg(folder).args(packages))
 }
 
-pub(crate) fn install_python(folder: &Path, packages: &[&str]) -> Result<(), Missing> {
+fn install_python(folder: &Path, packages: &[&str]) -> Result<(), Missing> {
     let mut venv = Command::new("python3");
     if let Err(Missing::Package(why)) = run(venv.args(["-m", "venv"]).arg(folder)) {
         let why = format!("no virtual environment: install Python's venv module\n{why}");

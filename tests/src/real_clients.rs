@@ -6,10 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tokio::{process::Command, time::timeout};
 
-use crate::{
-    client::DEADLINE,
-    real::{install_node, install_python, installed},
-};
+use crate::{client::DEADLINE, real::install};
 
 /// The suite and the inspector need a newer Node.js than some machines have, so it comes along.
 const NODE: &str = if cfg!(target_arch = "aarch64") {
@@ -40,12 +37,8 @@ impl RealClients {
     /// Installs what is missing into `real-clients` below Cargo's target folder; tests and
     /// processes that come meanwhile wait. Panics as [`crate::real::RealServers::ready`] does.
     pub fn ready(target: &Path) -> Self {
-        let wanted = [&NPM_PACKAGES[..], &PYTHON_PACKAGES[..]].concat();
         let folder = target.join("real-clients");
-        installed(&folder, &wanted, || {
-            install_node(&folder.join("npm"), &NPM_PACKAGES)?;
-            install_python(&folder.join("python"), &PYTHON_PACKAGES)
-        });
+        install(&folder, &NPM_PACKAGES, &PYTHON_PACKAGES);
         Self(folder)
     }
 

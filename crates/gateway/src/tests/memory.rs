@@ -89,15 +89,7 @@ fn settings_of(name: &ServerName) -> ServerSettings {
     ServerSettings {
         spec: ServerSpec::new(name.clone(), launch),
         enabled: true,
-        rules: ServerRules {
-            name: name.clone(),
-            program: String::new(),
-            category: None,
-            tags: Vec::new(),
-            allow: Vec::new(),
-            deny: Vec::new(),
-            overlays: BTreeMap::new(),
-        },
+        rules: ServerRules::plain(name.clone()),
         max_tokens: None,
         tools: BTreeMap::new(),
     }
