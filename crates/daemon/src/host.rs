@@ -2,14 +2,8 @@
 
 use std::{
     fs, io,
-    os::{
-        fd::AsFd as _,
-        unix::{
-            fs::MetadataExt as _,
-            net::{UnixListener as StdListener, UnixStream as StdStream},
-        },
-    },
-    path::{Path, PathBuf},
+    os::unix::net::UnixStream as StdStream,
+    path::PathBuf,
     sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
 };
@@ -33,10 +27,12 @@ use super::{
     hello::{Answer, Hello, Purpose, hear, is_ours, say},
     identity::Build,
     place,
+    socket::{BoundSocket, SocketFile},
     status::{About, status},
 };
 
-/// The interval at which a daemon looks whether it can still be found: its folder may have been cleaned up.
+/// The interval at which a daemon looks whether it can still be found: its folder may have been
+/// cleaned up.
 const LOOK_EVERY: Duration = Duration::from_mins(1);
 
 /// Sessions that were told to end have this long to say their last word.
@@ -49,47 +45,6 @@ const ACCEPT_REST: Duration = Duration::from_millis(100);
 const HTTP_TRY_EVERY: Duration = Duration::from_millis(250);
 const HTTP_TRIES: usize = 40;
 
-/// The socket a daemon listens on, and what it was when it was bound.
-#[derive(Debug)]
-pub struct Door {
-    listener: StdListener,
-    path: PathBuf,
-    /// Device and number of the file: another daemon's socket has our path, but not these.
-    file: Option<(u64, u64)>,
-}
-
-impl Door {
-    /// A door at a socket that is bound; its path is its own until another daemon takes it.
-    pub fn new(listener: StdListener) -> io::Result<Self> {
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let path = address.as_pathname().map(Path::to_owned);
-        let path = path.ok_or_else(|| io::Error::other("the socket has no path"))?;
-        Ok(Self {
-            file: file_id(&path),
-            listener,
-            path,
-        })
-    }
-
-    /// The socket that whoever started us left on our stdin; none where there is something else.
-    pub fn on_stdin() -> Option<Self> {
-        let stdin = io::stdin();
-        let listens = rustix::net::sockopt::socket_acceptconn(&stdin).unwrap_or(false);
-        let socket = stdin
-            .as_fd()
-            .try_clone_to_owned()
-            .ok()
-            .filter(|_| listens)?;
-        Self::new(StdListener::from(socket)).ok()
-    }
-}
-
-fn file_id(path: &Path) -> Option<(u64, u64)> {
-    let about = fs::symlink_metadata(path).ok()?;
-    Some((about.dev(), about.ino()))
-}
-
 /// The daemon, which every connection shares.
 struct Daemon {
     gateway: Arc<Gateway>,
@@ -98,8 +53,7 @@ struct Daemon {
     http_settings: http_server::Settings,
     build: Build,
     since: SystemTime,
-    path: PathBuf,
-    file: Option<(u64, u64)>,
+    socket: SocketFile,
     /// Where HTTP is served, or why it is not.
     http: OnceLock<Result<String, String>>,
     /// How many sessions there are.
@@ -136,15 +90,15 @@ pub struct Host {
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Host")
-            .field("path", &self.daemon.path)
+            .field("path", &self.daemon.socket.path)
             .finish_non_exhaustive()
     }
 }
 
 impl Host {
     /// A daemon of what was opened already. Needs a runtime.
-    pub fn new(opened: Opened, door: Door, stop: CancellationToken) -> io::Result<Self> {
-        let listener = UnixListener::from_std(door.listener)?;
+    pub fn new(opened: Opened, socket: BoundSocket, stop: CancellationToken) -> io::Result<Self> {
+        let listener = UnixListener::from_std(socket.listener)?;
         let daemon = Arc::new(Daemon {
             gateway: opened.gateway,
             config: opened.config,
@@ -152,8 +106,7 @@ impl Host {
             http_settings: opened.http,
             build: Build::ours(),
             since: SystemTime::now(),
-            path: door.path,
-            file: door.file,
+            socket: socket.file,
             http: OnceLock::new(),
             sessions: watch::Sender::new(0),
             leaving: CancellationToken::new(),
@@ -171,7 +124,7 @@ impl Host {
     /// connections of those who wait for the end of our process.
     pub async fn run(self) -> Vec<StdStream> {
         let daemon = self.daemon;
-        let (socket, version) = (daemon.path.display(), &daemon.build.version);
+        let (socket, version) = (daemon.socket.path.display(), &daemon.build.version);
         info!(%socket, version, "the daemon serves");
         let tasks = TaskTracker::new();
         if daemon.listens() {
@@ -284,19 +237,19 @@ impl Daemon {
 
     /// A daemon that nobody can find goes with its last client.
     fn look(&self) {
-        if file_id(&self.path) != self.file {
-            warn!(socket = %self.path.display(), "our socket is gone or another's");
+        if !self.socket.is_unchanged() {
+            warn!(socket = %self.socket.path.display(), "our socket is gone or another's");
             self.leaving.cancel();
         }
     }
 
     /// Makes room for another daemon. Under the lock, so that no socket but ours is removed.
     fn leave_place(&self) {
-        let Ok(_lock) = place::lock(&self.path) else {
+        let Ok(_lock) = place::lock(&self.socket.path) else {
             return;
         };
-        if self.file.is_some() && file_id(&self.path) == self.file {
-            let _ = fs::remove_file(&self.path);
+        if self.socket.is_there() {
+            let _ = fs::remove_file(&self.socket.path);
         }
     }
 
@@ -394,7 +347,7 @@ impl Daemon {
             let about = About {
                 build: &daemon.build,
                 config: &daemon.config,
-                socket: &daemon.path,
+                socket: &daemon.socket.path,
                 since: daemon.since,
                 http: daemon.http.get(),
                 is_leaving: daemon.leaving.is_cancelled(),

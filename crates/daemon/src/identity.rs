@@ -11,8 +11,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tool::Digest;
 
-/// The parts that a configuration is made of, as far as it is known before the file is read. Two clients
-/// with the same identity mean the same daemon.
+/// The parts that a configuration is made of, as far as it is known before the file is read. Two
+/// clients with the same identity mean the same daemon.
 #[derive(Debug, Clone)]
 pub struct Identity {
     /// The configuration that the daemon is to be started with.

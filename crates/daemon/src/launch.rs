@@ -123,7 +123,8 @@ fn spawn(identity: &Identity, listener: UnixListener) -> io::Result<ChildStdout>
     Ok(report)
 }
 
-/// Does what the process between has to do: its stdin is the socket, its stdout the way for a report.
+/// Does what the process between has to do: its stdin is the socket, its stdout the way for a
+/// report.
 pub fn launch(wanted: &Wanted) -> anyhow::Result<()> {
     let mut daemon = command(wanted, &["run", "--launched"]);
     daemon.spawn().context("cannot start the daemon")?;

@@ -17,6 +17,7 @@ pub mod launch;
 pub mod log;
 pub mod place;
 pub mod relay;
+pub mod socket;
 pub mod status;
 
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The place where a daemon is met: a private folder with its socket, and the lock of those who start it.
+//! The place where a daemon is met: a private folder with its socket, and the lock of those who
+//! start it.
 
 use std::{
     fs, io,
@@ -23,8 +24,9 @@ pub struct Place {
 }
 
 impl Place {
-    /// The first of the usual folders that can be ours alone: `runtime_dir` (`$XDG_RUNTIME_DIR`), what it would
-    /// be (clients like to start programs with few variables), and the folder for temporary files.
+    /// The first of the usual folders that can be ours alone: `runtime_dir` (`$XDG_RUNTIME_DIR`),
+    /// what it would be (clients like to start programs with few variables), and the folder for
+    /// temporary files.
     pub fn of(identity: &Identity, runtime_dir: Option<PathBuf>) -> io::Result<Self> {
         let user = geteuid().as_raw();
         let set = runtime_dir.filter(|it| it.is_absolute());

@@ -23,7 +23,8 @@ use super::{
     place::Place,
 };
 
-/// The number of times that a daemon that just left, or is the wrong one, is followed by a look for another.
+/// The number of times that a daemon that just left, or is the wrong one, is followed by a look for
+/// another.
 const TRIES: usize = 8;
 
 /// After the client's end of input the daemon answers what is under way; then it closes.

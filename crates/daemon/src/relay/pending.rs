@@ -96,8 +96,8 @@ impl Pending {
         !self.under_way.is_empty()
     }
 
-    /// The lines that another daemon must hear first, in order: how the session began, then the questions
-    /// that are open.
+    /// The lines that another daemon must hear first, in order: how the session began, then the
+    /// questions that are open.
     pub(super) fn replay(&mut self) -> Vec<Bytes> {
         let mut lines = Vec::new();
         let mut again = Vec::new();

@@ -11,11 +11,12 @@ use anyhow::{Context as _, bail};
 use config::{Config, ConfigError, Environment};
 use daemon::{
     hello::{Answer, Purpose, greet},
-    host::{Door, Host, Opened},
+    host::{Host, Opened},
     launch::{self, Report, connect, connect_or_start},
     log::{self, LogWriter},
     place,
     relay::Route,
+    socket::BoundSocket,
 };
 use files::open_to_append;
 use gateway::state_dir;
@@ -214,7 +215,7 @@ fn serve(global: &Global, is_launched: bool) -> Result<(), Report> {
 }
 
 fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::Result<()> {
-    let door = open_door(global)?;
+    let socket = open_socket(global)?;
     // Whoever waits for us to leave must not wait for a copy of the socket.
     close_stdin()?;
     let log = log::path(&config.gateway.state_dir);
@@ -242,7 +243,7 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
             settings,
             http,
         };
-        let host = Host::new(opened, door, stop)?;
+        let host = Host::new(opened, socket, stop)?;
         if is_launched {
             detach(&log)?;
         }
@@ -265,9 +266,9 @@ fn nudge_on_hangup(nudge: Arc<Notify>) -> io::Result<()> {
 }
 
 /// The socket that we were given (by a client's front, or by systemd), or one that we bind.
-fn open_door(global: &Global) -> anyhow::Result<Door> {
-    if let Some(door) = Door::on_stdin() {
-        return Ok(door);
+fn open_socket(global: &Global) -> anyhow::Result<BoundSocket> {
+    if let Some(socket) = BoundSocket::on_stdin() {
+        return Ok(socket);
     }
     let route = find_route(global)?.context("no place for the daemon's socket")?;
     let socket = route.place.socket(None);
@@ -275,7 +276,7 @@ fn open_door(global: &Global) -> anyhow::Result<Door> {
     if connect(&socket)?.is_some() {
         bail!("a daemon runs already; `proxy daemon stop` ends it");
     }
-    Door::new(launch::bind(&socket)?).context("cannot listen")
+    BoundSocket::new(launch::bind(&socket)?).context("cannot listen")
 }
 
 /// The filter of the log: where nobody said anything, our own `info` too, in the one place where a
