@@ -126,7 +126,8 @@ pub fn close(beginning: &str) -> Option<String> {
     Some(text)
 }
 
-/// The place in JSON where a cut fell: in the array or object with the most items of those that it broke.
+/// The place in JSON where a cut fell: in the array or object with the most items of those that it
+/// broke.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Place {
     /// A JSON pointer; empty for the whole.

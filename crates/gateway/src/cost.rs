@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 
 use crate::definitions::TOOLS;
 
-/// Counts the tokens of one tool's definition as a model has it: its name, description and input schema. Clients do
-/// not show a model the rest (annotations, `_meta`, output schema).
+/// Counts the tokens of one tool's definition as a model has it: its name, description and input
+/// schema. Clients do not show a model the rest (annotations, `_meta`, output schema).
 pub fn count_definition(json: &str) -> usize {
     count(&visible_part(json))
 }

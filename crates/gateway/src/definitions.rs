@@ -40,7 +40,8 @@ pub const TOOLS: &str = concat!(
 /// Tokens that the list of servers in the instructions may take (interface, section 3).
 const SERVER_LIST_TOKENS_MAX: usize = 120;
 
-/// The instructions for the model, how to use us; made when a session begins and fixed while it lives.
+/// The instructions for the model, how to use us; made when a session begins and fixed while it
+/// lives.
 ///
 /// What this client does not see is not named. Servers with their counts where they fit, else
 /// categories with counts, else the count alone. A server that has never told its tools is named

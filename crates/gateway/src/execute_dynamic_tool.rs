@@ -127,7 +127,8 @@ impl Gateway {
         .boxed()
     }
 
-    /// The time that the caller waits: what the call says, else its tool; else the server's own limit.
+    /// The time that the caller waits: what the call says, else its tool; else the server's own
+    /// limit.
     fn limit(&self, entry: &Entry, options: &Options) -> Option<Duration> {
         let asked = options.limit();
         let settings = self.settings();
@@ -135,8 +136,8 @@ impl Gateway {
         asked.or_else(|| limits.and_then(|limits| limits.timeout))
     }
 
-    /// The time that a call of its server is waited for where nobody says otherwise; a tool of our own
-    /// has no such limit.
+    /// The time that a call of its server is waited for where nobody says otherwise; a tool of our
+    /// own has no such limit.
     fn usual_limit(&self, entry: &Entry) -> Option<Duration> {
         let settings = self.settings();
         let server = settings.server(&entry.at.server)?;

@@ -176,7 +176,8 @@ mod tests {
         assert!(error.starts_with("error unknown_tool: "), "{error}");
     }
 
-    /// A server that never told its tools, and what a client hears of it that is not shown `hidden`.
+    /// A server that never told its tools, and what a client hears of it that is not shown
+    /// `hidden`.
     #[track_caller]
     fn check(asked: &str, hidden: &[&str], expected: &str) {
         let folder = tempfile::tempdir().unwrap();

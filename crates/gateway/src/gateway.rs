@@ -158,8 +158,8 @@ impl Gateway {
         tokio::join!(self.results.finish(), self.servers.stop());
     }
 
-    /// Writes down what was counted and learned. May block; a failure is logged, and what was counted
-    /// stays for the next time.
+    /// Writes down what was counted and learned. May block; a failure is logged, and what was
+    /// counted stays for the next time.
     pub fn flush(&self) {
         if let Err(error) = self.usage.flush() {
             warn!(%error, "usage was not written");

@@ -110,9 +110,9 @@ impl ClientPolicy {
         self.refuses(server, category).is_none()
     }
 
-    /// The most of a result that it gets at once where its call does not say: what tool or server say
-    /// (`of_tool`), else the person for this client, else `otherwise`; never more than the client
-    /// takes.
+    /// The most of a result that it gets at once where its call does not say: what tool or server
+    /// say (`of_tool`), else the person for this client, else `otherwise`; never more than the
+    /// client takes.
     pub fn max_tokens(&self, of_tool: Option<u64>, otherwise: u64) -> u64 {
         let said = of_tool.or(self.max_tokens).unwrap_or(otherwise);
         let most = self.max_tokens.or(self.takes_tokens);

@@ -64,9 +64,9 @@ impl Gateway {
         }))
     }
 
-    /// Searches with what followed from these searches; without any, with what all clients here did. Waits
-    /// for servers that are being asked for their tools, but not for long, and not where the name
-    /// of a tool was given.
+    /// Searches with what followed from these searches; without any, with what all clients here
+    /// did. Waits for servers that are being asked for their tools, but not for long, and not where
+    /// the name of a tool was given.
     pub async fn search(
         &self,
         query: Query,

@@ -1,4 +1,5 @@
-//! The servers behind the gateway, by what it asks of them. [`Fleet`] runs real ones; a test brings its own.
+//! The servers behind the gateway, by what it asks of them. [`Fleet`] runs real ones; a test brings
+//! its own.
 
 use std::{fmt, time::Duration};
 

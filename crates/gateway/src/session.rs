@@ -186,8 +186,8 @@ impl Session {
         }
     }
 
-    /// The rmcp of this session, which begins with what it will say to this client as instructions, and
-    /// keeps to it.
+    /// The rmcp of this session, which begins with what it will say to this client as instructions,
+    /// and keeps to it.
     fn engine(&self) -> Engine {
         let mut running = self.engine.lock();
         let running = running.get_or_insert_with(|| {

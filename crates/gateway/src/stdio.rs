@@ -16,8 +16,8 @@ use tokio::{
     net::{UnixStream, unix::pipe},
 };
 
-/// The bytes that the system is asked to buffer towards the client, so that a large answer is handed over
-/// in few steps. Best effort.
+/// The bytes that the system is asked to buffer towards the client, so that a large answer is
+/// handed over in few steps. Best effort.
 const PIPE_BYTES: usize = 1024 * 1024;
 
 /// The bytes that a client sends.

@@ -1,5 +1,5 @@
-//! The tasks of a proxy that serves, besides answering: it gets to know servers, keeps up with their
-//! lists, and writes down what was counted. The same in a daemon and in a single process.
+//! The tasks of a proxy that serves, besides answering: it gets to know servers, keeps up with
+//! their lists, and writes down what was counted. The same in a daemon and in a single process.
 
 use std::{path::Path, sync::Arc, time::Duration};
 

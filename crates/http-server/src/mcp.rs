@@ -275,8 +275,8 @@ struct Asked<'a> {
     line: &'a Bytes,
 }
 
-/// The time for which a body that is refused may go on arriving. A client that still writes when the
-/// connection closes may never see why.
+/// The time for which a body that is refused may go on arriving. A client that still writes when
+/// the connection closes may never see why.
 const LINGER: Duration = Duration::from_secs(1);
 
 async fn linger(mut body: Incoming) {

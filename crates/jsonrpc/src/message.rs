@@ -120,7 +120,7 @@ impl ProtocolError {
     fn unreadable(text: &str) -> Self {
         Self {
             code: "none".to_owned(),
-            message: text.chars().take(UNREADABLE_CHARS_MAX).collect(),
+            message: printable::first_chars(text, UNREADABLE_CHARS_MAX).to_owned(),
             data: None,
         }
     }

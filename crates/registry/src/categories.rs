@@ -67,8 +67,9 @@ pub(crate) fn by_words(tools: &[Tool]) -> Option<&'static str> {
 fn words_of(tools: &[Tool]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for tool in tools {
-        let description: String = tool.description().chars().take(DESCRIPTION_CHARS).collect();
-        for text in [tool.name(), &description] {
+        let description = tool.description();
+        let description = printable::first_chars(&description, DESCRIPTION_CHARS);
+        for text in [tool.name(), description] {
             let mut stems = words::stems(text);
             stems.sort();
             stems.dedup();

@@ -66,8 +66,8 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
     }
 }
 
-/// Counts what the blocks of a result cost a model, images and sounds left out. The tokenizer may have to
-/// be loaded for it, which is done off the event loop.
+/// Counts what the blocks of a result cost a model, images and sounds left out. The tokenizer may
+/// have to be loaded for it, which is done off the event loop.
 pub async fn tokens(result: &Json) -> usize {
     let (bytes, result) = (result.len(), result.clone());
     let counting = move || Answer::read(result.as_str()).tokens();

@@ -41,8 +41,8 @@ pub struct Terms {
     pub limit: Duration,
 }
 
-/// Reads on in a kept result of this client, in any of them for a person, as an answer within the terms. Whatever a stranger's
-/// pattern or data could make slow is done in a process of its own.
+/// Reads on in a kept result of this client, in any of them for a person, as an answer within the
+/// terms. Whatever a stranger's pattern or data could make slow is done in a process of its own.
 pub async fn answer(
     wanted: Wanted,
     terms: Terms,

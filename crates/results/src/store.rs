@@ -124,8 +124,8 @@ impl ResultStore {
         }
     }
 
-    /// Opens what is kept under a handle for this client; a person reads everything. Waits for its writer, and reads
-    /// the disk on a thread where that may block.
+    /// Opens what is kept under a handle for this client; a person reads everything. Waits for its
+    /// writer, and reads the disk on a thread where that may block.
     pub async fn open(&self, handle: &str, client: Option<&ClientId>) -> Result<Kept, HandleError> {
         let gone = HandleError::Gone { tool: None };
         let Some(handle) = Handle::parse(handle) else {

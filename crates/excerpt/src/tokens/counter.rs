@@ -7,8 +7,8 @@ use super::{pieces::Pieces, tokenizer};
 /// Pieces that are remembered; a newer one takes the place of an older.
 const SLOTS: usize = 1 << 15;
 
-/// A counter that remembers what pieces cost, by their digest. Two pieces of one digest would be taken for
-/// each other; of 64 bits that is never seen.
+/// A counter that remembers what pieces cost, by their digest. Two pieces of one digest would be
+/// taken for each other; of 64 bits that is never seen.
 #[derive(Debug)]
 pub struct Counter {
     slots: Box<[(u64, u16)]>,

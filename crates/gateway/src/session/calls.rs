@@ -184,8 +184,9 @@ impl Calls {
         }
     }
 
-    /// The client as servers and kept results know it. A name may be anybody's, a token is not; a request over HTTP that stands alone has
-    /// no servers of its own, which would live as long as it does.
+    /// The client as servers and kept results know it. A name may be anybody's, a token is not; a
+    /// request over HTTP that stands alone has no servers of its own, which would live as long as
+    /// it does.
     fn client_id(&self) -> ClientId {
         let name = self.client.info().map_or("", |it| it.name.as_str());
         let connection = &self.client.connection;

@@ -19,7 +19,7 @@ impl Views {
         let server = speak(entry.at.server.as_str());
         let description = entry.description();
         let words = description.split_whitespace().collect::<Vec<_>>().join(" ");
-        let begin: String = words.chars().take(DESCRIPTION_CHARS_ENCODED).collect();
+        let begin = printable::first_chars(&words, DESCRIPTION_CHARS_ENCODED);
         let parameters = tool::parameters(&entry.tool.input_schema());
         let parameters = parameters.iter().take(PARAMETERS_ENCODED);
         let parameters: Vec<String> = parameters.map(|it| speak(&it.name)).collect();

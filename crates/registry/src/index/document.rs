@@ -80,7 +80,7 @@ pub(super) fn tokens(words: Vec<String>) -> PreTokenizedString {
 }
 
 fn head(text: &str, chars_max: usize) -> String {
-    text.chars().take(chars_max).collect()
+    printable::first_chars(text, chars_max).to_owned()
 }
 
 const NAME_WEIGHT: usize = 2;

@@ -36,8 +36,7 @@ pub(crate) struct WantedWord {
 
 impl ParsedQuery {
     pub(crate) fn of(text: &str) -> Self {
-        let text: String = text.chars().take(QUERY_CHARS_MAX).collect();
-        let text = text.trim();
+        let text = printable::first_chars(text, QUERY_CHARS_MAX).trim();
         if text.is_empty() || text == "*" {
             return Self::Browse;
         }

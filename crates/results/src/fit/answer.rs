@@ -43,8 +43,8 @@ struct Member<'a> {
 /// beyond it is cut as well. A client's own bookkeeping needs less.
 pub(super) const OTHERS_TOKENS_MAX: usize = 100;
 
-/// The most that images, sounds and short links of a result that is cut may cost beside their data: a
-/// `PASSING_SHARE`th of the budget. Those beyond it are taken for JSON.
+/// The most that images, sounds and short links of a result that is cut may cost beside their data:
+/// a `PASSING_SHARE`th of the budget. Those beyond it are taken for JSON.
 const PASSING_SHARE: usize = 4;
 
 impl<'a> Answer<'a> {

@@ -6,8 +6,8 @@ use excerpt::tokens::Counter;
 use jsonrpc::{Fields, text_of};
 use serde_json::{Value, value::RawValue};
 
-/// The most that may stand around the text of a block, in bytes, before the block is taken for JSON:
-/// `annotations` of the protocol and an address need less.
+/// The most that may stand around the text of a block, in bytes, before the block is taken for
+/// JSON: `annotations` of the protocol and an address need less.
 const WRAPPER_BYTES_MAX: usize = 512;
 
 /// The longest name and address of a link that stays one where its description is cut, in bytes.

@@ -17,8 +17,8 @@ pub(super) fn texts_shown(room: usize) -> usize {
     (room / SHARE_MIN).max(1)
 }
 
-/// Shares out the room among texts: short ones all, the long ones as much as each other. The last ones
-/// are no content: of them so much is shown that one sees what they are.
+/// Shares out the room among texts: short ones all, the long ones as much as each other. The last
+/// ones are no content: of them so much is shown that one sees what they are.
 pub(super) fn share_out(pieces: &[Piece<'_>], beside: usize, room: usize) -> Vec<usize> {
     let (content, beside) = pieces.split_at(pieces.len() - beside);
     let aside = beside.len().min(texts_shown(room)).min(2) * SHARE_MIN;

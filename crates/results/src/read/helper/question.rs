@@ -49,7 +49,8 @@ pub(super) struct Task {
     pub(super) parent: i32,
 }
 
-/// The time for which a search that is ended after `time` goes on looking, so that it can still tell.
+/// The time for which a search that is ended after `time` goes on looking, so that it can still
+/// tell.
 pub(super) fn searching_time(time: Duration) -> Duration {
     time * 5 / 6
 }
