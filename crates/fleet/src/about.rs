@@ -1,6 +1,6 @@
 //! What a server tells of itself when a connection is opened.
 
-use crate::Era;
+use crate::Spoken;
 
 /// What a server told of itself in the handshake.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,14 +11,8 @@ pub struct About {
     pub version: Option<String>,
     /// The server's instructions to its client, cut to a bound.
     pub instructions: Option<String>,
-    /// The protocol revision both agreed on; with `+sse` behind it where they speak HTTP+SSE.
-    pub protocol: String,
+    /// The revision both agreed on, and how messages travel.
+    pub spoken: Spoken,
     /// Whether it has the capability `tools`.
     pub offers_tools: bool,
-}
-
-impl About {
-    pub fn era(&self) -> Era {
-        Era::of(&self.protocol)
-    }
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    Era, ServerSpec, ServerState, State,
+    ServerSpec, ServerState, Spoken, State,
     activity::Lease,
     changes::{Changes, OnListChanged},
     child::{Running, Surroundings},
@@ -83,8 +83,8 @@ pub(crate) struct Keeper {
     before: Option<watch::Receiver<Stage>>,
     /// Failures in a row.
     tries: u32,
-    /// The era that worked last, so that no start pays for a wrong guess twice.
-    era: Era,
+    /// What worked last, so that no start pays for a wrong guess twice.
+    spoken: Spoken,
 }
 
 impl Keeper {
@@ -109,7 +109,7 @@ impl Keeper {
             wanted: Arc::clone(&wanted),
             retired: CancellationToken::new(),
         };
-        let era = spec.era.unwrap_or(Era::Legacy);
+        let spoken = spec.spoken.clone().unwrap_or_default();
         let keeper = Self {
             spec,
             surroundings,
@@ -121,7 +121,7 @@ impl Keeper {
             retired: server.retired.clone(),
             before: before.map(|it| it.stage.clone()),
             tries: 0,
-            era,
+            spoken,
         };
         (keeper, server)
     }
@@ -165,7 +165,12 @@ impl Keeper {
             Arc::new(move || changes.note(&name))
         };
         let opened = {
-            let opening = Link::open(&self.spec, &self.surroundings, &on_list_changed, self.era);
+            let opening = Link::open(
+                &self.spec,
+                &self.surroundings,
+                &on_list_changed,
+                &self.spoken,
+            );
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return None,
@@ -179,7 +184,7 @@ impl Keeper {
                 let starts = self.vitals.started(pid);
                 let ms = began.elapsed().as_millis();
                 info!(server, pid, starts, ms, "ready");
-                self.era = link.about().era();
+                self.spoken = link.about().spoken.clone();
                 // Its tools may be others than when it was last here.
                 self.changes.note(&self.spec.name);
                 Some((Arc::new(link), running))

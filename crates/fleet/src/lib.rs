@@ -22,7 +22,6 @@ mod mask;
 mod params;
 mod proxies;
 mod request;
-mod revision;
 mod roster;
 mod spec;
 mod template;
@@ -35,11 +34,10 @@ pub use error::{CallError, Failure, Ran, SurveyError};
 pub use fleet::{Fleet, Survey};
 pub use log::log_path;
 pub use request::{LogSink, ProgressSink, Request};
-pub use revision::Era;
 pub use roster::Applied;
 pub use spec::{
     CALL_TIMEOUT_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, START_TIMEOUT_DEFAULT, Scope, ServerSpec,
-    Start,
+    Spoken, Start,
 };
 pub use template::{Template, TemplateError, Unset};
 pub use vitals::{ServerState, State};

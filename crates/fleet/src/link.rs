@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use jsonrpc::Json;
+use mcp::Transport;
 use tokio::time::timeout;
 
 use crate::{
-    About, Era, Launch, Request, ServerSpec, Surroundings,
+    About, Launch, Request, ServerSpec, Spoken, Surroundings,
     activity::Activity,
     changes::OnListChanged,
     channel::CallChannel,
@@ -14,7 +15,7 @@ use crate::{
     error::{Failure, RequestError},
     params::{write_call, write_list},
     request::Listeners,
-    wire::{HandshakeError, PipeTransport, Remote, Service, modern_meta, open_session},
+    wire::{HandshakeError, PipeTransport, Remote, Service, open_session, own_meta},
 };
 
 /// An open connection, and who uses it.
@@ -46,21 +47,17 @@ impl Link {
         }
     }
 
-    /// Starts or connects a server; with it comes its process, if it has one. The era is a
-    /// guess: where the server refuses it, the other one is tried on a fresh connection.
+    /// Starts or connects a server; with it comes its process, if it has one. What it speaks
+    /// is a guess: where the server refuses it, the alternative is tried on a fresh connection.
     pub(crate) async fn open(
         spec: &ServerSpec,
         surroundings: &Arc<Surroundings>,
         on_list_changed: &OnListChanged,
-        era: Era,
+        guess: &Spoken,
     ) -> Result<(Self, Option<Running>), Failure> {
-        match Self::open_in(spec, surroundings, on_list_changed, era).await {
+        match Self::open_with(spec, surroundings, on_list_changed, guess).await {
             Err(OpenError::WrongRevision(first)) => {
-                let other = match era {
-                    Era::Older | Era::Legacy => Era::Modern,
-                    Era::Modern => Era::Legacy,
-                };
-                Self::open_in(spec, surroundings, on_list_changed, other)
+                Self::open_with(spec, surroundings, on_list_changed, &guess.alternative())
                     .await
                     .map_err(|error| match error {
                         OpenError::WrongRevision(_) => Failure::new(format!(
@@ -74,19 +71,21 @@ impl Link {
         }
     }
 
-    async fn open_in(
+    async fn open_with(
         spec: &ServerSpec,
         surroundings: &Arc<Surroundings>,
         on_list_changed: &OnListChanged,
-        era: Era,
+        guess: &Spoken,
     ) -> Result<(Self, Option<Running>), OpenError> {
         match &spec.launch {
             Launch::Child { .. } => {
-                let (link, running) = open_child(spec, surroundings, on_list_changed, era).await?;
+                let spoken = guess.over(Transport::Stdio);
+                let (link, running) =
+                    open_child(spec, surroundings, on_list_changed, &spoken).await?;
                 Ok((link, Some(running)))
             }
             Launch::Remote { url, headers } => {
-                let opening = Remote::open(url, headers, era, Arc::clone(on_list_changed));
+                let opening = Remote::open(url, headers, guess, Arc::clone(on_list_changed));
                 let (remote, about) = timeout(spec.start_timeout, opening)
                     .await
                     .map_err(|_| silent(spec))?
@@ -183,20 +182,17 @@ async fn open_child(
     spec: &ServerSpec,
     surroundings: &Arc<Surroundings>,
     on_list_changed: &OnListChanged,
-    era: Era,
+    spoken: &Spoken,
 ) -> Result<(Link, Running), OpenError> {
     let (mut running, pipes) = Running::spawn(spec, surroundings)?;
     let Pipes { lines, outbox } = pipes;
     let (transport, feed) = PipeTransport::new(outbox.clone(), Arc::clone(on_list_changed));
     let channel = CallChannel::start(lines, outbox, feed, running.mask());
     let folder = spec.client_folder.as_deref();
-    let opening = open_session(transport, era, Arc::clone(on_list_changed), folder);
+    let opening = open_session(transport, spoken, Arc::clone(on_list_changed), folder);
     match timeout(spec.start_timeout, opening).await {
         Ok(Ok((service, about))) => {
-            let own_meta = match about.era() {
-                Era::Modern => modern_meta(&about.protocol),
-                Era::Older | Era::Legacy => Vec::new(),
-            };
+            let own_meta = own_meta(&about.spoken.revision);
             let kind = Kind::Child {
                 channel,
                 own_meta,

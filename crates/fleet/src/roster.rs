@@ -202,10 +202,10 @@ impl Servers {
     }
 }
 
-/// The era is what we learned, not what somebody wrote.
+/// Whether both say the same. What is spoken was learned, not written by anybody.
 fn is_same(old: &ServerSpec, new: &ServerSpec) -> bool {
     let new = ServerSpec {
-        era: old.era,
+        spoken: old.spoken.clone(),
         ..new.clone()
     };
     *old == new

@@ -2,9 +2,10 @@
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
+use mcp::{Revision, Transport};
 use tool::ServerName;
 
-use crate::{Era, Template};
+use crate::Template;
 
 /// A server we can start or connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,8 +33,40 @@ pub struct ServerSpec {
     /// Variables of our own environment that the child gets beside the usual few: names, where a
     /// `*` at the end stands for any rest.
     pub inherit_env: Vec<String>,
-    /// The protocol era this server spoke last time, if we know: the guess to begin with.
-    pub era: Option<Era>,
+    /// What this server spoke last time, if we know: the guess to begin with.
+    pub spoken: Option<Spoken>,
+}
+
+/// What is spoken with a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spoken {
+    /// The revision of the protocol.
+    pub revision: Revision,
+    /// Where a child is started it is stdio, whatever stands here in a guess.
+    pub transport: Transport,
+}
+
+impl Spoken {
+    /// The same revision over another transport.
+    pub(crate) fn over(&self, transport: Transport) -> Self {
+        Self {
+            revision: self.revision.clone(),
+            transport,
+        }
+    }
+
+    /// What to try where this is refused: with a handshake if it had none, else without.
+    pub(crate) fn alternative(&self) -> Self {
+        let revision = if self.revision.is_stateless() {
+            Revision::LAST_WITH_HANDSHAKE
+        } else {
+            Revision::FIRST_STATELESS
+        };
+        Self {
+            revision,
+            transport: Transport::StreamableHttp,
+        }
+    }
 }
 
 /// When a server is started.
@@ -77,7 +110,7 @@ impl ServerSpec {
             calls_max: None,
             retries_safe_calls: false,
             inherit_env: Vec::new(),
-            era: None,
+            spoken: None,
         }
     }
 }

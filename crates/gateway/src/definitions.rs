@@ -133,6 +133,7 @@ mod tests {
             stale: None,
             surveyed_at: Some(1),
             protocol: String::new(),
+            transport: None,
         };
         Catalog {
             servers: (0..servers).map(server).collect(),

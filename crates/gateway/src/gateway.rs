@@ -15,8 +15,8 @@ use tracing::warn;
 use crate::{
     built_in,
     clients::ConnectedClients,
-    eras::with_known_eras,
     error::ToolError,
+    last_spoken::with_last_spoken,
     recent_searches,
     servers::Servers,
     settings::Settings,
@@ -71,7 +71,7 @@ impl Gateway {
         let usage = Usage::open(&settings.state_dir);
         let feedback = Arc::new(RelevanceFeedback::open(&settings.state_dir));
         let results = ResultStore::new(&settings.state_dir, &settings.results);
-        let specs = with_known_eras(settings.specs(), &registry.catalog());
+        let specs = with_last_spoken(settings.specs(), &registry.catalog());
         let servers = servers(specs);
         Ok(Arc::new(Self {
             settings: ArcSwap::from_pointee(settings),
@@ -107,7 +107,7 @@ impl Gateway {
     /// under way are not disturbed. Where the state lies and what was opened with it stays.
     pub fn apply(&self, settings: Settings) -> anyhow::Result<Applied> {
         self.registry.apply_rules(settings.rules())?;
-        let specs = with_known_eras(settings.specs(), &self.registry.catalog());
+        let specs = with_last_spoken(settings.specs(), &self.registry.catalog());
         self.settings.store(Arc::new(settings));
         Ok(self.servers.apply(specs))
     }

@@ -18,11 +18,11 @@ mod cost;
 mod definitions;
 mod describe_tool;
 mod envelope;
-mod eras;
 mod error;
 mod execute_dynamic_tool;
 mod find;
 mod gateway;
+mod last_spoken;
 #[cfg(any(test, fuzzing))]
 pub mod laws;
 mod log_level;
@@ -62,4 +62,4 @@ pub use servers::Servers;
 pub use session::{Ended, Session, refuse, serve};
 pub use settings::{SearchSettings, ServerSettings, Settings, ToolLimits};
 pub use state_dir::{logs, marker};
-pub use wire::{Opening, is_known, is_modern};
+pub use wire::Opening;

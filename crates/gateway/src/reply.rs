@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use jsonrpc::{Fields, Json};
+use mcp::Revision;
 use results::Fitted;
 use serde_json::{Value, json, value::RawValue};
 
@@ -74,11 +75,12 @@ impl Reply {
         lines.join("\n")
     }
 
-    /// The result in pieces of bytes, for a client of the given era.
-    pub(super) fn parts(&self, is_modern: bool) -> Vec<Bytes> {
+    /// The result in pieces of bytes, as the revision has it that the call names.
+    pub(super) fn parts(&self, revision: Option<&Revision>) -> Vec<Bytes> {
         let whole = self.result.bytes();
         let says_type = || Fields::of(self.result.as_str()).is_some_and(|it| it.has("resultType"));
-        if !is_modern || says_type() {
+        let has_type = revision.is_some_and(Revision::is_stateless);
+        if !has_type || says_type() {
             return vec![whole];
         }
         // An object in JSON begins with `{`; what it holds goes on as it came.
@@ -129,18 +131,19 @@ fn printable(block: &RawValue) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Reply;
+    use super::{Reply, Revision};
 
     #[track_caller]
-    fn check(result: &str, is_modern: bool, expected: &str) {
+    fn check(result: &str, is_stateless: bool, expected: &str) {
+        let revision = is_stateless.then_some(Revision::FIRST_STATELESS);
         let json = jsonrpc::json(result.to_owned()).expect("the case is JSON");
-        let parts = Reply::of_server(json, false).parts(is_modern);
+        let parts = Reply::of_server(json, false).parts(revision.as_ref());
         let sent: Vec<u8> = parts.concat();
         assert_eq!(String::from_utf8(sent).expect("JSON is UTF-8"), expected);
     }
 
     #[test]
-    fn a_modern_client_gets_a_result_type_and_a_legacy_one_the_bytes() {
+    fn a_stateless_call_gets_a_result_type_and_one_of_a_session_the_bytes() {
         check(r#"{"content":[]}"#, false, r#"{"content":[]}"#);
         check(
             r#"{"content":[]}"#,

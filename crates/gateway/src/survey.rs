@@ -12,6 +12,7 @@ use std::{
 
 use fleet::Survey;
 use futures::{Stream, StreamExt as _, stream};
+use mcp::Transport;
 use registry::{Catalog, News, Planned, Snapshot};
 use tokio::{sync::Mutex, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -83,13 +84,17 @@ async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot
         (tools, u64::try_from(tokens).unwrap_or(u64::MAX))
     });
     let (tools, tokens) = counting.await.expect("counting tokens does not panic");
+    let spoken = survey.about.spoken;
+    // Which of the others it is, the configuration says.
+    let transport = Some(spoken.transport).filter(|it| *it == Transport::Sse);
     Snapshot {
         server: server.clone(),
         tools,
         server_name: survey.about.name.unwrap_or_default(),
         server_version: survey.about.version.unwrap_or_default(),
         instructions: survey.about.instructions,
-        protocol: survey.about.protocol,
+        protocol: spoken.revision.to_string(),
+        transport: transport.map(|it| it.as_str().to_owned()),
         tokens,
         surveyed_at: now(),
     }

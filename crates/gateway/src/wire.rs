@@ -13,8 +13,7 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
     model::{
         CacheScope, ClientJsonRpcMessage, Implementation, ListToolsResult, PaginatedRequestParams,
-        ProtocolVersion, ServerCapabilities, ServerConfig, ServerJsonRpcMessage,
-        SetLevelRequestParams, Tool,
+        ServerCapabilities, ServerConfig, ServerJsonRpcMessage, SetLevelRequestParams, Tool,
     },
     service::{RequestContext, RxJsonRpcMessage, serve_directly},
     transport::Transport,
@@ -25,23 +24,6 @@ use crate::{definitions::TOOLS, log_level::LogLevel, out::Out};
 
 /// The time that a modern client may keep our list, in milliseconds: a day, for it never changes.
 const LIST_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
-
-/// Whether a revision named in a request's `_meta` is one that the session's calls serves.
-pub(super) fn is_served_modern(revision: &str) -> bool {
-    is_known(revision) && is_modern(revision)
-}
-
-/// Whether a revision is known, of either era.
-pub fn is_known(revision: &str) -> bool {
-    let known = ProtocolVersion::KNOWN_VERSIONS.iter();
-    known.into_iter().any(|known| known.as_str() == revision)
-}
-
-/// Whether a revision is one in which each request says everything about itself; one that we do
-/// not know yet is.
-pub fn is_modern(revision: &str) -> bool {
-    revision >= ProtocolVersion::V_2026_07_28.as_str()
-}
 
 /// The messages that come before a client's first call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

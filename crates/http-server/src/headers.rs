@@ -2,12 +2,12 @@
 //! the same as the body.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use gateway::{is_known, is_modern};
 use hyper::{
     HeaderMap, StatusCode,
     header::{ACCEPT, CONTENT_TYPE},
 };
 use jsonrpc::{Fields, Message, text_of};
+use mcp::{Revision, meta};
 
 use super::refusal::Refusal;
 
@@ -80,48 +80,52 @@ pub(super) fn get_once<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<
         .map_err(|_| Refusal::mismatch(format!("{name} is no text")))
 }
 
-/// How a message is to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Era {
-    Legacy,
-    /// Whether its `_meta` says all that it must.
-    Modern {
-        has_whole_meta: bool,
-    },
+/// The revision that a message speaks.
+#[derive(Debug)]
+pub(super) struct Spoken {
+    pub(super) revision: Revision,
+    /// Whether its `_meta` says all that it must where there is no handshake.
+    pub(super) has_whole_meta: bool,
 }
 
-/// The era of a message; an error where head and body say different things.
-pub(super) fn era(headers: &HeaderMap, message: &Message<'_>) -> Result<Era, Refusal> {
+/// Reads which revision a message speaks; an error where head and body say different things.
+pub(super) fn read_spoken(headers: &HeaderMap, message: &Message<'_>) -> Result<Spoken, Refusal> {
     let version = get_once(headers, VERSION)?;
     let params = message.params.and_then(|params| Fields::of(params.get()));
-    let meta = params
+    let own = params
         .as_ref()
         .and_then(|it| Fields::of(it.get("_meta")?.get()));
-    let of_meta = |key: &str| {
-        let key = format!("io.modelcontextprotocol/{key}");
-        meta.as_ref().and_then(|meta| meta.get(&key))
+    let get = |key: &str| own.as_ref().and_then(|own| own.get(key));
+    let said = get(meta::PROTOCOL_VERSION).and_then(text_of);
+    let with_handshake = |revision| Spoken {
+        revision,
+        has_whole_meta: false,
     };
-    let said = of_meta("protocolVersion").and_then(text_of);
     if message.method.as_deref() == Some("initialize") {
-        return Ok(Era::Legacy);
+        return Ok(with_handshake(Revision::LAST_WITH_HANDSHAKE));
     }
-    let has_whole_meta = said.is_some() && of_meta("clientCapabilities").is_some();
-    match (version, said) {
-        (Some(version), Some(said)) if version != said => Err(Refusal::mismatch(format!(
-            "MCP-Protocol-Version is {version:?}, and the body's _meta says {said:?}"
+    let has_whole_meta = said.is_some() && get(meta::CLIENT_CAPABILITIES).is_some();
+    let named = version.map(Revision::named);
+    match (named, said) {
+        (Some(named), Some(said)) if named.as_str() != said => Err(Refusal::mismatch(format!(
+            "MCP-Protocol-Version is {:?}, and the body's _meta says {said:?}",
+            named.as_str()
         ))),
         (None, Some(_)) => Err(Refusal::mismatch(
             "MCP-Protocol-Version is missing, and the body's _meta names one",
         )),
-        (Some(version), _) if is_modern(version) => {
+        (Some(revision), _) if revision.is_stateless() => {
             check_routing(headers, message, params.as_ref())?;
-            Ok(Era::Modern { has_whole_meta })
+            Ok(Spoken {
+                revision,
+                has_whole_meta,
+            })
         }
-        (Some(version), _) if !is_known(version) => Err(Refusal::mistake(
+        (Some(named), _) if !named.is_known() => Err(Refusal::mistake(
             StatusCode::BAD_REQUEST,
-            format!("MCP-Protocol-Version {version:?} is not served"),
+            format!("MCP-Protocol-Version {:?} is not served", named.as_str()),
         )),
-        _ => Ok(Era::Legacy),
+        (named, _) => Ok(with_handshake(named.unwrap_or(Revision::UNNAMED))),
     }
 }
 
@@ -186,12 +190,14 @@ mod tests {
 
     const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
 
-    /// `expected`: whether it is modern, or a piece of the refusal.
+    /// `expected`: whether it needs no handshake, or a piece of the refusal.
     #[track_caller]
     fn check(pairs: &[(&'static str, &'static str)], body: &str, expected: Result<bool, &str>) {
         let message = Message::parse(body.as_bytes()).unwrap();
-        match (era(&headers(pairs), &message), expected) {
-            (Ok(era), Ok(is_modern)) => assert_eq!(era != Era::Legacy, is_modern),
+        match (read_spoken(&headers(pairs), &message), expected) {
+            (Ok(spoken), Ok(is_stateless)) => {
+                assert_eq!(spoken.revision.is_stateless(), is_stateless);
+            }
             (Err(refusal), Err(piece)) => {
                 assert!(refusal.message.contains(piece), "{}", refusal.message);
             }

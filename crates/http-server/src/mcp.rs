@@ -16,7 +16,7 @@ use tokio::time::{Duration, timeout};
 
 use super::{
     body::Body,
-    headers::{self, Accepts, Era},
+    headers::{self, Accepts, Spoken},
     lease::{RequestLease, StatelessSession},
     peer::Peer,
     places::{Place, Places, State},
@@ -43,13 +43,13 @@ impl Service {
         let message = Message::parse(&line).ok_or_else(|| refuse_unreadable(&line))?;
         let id = message.id.map(|id| id.get().to_owned());
         let about = |refusal: Refusal| refusal.about(id.as_deref());
-        let era = headers::era(&head.headers, &message).map_err(about)?;
+        let spoken = headers::read_spoken(&head.headers, &message).map_err(about)?;
         let asked = Asked {
             method: message.method.as_deref().unwrap_or_default(),
             is_request: message.id.is_some() && message.method.is_some(),
             id: id.as_deref().unwrap_or("null"),
             accepts,
-            era,
+            spoken,
             line: &line,
         };
         let session = headers::get_once(&head.headers, headers::SESSION)?;
@@ -57,7 +57,7 @@ impl Service {
             _ if asked.method == "initialize" && asked.is_request => {
                 self.initialize(asked, &peer).await
             }
-            Some(session) if era == Era::Legacy => {
+            Some(session) if !asked.spoken.revision.is_stateless() => {
                 let used = self.sessions.find(session, &peer).map_err(about)?;
                 self.in_session(asked, used, &peer).await
             }
@@ -168,12 +168,17 @@ impl Service {
         if !asked.is_request {
             return Ok(reply::empty(StatusCode::ACCEPTED));
         }
-        let (opening, errors) = match asked.era {
-            Era::Modern { has_whole_meta } => {
-                (Opening::Handshake, Errors::Modern { has_whole_meta })
-            }
-            Era::Legacy if asked.method == "initialize" => (Opening::Handshake, Errors::All),
-            Era::Legacy => (Opening::None, Errors::InBand),
+        let Spoken {
+            revision,
+            has_whole_meta,
+        } = &asked.spoken;
+        let (opening, errors) = if revision.is_stateless() {
+            let has_whole_meta = *has_whole_meta;
+            (Opening::Handshake, Errors::Modern { has_whole_meta })
+        } else if asked.method == "initialize" {
+            (Opening::Handshake, Errors::All)
+        } else {
+            (Opening::None, Errors::InBand)
         };
         let place = self.take_place(&self.request_places, peer, State::Busy)?;
         let (letters, session) = self.start_stateless(&asked, peer, opening).await;
@@ -271,7 +276,7 @@ struct Asked<'a> {
     /// As it came.
     id: &'a str,
     accepts: Accepts,
-    era: Era,
+    spoken: Spoken,
     line: &'a Bytes,
 }
 

@@ -29,8 +29,6 @@ pub(super) enum Why {
     Mistake,
 }
 
-const HEADER_MISMATCH: i32 = -32_020;
-
 /// The time that a client that found no room waits, in seconds.
 const RETRY_AFTER_S: &str = "5";
 
@@ -140,7 +138,7 @@ impl Refusal {
     /// The head says something else than the body.
     pub(super) fn mismatch(message: impl Into<String>) -> Self {
         Self {
-            code: HEADER_MISMATCH,
+            code: mcp::HEADER_MISMATCH,
             ..Self::mistake(StatusCode::BAD_REQUEST, message)
         }
     }

@@ -72,6 +72,7 @@ fn news_of(server: ServerName, tools: &[&str]) -> Result<News, Box<dyn Error>> {
         server_version: "1.0.0".to_owned(),
         instructions: None,
         protocol: "2025-11-25".to_owned(),
+        transport: None,
         tokens: 0,
         surveyed_at: 0,
     };

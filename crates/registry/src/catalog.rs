@@ -12,7 +12,7 @@ use crate::guess::Guess;
 use crate::limits::{CHANGE_KEPT_S, FORMAT};
 use crate::recipes::Names;
 use crate::server_rules::{Rules, ServerRules};
-use crate::snapshot::{Kept, server_in};
+use crate::snapshot::{Kept, part_transport, server_in};
 
 /// Every configured server in numbers, without opening a single snapshot.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +40,8 @@ pub struct CatalogServer {
     pub surveyed_at: Option<u64>,
     /// The protocol revision it spoke; empty when it was never surveyed.
     pub protocol: String,
+    /// The transport that was found, where the configuration does not say it: `sse`.
+    pub transport: Option<String>,
 }
 
 impl Catalog {
@@ -77,6 +79,7 @@ impl CatalogServer {
                 .filter(|known| known.snapshot.is_some())
                 .map(|known| known.surveyed_at),
             protocol: known.protocol.clone(),
+            transport: known.transport.clone(),
         }
     }
 }
@@ -102,6 +105,8 @@ pub(crate) struct Record {
     pub(crate) stale: Option<String>,
     pub(crate) surveyed_at: u64,
     pub(crate) protocol: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) transport: Option<String>,
     /// The category by our rules; the configuration wins over it.
     pub(crate) category: Option<String>,
     pub(crate) tags: Vec<String>,
@@ -186,7 +191,12 @@ impl Records {
             return Self::default();
         };
         match serde_json::from_slice::<Self>(&bytes) {
-            Ok(records) if records.format == FORMAT => records,
+            Ok(mut records) if records.format == FORMAT => {
+                for record in records.servers.values_mut() {
+                    part_transport(&mut record.protocol, &mut record.transport);
+                }
+                records
+            }
             _ => Self::salvage_all(disk),
         }
     }
@@ -237,6 +247,7 @@ fn salvage(disk: &Disk, server: &str, file_name: &str) -> Option<Record> {
     let mut record = Record {
         snapshot: Some(file_name.to_owned()),
         protocol: kept.head.protocol.clone(),
+        transport: kept.head.transport.clone(),
         tools: kept
             .tools
             .iter()

@@ -101,6 +101,7 @@ impl<'a> Commit<'a> {
             stale: None,
             surveyed_at: snapshot.surveyed_at,
             protocol: snapshot.protocol.clone(),
+            transport: snapshot.transport.clone(),
             ..Record::default()
         };
         record.keep_changes(known, &plan.changed);

@@ -21,6 +21,8 @@ pub struct Snapshot {
     pub instructions: Option<String>,
     /// The protocol revision that was spoken.
     pub protocol: String,
+    /// The transport that was found, where the configuration does not say it: `sse`.
+    pub transport: Option<String>,
     /// Tokens that all of its definitions would cost a model up front.
     pub tokens: u64,
     /// Unix seconds.
@@ -54,6 +56,7 @@ impl Snapshot {
             server_name: self.server_name.clone(),
             server_version: self.server_version.clone(),
             protocol: self.protocol.clone(),
+            transport: self.transport.clone(),
             instructions: self.instructions.clone(),
         };
         let head = serde_json::to_string(&head).expect("a struct of texts is always JSON");
@@ -91,6 +94,8 @@ pub(crate) struct Head {
     pub(crate) server_name: String,
     pub(crate) server_version: String,
     pub(crate) protocol: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) transport: Option<String>,
     pub(crate) instructions: Option<String>,
 }
 
@@ -101,7 +106,9 @@ impl Kept {
         if Digest::of_bytes(bytes).short(DIGEST_DIGITS) != promised {
             return Err("its content is not what its name promises".to_owned());
         }
-        let file: File<'_> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let mut file: File<'_> =
+            serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        part_transport(&mut file.head.protocol, &mut file.head.transport);
         // A proxy of an earlier version took in names that are refused by now.
         let parse = |raw: &&RawValue| Tool::parse(raw.get()).ok();
         let tools: Vec<Tool> = file.tools.iter().filter_map(parse).collect();
@@ -109,6 +116,14 @@ impl Kept {
             head: file.head,
             tools,
         })
+    }
+}
+
+/// Takes the transport out of a revision as an earlier version wrote it: `2024-11-05+sse`.
+pub(crate) fn part_transport(protocol: &mut String, transport: &mut Option<String>) {
+    if let Some((revision, behind)) = protocol.split_once('+') {
+        *transport = Some(behind.to_owned());
+        *protocol = revision.to_owned();
     }
 }
 

@@ -39,6 +39,7 @@ pub(super) fn news_of(name: &str, tools: &[Value]) -> News {
         server_version: "1.4.0".to_owned(),
         instructions: None,
         protocol: "2025-11-25".to_owned(),
+        transport: None,
         tokens: 10 * tools.len() as u64,
         surveyed_at: 1_000,
     };

@@ -135,6 +135,7 @@ impl Catalogue {
                 server_version: String::new(),
                 instructions: None,
                 protocol: String::new(),
+                transport: None,
                 tokens: 0,
                 surveyed_at: 0,
             }),

@@ -141,6 +141,7 @@ fn snapshot(server: &ServerName, script: &Script) -> Snapshot {
         server_version: "1.0.0".to_owned(),
         instructions: script.instructions.clone(),
         protocol: LEGACY_VERSION.to_owned(),
+        transport: None,
         surveyed_at: now(),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
 use jsonrpc::{Fields, Message, answered_id, canonical_id, frame};
+use mcp::meta::PROTOCOL_VERSION;
 use memchr::memmem;
 use serde_json::json;
 
@@ -22,13 +23,10 @@ pub(super) struct Pending {
 #[derive(Debug)]
 enum Asked {
     /// It may have run, and is never sent again.
-    Call { is_modern: bool },
+    Call { names_revision: bool },
     /// It changes nothing, and is sent again.
     Question(Bytes),
 }
-
-/// Stands in the `_meta` of every request of the modern era.
-const MODERN: &[u8] = b"io.modelcontextprotocol/protocolVersion";
 
 impl Pending {
     /// Takes note of what the client says.
@@ -53,8 +51,8 @@ impl Pending {
             _ => {}
         }
         let asked = if method == "tools/call" {
-            let is_modern = memmem::find(line, MODERN).is_some();
-            Asked::Call { is_modern }
+            let names_revision = memmem::find(line, PROTOCOL_VERSION.as_bytes()).is_some();
+            Asked::Call { names_revision }
         } else {
             Asked::Question(line.clone())
         };
@@ -136,15 +134,15 @@ const LOST: &str = "error server_unavailable: the proxy's daemon ended while thi
 
 fn answer(id: &str, asked: &Asked, why: &str) -> Bytes {
     match asked {
-        Asked::Call { is_modern } => call_answer(id, *is_modern, why),
+        Asked::Call { names_revision } => call_answer(id, *names_revision, why),
         Asked::Question(_) => error_answer(id, why),
     }
 }
 
 /// A tool error, as a model reads it.
-fn call_answer(id: &str, is_modern: bool, why: &str) -> Bytes {
+fn call_answer(id: &str, names_revision: bool, why: &str) -> Bytes {
     let mut result = json!({"content": [{"type": "text", "text": why}], "isError": true});
-    if is_modern {
+    if names_revision {
         result["resultType"] = json!("complete");
     }
     frame::result(id, [Bytes::from(result.to_string())])

@@ -1,4 +1,4 @@
-//! The handshake of both eras, and what we answer when a server asks us.
+//! The handshake, and what stands for it where there is none, and what we answer when a server asks us.
 
 // Roots are deprecated in the newest revision, and asked for by servers of all others.
 #![expect(deprecated)]
@@ -6,6 +6,7 @@
 use std::{fmt, future::ready, path::Path};
 
 use jsonrpc::Closed;
+use mcp::{Revision, Transport, meta};
 use printable::one_line_of;
 use rmcp::{
     ClientHandler, ErrorData, Peer, RoleClient,
@@ -17,14 +18,14 @@ use rmcp::{
         ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext,
         RequestContext, RunningService,
     },
-    transport::Transport,
+    transport::Transport as RmcpTransport,
 };
 use serde_json::json;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::listen;
 use crate::{
-    About, Era,
+    About, Spoken,
     changes::OnListChanged,
     error::describe,
     limits::{ABOUT_CHARS_MAX, INSTRUCTIONS_CHARS_MAX},
@@ -50,22 +51,22 @@ pub(crate) struct Service {
     pub(super) listener: Option<AbortOnDropHandle<()>>,
 }
 
-/// Opens a session in the given era; `folder` is that of the one client that the server works
-/// for, if it does.
+/// Opens a session; `folder` is that of the one client that the server works for, if it does.
 pub(crate) async fn open_session<T>(
     transport: T,
-    era: Era,
+    guess: &Spoken,
     on_list_changed: OnListChanged,
     folder: Option<&Path>,
 ) -> Result<(Service, About), HandshakeError>
 where
-    T: Transport<RoleClient> + 'static,
+    T: RmcpTransport<RoleClient> + 'static,
 {
-    let mode = match era {
-        Era::Older | Era::Legacy => ClientLifecycleMode::Initialize,
-        Era::Modern => ClientLifecycleMode::Discover {
+    let mode = if guess.revision.is_stateless() {
+        ClientLifecycleMode::Discover {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        },
+        }
+    } else {
+        ClientLifecycleMode::Initialize
     };
     let ourselves = Ourselves {
         on_list_changed: OnListChanged::clone(&on_list_changed),
@@ -73,7 +74,7 @@ where
     };
     let serving = ourselves.serve_with_lifecycle(transport, mode);
     let running = serving.await.map_err(classify)?;
-    let about = read_about(running.peer());
+    let about = read_about(running.peer(), guess.transport);
     let listener = listen::start(running.peer(), &about, on_list_changed);
     Ok((Service { running, listener }, about))
 }
@@ -101,7 +102,7 @@ fn classify(error: ClientInitializeError) -> HandshakeError {
     }
 }
 
-/// Whether an error is one with which servers of one era refuse the other one's opening.
+/// Whether an error is one with which servers refuse an opening of another revision's kind.
 fn rejects_revision(code: ErrorCode) -> bool {
     [
         ErrorCode::METHOD_NOT_FOUND,
@@ -112,7 +113,7 @@ fn rejects_revision(code: ErrorCode) -> bool {
     .contains(&code)
 }
 
-fn read_about(peer: &Peer<RoleClient>) -> About {
+fn read_about(peer: &Peer<RoleClient>, transport: Transport) -> About {
     let Some(info) = peer.peer_info() else {
         return About::default();
     };
@@ -124,7 +125,10 @@ fn read_about(peer: &Peer<RoleClient>) -> About {
             let first = printable::first_chars(text, INSTRUCTIONS_CHARS_MAX);
             printable::prose(first).into_owned()
         }),
-        protocol: info.protocol_version.to_string(),
+        spoken: Spoken {
+            revision: Revision::named(info.protocol_version.as_str()),
+            transport,
+        },
         offers_tools: info.capabilities.tools.is_some(),
     }
 }
@@ -181,21 +185,34 @@ fn implementation() -> Implementation {
     Implementation::new("proxy", env!("CARGO_PKG_VERSION"))
 }
 
-/// The members that every request of the modern era carries in its `_meta`.
-pub(crate) fn modern_meta(protocol: &str) -> Vec<(String, String)> {
+/// The members that each request of a revision carries in its `_meta`; none where a handshake
+/// has said it all.
+pub(crate) fn own_meta(revision: &Revision) -> Vec<(String, String)> {
+    if !revision.is_stateless() {
+        return Vec::new();
+    }
     let own = json!({"name": "proxy", "version": env!("CARGO_PKG_VERSION")});
-    vec![
-        (
-            "io.modelcontextprotocol/protocolVersion".to_owned(),
-            json!(protocol).to_string(),
-        ),
-        (
-            "io.modelcontextprotocol/clientInfo".to_owned(),
-            own.to_string(),
-        ),
-        (
-            "io.modelcontextprotocol/clientCapabilities".to_owned(),
-            "{}".to_owned(),
-        ),
-    ]
+    let members = [
+        (meta::PROTOCOL_VERSION, json!(revision.as_str())),
+        (meta::CLIENT_INFO, own),
+        (meta::CLIENT_CAPABILITIES, json!({})),
+    ];
+    let members = members.into_iter();
+    let members = members.map(|(key, value)| (key.to_owned(), value.to_string()));
+    members.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rmcp_speaks_the_revisions_that_we_know() {
+        let theirs = ProtocolVersion::KNOWN_VERSIONS.iter();
+        assert!(
+            theirs
+                .map(ProtocolVersion::as_str)
+                .eq(Revision::KNOWN.iter().map(Revision::as_str))
+        );
+    }
 }

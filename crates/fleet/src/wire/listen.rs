@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::debug;
 
-use crate::{About, Era, changes::OnListChanged};
+use crate::{About, changes::OnListChanged};
 
 /// After a broken stream we listen again; each attempt that fails doubles the rest.
 const REST_MIN: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ pub(super) fn start(
     on_list_changed: OnListChanged,
 ) -> Option<AbortOnDropHandle<()>> {
     let tells = peer.peer_info()?.capabilities.tools.as_ref()?.list_changed == Some(true);
-    let listens = tells && about.era() == Era::Modern;
+    let listens = tells && about.spoken.revision.is_stateless();
     listens.then(|| {
         let listening = listen(peer.clone(), on_list_changed);
         AbortOnDropHandle::new(tokio::spawn(listening))
@@ -74,6 +74,7 @@ mod tests {
     };
 
     use jsonrpc::{LineReader, Outbox, Sink};
+    use mcp::Revision;
     use serde_json::{Value, json};
     use tokio::{
         io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex, split},
@@ -83,7 +84,7 @@ mod tests {
 
     use super::REST_MAX;
     use crate::{
-        Era,
+        Spoken,
         channel::CallChannel,
         wire::{PipeTransport, open_session},
     };
@@ -145,8 +146,12 @@ mod tests {
             counter.0.fetch_add(1, Ordering::SeqCst);
             counter.1.notify_one();
         });
+        let guess = Spoken {
+            revision: Revision::FIRST_STATELESS,
+            ..Spoken::default()
+        };
         let test = async {
-            let _open = open_session(transport, Era::Modern, on_list_changed, None)
+            let _open = open_session(transport, &guess, on_list_changed, None)
                 .await
                 .unwrap();
             // Two were told; the third stands for what happened between the two streams.

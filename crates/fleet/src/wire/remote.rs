@@ -1,6 +1,7 @@
 //! A server over HTTP: streamable HTTP, or HTTP+SSE, the older transport, for those that speak only that.
 
 use jsonrpc::Json;
+use mcp::Transport;
 
 use super::{
     handshake::HandshakeError,
@@ -9,7 +10,7 @@ use super::{
     streamable::Streamable,
 };
 use crate::{
-    About, Era, Request, Template,
+    About, Request, Spoken, Template,
     changes::OnListChanged,
     error::{Failure, RequestError},
 };
@@ -25,11 +26,11 @@ impl Remote {
     pub(crate) async fn open(
         url: &Template,
         headers: &[(String, Template)],
-        era: Era,
+        guess: &Spoken,
         on_list_changed: OnListChanged,
     ) -> Result<(Self, About), HandshakeError> {
         let site = Site::read(url, headers).map_err(HandshakeError::Other)?;
-        let seems_sse = era == Era::Older || site.url.path().ends_with("/sse");
+        let seems_sse = guess.transport == Transport::Sse || site.url.path().ends_with("/sse");
         if seems_sse {
             match open_sse(&site, &on_list_changed).await {
                 Err(SseError::NotSpoken) => {}
@@ -37,7 +38,7 @@ impl Remote {
                 Ok(open) => return Ok(open),
             }
         }
-        let opened = Streamable::open(&site, era, OnListChanged::clone(&on_list_changed)).await;
+        let opened = Streamable::open(&site, guess, OnListChanged::clone(&on_list_changed)).await;
         let refused = match opened {
             Ok((streamable, about)) => return Ok((Self::Streamable(streamable), about)),
             Err(refused) => refused,

@@ -13,6 +13,7 @@ use futures::{
 };
 use http::header;
 use jsonrpc::{Json, Line, LineReader, Message, Outbox, Sink, frame, limits::READ_BYTES};
+use mcp::{Revision, Transport};
 use parking_lot::Mutex;
 use reqwest::{Response, Url};
 use tokio::{io::duplex, sync::mpsc, time::timeout};
@@ -27,14 +28,13 @@ use super::{
     pipes::PipeTransport,
 };
 use crate::{
-    About, Era, Request,
+    About, Request, Spoken,
     changes::OnListChanged,
     channel::{self, CallChannel},
     error::{RequestError, describe},
     limits::LIST_BYTES_MAX,
     params::{write_call, write_list},
     request::Listeners,
-    revision::OLDER_SUFFIX,
 };
 
 /// The first event names where to post; a stream that keeps silent is of another kind.
@@ -100,12 +100,15 @@ impl SseConnection {
             service: None,
             _open: guard,
         };
-        let opened = open_session(transport, Era::Legacy, on_list_changed, None).await;
-        let (service, mut about) = opened.map_err(|error| {
+        let spoken = Spoken {
+            revision: Revision::LAST_WITH_HANDSHAKE,
+            transport: Transport::Sse,
+        };
+        let opened = open_session(transport, &spoken, on_list_changed, None).await;
+        let (service, about) = opened.map_err(|error| {
             let denied = connection.denied().map(HandshakeError::Denied);
             SseError::Failed(denied.unwrap_or(error))
         })?;
-        about.protocol.push_str(OLDER_SUFFIX);
         connection.service = Some(service);
         Ok((connection, about))
     }

@@ -16,7 +16,8 @@ use std::{
     time::Duration,
 };
 
-use jsonrpc::Json;
+use jsonrpc::{Json, ProtocolError};
+use mcp::{HEADER_MISMATCH, Transport};
 use rmcp::{
     Peer, RoleClient,
     model::{
@@ -42,7 +43,7 @@ use super::{
     http::Site,
 };
 use crate::{
-    About, Era, Request,
+    About, Request, Spoken,
     changes::OnListChanged,
     error::{RequestError, describe},
     limits::PAGES_MAX,
@@ -51,9 +52,6 @@ use crate::{
 
 /// A session is ended with a request of its own; nobody waits longer than this for it.
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
-
-/// How a server refuses, before it runs anything, a call whose headers lack an argument.
-const HEADER_MISMATCH: &str = "-32020";
 
 /// Posts of one server that wait for an answer's head at one time.
 const POSTS_MAX: usize = 256;
@@ -90,12 +88,13 @@ pub(super) struct Refused {
 impl Streamable {
     pub(super) async fn open(
         site: &Site,
-        era: Era,
+        guess: &Spoken,
         on_list_changed: OnListChanged,
     ) -> Result<(Self, About), Refused> {
         let client = InterceptingClient::new(site.clone());
         let transport = StreamableHttpClientTransport::with_client(client.clone(), configure(site));
-        let opened = open_session(transport, era, on_list_changed, None).await;
+        let spoken = guess.over(Transport::StreamableHttp);
+        let opened = open_session(transport, &spoken, on_list_changed, None).await;
         let (service, about) = opened.map_err(|error| explain_refusal(error, &client))?;
         let ended = CancellationToken::new();
         let streamable = Self {
@@ -115,7 +114,7 @@ impl Streamable {
 
     pub(super) async fn call(&self, request: &Request) -> Result<Json, RequestError> {
         match self.call_once(request).await {
-            Err(RequestError::Protocol(error)) if error.code == HEADER_MISMATCH => {
+            Err(RequestError::Protocol(error)) if lacks_header(&error) => {
                 if self.has_learned.swap(true, Ordering::Relaxed) {
                     return Err(RequestError::Protocol(error));
                 }
@@ -234,6 +233,11 @@ impl Streamable {
             stop.cancel();
         }
     }
+}
+
+/// Whether a server refused, before it ran anything, a call whose headers lack an argument.
+fn lacks_header(error: &ProtocolError) -> bool {
+    error.code.parse() == Ok(HEADER_MISMATCH)
 }
 
 fn configure(site: &Site) -> StreamableHttpClientTransportConfig {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use dashmap::DashMap;
 use fleet::{LogSink, ProgressSink};
 use jsonrpc::{Fields, Json, Message, frame, text_of};
+use mcp::Revision;
 use serde_json::{Value, value::RawValue};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -18,7 +19,6 @@ use super::{
 use crate::{
     call_context::CallContext, clients::ConnectedClient, gateway::Gateway, log_level::LogLevel,
     out::Out, policy::ClientPolicy, recent_searches::RecentSearches, reply::Reply,
-    wire::is_served_modern,
 };
 
 /// Calls of one client under way at one time; a further one is refused.
@@ -52,7 +52,6 @@ pub(super) struct ToolCall {
     name: String,
     arguments: Option<Box<RawValue>>,
     meta: Meta,
-    is_modern: bool,
 }
 
 impl ToolCall {
@@ -65,17 +64,20 @@ impl ToolCall {
             .get("_meta")
             .map(|raw| Meta::read(line, raw))
             .unwrap_or_default();
-        let is_modern = match &meta.revision {
-            Some(revision) if is_served_modern(revision) && meta.has_capabilities => true,
-            None if is_open => false,
-            _ => return None,
+        let is_ours = match &meta.revision {
+            Some(revision) => {
+                revision.is_known() && revision.is_stateless() && meta.has_capabilities
+            }
+            None => is_open,
         };
+        if !is_ours {
+            return None;
+        }
         Some(Self {
             id: Json::part_of(line, message.id?),
             name,
             arguments: params.get("arguments").map(ToOwned::to_owned),
             meta,
-            is_modern,
         })
     }
 }
@@ -149,7 +151,12 @@ impl Calls {
                 .meta
                 .progress_token
                 .map(|token| progress(out.clone(), token, cancel.clone())),
-            log: self.log(call.meta.log_level, call.is_modern, out, cancel.clone()),
+            log: self.log(
+                call.meta.log_level,
+                call.meta.revision.as_ref(),
+                out,
+                cancel.clone(),
+            ),
             cancel: cancel.clone(),
             searches: Some(Arc::clone(&self.searches)),
         };
@@ -175,7 +182,7 @@ impl Calls {
             return;
         }
         match reply {
-            Some(Some(reply)) => send(out, &call.id, &reply, call.is_modern).await,
+            Some(Some(reply)) => send(out, &call.id, &reply, call.meta.revision.as_ref()).await,
             Some(None) => {
                 let why = format!("Unknown tool: {}", call.name);
                 refuse(out, call.id.as_str(), -32_602, &why).await;
@@ -205,11 +212,11 @@ impl Calls {
     fn log(
         &self,
         asked: Option<LogLevel>,
-        is_modern: bool,
+        revision: Option<&Revision>,
         out: &Out,
         cancel: CancellationToken,
     ) -> Option<LogSink> {
-        let level = asked.or_else(|| (!is_modern).then(|| self.level.clone()))?;
+        let level = asked.or_else(|| revision.is_none().then(|| self.level.clone()))?;
         let out = out.clone();
         let send = move |params: &RawValue| {
             if !cancel.is_cancelled() && level.wants(params) {
@@ -233,8 +240,8 @@ impl Calls {
     }
 }
 
-async fn send(out: &Out, id: &Json, reply: &Reply, is_modern: bool) {
-    let parts = frame::result(id.as_str(), reply.parts(is_modern));
+async fn send(out: &Out, id: &Json, reply: &Reply, revision: Option<&Revision>) {
+    let parts = frame::result(id.as_str(), reply.parts(revision));
     let _ = out.answer(parts).await;
 }
 

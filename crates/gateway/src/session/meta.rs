@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use jsonrpc::{Fields, Json, text_of};
+use mcp::{Revision, meta as keys};
 use serde_json::value::RawValue;
 
 use crate::log_level::LogLevel;
@@ -9,17 +10,14 @@ use crate::log_level::LogLevel;
 /// The members of a request's `_meta`, by whose business they are.
 #[derive(Default)]
 pub(super) struct Meta {
-    /// The revision that a modern request names.
-    pub(super) revision: Option<String>,
+    /// The revision that a request names where there is no handshake.
+    pub(super) revision: Option<Revision>,
     pub(super) has_capabilities: bool,
     pub(super) log_level: Option<LogLevel>,
     pub(super) progress_token: Option<Json>,
     /// What travels on to the server.
     pub(super) passed: Vec<(String, Json)>,
 }
-
-/// Keys of the protocol itself, which belong to one hop.
-const PROTOCOL_PREFIX: &str = "io.modelcontextprotocol/";
 
 impl Meta {
     pub(super) fn read(line: &Bytes, raw: &RawValue) -> Self {
@@ -28,17 +26,15 @@ impl Meta {
             return meta;
         };
         for (key, value) in fields.0 {
-            match key.strip_prefix(PROTOCOL_PREFIX) {
-                Some("protocolVersion") => meta.revision = text_of(value).map(Into::into),
-                Some("clientCapabilities") => meta.has_capabilities = value.get().starts_with('{'),
-                Some("logLevel") => {
+            match &*key {
+                keys::PROTOCOL_VERSION => meta.revision = text_of(value).map(Revision::named),
+                keys::CLIENT_CAPABILITIES => meta.has_capabilities = value.get().starts_with('{'),
+                keys::LOG_LEVEL => {
                     meta.log_level = text_of(value).and_then(|level| LogLevel::parse(&level));
                 }
-                Some(_) => {}
-                None if key == "progressToken" => {
-                    meta.progress_token = Some(Json::part_of(line, value));
-                }
-                None => meta
+                "progressToken" => meta.progress_token = Some(Json::part_of(line, value)),
+                key if key.starts_with(keys::PREFIX) => {}
+                _ => meta
                     .passed
                     .push((key.into_owned(), Json::part_of(line, value))),
             }
@@ -49,10 +45,5 @@ impl Meta {
 
 /// The name and version that a program says of itself, in a request's `_meta`.
 pub(super) fn client_info(meta: &RawValue) -> Option<&RawValue> {
-    let fields = Fields::of(meta.get())?;
-    let is_it = |key: &str| key.strip_prefix(PROTOCOL_PREFIX) == Some("clientInfo");
-    fields
-        .0
-        .into_iter()
-        .find_map(|(key, value)| is_it(&key).then_some(value))
+    Fields::of(meta.get())?.get(keys::CLIENT_INFO)
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use fleet::{
-    About, Applied, CallError, Failure, Launch, Request, ServerSpec, ServerState, Survey,
+    About, Applied, CallError, Failure, Launch, Request, ServerSpec, ServerState, Spoken, Survey,
     SurveyError, Template,
 };
 use futures::future::BoxFuture;
@@ -131,7 +131,7 @@ impl Servers for Memory {
             name: None,
             version: None,
             instructions: None,
-            protocol: "2025-11-25".to_owned(),
+            spoken: Spoken::default(),
             offers_tools: true,
         };
         let survey = Survey {

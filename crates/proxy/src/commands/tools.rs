@@ -143,6 +143,7 @@ mod tests {
             server_version: String::new(),
             instructions: None,
             protocol: "2025-11-25".to_owned(),
+            transport: None,
             tokens: 0,
             surveyed_at: 0,
         };

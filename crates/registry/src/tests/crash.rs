@@ -5,6 +5,7 @@ use tempfile::tempdir;
 
 use super::*;
 use crate::limits::INDEX_WRITER_BYTES;
+use crate::snapshot::Kept;
 
 #[test]
 fn a_commit_killed_anywhere_leaves_the_old_state_or_the_new() {
@@ -162,6 +163,34 @@ fn a_damaged_catalog_is_put_together_from_the_snapshots() {
                 .all(|server| server.stale.is_none())
         );
     }
+}
+
+#[test]
+fn a_transport_that_was_kept_inside_the_revision_is_still_read() {
+    let folder = tempdir().unwrap();
+    open(folder.path(), &["a", "b"])
+        .commit(before(), false, 1)
+        .unwrap();
+    let path = folder.path().join("catalog.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("2025-11-25", "2024-11-05+sse", 1)).unwrap();
+    let servers = open(folder.path(), &["a", "b"]).catalog().servers.clone();
+    let read = |at: usize| {
+        (
+            servers[at].protocol.as_str(),
+            servers[at].transport.as_deref(),
+        )
+    };
+    assert_eq!(read(0), ("2024-11-05", Some("sse")));
+    assert_eq!(read(1), ("2025-11-25", None));
+    let Ok(mut snapshot) = before().remove(0).outcome else {
+        panic!("a snapshot");
+    };
+    snapshot.protocol = "2024-11-05+sse".to_owned();
+    let text = snapshot.to_text();
+    let kept = Kept::read(&Snapshot::file_name(&server("a"), &text), text.as_bytes()).unwrap();
+    assert_eq!(kept.head.protocol, "2024-11-05");
+    assert_eq!(kept.head.transport.as_deref(), Some("sse"));
 }
 
 #[test]

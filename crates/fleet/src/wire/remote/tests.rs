@@ -8,6 +8,7 @@ use std::sync::{
 };
 
 use jsonrpc::{Json, json as text};
+use mcp::{Revision, Transport};
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::{Notify, mpsc};
@@ -15,8 +16,8 @@ use tokio::sync::{Notify, mpsc};
 use self::web::{Asked, Reply, Web, answer, event};
 use super::Remote;
 use crate::{
-    About, Era, Fleet, Launch, LogSink, ProgressSink, Request, ServerSpec, Surroundings, Template,
-    error::RequestError, wire::HandshakeError,
+    About, Fleet, Launch, LogSink, ProgressSink, Request, ServerSpec, Spoken, Surroundings,
+    Template, error::RequestError, wire::HandshakeError,
 };
 
 const SECRET: &str = "s3cr3t-t0k3n";
@@ -25,13 +26,35 @@ const SECRET: &str = "s3cr3t-t0k3n";
 /// and white space.
 const ODD: &str = r#"{ "content":[{"type":"hologram","n":1.0,"big":1e400}], "zeta": 1, "alpha":{"x" : []},"resultType":"complete" }"#;
 
-async fn open(url: &str, era: Era) -> Result<(Remote, About), HandshakeError> {
-    open_with(url, era, || {}).await
+/// What is guessed of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    Sse,
+    Handshake,
+    Stateless,
+}
+
+impl Opening {
+    fn guess(self) -> Spoken {
+        let (revision, transport) = match self {
+            Self::Sse => (Revision::LAST_WITH_HANDSHAKE, Transport::Sse),
+            Self::Handshake => (Revision::LAST_WITH_HANDSHAKE, Transport::StreamableHttp),
+            Self::Stateless => (Revision::FIRST_STATELESS, Transport::StreamableHttp),
+        };
+        Spoken {
+            revision,
+            transport,
+        }
+    }
+}
+
+async fn open(url: &str, opening: Opening) -> Result<(Remote, About), HandshakeError> {
+    open_with(url, opening, || {}).await
 }
 
 async fn open_with(
     url: &str,
-    era: Era,
+    opening: Opening,
     on_list_changed: impl Fn() + Send + Sync + 'static,
 ) -> Result<(Remote, About), HandshakeError> {
     let headers = [
@@ -43,7 +66,7 @@ async fn open_with(
         .map(|(name, value)| ((*name).to_owned(), Template::parse(value).unwrap()))
         .collect();
     let url = Template::parse(url).unwrap();
-    Remote::open(&url, &headers, era, Arc::new(on_list_changed)).await
+    Remote::open(&url, &headers, &opening.guess(), Arc::new(on_list_changed)).await
 }
 
 fn request(tool: &str) -> Request {
@@ -113,8 +136,8 @@ fn failed(answer: Result<Json, RequestError>) -> String {
 }
 
 #[tokio::test]
-async fn answers_come_back_byte_for_byte_in_both_eras_and_both_forms() {
-    for era in [Era::Legacy, Era::Modern] {
+async fn answers_come_back_byte_for_byte_in_both_revisions_and_both_forms() {
+    for opening in [Opening::Handshake, Opening::Stateless] {
         for is_stream in [false, true] {
             let web = Web::start(move |asked| match asked.what() {
                 "tools/call" | "tools/list" if is_stream => {
@@ -124,8 +147,8 @@ async fn answers_come_back_byte_for_byte_in_both_eras_and_both_forms() {
                 _ => play(asked),
             })
             .await;
-            let (remote, about) = open(&web.url("/mcp"), era).await.unwrap();
-            assert_eq!(about.era(), era);
+            let (remote, about) = open(&web.url("/mcp"), opening).await.unwrap();
+            assert_eq!(about.spoken, opening.guess());
             check(&remote.call(&request("t")).await, ODD);
             check(&remote.list_tools(Some("c")).await, ODD);
 
@@ -154,7 +177,7 @@ async fn an_argument_marked_so_travels_as_a_header_as_well() {
         _ => play(asked),
     })
     .await;
-    let (remote, _) = open(&web.url("/mcp"), Era::Modern).await.unwrap();
+    let (remote, _) = open(&web.url("/mcp"), Opening::Stateless).await.unwrap();
     let call = Request {
         arguments: text(r#"{"n":"eu"}"#.to_owned()).unwrap(),
         ..request("t")
@@ -188,7 +211,7 @@ async fn progress_and_log_are_in_order_complete_and_end_with_the_answer() {
         _ => play(asked),
     })
     .await;
-    let (remote, _) = open(&web.url("/mcp"), Era::Legacy).await.unwrap();
+    let (remote, _) = open(&web.url("/mcp"), Opening::Handshake).await.unwrap();
     let heard = Arc::new(Mutex::new(Vec::new()));
     let note = |heard: &Arc<Mutex<Vec<String>>>| -> ProgressSink {
         let heard = Arc::clone(heard);
@@ -227,7 +250,7 @@ async fn a_changed_list_is_told_on_the_stream_of_the_session() {
     })
     .await;
     let (tell, told) = told();
-    let _open = open_with(&web.url("/mcp"), Era::Legacy, tell)
+    let _open = open_with(&web.url("/mcp"), Opening::Handshake, tell)
         .await
         .unwrap();
     told.notified().await;
@@ -257,7 +280,7 @@ async fn a_modern_server_is_asked_to_tell_of_a_changed_list_and_again_after_a_br
     })
     .await;
     let (tell, told) = told();
-    let _open = open_with(&web.url("/mcp"), Era::Modern, tell)
+    let _open = open_with(&web.url("/mcp"), Opening::Stateless, tell)
         .await
         .unwrap();
     told.notified().await;
@@ -289,17 +312,17 @@ async fn a_stream_that_breaks_under_a_call_is_taken_up_again() {
         _ => play(asked),
     })
     .await;
-    let (remote, _) = open(&web.url("/mcp"), Era::Legacy).await.unwrap();
+    let (remote, _) = open(&web.url("/mcp"), Opening::Handshake).await.unwrap();
     check(&remote.call(&request("t")).await, ODD);
 }
 
 #[tokio::test]
 async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
-    for era in [Era::Legacy, Era::Modern] {
+    for opening in [Opening::Handshake, Opening::Stateless] {
         let open_streams = Arc::new(Mutex::new(Vec::new()));
         let streams = Arc::clone(&open_streams);
         let web = Web::start(move |asked| match asked.what() {
-            "tools/call" if era == Era::Legacy => Reply::Hang,
+            "tools/call" if opening == Opening::Handshake => Reply::Hang,
             "tools/call" => {
                 let (sender, later) = mpsc::channel(1);
                 streams.lock().push(sender);
@@ -308,7 +331,7 @@ async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
             _ => play(asked),
         })
         .await;
-        let (remote, _) = open(&web.url("/mcp"), era).await.unwrap();
+        let (remote, _) = open(&web.url("/mcp"), opening).await.unwrap();
         let call = tokio::spawn({
             let remote = Arc::new(remote);
             let held = Arc::clone(&remote);
@@ -316,13 +339,13 @@ async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
         });
         let asked = web.until("tools/call").await;
         call.abort();
-        match era {
-            Era::Older | Era::Legacy => {
+        match opening {
+            Opening::Sse | Opening::Handshake => {
                 let cancelled = web.until("notifications/cancelled").await;
                 assert_eq!(cancelled.body["params"]["requestId"], *asked.id());
             }
             // Its stream is closed, which says the same.
-            Era::Modern => {
+            Opening::Stateless => {
                 let stream = open_streams.lock().remove(0);
                 while stream.send(": are you there\n\n".to_owned()).await.is_ok() {}
             }
@@ -344,7 +367,7 @@ async fn a_server_that_lost_its_sessions_gets_a_new_one_and_the_same_call() {
             _ => play(asked),
         })
         .await;
-        let (remote, _) = open(&web.url("/mcp"), Era::Legacy).await.unwrap();
+        let (remote, _) = open(&web.url("/mcp"), Opening::Handshake).await.unwrap();
         check(&remote.call(&request("t")).await, ODD);
         let whats = web.whats();
         let handshakes = whats.iter().filter(|what| *what == "initialize").count();
@@ -354,13 +377,15 @@ async fn a_server_that_lost_its_sessions_gets_a_new_one_and_the_same_call() {
 
 #[tokio::test]
 async fn a_server_that_restarts_between_two_calls_answers_the_next() {
-    let cases = [Era::Legacy, Era::Modern].map(|era| [(era, false), (era, true)]);
-    for (era, is_called_meanwhile) in cases.into_iter().flatten() {
+    let cases =
+        [Opening::Handshake, Opening::Stateless].map(|opening| [(opening, false), (opening, true)]);
+    for (opening, is_called_meanwhile) in cases.into_iter().flatten() {
         let life = |name: &'static str| {
             move |asked: &Asked| match asked.what() {
                 "initialize" => play(asked).with("mcp-session-id", name),
                 "tools/call"
-                    if era == Era::Legacy && asked.header("mcp-session-id") != Some(name) =>
+                    if opening == Opening::Handshake
+                        && asked.header("mcp-session-id") != Some(name) =>
                 {
                     Reply::status(404)
                 }
@@ -369,7 +394,7 @@ async fn a_server_that_restarts_between_two_calls_answers_the_next() {
             }
         };
         let first = Web::start(life("first")).await;
-        let (remote, _) = open(&first.url("/mcp"), era).await.unwrap();
+        let (remote, _) = open(&first.url("/mcp"), opening).await.unwrap();
         check(&remote.call(&request("t")).await, ODD);
         let address = first.address;
         drop(first);

@@ -6,9 +6,10 @@ use tokio::time::{advance, pause, resume};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Asked, ODD, Reply, SECRET, Web, answer, check, event, failed, fleet, open, play, request,
+    Asked, ODD, Opening, Reply, SECRET, Web, answer, check, event, failed, fleet, open, play,
+    request,
 };
-use crate::{CALL_TIMEOUT_DEFAULT, CallError, Era, Ran, error::RequestError, wire::HandshakeError};
+use crate::{CALL_TIMEOUT_DEFAULT, CallError, Ran, error::RequestError, wire::HandshakeError};
 
 type Play = Box<dyn Fn(&Asked) -> Reply + Send + Sync>;
 
@@ -42,9 +43,9 @@ async fn a_refused_call_names_the_status_and_when_to_come_back_and_no_secret() {
     ];
     for (status, body, expected) in cases {
         let refuse = move |_: &Asked| Reply::text(status, body).with("retry-after", "7");
-        for era in [Era::Legacy, Era::Modern] {
+        for opening in [Opening::Handshake, Opening::Stateless] {
             let web = Web::start(calls(refuse)).await;
-            let (remote, _) = open(&web.url("/mcp?key=hidden"), era).await.unwrap();
+            let (remote, _) = open(&web.url("/mcp?key=hidden"), opening).await.unwrap();
             assert_eq!(failed(remote.call(&request("t")).await), expected);
             assert!(!remote.has_ended(), "one refused call ends no connection");
         }
@@ -76,7 +77,7 @@ async fn an_answer_of_any_shape_ends_the_call() {
     ];
     for (reply, expected) in bodies {
         let web = Web::start(calls(reply)).await;
-        let (remote, _) = open(&web.url("/mcp"), Era::Legacy).await.unwrap();
+        let (remote, _) = open(&web.url("/mcp"), Opening::Handshake).await.unwrap();
         assert_eq!(failed(remote.call(&request("t")).await), expected);
     }
 }
@@ -93,7 +94,7 @@ async fn an_error_of_the_protocol_is_the_servers_own_however_it_comes() {
     ];
     for reply in replies {
         let web = Web::start(calls(reply)).await;
-        let (remote, _) = open(&web.url("/mcp"), Era::Modern).await.unwrap();
+        let (remote, _) = open(&web.url("/mcp"), Opening::Stateless).await.unwrap();
         let Err(RequestError::Protocol(error)) = remote.call(&request("t")).await else {
             panic!("an error of the protocol");
         };
@@ -114,7 +115,7 @@ async fn answers_to_nobody_and_second_answers_harm_no_call() {
         Reply::events([event(strange), event(&first), event(&second)])
     }))
     .await;
-    let (remote, _) = open(&web.url("/mcp"), Era::Legacy).await.unwrap();
+    let (remote, _) = open(&web.url("/mcp"), Opening::Handshake).await.unwrap();
     for _ in 0..3 {
         check(&remote.call(&request("t")).await, ODD);
     }
@@ -125,7 +126,7 @@ async fn our_headers_stay_with_the_server_they_are_meant_for() {
     let elsewhere = Web::start(play).await;
     let target = elsewhere.url("/mcp");
     let web = Web::start(move |_| Reply::status(307).with("location", &target)).await;
-    let Err(HandshakeError::Other(why)) = open(&web.url("/mcp"), Era::Legacy).await else {
+    let Err(HandshakeError::Other(why)) = open(&web.url("/mcp"), Opening::Handshake).await else {
         panic!("another server is not followed");
     };
     let named = format!(
@@ -140,7 +141,7 @@ async fn our_headers_stay_with_the_server_they_are_meant_for() {
         _ => play(asked),
     })
     .await;
-    open(&web.url("/mcp"), Era::Legacy)
+    open(&web.url("/mcp"), Opening::Handshake)
         .await
         .expect("the same server is followed");
 }
@@ -148,11 +149,11 @@ async fn our_headers_stay_with_the_server_they_are_meant_for() {
 #[tokio::test]
 async fn a_server_that_wants_to_know_who_asks_says_so_at_once() {
     for status in [401, 403] {
-        for era in [Era::Legacy, Era::Modern] {
+        for opening in [Opening::Handshake, Opening::Stateless] {
             let deny =
                 move |_: &Asked| Reply::text(status, SECRET).with("www-authenticate", "Bearer");
             let web = Web::start(deny).await;
-            match open(&web.url("/mcp"), era).await {
+            match open(&web.url("/mcp"), opening).await {
                 Err(HandshakeError::Denied(why)) => {
                     assert!(why.starts_with(&format!("HTTP {status}")), "{why}");
                     assert!(why.ends_with(": ***"), "{why}");
@@ -233,10 +234,12 @@ async fn a_server_that_hangs_costs_one_call_its_own_limit_and_no_other_call_anyt
 #[tokio::test]
 #[ignore = "a role in the test below, not a test"]
 async fn child_behind_a_proxy() {
-    let (remote, _) = open("http://far.example/mcp", Era::Legacy).await.unwrap();
+    let (remote, _) = open("http://far.example/mcp", Opening::Handshake)
+        .await
+        .unwrap();
     check(&remote.call(&request("t")).await, ODD);
     let direct = Web::start(play).await;
-    open(&direct.url("/mcp"), Era::Legacy).await.unwrap();
+    open(&direct.url("/mcp"), Opening::Handshake).await.unwrap();
 }
 
 #[tokio::test]

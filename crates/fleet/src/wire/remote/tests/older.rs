@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use mcp::Transport;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Asked, CHANGED, ODD, Reply, SECRET, Web, answer, check, fleet, open, open_with, play, request,
-    told,
+    Asked, CHANGED, ODD, Opening, Reply, SECRET, Web, answer, check, fleet, open, open_with, play,
+    request, told,
 };
 use crate::{
-    Era, ProgressSink, Request,
+    ProgressSink, Request,
     error::RequestError,
     wire::{HandshakeError, remote::Remote},
 };
@@ -75,17 +76,17 @@ async fn start(old: &Old) -> Web {
 async fn an_older_server_is_found_served_byte_for_byte_and_remembered() {
     let old = Old::default();
     let web = start(&old).await;
-    for (path, era, first) in [
-        ("/mcp", Era::Legacy, ["initialize", "GET"].as_slice()),
-        ("/mcp", Era::Older, &["GET", "initialize"]),
-        ("/v1/sse", Era::Modern, &["GET", "initialize"]),
+    for (path, opening, first) in [
+        ("/mcp", Opening::Handshake, ["initialize", "GET"].as_slice()),
+        ("/mcp", Opening::Sse, &["GET", "initialize"]),
+        ("/v1/sse", Opening::Stateless, &["GET", "initialize"]),
     ] {
         let before = web.seen().len();
-        let (remote, about) = open(&web.url(path), era).await.unwrap();
+        let (remote, about) = open(&web.url(path), opening).await.unwrap();
         assert!(matches!(remote, Remote::Sse(_)));
         assert_eq!(about.name.as_deref(), Some("web"));
         // Who keeps what it spoke knows how to open it next time.
-        assert_eq!(about.era(), Era::Older);
+        assert_eq!(about.spoken.transport, Transport::Sse);
         check(&remote.call(&request("t")).await, ODD);
         check(&remote.list_tools(None).await, ODD);
         assert_eq!(web.whats()[before..before + 2], *first, "{path}");
@@ -102,7 +103,7 @@ async fn an_older_server_is_found_served_byte_for_byte_and_remembered() {
 #[tokio::test]
 async fn a_modern_guess_about_an_older_server_is_a_wrong_revision() {
     let web = start(&Old::default()).await;
-    let opened = open(&web.url("/mcp"), Era::Modern).await;
+    let opened = open(&web.url("/mcp"), Opening::Stateless).await;
     assert!(
         matches!(opened, Err(HandshakeError::WrongRevision(_))),
         "{opened:?}"
@@ -118,7 +119,7 @@ async fn a_modern_server_that_refuses_the_legacy_opening_is_a_wrong_revision() {
             _ => play(asked),
         })
         .await;
-        let opened = open(&web.url("/mcp"), Era::Legacy).await;
+        let opened = open(&web.url("/mcp"), Opening::Handshake).await;
         assert!(
             matches!(opened, Err(HandshakeError::WrongRevision(_))),
             "{opened:?}"
@@ -133,7 +134,7 @@ async fn a_streamable_server_at_an_address_that_looks_older_is_served() {
         _ => play(asked),
     })
     .await;
-    let (remote, _) = open(&web.url("/sse"), Era::Legacy).await.unwrap();
+    let (remote, _) = open(&web.url("/sse"), Opening::Handshake).await.unwrap();
     check(&remote.call(&request("t")).await, ODD);
 }
 
@@ -155,7 +156,7 @@ async fn progress_and_changes_of_the_list_come_through_the_stream() {
         .await
     };
     let (tell, told) = told();
-    let (remote, _) = open_with(&web.url("/sse"), Era::Legacy, tell)
+    let (remote, _) = open_with(&web.url("/sse"), Opening::Handshake, tell)
         .await
         .unwrap();
     let heard = Arc::new(Mutex::new(0));
@@ -183,7 +184,7 @@ async fn calls_in_flight_fail_at_once_when_the_stream_ends() {
         })
         .await
     };
-    let (remote, _) = open(&web.url("/sse"), Era::Legacy).await.unwrap();
+    let (remote, _) = open(&web.url("/sse"), Opening::Handshake).await.unwrap();
     let call = request("t");
     let hang_up = async {
         web.until("tools/call").await;
@@ -219,7 +220,7 @@ async fn a_call_that_is_given_up_is_cancelled_though_its_post_hangs() {
         _ => old.play(asked),
     })
     .await;
-    let (remote, _) = open(&web.url("/sse"), Era::Legacy).await.unwrap();
+    let (remote, _) = open(&web.url("/sse"), Opening::Handshake).await.unwrap();
     let remote = Arc::new(remote);
     let call = tokio::spawn({
         let remote = Arc::clone(&remote);
@@ -240,7 +241,7 @@ async fn a_refused_post_fails_its_call_and_a_denied_one_the_connection() {
         _ => old.play(asked),
     })
     .await;
-    let (remote, _) = open(&web.url("/sse"), Era::Legacy).await.unwrap();
+    let (remote, _) = open(&web.url("/sse"), Opening::Handshake).await.unwrap();
     let Err(RequestError::Protocol(error)) = remote.call(&request("t")).await else {
         panic!("the refusal is the answer");
     };
@@ -259,7 +260,7 @@ async fn an_older_server_is_refused_where_it_points_elsewhere_or_denies_us() {
     let elsewhere = Web::start(play).await;
     let endpoint = format!("event: endpoint\ndata: {}\n\n", elsewhere.url("/post"));
     let web = Web::start(move |_| Reply::events([endpoint.clone()])).await;
-    let opened = open(&web.url("/sse"), Era::Legacy).await;
+    let opened = open(&web.url("/sse"), Opening::Handshake).await;
     let Err(HandshakeError::Other(why)) = opened else {
         panic!("{opened:?} must not be followed");
     };
@@ -268,7 +269,7 @@ async fn an_older_server_is_refused_where_it_points_elsewhere_or_denies_us() {
     assert!(elsewhere.seen().is_empty());
 
     let web = Web::start(|_| Reply::text(401, SECRET)).await;
-    let opened = open(&web.url("/sse"), Era::Legacy).await;
+    let opened = open(&web.url("/sse"), Opening::Handshake).await;
     assert!(
         matches!(&opened, Err(HandshakeError::Denied(why)) if why == "HTTP 401 Unauthorized: ***"),
         "{opened:?}"

@@ -1,0 +1,26 @@
+//! What each server spoke last, as it is remembered.
+
+use fleet::{ServerSpec, Spoken};
+use mcp::{Revision, Transport};
+use registry::Catalog;
+
+/// Tells the specifications what each server spoke last time, so that no start pays for a wrong
+/// guess twice.
+pub(crate) fn with_last_spoken(mut specs: Vec<ServerSpec>, catalog: &Catalog) -> Vec<ServerSpec> {
+    for spec in &mut specs {
+        let known = catalog
+            .servers
+            .iter()
+            .find(|server| server.name == spec.name);
+        let known = known.filter(|server| !server.protocol.is_empty());
+        spec.spoken = known.map(|server| Spoken {
+            revision: Revision::named(&server.protocol),
+            transport: server
+                .transport
+                .as_deref()
+                .and_then(Transport::parse)
+                .unwrap_or_default(),
+        });
+    }
+    specs
+}

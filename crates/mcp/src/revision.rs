@@ -1,0 +1,80 @@
+//! Revisions of the protocol.
+
+use std::{borrow::Cow, fmt};
+
+/// A revision of the protocol, a date such as `2025-11-25`; a later one is greater. The other side
+/// may name one that we do not know.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Revision(Cow<'static, str>);
+
+impl Revision {
+    /// The last in which a session begins with `initialize`.
+    pub const LAST_WITH_HANDSHAKE: Self = Self::dated("2025-11-25");
+
+    /// The first in which each request says everything about itself, in its `_meta`.
+    pub const FIRST_STATELESS: Self = Self::dated("2026-07-28");
+
+    /// The one that a request over HTTP speaks if it names none.
+    pub const UNNAMED: Self = Self::dated("2025-03-26");
+
+    /// All that we speak, the oldest first.
+    pub const KNOWN: [Self; 5] = [
+        Self::dated("2024-11-05"),
+        Self::UNNAMED,
+        Self::dated("2025-06-18"),
+        Self::LAST_WITH_HANDSHAKE,
+        Self::FIRST_STATELESS,
+    ];
+
+    const fn dated(date: &'static str) -> Self {
+        Self(Cow::Borrowed(date))
+    }
+
+    /// The revision of this name, known or not.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self(Cow::Owned(name.into()))
+    }
+
+    /// The name, as it stands in messages and headers.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it is one that we speak.
+    pub fn is_known(&self) -> bool {
+        Self::KNOWN.contains(self)
+    }
+
+    /// Whether there is no handshake, and each request says everything about itself. A later one
+    /// than we know is taken to be so.
+    pub fn is_stateless(&self) -> bool {
+        *self >= Self::FIRST_STATELESS
+    }
+}
+
+/// The last that every server of any age can be asked for.
+impl Default for Revision {
+    fn default() -> Self {
+        Self::LAST_WITH_HANDSHAKE
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Revision;
+
+    #[test]
+    fn a_later_revision_than_we_know_is_stateless_and_not_served() {
+        let later = Revision::named("2031-01-01");
+        assert!(later.is_stateless() && !later.is_known());
+        assert!(Revision::KNOWN.is_sorted());
+        assert!(!Revision::LAST_WITH_HANDSHAKE.is_stateless());
+        assert_eq!(Revision::named("2026-07-28"), Revision::FIRST_STATELESS);
+    }
+}
