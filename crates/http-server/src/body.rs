@@ -11,7 +11,10 @@ use std::{
 use bytes::Bytes;
 use gateway::{Letter, Letters};
 use http_body::{Frame, SizeHint};
-use jsonrpc::frame;
+use jsonrpc::{
+    events::{write_comment, write_event},
+    frame,
+};
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
 use super::{lease::RequestLease, places::Serving};
@@ -98,7 +101,7 @@ impl Body {
     fn give_up(&mut self) {
         let request = self.events.take().and_then(|events| events.request);
         if let Some(id) = request {
-            self.parts.extend(event(unanswered(&id)));
+            self.parts.extend(write_event(unanswered(&id)));
         }
     }
 
@@ -117,22 +120,8 @@ impl Body {
             Letter::Withdrawn => return self.events = None,
             Letter::GivenUp => return self.give_up(),
         };
-        self.parts.extend(event(parts));
+        self.parts.extend(write_event(parts));
     }
-}
-
-/// An event shorter than this is sent in one piece.
-const JOINED_BYTES_MAX: usize = 16 * 1024;
-
-/// A message ends with its one line end; an event ends with an empty line.
-fn event(mut parts: Vec<Bytes>) -> Vec<Bytes> {
-    parts.insert(0, Bytes::from_static(b"data: "));
-    parts.push(Bytes::from_static(b"\n"));
-    let bytes: usize = parts.iter().map(Bytes::len).sum();
-    if bytes <= JOINED_BYTES_MAX {
-        return vec![Bytes::from(parts.concat())];
-    }
-    parts
 }
 
 /// The message of an error to a request that ends without an answer.
@@ -167,8 +156,7 @@ impl http_body::Body for Body {
                 Poll::Ready(None) => self.give_up(),
                 Poll::Pending => {
                     ready!(events.keep_alive.poll_tick(context));
-                    self.parts
-                        .push_back(Bytes::from_static(b": still here\n\n"));
+                    self.parts.push_back(write_comment("still here"));
                 }
             }
         }
@@ -210,10 +198,6 @@ mod tests {
         assert!(next().await.unwrap().starts_with(b"data: {"));
         assert_eq!(next().await, None);
         let answer = Letter::Answer(vec![Bytes::from(vec![b'x'; 20_000]), "\n".into()]);
-        assert_eq!(
-            event(vec![Bytes::from_static(b"{}\n")]).concat(),
-            b"data: {}\n\n"
-        );
         let (_open, letters) = gateway::mailbox();
         let whole = Body::of_events(
             Some(answer),

@@ -4,6 +4,7 @@
 //! text, so that arguments and results cross byte for byte. This room knows frames, ids and
 //! errors; it knows no method of MCP.
 
+pub mod events;
 mod fields;
 pub mod frame;
 mod head;

@@ -64,7 +64,7 @@ impl LineReader {
     }
 
     /// Whether a line of which this was read is too long already.
-    pub fn is_too_long(&self, line: &[u8]) -> bool {
+    fn is_too_long(&self, line: &[u8]) -> bool {
         let head = &line[..HEAD_BYTES.min(line.len())];
         let is_over = |(bytes, cap): &(usize, Cap)| line.len() > *bytes && line.len() > cap(head);
         line.len() > self.line_bytes_max || self.cap.as_ref().is_some_and(is_over)

@@ -6,13 +6,18 @@
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::{
-    Stream, StreamExt as _, TryStreamExt as _,
-    stream::{FuturesUnordered, unfold},
+    Stream, StreamExt as _,
+    stream::{BoxStream, FuturesUnordered, unfold},
 };
 use http::header;
-use jsonrpc::{Json, Line, LineReader, Message, Outbox, Sink, frame, limits::READ_BYTES};
+use jsonrpc::{
+    Json, Line, LineReader, Message, Outbox, Sink,
+    events::{Event, EventReader},
+    frame,
+    limits::READ_BYTES,
+};
 use mcp::{Revision, Transport};
 use parking_lot::Mutex;
 use reqwest::{Response, Url};
@@ -70,7 +75,7 @@ impl SseConnection {
     ) -> Result<(Self, About), SseError> {
         let (mut events, endpoint) = subscribe(site).await?;
         let pending = Arc::default();
-        events.lines = events.lines.capped(LIST_BYTES_MAX, channel::cap(&pending));
+        events.reader = events.reader.capped(LIST_BYTES_MAX, channel::cap(&pending));
         let open = CancellationToken::new();
         let guard = open.clone().drop_guard();
         let denied = Arc::default();
@@ -171,11 +176,12 @@ async fn subscribe(site: &Site) -> Result<(Events, Url), SseError> {
         return Err(SseError::NotSpoken);
     }
     let base = response.url().clone();
-    let mut events = Events::read(response);
+    let mut events = Events::of(response);
     let first = timeout(ENDPOINT_WAIT, events.next()).await.ok().flatten();
-    let endpoint = first.filter(|event| event.name == "endpoint");
+    let endpoint = first.filter(|event| event.name.as_deref() == Some("endpoint"));
+    let endpoint = endpoint.and_then(|event| event.data);
     let endpoint = endpoint.ok_or(SseError::NotSpoken)?;
-    let text = String::from_utf8_lossy(&endpoint.data);
+    let text = String::from_utf8_lossy(&endpoint);
     let failed = |why: String| SseError::Failed(HandshakeError::Other(site.mask.apply(&why)));
     let endpoint = base
         .join(text.trim())
@@ -227,15 +233,18 @@ impl Inbound {
                 Some(failure) = self.failures.recv() => return Some(failure),
                 event = self.events.next() => event?,
             };
-            if event.name.is_empty() || event.name == "message" {
-                return Some(line(&event.data));
+            let is_message = event
+                .name
+                .is_none_or(|name| name.is_empty() || name == "message");
+            if let Some(data) = event.data.filter(|data| is_message && !data.is_empty()) {
+                return Some(to_line(&data));
             }
         }
     }
 }
 
 /// One message as one line. A line end in JSON is white space between its parts.
-fn line(data: &[u8]) -> Bytes {
+fn to_line(data: &[u8]) -> Bytes {
     let mut line: Vec<u8> = data.to_vec();
     line.iter_mut()
         .filter(|byte| **byte == b'\n' || **byte == b'\r')
@@ -244,68 +253,29 @@ fn line(data: &[u8]) -> Bytes {
     line.into()
 }
 
-/// One event of a stream.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Event {
-    name: String,
-    data: BytesMut,
-}
-
-/// Reads events. Fields that we do not need are passed over; a dropped [`Events::next`] loses
-/// nothing.
+/// The events of a response. A dropped [`Events::next`] loses nothing.
 struct Events {
-    lines: LineReader,
-    /// What was read of the event that is still to end.
-    begun: Event,
+    chunks: BoxStream<'static, reqwest::Result<Bytes>>,
+    reader: EventReader,
 }
 
 impl Events {
-    fn read(response: Response) -> Self {
-        let body = response.bytes_stream().map_err(io::Error::other);
-        Self::new(LineReader::new(StreamReader::new(Box::pin(body))))
+    fn of(response: Response) -> Self {
+        Self {
+            chunks: response.bytes_stream().boxed(),
+            reader: EventReader::new(LIST_BYTES_MAX, Arc::new(|_| LIST_BYTES_MAX)),
+        }
     }
 
-    fn new(lines: LineReader) -> Self {
-        let begun = Event::default();
-        Self { lines, begun }
-    }
-
-    /// `None` at the end of the stream, which is also where one event grows past the cap.
+    /// `None` at the end of the stream, which is also where one event grows past its bound.
     async fn next(&mut self) -> Option<Event> {
         loop {
-            let Ok(Some(Line::Whole(line))) = self.lines.next().await else {
-                return None;
-            };
-            if line.is_empty() {
-                let event = std::mem::take(&mut self.begun);
-                if !event.data.is_empty() {
-                    return Some(event);
-                }
-                continue;
+            if let Some(event) = self.reader.next_event() {
+                return Some(event);
             }
-            let colon = memchr::memchr(b':', &line).unwrap_or(line.len());
-            let value = line.get(colon + 1..).unwrap_or_default();
-            let value = value.strip_prefix(b" ").unwrap_or(value);
-            match &line[..colon] {
-                b"event" => self.begun.name = String::from_utf8_lossy(value).into_owned(),
-                b"data" => {
-                    self.begun.add(value);
-                    if self.lines.is_too_long(&self.begun.data) {
-                        return None;
-                    }
-                }
-                _ => {}
-            }
+            let chunk = self.chunks.next().await?.ok()?;
+            self.reader.take(&chunk).ok()?;
         }
-    }
-}
-
-impl Event {
-    fn add(&mut self, value: &[u8]) {
-        if !self.data.is_empty() {
-            self.data.extend_from_slice(b"\n");
-        }
-        self.data.extend_from_slice(value);
     }
 }
 
@@ -389,27 +359,10 @@ impl fmt::Debug for Post {
 
 #[cfg(test)]
 mod tests {
-    use super::{Events, LineReader, line};
+    use super::to_line;
 
-    #[tokio::test]
-    async fn events_are_read_whatever_else_is_in_the_stream() {
-        let stream: &[u8] = b": hello\n\nevent: endpoint\r\ndata: /post?id=1\r\n\r\n\
-            id: 7\nretry: 10\nstrange\nother: x\ndata:{\"a\":\ndata: 1}\n\n\
-            event: ping\ndata: {}\n\ndata: half";
-        let mut events = Events::new(LineReader::new(stream));
-        let mut read = Vec::new();
-        while let Some(event) = events.next().await {
-            read.push((event.name, String::from_utf8(event.data.to_vec()).unwrap()));
-        }
-        let expected = [
-            ("endpoint", "/post?id=1"),
-            ("", "{\"a\":\n1}"),
-            ("ping", "{}"),
-        ];
-        assert_eq!(
-            read,
-            expected.map(|(name, data)| (name.to_owned(), data.to_owned()))
-        );
-        assert_eq!(line(b"{\"a\":\n1}"), "{\"a\": 1}\n");
+    #[test]
+    fn a_message_of_several_lines_is_made_one() {
+        assert_eq!(to_line(b"{\"a\":\n1}"), "{\"a\": 1}\n");
     }
 }

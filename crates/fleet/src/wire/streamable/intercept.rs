@@ -12,9 +12,15 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures::{Stream, StreamExt as _, stream::BoxStream};
+use futures::{
+    Stream, StreamExt as _,
+    stream::{BoxStream, unfold},
+};
 use http::{StatusCode, header};
-use jsonrpc::{Message, ProtocolError};
+use jsonrpc::{
+    Message, ProtocolError,
+    events::{Event, EventReader},
+};
 use parking_lot::Mutex;
 use reqwest::Response;
 use rmcp::{
@@ -26,7 +32,7 @@ use rmcp::{
         StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
 };
-use sse_stream::{Error as SseError, Sse, SseStream};
+use sse_stream::{Error as SseError, Sse};
 
 use super::{
     super::http::{BodyError, Headers, Refusal, Site, header_text, is_event_stream, read_body},
@@ -124,8 +130,7 @@ impl InterceptingClient {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if is_event_stream(&response) {
-            let events = SseStream::from_bytes_stream(bounded(response, asked));
-            let events = self.intercept(events);
+            let events = self.intercept(read_events(response, asked));
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let body = read_body(response, asked.bytes_max).await;
@@ -356,65 +361,49 @@ impl StreamableHttpClient for InterceptingClient {
     }
 }
 
-/// The body of a stream, ended where one event grows past the cap.
-fn bounded(
+/// The events of a response, ended where one grows past its bound.
+fn read_events(
     response: Response,
     asked: &Asked,
-) -> impl Stream<Item = Result<Bytes, reqwest::Error>> + Send + use<> {
+) -> impl Stream<Item = Result<Sse, SseError>> + Send + use<> {
     let (call, bytes_max) = (asked.call.clone(), asked.bytes_max);
-    let mut size = EventSize::default();
-    response.bytes_stream().take_while(move |chunk| {
-        let fits = chunk
-            .as_ref()
-            .map_or(true, |chunk| size.take(chunk) <= bytes_max);
-        if let Some(call) = call.as_ref().filter(|_| !fits) {
-            let why = format!("its answer is one event of more than {bytes_max} bytes");
-            let is_denial = false;
-            call.put(Outcome::Failed(TransportError { why, is_denial }));
+    let reader = EventReader::new(bytes_max, Arc::new(move |_| bytes_max));
+    let chunks = response.bytes_stream().boxed();
+    unfold((chunks, reader), move |(mut chunks, mut reader)| {
+        let call = call.clone();
+        async move {
+            loop {
+                if let Some(event) = reader.next_event() {
+                    return Some((to_sse(event), (chunks, reader)));
+                }
+                let taken = match chunks.next().await? {
+                    Ok(chunk) => reader.take(&chunk),
+                    Err(error) => {
+                        let error = SseError::Body(Box::new(error));
+                        return Some((Err(error), (chunks, reader)));
+                    }
+                };
+                if let Err(error) = taken {
+                    let why = format!("its answer is {error}");
+                    let is_denial = false;
+                    call?.put(Outcome::Failed(TransportError { why, is_denial }));
+                    return None;
+                }
+            }
         }
-        std::future::ready(fits)
     })
 }
 
-/// Counts the bytes of the event that is being received.
-#[derive(Default)]
-struct EventSize {
-    bytes: usize,
-    line_bytes: usize,
-}
-
-impl EventSize {
-    /// The size of the event that this chunk leaves unended.
-    fn take(&mut self, chunk: &[u8]) -> usize {
-        let mut rest = chunk;
-        while let Some(at) = memchr::memchr(b'\n', rest) {
-            let (line, after) = rest.split_at(at);
-            self.line_bytes += line.strip_suffix(b"\r").unwrap_or(line).len();
-            // An empty line ends the event.
-            self.bytes = if self.line_bytes == 0 {
-                0
-            } else {
-                self.bytes + self.line_bytes
-            };
-            self.line_bytes = 0;
-            rest = &after[1..];
-        }
-        self.line_bytes += rest.strip_suffix(b"\r").unwrap_or(rest).len();
-        self.bytes + self.line_bytes
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::EventSize;
-
-    #[test]
-    fn an_event_ends_with_an_empty_line_however_it_is_cut() {
-        let stream = b"data: 12\r\n\r\ndata: 345\n\ndata: 6";
-        for cut in 0..stream.len() {
-            let mut size = EventSize::default();
-            size.take(&stream[..cut]);
-            assert_eq!(size.take(&stream[cut..]), "data: 6".len(), "cut at {cut}");
-        }
-    }
+/// As rmcp wants it.
+fn to_sse(event: Event) -> Result<Sse, SseError> {
+    let text = |data: Bytes| match str::from_utf8(&data) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(error) => Err(SseError::Utf8Parse(error)),
+    };
+    Ok(Sse {
+        event: event.name,
+        data: event.data.map(text).transpose()?,
+        id: event.id,
+        retry: event.retry_ms,
+    })
 }

@@ -1,0 +1,296 @@
+//! Server-sent events, read from chunks of bytes and written around messages.
+//!
+//! `sse-stream`, which rmcp reads with, ends a stream at a field that it does not know, and holds
+//! an event however long it grows. This reader passes over what the standard says is to be passed
+//! over, and each event has a bound.
+
+#[cfg(any(test, fuzzing))]
+pub(crate) mod laws;
+
+use std::{collections::VecDeque, fmt, mem};
+
+use bytes::{Bytes, BytesMut};
+
+use crate::{
+    Cap,
+    limits::{HEAD_BYTES, JOINED_BYTES_MAX},
+};
+
+/// One event of a stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Its type; an event without one is a message.
+    pub name: Option<String>,
+    /// Its lines of data, joined with line ends; `None` where it has none at all.
+    pub data: Option<Bytes>,
+    /// Names the place in the stream from which on a lost one is taken up again.
+    pub id: Option<String>,
+    /// How long to wait, in milliseconds, before a lost stream is taken up again.
+    pub retry_ms: Option<u64>,
+}
+
+/// Says that an event grew past its bound. What comes behind it cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("one event of more than {bytes_max} bytes")]
+pub struct EventTooLong {
+    /// The bound.
+    pub bytes_max: usize,
+}
+
+/// Reads events from chunks, wherever these are cut.
+pub struct EventReader {
+    ready: VecDeque<Event>,
+    begun: Begun,
+    /// The line that has not ended yet.
+    line: BytesMut,
+    is_first_line: bool,
+    /// A line ended with `\r`; a `\n` that comes next belongs to it.
+    ended_with_cr: bool,
+    /// From this length on, the other says how long an event may be.
+    cap: (usize, Cap),
+}
+
+/// An event whose empty line has not come yet.
+#[derive(Debug, Default)]
+struct Begun {
+    event: Event,
+    data: Option<BytesMut>,
+    has_fields: bool,
+    /// Of all its lines, comments included.
+    bytes: usize,
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+impl fmt::Debug for EventReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventReader").finish_non_exhaustive()
+    }
+}
+
+impl EventReader {
+    /// `cap` is asked how long an event may be of those over `bytes`, and given the first 4 KiB
+    /// of their data.
+    pub fn new(bytes: usize, cap: Cap) -> Self {
+        Self {
+            ready: VecDeque::new(),
+            begun: Begun::default(),
+            line: BytesMut::new(),
+            is_first_line: true,
+            ended_with_cr: false,
+            cap: (bytes, cap),
+        }
+    }
+
+    /// The same with another bound.
+    #[must_use]
+    pub fn capped(self, bytes: usize, cap: Cap) -> Self {
+        let cap = (bytes, cap);
+        Self { cap, ..self }
+    }
+
+    /// The next event that has ended.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.ready.pop_front()
+    }
+
+    /// Takes the next bytes of the stream. An error leaves the events that ended before it.
+    pub fn take(&mut self, chunk: &[u8]) -> Result<(), EventTooLong> {
+        let mut rest = chunk;
+        if mem::take(&mut self.ended_with_cr) {
+            rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+            self.ended_with_cr = chunk.is_empty();
+        }
+        while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
+            let (line, after) = rest.split_at(at);
+            if self.line.is_empty() {
+                self.end_line(line);
+            } else {
+                self.line.extend_from_slice(line);
+                let mut line = mem::take(&mut self.line);
+                self.end_line(&line);
+                line.clear();
+                self.line = line;
+            }
+            self.ended_with_cr = after == b"\r";
+            let is_crlf = after.starts_with(b"\r\n");
+            rest = &after[1 + usize::from(is_crlf)..];
+            self.check_length()?;
+        }
+        self.line.extend_from_slice(rest);
+        self.check_length()
+    }
+
+    fn end_line(&mut self, line: &[u8]) {
+        let line = if mem::take(&mut self.is_first_line) {
+            line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)
+        } else {
+            line
+        };
+        if line.is_empty() {
+            self.ready.extend(mem::take(&mut self.begun).end());
+        } else {
+            self.begun.add(line);
+        }
+    }
+
+    fn check_length(&self) -> Result<(), EventTooLong> {
+        let (bytes, cap) = &self.cap;
+        let held = self.begun.bytes + self.line.len();
+        if held <= *bytes {
+            return Ok(());
+        }
+        let unended = || {
+            let value = self.line.strip_prefix(b"data:").unwrap_or_default();
+            value.strip_prefix(b" ").unwrap_or(value)
+        };
+        let data = self.begun.data.as_deref().unwrap_or_else(unended);
+        let bytes_max = cap(&data[..HEAD_BYTES.min(data.len())]);
+        if held > bytes_max {
+            return Err(EventTooLong { bytes_max });
+        }
+        Ok(())
+    }
+}
+
+impl Begun {
+    /// Fields that nobody knows, and values that are none, are passed over.
+    fn add(&mut self, line: &[u8]) {
+        self.bytes += line.len();
+        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+        let value = line.get(colon + 1..).unwrap_or_default();
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        let text = || String::from_utf8_lossy(value).into_owned();
+        match &line[..colon] {
+            b"data" => self.add_data(value),
+            b"event" => self.event.name = Some(text()),
+            b"id" if !value.contains(&0) => self.event.id = Some(text()),
+            b"retry" => match text().trim().parse() {
+                Ok(ms) => self.event.retry_ms = Some(ms),
+                Err(_) => return,
+            },
+            _ => return,
+        }
+        self.has_fields = true;
+    }
+
+    fn add_data(&mut self, value: &[u8]) {
+        match &mut self.data {
+            Some(data) => {
+                data.extend_from_slice(b"\n");
+                data.extend_from_slice(value);
+            }
+            None => self.data = Some(BytesMut::from(value)),
+        }
+    }
+
+    fn end(self) -> Option<Event> {
+        let data = self.data.map(BytesMut::freeze);
+        let event = Event { data, ..self.event };
+        self.has_fields.then_some(event)
+    }
+}
+
+/// Writes an event around the pieces of a message, which is one line and ends with its line end.
+/// Nothing is copied but a short event.
+pub fn write_event(mut message: Vec<Bytes>) -> Vec<Bytes> {
+    message.insert(0, Bytes::from_static(b"data: "));
+    message.push(Bytes::from_static(b"\n"));
+    let bytes: usize = message.iter().map(Bytes::len).sum();
+    if bytes <= JOINED_BYTES_MAX {
+        return vec![Bytes::from(message.concat())];
+    }
+    message
+}
+
+/// Writes a comment, which says nothing but that the stream is alive. It is one line.
+pub fn write_comment(text: &str) -> Bytes {
+    Bytes::from(format!(": {text}\n\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn reader(bytes_max: usize) -> EventReader {
+        EventReader::new(bytes_max, Arc::new(move |_| bytes_max))
+    }
+
+    fn read(stream: &[u8]) -> Vec<Event> {
+        let mut reader = reader(1_000);
+        reader.take(stream).expect("the events are short");
+        std::iter::from_fn(|| reader.next_event()).collect()
+    }
+
+    fn data(text: &'static str) -> Event {
+        Event {
+            data: Some(Bytes::from_static(text.as_bytes())),
+            ..Event::default()
+        }
+    }
+
+    #[test]
+    fn events_are_read_whatever_else_is_in_the_stream() {
+        let stream: &[u8] =
+            b"\xEF\xBB\xBFdata: first\n\n: hello\n\nevent: endpoint\r\ndata: /post?id=1\r\n\r\n\
+            id: 7\nretry: 10\nstrange\nother: x\nretry: soon\ndata:{\"a\":\ndata: 1}\n\n\
+            event: ping\ndata\n\ndata: by\rdata: \rdata: cr\r\rid: 8\n\ndata: half";
+        let named = |name: &str, event: Event| Event {
+            name: Some(name.to_owned()),
+            ..event
+        };
+        let numbered = |id: &str, retry_ms: Option<u64>, event: Event| Event {
+            id: Some(id.to_owned()),
+            retry_ms,
+            ..event
+        };
+        let expected = [
+            data("first"),
+            named("endpoint", data("/post?id=1")),
+            numbered("7", Some(10), data("{\"a\":\n1}")),
+            named("ping", data("")),
+            data("by\n\ncr"),
+            numbered("8", None, Event::default()),
+        ];
+        assert_eq!(read(stream), expected);
+    }
+
+    #[test]
+    fn an_event_over_its_bound_ends_the_reading_wherever_it_grows() {
+        let streams: [&[u8]; 3] = [
+            b"data: 1\n\ndata: 23456789",
+            b"data: 1\n\ndata: 2\ndata: 3\n",
+            b"data: 1\n\nid: 2\n: 345678\n",
+        ];
+        for stream in streams {
+            let mut reader = reader(12);
+            let taken = stream.iter().try_for_each(|byte| reader.take(&[*byte]));
+            assert_eq!(taken, Err(EventTooLong { bytes_max: 12 }));
+            assert_eq!(reader.next_event(), Some(data("1")));
+            assert_eq!(reader.next_event(), None);
+        }
+    }
+
+    #[test]
+    fn the_bound_may_depend_on_how_the_data_begins() {
+        let cap = |head: &[u8]| if head.starts_with(b"long") { 60 } else { 20 };
+        for (data, fits) in [("long", true), ("short", false)] {
+            let mut reader = EventReader::new(10, Arc::new(cap));
+            let text = format!("data: {data} {}\n\n", "x".repeat(30));
+            let taken = text.bytes().try_for_each(|byte| reader.take(&[byte]));
+            assert_eq!(taken.is_ok(), fits, "{data}");
+        }
+    }
+
+    #[test]
+    fn a_long_message_is_not_copied() {
+        let event = write_event(vec![Bytes::from_static(b"{}\n")]);
+        assert_eq!(event, ["data: {}\n\n"]);
+        let long = Bytes::from(vec![b'x'; JOINED_BYTES_MAX]);
+        let event = write_event(vec![long.clone(), Bytes::from_static(b"\n")]);
+        assert_eq!(event[1].as_ptr(), long.as_ptr());
+        assert_eq!(write_comment("here"), ": here\n\n");
+    }
+}
