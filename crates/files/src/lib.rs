@@ -3,6 +3,7 @@
 //!
 //! This room does not know what is in any of them.
 
+#![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod folder;

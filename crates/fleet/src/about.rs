@@ -1,8 +1,8 @@
-//! What a server tells of itself when a connection is opened.
+//! The account that a server gives of itself when a connection is opened.
 
 use crate::Spoken;
 
-/// What a server told of itself in the handshake.
+/// The account that a server gave of itself in the handshake.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
     /// From `serverInfo`, on one line and cut to a bound, as the version is.
@@ -13,6 +13,6 @@ pub struct About {
     pub instructions: Option<String>,
     /// The revision both agreed on, and how messages travel.
     pub spoken: Spoken,
-    /// Whether it has the capability `tools`.
+    /// It has the capability `tools`.
     pub offers_tools: bool,
 }

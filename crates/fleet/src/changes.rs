@@ -1,4 +1,4 @@
-//! Which servers may have other tools than they had: told by them, or because they are new here.
+//! The servers that may have other tools than they had: told by them, or new here.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -28,12 +28,12 @@ use crate::{
     proxies,
 };
 
-/// What children need of the house around the fleet.
+/// The things around the fleet that children need.
 #[derive(Debug, Default)]
 pub struct Surroundings {
     /// Starts them, so that they end with us.
     pub spawner: Arc<Spawner>,
-    /// Where the stderr of each server is kept, if it is.
+    /// The folder in which the stderr of each server is kept, if it is.
     pub log_folder: Option<PathBuf>,
 }
 
@@ -185,7 +185,8 @@ fn fill(spec: &ServerSpec) -> Result<Filled, Failure> {
     })
 }
 
-/// What a text of the configuration takes from our environment, unless everybody may see it.
+/// The values that a text of the configuration takes from our environment, but for those that
+/// everybody may see.
 fn secrets_of(template: &Template) -> impl Iterator<Item = String> {
     let hidden = template.variables().filter(|name| !is_harmless(name));
     hidden.filter_map(|name| std::env::var(name).ok())
@@ -211,7 +212,7 @@ fn secrets_configured<'a>(
     secrets.map(|(_, (_, value))| value.clone())
 }
 
-/// Whether the name of a variable says that its value must not be shown.
+/// Tells whether the name of a variable says that its value must not be shown.
 fn is_telling(name: &str) -> bool {
     let telling = ["TOKEN", "KEY", "SECRET", "PASS", "AUTH", "CRED"];
     let name = name.to_ascii_uppercase();

@@ -1,4 +1,5 @@
-//! What a child sees of our environment, and where its command is looked for.
+//! The part of our environment that a child sees, and the folders in which its command is looked
+//! for.
 
 use std::{
     collections::BTreeMap,
@@ -29,8 +30,8 @@ const INHERITED_OF_NETWORK: &[&str] = &[
 /// Families of variables that every child gets.
 const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
-/// Where a login shell would find programs although the `PATH` of a desktop's client does not
-/// say so: folders of the home, then of the machine.
+/// Folders in which a login shell would find programs although the `PATH` of a desktop's client
+/// does not say so: folders of the home, then of the machine.
 const PLACES_AT_HOME: &[&str] = &[
     ".local/bin",
     ".cargo/bin",
@@ -46,7 +47,7 @@ const PLACES: &[&str] = &[
     "/home/linuxbrew/.linuxbrew/bin",
 ];
 
-/// Where programs are when no `PATH` says so.
+/// The folders of programs when no `PATH` says so.
 const PATH_DEFAULT: &str = "/usr/bin:/bin";
 
 /// Fills a template from our own environment.
@@ -97,7 +98,8 @@ fn is_usual(name: &str) -> bool {
         || INHERITED_PREFIXES.iter().any(begins)
 }
 
-/// Whether a variable is one of those `inherit_env` names; a `*` at the end stands for any rest.
+/// Tells whether a variable is one of those `inherit_env` names; a `*` at the end stands for any
+/// rest.
 pub(crate) fn is_named(name: &str, inherit_env: &[String]) -> bool {
     inherit_env
         .iter()
@@ -107,7 +109,7 @@ pub(crate) fn is_named(name: &str, inherit_env: &[String]) -> bool {
         })
 }
 
-/// Whether what a variable holds may be shown: a folder, a language, a name.
+/// Tells whether what a variable holds may be shown: a folder, a language, a name.
 pub(crate) fn is_harmless(name: &str) -> bool {
     INHERITED.contains(&name)
         || INHERITED_PREFIXES

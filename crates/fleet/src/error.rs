@@ -1,29 +1,34 @@
-//! What can go wrong between us and a server, by what the caller would do about it.
+//! Errors between us and a server, by what the caller would do about them.
 
 use std::{error::Error, fmt, time::Duration};
 
 use jsonrpc::ProtocolError;
 use tool::ServerName;
 
-/// Whether a call that failed may have acted. Only `No` is safe to try again.
+/// The answer to whether a call that failed may have acted. Only `No` is safe to try again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ran {
+    /// It did not reach the server.
     No,
+    /// It was on its way, and nothing came back.
     Maybe,
 }
 
 /// Why a server is not there. Texts are masked: no secret of the configuration is in them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
+    /// A sentence without a full stop.
     pub why: String,
     /// The end of what the server wrote to stderr, if anything.
     pub stderr: Option<String>,
+    /// The next step, where we know one.
     pub hint: Option<String>,
     /// It will not go away by itself, so there is no use in trying soon.
     pub is_lasting: bool,
 }
 
 impl Failure {
+    /// A failure of which no more is known; it may go away.
     pub fn new(why: impl Into<String>) -> Self {
         let why = why.into();
         Self {
@@ -90,21 +95,29 @@ pub(crate) fn describe(error: &dyn Error) -> String {
 /// Why a call gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
+    /// The configuration has no server of this name.
     #[error("no server `{0}`")]
     UnknownServer(ServerName),
 
+    /// The server did not start, or died under the call.
     #[error("server `{server}` is not available: {failure}")]
     Unavailable {
+        /// The server that was called.
         server: ServerName,
+        /// Why it is not there.
         failure: Failure,
         /// Starts that failed in a row; 0 when the server died under the call.
         tries: u32,
+        /// `No` when it was never ready.
         ran: Ran,
     },
 
+    /// The limit ran out; the server was told that nobody waits any more.
     #[error("no answer from `{server}` within {} ms", limit.as_millis())]
     TimedOut {
+        /// The server that was called.
         server: ServerName,
+        /// The limit that was reached.
         limit: Duration,
         /// `No` when the server was still starting.
         ran: Ran,
@@ -114,9 +127,12 @@ pub enum CallError {
     #[error("cancelled")]
     Cancelled,
 
+    /// The server answered, with an error of the protocol.
     #[error("`{server}` answered with error {}: {}", printable::one_line(&error.code), printable::one_line(&error.message))]
     Protocol {
+        /// The server that was called.
         server: ServerName,
+        /// Its answer, without secrets.
         error: ProtocolError,
     },
 }
@@ -125,5 +141,6 @@ pub enum CallError {
 #[derive(Debug, thiserror::Error)]
 #[error("{failure}{}", failure.hint.as_ref().map(|hint| format!(" (hint: {hint})")).unwrap_or_default())]
 pub struct SurveyError {
+    /// Why there is no list.
     pub failure: Failure,
 }

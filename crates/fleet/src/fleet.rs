@@ -34,14 +34,16 @@ pub struct Fleet {
     keepers: TaskTracker,
 }
 
-/// What `tools/list` said just now.
+/// The answer of a server to `tools/list` just now.
 #[derive(Debug)]
 pub struct Survey {
+    /// In the server's order, each name once.
     pub tools: Vec<Tool>,
     /// Why each element that is not in `tools` was left out; of very many, that there are more.
     pub dropped: Vec<String>,
+    /// From the handshake of the connection that was asked.
     pub about: About,
-    /// How long the server says that its list stays as it is (revision 2026-07-28).
+    /// The time for which the server says that its list stays as it is (revision 2026-07-28).
     pub time_to_live: Option<Duration>,
 }
 
@@ -198,7 +200,7 @@ impl Fleet {
         failures
     }
 
-    /// Whether this server failed last time and was not started since.
+    /// Tells whether this server failed last time and was not started since.
     pub fn is_down(&self, server: &ServerName) -> bool {
         self.roster
             .get(server)
@@ -274,7 +276,7 @@ async fn call_ready(server: &Server, request: &Request, ran: &mut Ran) -> Result
     }
 }
 
-/// How long a call is waited for.
+/// The limits of waiting for a call.
 struct Patience {
     began: Instant,
     limit: Duration,

@@ -25,8 +25,9 @@ pub(crate) fn of(value: &str) -> Vec<String> {
     forms
 }
 
-/// What is sure to be in the base64 of any text in which so many bytes (of three) come before the
-/// value: a character holds six bits, so those at both ends hold bits of the neighbours as well.
+/// The text that is sure to be in the base64 of any text in which so many bytes (of three) come
+/// before the value: a character holds six bits, so those at both ends hold bits of the neighbours
+/// as well.
 fn base64_within(value: &str, before: usize, engine: &GeneralPurpose) -> String {
     let mut bytes = vec![0; before];
     bytes.extend(value.as_bytes());
@@ -35,7 +36,7 @@ fn base64_within(value: &str, before: usize, engine: &GeneralPurpose) -> String 
     encoded[begin..end].to_owned()
 }
 
-/// How many bytes of the text are the value, encoded as in an address: any byte of it may be
+/// The number of bytes of the text that are the value, encoded as in an address: any byte of it may be
 /// `%XX`, a space may be `+`.
 pub(crate) fn encoded_at(text: &[u8], value: &[u8]) -> Option<usize> {
     let mut rest = text;

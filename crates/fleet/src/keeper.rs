@@ -24,7 +24,7 @@ use crate::{
     vitals::Vitals,
 };
 
-/// What a server is doing now.
+/// The stage of a server's life.
 #[derive(Debug, Clone)]
 pub(crate) enum Stage {
     /// No process, no connection; it starts when it is wanted.
@@ -43,7 +43,7 @@ pub(crate) enum Stage {
     Ended,
 }
 
-/// What everybody but the keeper holds of a server.
+/// The handle on a server that everybody but the keeper holds.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) spec: Arc<ServerSpec>,
@@ -83,7 +83,7 @@ pub(crate) struct Keeper {
     before: Option<watch::Receiver<Stage>>,
     /// Failures in a row.
     tries: u32,
-    /// What worked last, so that no start pays for a wrong guess twice.
+    /// The guess that worked last, so that no start pays for a wrong guess twice.
     spoken: Spoken,
 }
 
@@ -276,7 +276,7 @@ impl Keeper {
     }
 }
 
-/// How a connection came to its end.
+/// The ways in which a connection ends.
 enum End {
     Stop,
     ByItself,

@@ -3,6 +3,7 @@
 //! This room knows processes, sockets and the protocol. It does not know that an index exists,
 //! what the three tools are, where a configuration file lies, or that there is a terminal.
 
+#![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod about;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// What we ask the system to buffer in a pipe (64 KiB by default): a large answer then crosses
-/// with a quarter of the wake-ups. Best effort: one user may hold 64 MiB of pipes by default, and past
-/// that every new one shrinks, so fifty servers stay well below it.
+/// Bytes that we ask the system to buffer in a pipe (64 KiB by default): a large answer then
+/// crosses with a quarter of the wake-ups. Best effort: one user may hold 64 MiB of pipes by
+/// default, and past that every new one shrinks, so fifty servers stay well below it.
 pub(crate) const PIPE_BYTES: usize = 256 * 1024;
 
 /// Messages waiting for rmcp (handshake, pings, requests of the server). Past

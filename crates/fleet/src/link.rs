@@ -30,7 +30,7 @@ pub(crate) struct Link {
 enum Kind {
     Child {
         channel: CallChannel,
-        /// What the revision has each request say of itself, in its `_meta`.
+        /// Members that the revision has each request carry in its `_meta`.
         own_meta: Vec<(String, String)>,
         _service: Service,
     },

@@ -1,4 +1,4 @@
-//! What a server writes to stderr, kept in a file.
+//! The stderr of a server, kept in a file.
 
 use std::{
     mem,
@@ -17,8 +17,8 @@ use tracing::debug;
 
 use crate::limits::{LOG_BATCH_LINES, LOG_WAITING_LINES_MAX};
 
-/// Where the stderr of a server is kept. What was written before stands beside it, in a file
-/// with `.1` after the name.
+/// The file in which the stderr of a server is kept. What was written before stands beside it, in a
+/// file with `.1` after the name.
 pub fn log_path(folder: &Path, server: &ServerName) -> PathBuf {
     folder.join(format!("{server}.log"))
 }

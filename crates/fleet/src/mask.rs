@@ -9,7 +9,7 @@ use crate::forms;
 /// no secrets worth the name.
 const SECRET_BYTES_MIN: usize = 6;
 
-/// What stands in the place of a secret.
+/// The text in the place of a secret.
 const HIDDEN: &str = "***";
 
 /// The values that must not appear in a server's messages, in any form that programs commonly
@@ -90,7 +90,7 @@ fn hide_encoded(text: String, secret: &String) -> String {
     text
 }
 
-/// How many bytes at the end of the text are the beginning of the secret.
+/// The number of bytes at the end of the text that are the beginning of the secret.
 fn begun(text: &str, secret: &str) -> usize {
     let starts = secret.char_indices().map(|(at, _)| at).rev();
     let mut starts = starts.filter(|at| text.ends_with(&secret[..*at]));

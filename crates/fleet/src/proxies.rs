@@ -27,7 +27,7 @@ pub(crate) fn without_login(address: &str) -> String {
     }
 }
 
-/// What must not show of our own proxies: name and password together, and the password alone.
+/// The secrets of our own proxies: name and password together, and the password alone.
 pub(crate) fn secrets() -> Vec<String> {
     let values = VARIABLES.iter().filter_map(|name| std::env::var(name).ok());
     values.flat_map(|value| secrets_of(&value)).collect()
@@ -42,7 +42,7 @@ fn secrets_of(address: &str) -> Vec<String> {
     given.flat_map(|it| [it.to_owned(), decoded(it)]).collect()
 }
 
-/// Where `name:password` stands; an `@` follows. Everything up to the last `@` is taken for it,
+/// The place of `name:password`; an `@` follows. Everything up to the last `@` is taken for it,
 /// since people write passwords as they are.
 fn login(address: &str) -> Option<Range<usize>> {
     let begin = address.find("://").map_or(0, |at| at + 3);

@@ -8,7 +8,7 @@ use tool::ClientId;
 
 use crate::limits::LIST_BYTES_MAX;
 
-/// What one `tools/call` carries.
+/// One `tools/call`, and all that it carries.
 #[derive(Clone)]
 pub struct Request {
     /// The tool's own name.
@@ -20,13 +20,13 @@ pub struct Request {
     pub meta: Vec<(String, Json)>,
     /// Asked for when the client asked for progress.
     pub progress: Option<ProgressSink>,
-    /// Who hears the server's log meanwhile.
+    /// Receives the server's log meanwhile.
     pub log: Option<LogSink>,
-    /// How long the caller waits; the server's own limit when it does not say.
+    /// The time that the caller waits; the server's own limit when it does not say.
     pub limit: Option<Duration>,
     /// The caller named the limit itself: progress does not extend it.
     pub limit_is_final: bool,
-    /// Whether a second call does what one does: the tool is read-only or idempotent.
+    /// A second call does what one does: the tool is read-only or idempotent.
     pub is_safe: bool,
     /// The client that calls; its connection may have servers of its own.
     pub client: Option<ClientId>,
@@ -77,7 +77,7 @@ impl Listeners {
     }
 }
 
-/// How long the answer to a request may be. What a list says is kept, sent on and indexed; a
+/// The bound on the answer to a request. What a list says is kept, sent on and indexed; a
 /// result is cut.
 pub(crate) fn bytes_max(method: &str) -> usize {
     if method == "tools/list" {

@@ -1,4 +1,4 @@
-//! Which servers there are: added, replaced and taken away while calls are under way.
+//! The servers that there are: added, replaced and taken away while calls are under way.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,16 +17,19 @@ use crate::{
     limits::CALLS_OF_CLIENT_MAX,
 };
 
-/// What a change of the specifications did.
+/// The effect of a change of the specifications.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Applied {
+    /// New ones; nothing is started yet.
     pub added: Vec<ServerName>,
     /// Replaced; `true` where it may have other tools now, for it is started in another way.
     pub changed: Vec<(ServerName, bool)>,
+    /// Those that are no more; they finish the calls they have.
     pub removed: Vec<ServerName>,
 }
 
 impl Applied {
+    /// Nothing changed.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
     }
@@ -46,7 +49,7 @@ struct Servers {
     /// One of each; of a server with a scope of clients the one that answers surveys.
     shared: BTreeMap<ServerName, Server>,
     of_clients: HashMap<(ServerName, u64), Server>,
-    /// How many calls each client may still make of each server.
+    /// The calls that each client may still make of each server.
     turns: HashMap<(ServerName, u64), Arc<Semaphore>>,
 }
 
@@ -105,7 +108,7 @@ impl Roster {
         Ok(servers.of_clients.entry(key).or_insert_with(new).clone())
     }
 
-    /// What a call over this connection waits for before it waits for the server.
+    /// The permits for which calls over this connection wait before they wait for the server.
     pub(crate) fn turns(&self, name: &ServerName, connection: u64) -> Arc<Semaphore> {
         let key = (name.clone(), connection);
         if let Some(turns) = self.read().turns.get(&key) {
@@ -202,7 +205,7 @@ impl Servers {
     }
 }
 
-/// Whether both say the same. What is spoken was learned, not written by anybody.
+/// Tells whether both say the same. What is spoken was learned, not written by anybody.
 fn is_same(old: &ServerSpec, new: &ServerSpec) -> bool {
     let new = ServerSpec {
         spoken: old.spoken.clone(),

@@ -1,4 +1,5 @@
-//! What it takes to start a server. Holding a [`ServerSpec`] means that it was checked.
+//! Specifications of servers: all that it takes to start one. Holding a [`ServerSpec`] means that
+//! it was checked.
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
@@ -10,11 +11,15 @@ use crate::Template;
 /// A server we can start or connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSpec {
+    /// Its key in the configuration.
     pub name: ServerName,
+    /// The way to reach it.
     pub launch: Launch,
+    /// When it is started.
     pub start: Start,
+    /// Who shares it.
     pub scope: Scope,
-    /// Where the one client works that it is started for; its root.
+    /// The folder of the one client that it is started for; its root.
     pub client_folder: Option<PathBuf>,
     /// From spawn or connect to the end of the handshake.
     pub start_timeout: Duration,
@@ -33,16 +38,16 @@ pub struct ServerSpec {
     /// Variables of our own environment that the child gets beside the usual few: names, where a
     /// `*` at the end stands for any rest.
     pub inherit_env: Vec<String>,
-    /// What this server spoke last time, if we know: the guess to begin with.
+    /// The revision and transport of last time, if we know: the guess to begin with.
     pub spoken: Option<Spoken>,
 }
 
-/// What is spoken with a server.
+/// The language that is spoken with a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spoken {
     /// The revision of the protocol.
     pub revision: Revision,
-    /// Where a child is started it is stdio, whatever stands here in a guess.
+    /// The way of messages; of a guess it counts for remote servers only.
     pub transport: Transport,
 }
 
@@ -55,7 +60,7 @@ impl Spoken {
         }
     }
 
-    /// What to try where this is refused: with a handshake if it had none, else without.
+    /// The next guess where this one is refused: with a handshake if it had none, else without.
     pub(crate) fn alternative(&self) -> Self {
         let revision = if self.revision.is_stateless() {
             Revision::LAST_WITH_HANDSHAKE
@@ -79,7 +84,7 @@ pub enum Start {
     Eager,
 }
 
-/// Who shares a server's process.
+/// The clients that share a server's process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Scope {
     /// All clients.
@@ -89,9 +94,11 @@ pub enum Scope {
     Client,
 }
 
-/// Defaults of a [`ServerSpec`].
+/// The default of `start_timeout`.
 pub const START_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+/// The default of `call_timeout`.
 pub const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_mins(1);
+/// The default of `idle_timeout`.
 pub const IDLE_TIMEOUT_DEFAULT: Duration = Duration::from_mins(5);
 
 impl ServerSpec {
@@ -121,14 +128,20 @@ impl ServerSpec {
 pub enum Launch {
     /// A child process that speaks over its stdin and stdout.
     Child {
+        /// A program by its path, or by its name in the child's `PATH`.
         command: Template,
+        /// Its arguments; no shell reads them.
         args: Vec<Template>,
+        /// Variables on top of the inherited ones.
         env: Vec<(String, Template)>,
+        /// The folder it works in; without one, ours or its client's.
         cwd: Option<Template>,
     },
     /// A server over streamable HTTP, or over HTTP+SSE where it speaks only that.
     Remote {
+        /// The address to which messages are posted.
         url: Template,
+        /// Headers of every request; they are secrets.
         headers: Vec<(String, Template)>,
     },
 }

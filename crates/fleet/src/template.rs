@@ -17,10 +17,13 @@ enum Part {
     },
 }
 
+/// Why a text is no template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
+    /// A variable was begun and not ended.
     #[error("`${{` without a closing `}}`")]
     Unclosed,
+    /// A variable has this for its name.
     #[error("`{0}` is no name of a variable")]
     Name(String),
 }
@@ -31,6 +34,7 @@ pub enum TemplateError {
 pub struct Unset(pub String);
 
 impl Template {
+    /// Reads a text as it is configured. No variable is looked up yet.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let mut parts = Vec::new();
         let mut plain = String::new();

@@ -1,4 +1,4 @@
-//! What is counted of a server, over all its processes.
+//! Counts of a server, over all its processes.
 
 use std::{
     collections::HashMap,
@@ -11,12 +11,14 @@ use tool::ServerName;
 
 use crate::{CallError, ServerSpec};
 
-/// What a server is doing now.
+/// The state of a server, as a person looks at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// No process and no connection; its next call starts it.
     Stopped,
+    /// Its process was started or its connection is being opened; calls wait.
     Starting,
+    /// It takes calls.
     Ready,
     /// It failed, and is not started again for a while.
     Resting,
@@ -25,18 +27,23 @@ pub enum State {
 /// A server as a person looks at it.
 #[derive(Debug, Clone)]
 pub struct ServerState {
+    /// Its key in the configuration.
     pub name: ServerName,
     /// The client whose own it is; none if it is everybody's.
     pub client: Option<u64>,
+    /// What it is doing now.
     pub state: State,
     /// None for a remote server, and for one that does not run.
     pub pid: Option<u32>,
     /// Of the process and all that it started.
     pub memory_bytes: Option<u64>,
+    /// Starts that ended ready.
     pub starts: u32,
+    /// Calls, those without a result too.
     pub calls: u64,
     /// Calls that brought no result; a tool that says no has answered.
     pub errors: u64,
+    /// The last of these errors, and when it was.
     pub last_error: Option<(SystemTime, String)>,
 }
 
@@ -51,7 +58,7 @@ pub(crate) struct Vitals {
 }
 
 impl Vitals {
-    /// How often it was started, this time included.
+    /// Counts a start; answers how many there were, this one included.
     pub(crate) fn started(&self, pid: Option<u32>) -> u32 {
         self.pid.store(pid.unwrap_or(0), Ordering::Relaxed);
         self.starts.fetch_add(1, Ordering::Relaxed) + 1

@@ -25,7 +25,7 @@ pub struct Event {
     pub data: Option<Bytes>,
     /// Names the place in the stream from which on a lost one is taken up again.
     pub id: Option<String>,
-    /// How long to wait, in milliseconds, before a lost stream is taken up again.
+    /// The wait, in milliseconds, before a lost stream is taken up again.
     pub retry_ms: Option<u64>,
 }
 

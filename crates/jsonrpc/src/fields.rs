@@ -18,6 +18,7 @@ impl<'a> Fields<'a> {
         serde_json::from_str(text).ok()
     }
 
+    /// The first member of this name.
     pub fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.0
             .iter()
@@ -25,6 +26,7 @@ impl<'a> Fields<'a> {
             .map(|(_, value)| *value)
     }
 
+    /// Tells whether there is a member of this name, if only `null`.
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }

@@ -31,6 +31,7 @@ pub fn result(id: &str, result: impl IntoIterator<Item = Bytes>) -> Vec<Bytes> {
     enclose(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#), result)
 }
 
+/// A notification; `params` is JSON text.
 pub fn notification(method: &str, params: &str) -> Bytes {
     let line = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
     Bytes::from(line + "\n")

@@ -4,6 +4,8 @@
 //! text, so that arguments and results cross byte for byte. This room knows frames, ids and
 //! errors; it knows no method of MCP.
 
+#![warn(missing_docs)]
+
 pub mod events;
 mod fields;
 pub mod frame;

@@ -10,7 +10,7 @@ pub const READ_BYTES: usize = 64 * 1024;
 /// Bytes waiting for a peer that does not read. A sender waits past this, within its deadline.
 pub(crate) const OUTBOX_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How much of an over-long line is kept, to find out which request it answers.
+/// Bytes kept of an over-long line, to find out which request it answers.
 pub(crate) const HEAD_BYTES: usize = 4 * 1024;
 
 /// A line shorter than this is put together before it is written: the reader is woken once, by

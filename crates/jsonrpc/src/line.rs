@@ -13,10 +13,13 @@ use crate::limits::{HEAD_BYTES, LINE_BYTES_MAX, READ_BYTES};
 /// One line that a peer sent, without its line end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
+    /// All of it.
     Whole(Bytes),
-    /// Longer than it may be, and so not kept: its first bytes, and how long it was.
+    /// Longer than it may be, and so not kept.
     TooLong {
+        /// Its first bytes, 4 KiB at most.
         head: Bytes,
+        /// The length that it had.
         bytes: usize,
     },
 }
@@ -34,7 +37,7 @@ pub struct LineReader {
     cap: Option<(usize, Cap)>,
 }
 
-/// How long a line may be that begins so, in bytes.
+/// The bound, in bytes, on a line or event that begins with these bytes.
 pub type Cap = Arc<dyn Fn(&[u8]) -> usize + Send + Sync>;
 
 impl fmt::Debug for LineReader {
@@ -44,6 +47,7 @@ impl fmt::Debug for LineReader {
 }
 
 impl LineReader {
+    /// Reads lines of at most 256 MiB.
     pub fn new(input: impl AsyncRead + Send + Unpin + 'static) -> Self {
         Self {
             input: Box::new(input),
@@ -63,7 +67,7 @@ impl LineReader {
         Self { cap, ..self }
     }
 
-    /// Whether a line of which this was read is too long already.
+    /// Tells whether a line of which this was read is too long already.
     fn is_too_long(&self, line: &[u8]) -> bool {
         let head = &line[..HEAD_BYTES.min(line.len())];
         let is_over = |(bytes, cap): &(usize, Cap)| line.len() > *bytes && line.len() > cap(head);

@@ -12,14 +12,19 @@ use crate::limits::UNREADABLE_CHARS_MAX;
 /// One JSON-RPC message, its parts still as text.
 #[derive(Debug, Deserialize)]
 pub struct Message<'a> {
+    /// The id of a request, or of the request that is answered; `None` for `null` too.
     #[serde(borrow, default)]
     pub id: Option<&'a RawValue>,
+    /// Of a request or a notification; an answer has none.
     #[serde(borrow, default)]
     pub method: Option<Cow<'a, str>>,
+    /// What the method takes.
     #[serde(borrow, default)]
     pub params: Option<&'a RawValue>,
+    /// Of a successful answer.
     #[serde(borrow, default)]
     pub result: Option<&'a RawValue>,
+    /// Of an answer that is an error.
     #[serde(borrow, default)]
     pub error: Option<&'a RawValue>,
 }
@@ -53,18 +58,22 @@ impl Json {
         Self(text.into())
     }
 
+    /// The text as it came.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
+    /// The same bytes, shared and not copied.
     pub fn bytes(&self) -> Bytes {
         self.0.as_bytes().clone()
     }
 
+    /// In bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Never true of text that was read as JSON.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -81,8 +90,11 @@ impl From<Box<RawValue>> for Json {
 /// send strings and numbers outside every integer type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtocolError {
+    /// A number or a text, without its quotes; `none` where there was none.
     pub code: String,
+    /// Its text; what has another shape than an error is here as a whole.
     pub message: String,
+    /// JSON text, or a text without its quotes.
     pub data: Option<String>,
 }
 

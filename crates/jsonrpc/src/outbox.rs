@@ -43,11 +43,14 @@ struct Queue {
     closing: bool,
 }
 
-/// Where lines go. Pipes and sockets can be tried without waiting; anything else is left to the
-/// task.
+/// The end to which lines are written. Pipes and sockets can be tried without waiting; anything
+/// else is left to the task.
 pub enum Sink {
+    /// A pipe, such as the standard input of a child.
     Pipe(pipe::Sender),
+    /// A socket, to which both sides write.
     Socket(UnixStream),
+    /// Anything else.
     Stream(tokio::sync::Mutex<Box<dyn AsyncWrite + Send + Unpin>>),
 }
 
@@ -62,6 +65,7 @@ impl fmt::Debug for Sink {
 }
 
 impl Sink {
+    /// A sink of any stream.
     pub fn stream(output: impl AsyncWrite + Send + Unpin + 'static) -> Self {
         Self::Stream(tokio::sync::Mutex::new(Box::new(output)))
     }

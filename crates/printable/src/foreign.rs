@@ -7,7 +7,7 @@ use std::{borrow::Cow, iter::Peekable, str::Chars};
 
 use crate::short::shorten;
 
-/// Whether a character shows nothing, or acts on what stands around it: controls, marks of
+/// Tells whether a character shows nothing, or acts on what stands around it: controls, marks of
 /// direction, tags, fillers, separators of lines. Joiners are among them; prose does without.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()

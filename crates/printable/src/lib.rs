@@ -3,6 +3,8 @@
 //!
 //! Pure, and below every other room.
 
+#![warn(missing_docs)]
+
 mod foreign;
 mod number;
 mod short;

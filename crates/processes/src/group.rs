@@ -104,7 +104,7 @@ pub(crate) fn end(mut look: impl FnMut() -> Vec<Ours>) -> usize {
     groups.len()
 }
 
-/// Whether it came true within the limit. Blocks its thread.
+/// Waits until it is true; answers whether that came within the limit. Blocks its thread.
 pub(crate) fn wait_until(limit: Duration, mut is_true: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     let mut rest = GROUP_POLL;

@@ -1,4 +1,4 @@
-//! What a spawner and its trees share.
+//! The watch over process groups that a spawner and its trees share.
 
 use crate::{Reaper, group::Group, proof::Looks};
 

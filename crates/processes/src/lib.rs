@@ -2,6 +2,7 @@
 //!
 //! This room does not know what its children are for, nor any protocol.
 
+#![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod group;

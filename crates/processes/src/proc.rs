@@ -1,4 +1,4 @@
-//! What the system tells of processes, where it has a `/proc`.
+//! `/proc`, where the system has one: what it tells of processes.
 
 use std::{
     collections::HashMap,
@@ -48,7 +48,7 @@ impl Identity {
         Some(stat.identity)
     }
 
-    /// What it does now; `None` once its number is free or another's.
+    /// Its state now; `None` once its number is free or another's.
     pub(crate) fn read(self) -> Option<Stat> {
         Stat::read(&Path::new("/proc").join(self.pid.to_string()))
             .filter(|stat| stat.identity == self)
@@ -73,7 +73,7 @@ impl FromStr for Identity {
     }
 }
 
-/// What `/proc/PID/stat` says of a process.
+/// The part of `/proc/PID/stat` that we read.
 #[derive(Debug)]
 pub(crate) struct Stat {
     pub(crate) identity: Identity,

@@ -131,7 +131,7 @@ impl Reaper {
         Ok(process)
     }
 
-    /// How many groups it would have to end.
+    /// The number of groups that it would have to end.
     #[cfg(test)]
     pub(crate) fn watched(&self) -> usize {
         self.watching().groups.len()
@@ -158,8 +158,8 @@ impl Process {
     }
 }
 
-/// Whoever drops it has ended its children (each of them holds the reaper), or tells the next
-/// reaper of them.
+/// The end of the reaper's process. Its owner has ended its children (each of them holds the
+/// reaper), or tells the next reaper of them.
 impl Drop for Process {
     fn drop(&mut self) {
         let ended = self.child.kill().and_then(|()| self.child.wait());
@@ -169,7 +169,7 @@ impl Drop for Process {
     }
 }
 
-/// What the reaper does: reads notes until its input ends, which is when we are gone, however we
+/// The work of the reaper: reads notes until its input ends, which is when we are gone, however we
 /// went. Then it ends who is left of the groups it still knows, and every other child of ours.
 ///
 /// It needs no ear for signals: it leads a group of its own, so those of a terminal do not reach

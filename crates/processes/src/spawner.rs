@@ -52,7 +52,7 @@ impl Spawner {
         Ok(Tree::new(child, group, mark, Arc::clone(&self.groups)))
     }
 
-    /// How many groups the reaper would have to end.
+    /// The number of groups that the reaper would have to end.
     #[cfg(test)]
     pub(crate) fn watched(&self) -> usize {
         self.groups.reaper.as_ref().unwrap().watched()

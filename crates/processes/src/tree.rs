@@ -33,7 +33,7 @@ pub struct Tree {
     child: Child,
     /// Until it is over.
     group: Option<Group>,
-    /// What all of them can be known by.
+    /// The mark by which all of them can be known.
     mark: Option<Mark>,
     /// Nobody is left.
     is_over: bool,
@@ -61,14 +61,17 @@ impl Tree {
         self.child.id()
     }
 
+    /// Once; the caller closes it before [`Tree::stop`].
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
 
+    /// Once, and where the command pipes it.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
+    /// Once, and where the command pipes it.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
     }
@@ -159,7 +162,7 @@ impl Tree {
         others
     }
 
-    /// Who lives of our group, and who has our mark wherever it is.
+    /// The living of our group, and all who have our mark wherever they are.
     fn find_in(&self, table: &Table) -> Vec<Ours> {
         table.find(&Claim {
             groups: self.group.as_slice(),

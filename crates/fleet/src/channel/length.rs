@@ -1,4 +1,4 @@
-//! How long a server's lines may be, by the request that each answers.
+//! The bound on a server's lines, by the request that each answers.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use jsonrpc::{Cap, answered_id};
 use super::pending::{Answer, PendingRequests};
 use crate::limits::LIST_BYTES_MAX;
 
-/// How long a line may be that begins so: as long as the answer to the request it names, and
+/// The bound on a line, by its beginning: as long as the answer to the request it names, and
 /// where it names none, as any answer that is waited for.
 pub(crate) fn cap(pending: &Arc<PendingRequests>) -> Cap {
     let pending = Arc::clone(pending);

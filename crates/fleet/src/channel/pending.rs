@@ -31,7 +31,7 @@ pub(crate) struct PendingRequests {
 /// One request that was not answered yet.
 pub(super) struct PendingRequest {
     pub(super) answer: oneshot::Sender<Answer>,
-    /// How long its answer may be.
+    /// Of its answer.
     pub(super) bytes_max: usize,
     pub(super) listeners: Listeners,
 }

@@ -1,4 +1,4 @@
-//! What a child writes to stderr: its last lines for messages, all of them for its log.
+//! The stderr of a child: its last lines for messages, all of them for its log.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -43,7 +43,7 @@ impl Tail {
     }
 }
 
-/// Where lines of stderr go, without colours and secrets.
+/// The places to which lines of stderr go, without colours and secrets.
 pub(super) struct Kept {
     pub(super) tail: Arc<Tail>,
     pub(super) mask: Arc<Mask>,

@@ -1,4 +1,5 @@
-//! The handshake, and what stands for it where there is none, and what we answer when a server asks us.
+//! The handshake, and what stands for it where there is none, and what we answer when a server asks
+//! us.
 
 // Roots are deprecated in the newest revision, and asked for by servers of all others.
 #![expect(deprecated)]
@@ -102,7 +103,7 @@ fn classify(error: ClientInitializeError) -> HandshakeError {
     }
 }
 
-/// Whether an error is one with which servers refuse an opening of another revision's kind.
+/// Tells whether an error is one with which servers refuse an opening of another revision's kind.
 fn rejects_revision(code: ErrorCode) -> bool {
     [
         ErrorCode::METHOD_NOT_FOUND,

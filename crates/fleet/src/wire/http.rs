@@ -18,7 +18,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 const REDIRECTS_MAX: usize = 5;
 
-/// What is read of a refusal's body, and what is shown of it.
+/// Bytes that are read of a refusal's body, and characters that are shown of it.
 const REFUSAL_BYTES_MAX: usize = 64 * 1024;
 const REFUSAL_SHOWN_CHARS_MAX: usize = 200;
 
@@ -108,7 +108,7 @@ fn redirect(attempt: Attempt<'_>) -> Action {
     }
 }
 
-/// What must not show in a message: values of variables, of every header, and who may use the
+/// The secrets of a remote server: values of variables, of every header, and who may use the
 /// network proxy that we go through.
 fn mask(url: &Template, headers: &[(String, Template)]) -> Mask {
     let variables = url.variables().filter_map(|name| std::env::var(name).ok());
@@ -178,7 +178,7 @@ impl Refusal {
         [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&self.status)
     }
 
-    /// Whether a server that speaks HTTP+SSE only refuses a `POST` of `initialize` so.
+    /// Tells whether a server that speaks HTTP+SSE only refuses a `POST` of `initialize` so.
     pub(super) fn may_be_sse(&self) -> bool {
         [
             StatusCode::BAD_REQUEST,

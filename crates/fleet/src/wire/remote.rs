@@ -1,4 +1,5 @@
-//! A server over HTTP: streamable HTTP, or HTTP+SSE, the older transport, for those that speak only that.
+//! A server over HTTP: streamable HTTP, or HTTP+SSE, the older transport, for those that speak only
+//! that.
 
 use jsonrpc::Json;
 use mcp::Transport;

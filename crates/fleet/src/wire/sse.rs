@@ -148,7 +148,7 @@ impl SseConnection {
         self.denied.lock().clone()
     }
 
-    /// What is queued is still posted, then the stream is let go.
+    /// Posts what is queued, then lets go of the stream.
     pub(super) fn close(&self) {
         self.channel.close();
     }

@@ -65,7 +65,7 @@ pub(crate) struct Streamable {
     client: InterceptingClient,
     ended: CancellationToken,
     stop: parking_lot::Mutex<Option<RunningServiceCancellationToken>>,
-    /// Whether the list was read for the sake of a call that lacked headers.
+    /// The list was read for the sake of a call that lacked headers.
     has_learned: AtomicBool,
 }
 
@@ -217,7 +217,7 @@ impl Streamable {
         self.ended.cancelled().await;
     }
 
-    /// How the server denied us, if it did.
+    /// The refusal with which the server denied us, if it did.
     pub(super) fn denied(&self) -> Option<String> {
         self.client.denied()
     }
@@ -235,7 +235,7 @@ impl Streamable {
     }
 }
 
-/// Whether a server refused, before it ran anything, a call whose headers lack an argument.
+/// Tells whether a server refused, before it ran anything, a call whose headers lack an argument.
 fn lacks_header(error: &ProtocolError) -> bool {
     error.code.parse() == Ok(HEADER_MISMATCH)
 }

@@ -46,7 +46,7 @@ pub fn events_are_the_same_however_they_come(input: &[u8]) {
     );
 }
 
-/// What is written as events is read as the same messages. `input`: the messages, one a line.
+/// Messages that are written as events are read as they were. `input`: the messages, one a line.
 ///
 /// # Panics
 ///

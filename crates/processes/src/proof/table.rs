@@ -1,4 +1,4 @@
-//! Which processes there are, and which of them are ours.
+//! The processes that there are, and those of them that are ours.
 
 use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
@@ -74,7 +74,7 @@ impl Table {
         Owner::ourselves().map_or_else(Self::default, |us| Self::read(Some(us.session)))
     }
 
-    /// Who lives in a group, but for its leader.
+    /// The members of a group that live, but for its leader.
     pub(crate) fn led_by(&self, leader: i32) -> Vec<Identity> {
         let others =
             self.rows.iter().map(|row| &row.stat).filter(|stat| {
@@ -108,8 +108,9 @@ impl Table {
         held
     }
 
-    /// Whether all who live in a group are ours for the sake of those who surely are: we made the
-    /// group, or its leader is ours, or is gone. Somebody of ours may have joined a group of others.
+    /// Tells whether all who live in a group are ours for the sake of those who surely are: we made
+    /// the group, or its leader is ours, or is gone. Somebody of ours may have joined a group of
+    /// others.
     fn is_ours(&self, group: i32, claim: &Claim) -> bool {
         let mut members = self.rows.iter().filter(|row| row.stat.group == group);
         let leader = self

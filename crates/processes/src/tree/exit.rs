@@ -1,4 +1,4 @@
-//! How a child left.
+//! The exit of a child.
 
 use std::{io, os::unix::process::ExitStatusExt as _, process::ExitStatus};
 

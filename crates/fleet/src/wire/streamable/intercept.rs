@@ -228,7 +228,7 @@ struct Asked {
     /// Of a request whose answer is taken out here.
     call: Option<Arc<PendingCall>>,
     has_session: bool,
-    /// How long its answer may be.
+    /// Of its answer.
     bytes_max: usize,
 }
 

@@ -112,7 +112,7 @@ fn get(calls: &DashMap<String, Weak<PendingCall>>, key: &RawValue) -> Option<Arc
     calls.get(key.get().trim_matches('"'))?.upgrade()
 }
 
-/// What becomes of a message before rmcp reads it.
+/// A change to a message before rmcp reads it.
 pub(super) enum Rewrite {
     Keep,
     /// By a stand-in that it takes for the message.
