@@ -130,12 +130,13 @@ impl LineReader {
         if self.skipped.is_none() && !self.is_too_long(line) {
             return;
         }
+        let head_bytes = HEAD_BYTES.min(line.len());
         let shed = self.buffer.split();
         self.searched = 0;
         match &mut self.skipped {
             Some((_, bytes)) => *bytes += shed.len(),
             None => {
-                let head = Bytes::copy_from_slice(&shed[..HEAD_BYTES.min(shed.len())]);
+                let head = Bytes::copy_from_slice(&shed[..head_bytes]);
                 self.skipped = Some((head, shed.len()));
             }
         }
