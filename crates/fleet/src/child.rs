@@ -20,7 +20,7 @@ mod tests;
 use self::stderr::{Kept, Tail, drain};
 use crate::{
     Launch, ServerSpec, Template,
-    environment::{expand, find_program, inherited, is_harmless, is_named},
+    environment::{expand, find_program, inherit, is_harmless, is_named},
     error::Failure,
     limits::{EXIT_STATUS_WAIT, PIPE_BYTES, STDERR_END_WAIT},
     log::{Log, log_path},
@@ -107,8 +107,8 @@ impl Running {
 
     /// Why the child left, when its stdout closed.
     pub(crate) async fn exit_reason(&mut self) -> Failure {
-        let why = match timeout(EXIT_STATUS_WAIT, self.tree.exited()).await {
-            Ok(Ok(status)) => exit_text(status),
+        let why = match timeout(EXIT_STATUS_WAIT, self.tree.wait_for_exit()).await {
+            Ok(Ok(status)) => describe_exit(status),
             Ok(Err(error)) => format!("its exit status is unknown: {error}"),
             Err(_) => "it closed its stdout while it still runs".to_owned(),
         };
@@ -166,7 +166,7 @@ fn fill(spec: &ServerSpec) -> Result<Filled, Failure> {
         .iter()
         .map(|(name, value)| Ok((name.clone(), expand(value)?)))
         .collect::<Result<_, Failure>>()?;
-    let mut env = inherited(&spec.inherit_env);
+    let mut env = inherit(&spec.inherit_env);
     let texts = [command].into_iter().chain(args).chain(cwd);
     let of_texts = texts.chain(templates.iter().map(|(_, value)| value));
     let secrets = of_texts
@@ -230,7 +230,7 @@ fn command(filled: &Filled) -> Result<Command, Failure> {
     }
     let path = filled.env.get("PATH").map(String::as_str);
     let program = find_program(&filled.command, path, &folder)
-        .map_err(|searched| not_found(&filled.command, &searched))?;
+        .map_err(|searched| describe_not_found(&filled.command, &searched))?;
     let mut command = Command::new(program);
     command
         .args(&filled.args)
@@ -243,7 +243,7 @@ fn command(filled: &Filled) -> Result<Command, Failure> {
     Ok(command)
 }
 
-fn not_found(command: &str, searched: &[PathBuf]) -> Failure {
+fn describe_not_found(command: &str, searched: &[PathBuf]) -> Failure {
     let places: Vec<String> = searched
         .iter()
         .map(|path| path.display().to_string())
@@ -268,7 +268,7 @@ fn take_pipes(tree: &mut Tree) -> io::Result<Pipes> {
     })
 }
 
-fn exit_text(status: ExitStatus) -> String {
+fn describe_exit(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("it exited with code {code}"),
         (None, Some(signal)) => format!("it was killed by signal {signal}"),

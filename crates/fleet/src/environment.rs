@@ -64,10 +64,10 @@ pub(crate) fn expand(template: &Template) -> Result<String, Failure> {
 
 /// Our environment as a child sees it before its own `env` is added: the usual few variables,
 /// and those that `inherit_env` names. The usual places are added to its `PATH`.
-pub(crate) fn inherited(inherit_env: &[String]) -> BTreeMap<String, String> {
+pub(crate) fn inherit(inherit_env: &[String]) -> BTreeMap<String, String> {
     let ours = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut passed: BTreeMap<String, String> = passed(ours, inherit_env).collect();
+    let mut passed: BTreeMap<String, String> = select_passed(ours, inherit_env).collect();
     let home = passed.get("HOME").map(PathBuf::from);
     let path = passed.get("PATH").map_or(PATH_DEFAULT, String::as_str);
     passed.insert(
@@ -77,7 +77,7 @@ pub(crate) fn inherited(inherit_env: &[String]) -> BTreeMap<String, String> {
     passed
 }
 
-fn passed(
+fn select_passed(
     ours: impl Iterator<Item = (String, String)>,
     inherit_env: &[String],
 ) -> impl Iterator<Item = (String, String)> {
@@ -193,7 +193,7 @@ fn is_program(path: &Path) -> bool {
 mod tests {
     use std::{fs, path::Path};
 
-    use super::{find_program, inherited, is_named, passed, places, with_places};
+    use super::{find_program, inherit, is_named, places, select_passed, with_places};
 
     #[test]
     fn a_program_is_found_on_the_path_or_the_places_are_named() {
@@ -232,7 +232,7 @@ mod tests {
         let check = |inherit_env: &[&str], seen: &[&str]| {
             let inherit_env: Vec<String> = inherit_env.iter().map(ToString::to_string).collect();
             let ours = ours.map(|name| (name.to_owned(), String::new()));
-            let passed: Vec<_> = passed(ours.into_iter(), &inherit_env).collect();
+            let passed: Vec<_> = select_passed(ours.into_iter(), &inherit_env).collect();
             let names: Vec<&str> = passed.iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(names, seen);
         };
@@ -245,11 +245,14 @@ mod tests {
         let proxy = |inherit_env: &[&str]| {
             let inherit_env: Vec<String> = inherit_env.iter().map(ToString::to_string).collect();
             let ours = ("HTTPS_PROXY".to_owned(), "http://me:pass@host:1".to_owned());
-            passed([ours].into_iter(), &inherit_env).next().unwrap().1
+            select_passed([ours].into_iter(), &inherit_env)
+                .next()
+                .unwrap()
+                .1
         };
         assert_eq!(proxy(&[]), "http://host:1");
         assert_eq!(proxy(&["HTTPS_PROXY"]), "http://me:pass@host:1");
-        assert!(inherited(&[]).contains_key("PATH"));
+        assert!(inherit(&[]).contains_key("PATH"));
     }
 
     #[test]

@@ -1,27 +1,21 @@
 //! All servers: one call, one survey, one stop.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use jsonrpc::Json;
-use parking_lot::{Mutex, MutexGuard};
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tool::{ServerName, Tool};
+use tool::ServerName;
 
 use crate::{
-    About, Applied, CallError, Failure, Ran, Request, Scope, ServerSpec, ServerState, Start,
-    Surroundings, SurveyError,
+    Applied, CallError, Failure, Ran, Request, Scope, ServerSpec, ServerState, Start, Surroundings,
+    Survey, SurveyError,
     changes::Changes,
     error::RequestError,
-    keeper::{LeasedLink, NotReady, Server},
-    limits::{
-        DROPPED_REASONS_MAX, LIST_BYTES_MAX, LOOK_AGAIN_MIN, PAGES_MAX, SURVEY_TIMEOUT,
-        TOOL_BYTES_MAX, TOOLS_MAX,
-    },
-    link::Link,
+    limits::LOOK_AGAIN_MIN,
+    patience::Patience,
     roster::Roster,
+    server::{NotReady, Server},
+    survey::survey_leased,
 };
 
 /// The servers of one configuration. A server is started by the first call or survey that wants
@@ -32,19 +26,6 @@ pub struct Fleet {
     changes: Arc<Changes>,
     stop: CancellationToken,
     keepers: TaskTracker,
-}
-
-/// The answer of a server to `tools/list` just now.
-#[derive(Debug)]
-pub struct Survey {
-    /// In the server's order, each name once.
-    pub tools: Vec<Tool>,
-    /// Why each element that is not in `tools` was left out; of very many, that there are more.
-    pub dropped: Vec<String>,
-    /// From the handshake of the connection that was asked.
-    pub about: About,
-    /// The time for which the server says that its list stays as it is (revision 2026-07-28).
-    pub time_to_live: Option<Duration>,
 }
 
 impl Fleet {
@@ -115,13 +96,13 @@ impl Fleet {
     ) -> Result<Json, CallError> {
         let found = self.roster.find(server, request.client.as_ref())?;
         let patience = Patience::new(&found.spec, request);
-        let request = patience.watching(request);
+        let request = patience.watch(request);
         let mut ran = Ran::No;
         let answer = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(CallError::Cancelled),
             answer = self.call_in_turn(found.clone(), &request, &mut ran) => answer,
-            limit = patience.ends() => {
+            limit = patience.wait_for_end() => {
                 let server = server.clone();
                 Err(CallError::TimedOut { server, limit, ran: Ran::Maybe })
             }
@@ -216,27 +197,6 @@ impl Fleet {
     }
 }
 
-async fn survey_leased(server: &Server, leased: LeasedLink) -> Result<Survey, SurveyError> {
-    let read = timeout(SURVEY_TIMEOUT, survey_link(&leased.link)).await;
-    let failure = match read {
-        Ok(Ok(survey)) => return Ok(survey),
-        Ok(Err(RequestError::Lost)) => {
-            drop(leased);
-            server.exit_reason().await
-        }
-        Ok(Err(RequestError::Failed(why))) => Failure::new(why),
-        Ok(Err(RequestError::Protocol(error))) => Failure::new(format!(
-            "`tools/list` failed: {} (error {})",
-            error.message, error.code
-        )),
-        Err(_) => Failure::new(format!(
-            "`tools/list` took longer than {} s",
-            SURVEY_TIMEOUT.as_secs()
-        )),
-    };
-    Err(SurveyError { failure })
-}
-
 async fn call_in_turn(
     server: &Server,
     request: &Request,
@@ -270,68 +230,13 @@ async fn call_ready(server: &Server, request: &Request, ran: &mut Ran) -> Result
         }),
         Err(RequestError::Lost) => {
             drop(leased);
-            Err(unavailable(name(), server.exit_reason().await))
+            Err(make_unavailable(name(), server.exit_reason().await))
         }
-        Err(RequestError::Failed(why)) => Err(unavailable(name(), Failure::new(why))),
+        Err(RequestError::Failed(why)) => Err(make_unavailable(name(), Failure::new(why))),
     }
 }
 
-/// The limits of waiting for a call.
-struct Patience {
-    began: Instant,
-    limit: Duration,
-    /// The hard limit, where progress extends the other.
-    limit_max: Option<Duration>,
-    heard: Arc<Mutex<Instant>>,
-}
-
-impl Patience {
-    fn new(spec: &ServerSpec, request: &Request) -> Self {
-        let began = Instant::now();
-        Self {
-            began,
-            limit: request.limit.unwrap_or(spec.call_timeout),
-            limit_max: spec.call_timeout_max.filter(|_| !request.limit_is_final),
-            heard: Arc::new(Mutex::new(began)),
-        }
-    }
-
-    /// The request, its progress heard by us too where that counts.
-    fn watching(&self, request: &Request) -> Request {
-        let mut request = request.clone();
-        if self.limit_max.is_some() {
-            let heard = Arc::clone(&self.heard);
-            let client = request.progress.take();
-            request.progress = Some(Arc::new(move |params| {
-                *lock(&heard) = Instant::now();
-                if let Some(client) = &client {
-                    client(params);
-                }
-            }));
-        }
-        request
-    }
-
-    /// Returns the limit that was reached.
-    async fn ends(&self) -> Duration {
-        loop {
-            let quiet_until = *lock(&self.heard) + self.limit;
-            let longest = self.limit_max.unwrap_or(self.limit).max(self.limit);
-            let last = self.began + longest;
-            let until = quiet_until.min(last);
-            if until <= Instant::now() {
-                return until.saturating_duration_since(self.began);
-            }
-            sleep_until(until).await;
-        }
-    }
-}
-
-fn lock(heard: &Mutex<Instant>) -> MutexGuard<'_, Instant> {
-    heard.lock()
-}
-
-fn unavailable(server: ServerName, failure: Failure) -> CallError {
+fn make_unavailable(server: ServerName, failure: Failure) -> CallError {
     CallError::Unavailable {
         server,
         failure,
@@ -349,175 +254,5 @@ fn mark_ran(error: CallError, reached: Ran) -> CallError {
             ran: reached,
         },
         other => other,
-    }
-}
-
-#[derive(Deserialize)]
-struct Page<'a> {
-    #[serde(borrow)]
-    tools: Vec<&'a RawValue>,
-    #[serde(rename = "nextCursor", default)]
-    next_cursor: Option<String>,
-    #[serde(borrow, rename = "ttlMs", default)]
-    ttl_ms: Option<&'a RawValue>,
-}
-
-async fn survey_link(link: &Arc<Link>) -> Result<Survey, RequestError> {
-    let mut reading = Reading::new(link.about().clone());
-    let mut cursors: Vec<String> = Vec::new();
-    for _ in 0..PAGES_MAX {
-        let answer = match link.list_tools(cursors.last().map(String::as_str)).await {
-            Err(RequestError::Protocol(_)) if !reading.survey.about.offers_tools => {
-                return Ok(reading.end(None));
-            }
-            other => other?,
-        };
-        let page: Page<'_> = serde_json::from_str(answer.as_str())
-            .map_err(|error| RequestError::Failed(format!("`tools/list` is malformed: {error}")))?;
-        reading.bytes = reading.bytes.saturating_add(answer.len());
-        reading.take(&page.tools);
-        let ttl_ms = page.ttl_ms.and_then(|raw| raw.get().parse::<u64>().ok());
-        reading.survey.time_to_live = ttl_ms.filter(|ms| *ms > 0).map(Duration::from_millis);
-        let Some(cursor) = page.next_cursor else {
-            return Ok(reading.end(None));
-        };
-        if let Some(why) = reading.is_full() {
-            return Ok(reading.end(Some(why)));
-        }
-        if cursors.contains(&cursor) {
-            let why = "the list repeats a page for ever".to_owned();
-            return Ok(reading.end(Some(why)));
-        }
-        cursors.push(cursor);
-    }
-    let why = format!("the list goes on after {PAGES_MAX} pages");
-    Ok(reading.end(Some(why)))
-}
-
-/// A survey while its pages come.
-struct Reading {
-    survey: Survey,
-    names: HashSet<String>,
-    /// Of all pages so far.
-    bytes: usize,
-    /// Reasons that were not kept.
-    untold: usize,
-}
-
-impl Reading {
-    fn new(about: About) -> Self {
-        Self {
-            survey: Survey {
-                tools: Vec::new(),
-                dropped: Vec::new(),
-                about,
-                time_to_live: None,
-            },
-            names: HashSet::new(),
-            bytes: 0,
-            untold: 0,
-        }
-    }
-
-    fn take(&mut self, page: &[&RawValue]) {
-        for raw in page {
-            match self.read(raw.get()) {
-                Ok(tool) => {
-                    self.names.insert(tool.name().to_owned());
-                    self.survey.tools.push(tool);
-                }
-                Err(_) if self.survey.dropped.len() >= DROPPED_REASONS_MAX => self.untold += 1,
-                Err(why) => self.survey.dropped.push(why),
-            }
-        }
-    }
-
-    fn read(&self, json: &str) -> Result<Tool, String> {
-        let tool = Tool::parse(json).map_err(|error| error.to_string())?;
-        let name = tool.name();
-        if json.len() > TOOL_BYTES_MAX {
-            let bytes = json.len();
-            return Err(format!(
-                "`{name}`: its definition has {bytes} bytes, over {TOOL_BYTES_MAX}"
-            ));
-        }
-        if self.survey.tools.len() >= TOOLS_MAX {
-            return Err(format!("`{name}`: over {TOOLS_MAX} tools"));
-        }
-        if self.names.contains(name) {
-            return Err(format!("`{name}` is listed twice"));
-        }
-        Ok(tool)
-    }
-
-    /// Why no further page is read.
-    fn is_full(&self) -> Option<String> {
-        if self.survey.tools.len() >= TOOLS_MAX {
-            return Some(format!("the list goes on after {TOOLS_MAX} tools"));
-        }
-        let is_long = self.bytes >= LIST_BYTES_MAX;
-        is_long.then(|| format!("the list goes on after {LIST_BYTES_MAX} bytes"))
-    }
-
-    fn end(mut self, why: Option<String>) -> Survey {
-        if self.untold > 0 {
-            self.survey.dropped.push(format!("{} more", self.untold));
-        }
-        self.survey.dropped.extend(why);
-        self.survey
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json, value::to_raw_value};
-
-    use super::*;
-
-    fn read(pages: &[Vec<Value>]) -> Reading {
-        let mut reading = Reading::new(About::default());
-        for page in pages {
-            let raws: Vec<_> = page.iter().map(|it| to_raw_value(it).unwrap()).collect();
-            let raws: Vec<&RawValue> = raws.iter().map(AsRef::as_ref).collect();
-            reading.bytes += raws.iter().map(|raw| raw.get().len()).sum::<usize>();
-            reading.take(&raws);
-        }
-        reading
-    }
-
-    #[test]
-    fn a_definition_over_its_bound_is_left_out_with_a_reason() {
-        let long = |bytes: usize| json!({"name": "big", "description": "x".repeat(bytes)});
-        let fits = TOOL_BYTES_MAX - long(0).to_string().len();
-        let survey = read(&[vec![long(fits)]]).end(None);
-        assert_eq!((survey.tools.len(), survey.dropped.len()), (1, 0));
-        let survey = read(&[vec![long(fits + 1), json!({"name": "small"})]]).end(None);
-        assert_eq!(survey.tools.len(), 1);
-        assert_eq!(
-            survey.dropped,
-            ["`big`: its definition has 1048577 bytes, over 1048576"]
-        );
-    }
-
-    #[test]
-    fn a_list_over_its_bound_is_read_no_further() {
-        let page = |first: usize| -> Vec<Value> {
-            let name = |nth: usize| format!("t{}", first + nth);
-            let tool = |nth| json!({"name": name(nth), "description": "x".repeat(1_000_000)});
-            (0..17).map(tool).collect()
-        };
-        assert_eq!(read(&[page(0)]).is_full(), None);
-        assert_eq!(
-            read(&[page(0), page(17)]).is_full().as_deref(),
-            Some("the list goes on after 33554432 bytes")
-        );
-    }
-
-    #[test]
-    fn reasons_are_bounded_as_well() {
-        let survey = read(&[vec![json!(7); 100_000]]).end(Some("the end".to_owned()));
-        let dropped = survey.dropped;
-        assert_eq!(dropped.len(), DROPPED_REASONS_MAX + 2);
-        assert_eq!(&dropped[DROPPED_REASONS_MAX..], ["99900 more", "the end"]);
     }
 }

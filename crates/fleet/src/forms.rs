@@ -38,7 +38,7 @@ fn base64_within(value: &str, before: usize, engine: &GeneralPurpose) -> String 
 
 /// The number of bytes of the text that are the value, encoded as in an address: any byte of it may be
 /// `%XX`, a space may be `+`.
-pub(crate) fn encoded_at(text: &[u8], value: &[u8]) -> Option<usize> {
+pub(crate) fn find_encoded(text: &[u8], value: &[u8]) -> Option<usize> {
     let mut rest = text;
     for byte in value {
         let taken = match rest {
@@ -52,7 +52,7 @@ pub(crate) fn encoded_at(text: &[u8], value: &[u8]) -> Option<usize> {
 }
 
 /// The value whose encoding for an address this is.
-pub(crate) fn decoded(text: &str) -> String {
+pub(crate) fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
@@ -73,7 +73,7 @@ fn hex_byte(high: u8, low: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::decoded;
+    use super::decode;
 
     #[test]
     fn an_encoded_value_is_read() {
@@ -82,7 +82,7 @@ mod tests {
             ("100%", "100%"),
             ("%zz%4", "%zz%4"),
         ] {
-            assert_eq!(decoded(text), value);
+            assert_eq!(decode(text), value);
         }
     }
 }

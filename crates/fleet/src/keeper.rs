@@ -1,73 +1,25 @@
 //! The one task that owns a server: it starts it when somebody wants it, watches it, and ends
 //! it.
 
-use std::{
-    collections::HashMap, convert::Infallible, num::NonZeroUsize, ops::ControlFlow, sync::Arc,
-    time::Duration,
-};
+use std::{convert::Infallible, ops::ControlFlow, sync::Arc, time::Duration};
 
 use tokio::{
-    sync::{Notify, Semaphore, watch},
-    time::{Instant, sleep_until, timeout},
+    sync::{Notify, watch},
+    time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    ServerSpec, ServerState, Spoken, State,
-    activity::Lease,
+    ServerSpec, Spoken,
     changes::{Changes, OnListChanged},
     child::{Running, Surroundings},
     error::Failure,
-    limits::{EXIT_REASON_WAIT, HEALTHY_AFTER, REST_MAX, REST_MIN, REST_WAIT_MAX},
+    limits::{HEALTHY_AFTER, REST_MAX, REST_MIN},
     link::Link,
+    server::{Server, Stage},
     vitals::Vitals,
 };
-
-/// The stage of a server's life.
-#[derive(Debug, Clone)]
-pub(crate) enum Stage {
-    /// No process, no connection; it starts when it is wanted.
-    Stopped {
-        last: Option<Failure>,
-    },
-    Starting,
-    Ready(Arc<Link>),
-    /// It failed; it is not started again before `until`.
-    Resting {
-        failure: Failure,
-        tries: u32,
-        until: Instant,
-    },
-    /// The fleet is stopping: nothing starts any more.
-    Ended,
-}
-
-/// The handle on a server that everybody but the keeper holds.
-#[derive(Debug, Clone)]
-pub(crate) struct Server {
-    pub(crate) spec: Arc<ServerSpec>,
-    /// One permit a call that may be under way.
-    pub(crate) places: Arc<Semaphore>,
-    pub(crate) vitals: Arc<Vitals>,
-    stage: watch::Receiver<Stage>,
-    wanted: Arc<Notify>,
-    retired: CancellationToken,
-}
-
-/// Why a server is not ready.
-#[derive(Debug)]
-pub(crate) struct NotReady {
-    pub(crate) failure: Failure,
-    pub(crate) tries: u32,
-}
-
-/// An open connection, kept open while this is held.
-#[derive(Debug)]
-pub(crate) struct LeasedLink {
-    pub(crate) link: Arc<Link>,
-    _lease: Lease,
-}
 
 pub(crate) struct Keeper {
     spec: Arc<ServerSpec>,
@@ -95,27 +47,14 @@ impl Keeper {
         stop: CancellationToken,
         before: Option<&Server>,
     ) -> (Self, Server) {
-        let spec = Arc::new(spec);
-        let (sender, stage) = watch::channel(Stage::Stopped { last: None });
-        let wanted = Arc::new(Notify::new());
-        let places = spec
-            .calls_max
-            .map_or(Semaphore::MAX_PERMITS, NonZeroUsize::get);
-        let server = Server {
-            spec: Arc::clone(&spec),
-            places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
-            vitals: before.map_or_else(Arc::default, |it| Arc::clone(&it.vitals)),
-            stage,
-            wanted: Arc::clone(&wanted),
-            retired: CancellationToken::new(),
-        };
-        let spoken = spec.spoken.clone().unwrap_or_default();
+        let (server, stage) = Server::new(spec, before);
+        let spoken = server.spec.spoken.clone().unwrap_or_default();
         let keeper = Self {
-            spec,
+            spec: Arc::clone(&server.spec),
             surroundings,
             changes,
-            stage: sender,
-            wanted,
+            stage,
+            wanted: Arc::clone(&server.wanted),
             vitals: Arc::clone(&server.vitals),
             stop,
             retired: server.retired.clone(),
@@ -128,7 +67,7 @@ impl Keeper {
 
     /// Runs until told to stop. Each line is one stage of the server's life.
     pub(crate) async fn run(mut self) {
-        self.predecessor_ended().await;
+        self.await_predecessor().await;
         while self.stopped().await.is_continue() {
             if let Some((link, running)) = self.starting().await {
                 self.ready(link, running).await;
@@ -138,7 +77,7 @@ impl Keeper {
         self.stage.send_replace(Stage::Ended);
     }
 
-    async fn predecessor_ended(&mut self) {
+    async fn await_predecessor(&mut self) {
         if let Some(mut before) = self.before.take() {
             let ended = before.wait_for(|stage| matches!(stage, Stage::Ended));
             tokio::select! {
@@ -206,8 +145,8 @@ impl Keeper {
             biased;
             () = self.stop.cancelled() => End::Stop,
             () = link.ended() => End::ByItself,
-            () = idle(&link, self.spec.idle_timeout) => End::Idle,
-            () = retired(&link, &self.retired) => End::Retired,
+            () = close_when_idle(&link, self.spec.idle_timeout) => End::Idle,
+            () = close_when_retired(&link, &self.retired) => End::Retired,
             never = reap_leader(running.as_mut()) => match never {},
         };
         if matches!(end, End::ByItself) {
@@ -240,7 +179,7 @@ impl Keeper {
         let rest = if failure.is_lasting {
             REST_MAX
         } else {
-            rest(self.tries)
+            choose_rest(self.tries)
         };
         let until = Instant::now() + rest;
         let tries = self.tries;
@@ -294,7 +233,7 @@ async fn reap_leader(running: Option<&mut Running>) -> Infallible {
 }
 
 /// Returns when nobody has used the connection for so long, and closes it to further uses.
-async fn idle(link: &Link, timeout: Option<Duration>) {
+async fn close_when_idle(link: &Link, timeout: Option<Duration>) {
     let Some(timeout) = timeout else {
         return std::future::pending().await;
     };
@@ -304,14 +243,14 @@ async fn idle(link: &Link, timeout: Option<Duration>) {
 }
 
 /// Returns when the server has no place any more and its calls are done.
-async fn retired(link: &Link, retired: &CancellationToken) {
+async fn close_when_retired(link: &Link, retired: &CancellationToken) {
     retired.cancelled().await;
     link.activity().close_when_unused().await;
 }
 
 /// Doubles with each failure, and varies by a quarter so that servers that failed together do
 /// not start together.
-fn rest(tries: u32) -> Duration {
+fn choose_rest(tries: u32) -> Duration {
     let doubled = REST_MIN
         .saturating_mul(1 << (tries - 1).min(16))
         .min(REST_MAX);
@@ -319,126 +258,4 @@ fn rest(tries: u32) -> Duration {
     // Without randomness the rest is merely not varied.
     let _ = getrandom::fill(&mut byte);
     doubled.mul_f64(1.0 - f64::from(byte[0]) / 255.0 / 4.0)
-}
-
-impl Server {
-    /// The open connection, started if need be. A caller that comes in a short rest waits for
-    /// its end; a start that fails while we wait is the answer.
-    pub(crate) async fn ready(&self) -> Result<LeasedLink, NotReady> {
-        let mut stage = self.stage.clone();
-        let mut asked = false;
-        loop {
-            let now = stage.borrow_and_update().clone();
-            match now {
-                Stage::Ready(link) => {
-                    // One that has ended or is being stopped is replaced in a moment.
-                    if let Some(lease) = link.activity().begin()
-                        && !link.has_ended()
-                    {
-                        return Ok(LeasedLink {
-                            link,
-                            _lease: lease,
-                        });
-                    }
-                }
-                Stage::Starting => asked = true,
-                Stage::Stopped {
-                    last: Some(failure),
-                } if asked => {
-                    return Err(NotReady { failure, tries: 1 });
-                }
-                Stage::Stopped { .. } => {
-                    asked = true;
-                    self.wanted.notify_one();
-                }
-                Stage::Resting {
-                    failure,
-                    tries,
-                    until,
-                } => {
-                    let rest = until.saturating_duration_since(Instant::now());
-                    if asked || rest > REST_WAIT_MAX {
-                        return Err(NotReady { failure, tries });
-                    }
-                }
-                Stage::Ended => return Err(ended()),
-            }
-            if stage.changed().await.is_err() {
-                return Err(ended());
-            }
-        }
-    }
-
-    /// The connection, if it is open now; nothing is started.
-    pub(crate) fn open_now(&self) -> Option<LeasedLink> {
-        let Stage::Ready(link) = self.stage.borrow().clone() else {
-            return None;
-        };
-        let lease = link.activity().begin()?;
-        Some(LeasedLink {
-            link,
-            _lease: lease,
-        })
-    }
-
-    /// Has it started, whether or not anybody calls.
-    pub(crate) fn want(&self) {
-        self.wanted.notify_one();
-    }
-
-    /// Lets it finish its calls, and no more.
-    pub(crate) fn retire(&self) {
-        self.retired.cancel();
-    }
-
-    pub(crate) fn is_retired(&self) -> bool {
-        self.retired.is_cancelled()
-    }
-
-    pub(crate) fn state(&self, client: Option<u64>, memory: &HashMap<i32, u64>) -> ServerState {
-        let state = match &*self.stage.borrow() {
-            Stage::Stopped { .. } | Stage::Ended => State::Stopped,
-            Stage::Starting => State::Starting,
-            Stage::Ready(_) => State::Ready,
-            Stage::Resting { .. } => State::Resting,
-        };
-        self.vitals.state(&self.spec, state, client, memory)
-    }
-
-    /// Why the server that was ready a moment ago is gone.
-    pub(crate) async fn exit_reason(&self) -> Failure {
-        let mut stage = self.stage.clone();
-        let told = timeout(EXIT_REASON_WAIT, async {
-            loop {
-                match stage.borrow_and_update().clone() {
-                    Stage::Stopped {
-                        last: Some(failure),
-                    }
-                    | Stage::Resting { failure, .. } => {
-                        return failure;
-                    }
-                    _ => {}
-                }
-                if stage.changed().await.is_err() {
-                    return ended().failure;
-                }
-            }
-        });
-        told.await
-            .unwrap_or_else(|_| Failure::new("it ended under the call"))
-    }
-
-    /// The last failure, when the server is not ready because of one.
-    pub(crate) fn last_failure(&self) -> Option<Failure> {
-        match &*self.stage.borrow() {
-            Stage::Stopped { last } => last.clone(),
-            Stage::Resting { failure, .. } => Some(failure.clone()),
-            Stage::Starting | Stage::Ready(_) | Stage::Ended => None,
-        }
-    }
-}
-
-fn ended() -> NotReady {
-    let failure = Failure::new("the proxy is stopping");
-    NotReady { failure, tries: 0 }
 }

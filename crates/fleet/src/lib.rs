@@ -21,10 +21,13 @@ mod link;
 mod log;
 mod mask;
 mod params;
+mod patience;
 mod proxies;
 mod request;
 mod roster;
+mod server;
 mod spec;
+mod survey;
 mod template;
 mod vitals;
 mod wire;
@@ -32,7 +35,7 @@ mod wire;
 pub use about::About;
 pub use child::Surroundings;
 pub use error::{CallError, Failure, Ran, SurveyError};
-pub use fleet::{Fleet, Survey};
+pub use fleet::Fleet;
 pub use log::log_path;
 pub use request::{LogSink, ProgressSink, Request};
 pub use roster::Applied;
@@ -40,5 +43,6 @@ pub use spec::{
     CALL_TIMEOUT_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, START_TIMEOUT_DEFAULT, Scope, ServerSpec,
     Spoken, Start,
 };
+pub use survey::Survey;
 pub use template::{Template, TemplateError, Unset};
 pub use vitals::{ServerState, State};

@@ -88,7 +88,7 @@ impl Link {
                 let opening = Remote::open(url, headers, guess, Arc::clone(on_list_changed));
                 let (remote, about) = timeout(spec.start_timeout, opening)
                     .await
-                    .map_err(|_| silent(spec))?
+                    .map_err(|_| describe_silence(spec))?
                     .map_err(|error| match error {
                         HandshakeError::WrongRevision(why) => OpenError::WrongRevision(why),
                         HandshakeError::Closed => Failure::new("it closed the connection").into(),
@@ -207,7 +207,7 @@ async fn open_child(
                 Ok(Err(HandshakeError::Denied(why) | HandshakeError::Other(why))) => {
                     running.with_stderr(Failure::new(why)).into()
                 }
-                Ok(Ok(_)) | Err(_) => running.with_stderr(silent(spec)).into(),
+                Ok(Ok(_)) | Err(_) => running.with_stderr(describe_silence(spec)).into(),
             };
             channel.close();
             running.stop().await;
@@ -216,7 +216,7 @@ async fn open_child(
     }
 }
 
-fn silent(spec: &ServerSpec) -> Failure {
+fn describe_silence(spec: &ServerSpec) -> Failure {
     let seconds = spec.start_timeout.as_secs();
     let why = format!("it did not answer the handshake within {seconds} s");
     Failure::new(why).hint(format!("raise `servers.{}.start_timeout_s`", spec.name))

@@ -28,10 +28,10 @@ impl Mask {
             .into_iter()
             .filter(|value| value.len() >= SECRET_BYTES_MIN)
             .collect();
-        longest_first(&mut secrets);
+        sort_longest_first(&mut secrets);
         let mut forms: Vec<String> = secrets.iter().flat_map(|it| forms::of(it)).collect();
         // So that a secret which holds another one goes whole.
-        longest_first(&mut forms);
+        sort_longest_first(&mut forms);
         Self { secrets, forms }
     }
 
@@ -57,7 +57,7 @@ impl Mask {
     /// For a text whose end was cut off, and with it perhaps the end of a secret.
     pub(crate) fn apply_to_cut(&self, text: &str) -> String {
         let text = self.apply(text);
-        let begun = |secret: &String| begun(&text, secret);
+        let begun = |secret: &String| count_begun(&text, secret);
         match self.forms.iter().map(begun).max() {
             Some(bytes @ 1..) => format!("{}{HIDDEN}", &text[..text.len() - bytes]),
             _ => text,
@@ -65,7 +65,7 @@ impl Mask {
     }
 }
 
-fn longest_first(texts: &mut Vec<String>) {
+fn sort_longest_first(texts: &mut Vec<String>) {
     texts.sort_by_cached_key(|text| (Reverse(text.len()), text.clone()));
     texts.dedup();
 }
@@ -75,7 +75,7 @@ fn hide_encoded(text: String, secret: &String) -> String {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
     while at < text.len() {
-        match forms::encoded_at(&text.as_bytes()[at..], secret.as_bytes()) {
+        match forms::find_encoded(&text.as_bytes()[at..], secret.as_bytes()) {
             Some(bytes) => {
                 found.push(at..at + bytes);
                 at += bytes;
@@ -91,7 +91,7 @@ fn hide_encoded(text: String, secret: &String) -> String {
 }
 
 /// The number of bytes at the end of the text that are the beginning of the secret.
-fn begun(text: &str, secret: &str) -> usize {
+fn count_begun(text: &str, secret: &str) -> usize {
     let starts = secret.char_indices().map(|(at, _)| at).rev();
     let mut starts = starts.filter(|at| text.ends_with(&secret[..*at]));
     starts.next().unwrap_or(0)

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::forms::decoded;
+use crate::forms::decode;
 
 /// Without these a child behind a company's proxy cannot connect.
 pub(crate) const VARIABLES: [&str; 6] = [
@@ -39,7 +39,7 @@ fn secrets_of(address: &str) -> Vec<String> {
     };
     let password = login.split_once(':').map(|(_, password)| password);
     let given = [Some(login), password].into_iter().flatten();
-    given.flat_map(|it| [it.to_owned(), decoded(it)]).collect()
+    given.flat_map(|it| [it.to_owned(), decode(it)]).collect()
 }
 
 /// The place of `name:password`; an `@` follows. Everything up to the last `@` is taken for it,

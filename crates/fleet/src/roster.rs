@@ -11,10 +11,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tool::{ClientId, ServerName};
 
 use crate::{
-    CallError, Launch, Scope, ServerSpec, Start, Surroundings, Template,
-    changes::Changes,
-    keeper::{Keeper, Server},
-    limits::CALLS_OF_CLIENT_MAX,
+    CallError, Launch, Scope, ServerSpec, Start, Surroundings, Template, changes::Changes,
+    keeper::Keeper, limits::CALLS_OF_CLIENT_MAX, server::Server,
 };
 
 /// The effect of a change of the specifications.

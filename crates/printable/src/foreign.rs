@@ -72,7 +72,7 @@ pub fn prose(text: &str) -> Cow<'_, str> {
 pub fn seen_json(json: &str) -> Cow<'_, str> {
     // Outside its strings JSON has no hidden characters but white space.
     let is_plain = |c: char| matches!(c, '\n' | '\r' | '\t') || !is_hidden(c);
-    written_out(json, is_plain, |c, to| {
+    write_out(json, is_plain, |c, to| {
         for unit in c.encode_utf16(&mut [0; 2]) {
             to.push_str(&format!("\\u{unit:04x}"));
         }
@@ -90,12 +90,12 @@ pub fn for_terminal(text: &str) -> Cow<'_, str> {
     };
     let write = |c: char, to: &mut String| to.extend(c.escape_unicode());
     match text {
-        Cow::Borrowed(text) => written_out(text, is_plain, write),
-        Cow::Owned(text) => Cow::Owned(written_out(&text, is_plain, write).into_owned()),
+        Cow::Borrowed(text) => write_out(text, is_plain, write),
+        Cow::Owned(text) => Cow::Owned(write_out(&text, is_plain, write).into_owned()),
     }
 }
 
-fn written_out(
+fn write_out(
     text: &str,
     is_plain: impl Fn(char) -> bool,
     write: impl Fn(char, &mut String),

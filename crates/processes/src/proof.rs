@@ -39,9 +39,7 @@ pub(crate) fn send(proof: &Proof, signal: Signal) {
         Proof::Group(group) => kill_process_group(group.id, signal),
         Proof::Process(process) => match &process.handle {
             Some(handle) => pidfd_send_signal(handle, signal),
-            None => process
-                .looked_at_again()
-                .and_then(|id| kill_process(id, signal)),
+            None => process.look_again().and_then(|id| kill_process(id, signal)),
         },
     };
     if let Err(error) = sent {
@@ -114,7 +112,7 @@ impl Ours {
     }
 
     /// Without a handle the proof is as fresh as can be.
-    fn looked_at_again(&self) -> io::Result<Pid> {
+    fn look_again(&self) -> io::Result<Pid> {
         let is_there = self.identity.read().is_some();
         let id = Pid::from_raw(self.identity.pid).filter(|_| is_there);
         id.ok_or(Errno::SRCH)

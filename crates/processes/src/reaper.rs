@@ -62,7 +62,7 @@ impl Reaper {
     /// Makes sure that the reaper runs before a child is spawned, so that the note about the
     /// child follows at once.
     pub(crate) fn ensure_running(&self) {
-        let mut watch = self.watching();
+        let mut watch = self.lock();
         if !watch.is_running() {
             self.start(&mut watch);
         }
@@ -70,14 +70,14 @@ impl Reaper {
 
     /// Notes a group, in place of what was known of it.
     pub(crate) fn watch(&self, group: &Group) {
-        let mut watch = self.watching();
+        let mut watch = self.lock();
         watch.groups.insert(group.id(), group.clone());
         self.note(&mut watch, &format!("+{group}\n"));
     }
 
     /// The group is over; its number may be another's from now on.
     pub(crate) fn forget(&self, group: &Group) {
-        let mut watch = self.watching();
+        let mut watch = self.lock();
         if watch.groups.remove(&group.id()).is_some() {
             self.note(&mut watch, &format!("-{}\n", group.id()));
         }
@@ -134,10 +134,10 @@ impl Reaper {
     /// The number of groups that it would have to end.
     #[cfg(test)]
     pub(crate) fn watched(&self) -> usize {
-        self.watching().groups.len()
+        self.lock().groups.len()
     }
 
-    fn watching(&self) -> MutexGuard<'_, Watch> {
+    fn lock(&self) -> MutexGuard<'_, Watch> {
         self.watch.lock()
     }
 }

@@ -79,7 +79,7 @@ impl Tree {
     /// Returns when the child itself has left, and waits for it; others of its group may live on.
     /// From then on the group is known by them. If there are none, it is over.
     pub async fn reap_leader(&mut self) {
-        if self.child.id().is_none() || self.exited().await.is_err() {
+        if self.child.id().is_none() || self.wait_for_exit().await.is_err() {
             let _ = self.child.wait().await;
             return;
         }
@@ -98,7 +98,7 @@ impl Tree {
     }
 
     /// Returns when the child has left, and leaves its number to it.
-    pub async fn exited(&mut self) -> io::Result<ExitStatus> {
+    pub async fn wait_for_exit(&mut self) -> io::Result<ExitStatus> {
         match exit(&self.child).await {
             Ok(status) => Ok(status),
             Err(_) => self.child.wait().await,
@@ -116,7 +116,7 @@ impl Tree {
             (GRACE_AFTER_KILL, Some(Signal::KILL)),
         ];
         for (grace, signal) in steps {
-            if timeout(grace, self.gone(signal)).await.is_ok() {
+            if timeout(grace, self.end_with(signal)).await.is_ok() {
                 break;
             }
         }
@@ -130,12 +130,12 @@ impl Tree {
 
     /// Signals, and waits until nobody is left; KILL again and again, since one that starts others
     /// may do so between a look and its end.
-    async fn gone(&mut self, signal: Option<Signal>) {
+    async fn end_with(&mut self, signal: Option<Signal>) {
         if let Some(signal) = signal {
             let others = self.others().await;
             self.signal_all(signal, &others);
         }
-        let _ = self.exited().await;
+        let _ = self.wait_for_exit().await;
         let mut rest = GROUP_POLL;
         loop {
             let others = self.others().await;

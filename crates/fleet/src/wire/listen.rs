@@ -89,7 +89,7 @@ mod tests {
         wire::{PipeTransport, open_session},
     };
 
-    /// What a modern child says to a request.
+    /// The answers of a stateless child to a request.
     fn says(asked: &Value, listens: usize) -> Vec<Value> {
         let id = &asked["id"];
         let meta = json!({"io.modelcontextprotocol/subscriptionId": id});

@@ -4,18 +4,19 @@
 //! It is made to look like a child's pipes, one line a message, so that the call channel serves it
 //! with the same laws.
 
-use std::{fmt, io, sync::Arc, time::Duration};
+mod post;
+
+use std::{io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{
     Stream, StreamExt as _,
-    stream::{BoxStream, FuturesUnordered, unfold},
+    stream::{BoxStream, unfold},
 };
 use http::header;
 use jsonrpc::{
-    Json, Line, LineReader, Message, Outbox, Sink,
+    Json, LineReader, Outbox, Sink,
     events::{Event, EventReader},
-    frame,
     limits::READ_BYTES,
 };
 use mcp::{Revision, Transport};
@@ -27,6 +28,7 @@ use tokio_util::{
     sync::{CancellationToken, DropGuard},
 };
 
+use self::post::{POSTS_MAX, Post, post_lines};
 use super::{
     handshake::{HandshakeError, Service, open_session},
     http::{Refusal, Site, is_event_stream},
@@ -44,12 +46,6 @@ use crate::{
 
 /// The first event names where to post; a stream that keeps silent is of another kind.
 const ENDPOINT_WAIT: Duration = Duration::from_secs(5);
-
-/// A connection that is closed waits this long for posts under way.
-const CLOSE_WAIT: Duration = Duration::from_secs(1);
-
-/// Posts under way at one time. A server answers them at once, so this is seldom reached.
-const POSTS_MAX: usize = 64;
 
 /// An open connection over the older transport.
 #[derive(Debug)]
@@ -170,7 +166,7 @@ async fn subscribe(site: &Site) -> Result<(Events, Url), SseError> {
         SseError::Failed(HandshakeError::Other(site.mask.apply(&why)))
     })?;
     if !response.status().is_success() {
-        return Err(refused(site, &Refusal::read(response).await));
+        return Err(explain_refusal(site, &Refusal::read(response).await));
     }
     if !is_event_stream(&response) {
         return Err(SseError::NotSpoken);
@@ -196,7 +192,7 @@ async fn subscribe(site: &Site) -> Result<(Events, Url), SseError> {
     Ok((events, endpoint))
 }
 
-fn refused(site: &Site, refusal: &Refusal) -> SseError {
+fn explain_refusal(site: &Site, refusal: &Refusal) -> SseError {
     let why = site.mask.apply(&refusal.to_string());
     if refusal.is_denial() {
         return SseError::Failed(HandshakeError::Denied(why));
@@ -276,84 +272,6 @@ impl Events {
             let chunk = self.chunks.next().await?.ok()?;
             self.reader.take(&chunk).ok()?;
         }
-    }
-}
-
-/// Posts each line. The handshake is posted in order; later messages do not wait for one whose
-/// post hangs.
-async fn post_lines(mut lines: LineReader, post: Post, failed: mpsc::Sender<Bytes>) {
-    let _ends = post.open.clone().drop_guard();
-    let mut posts = FuturesUnordered::new();
-    loop {
-        tokio::select! {
-            biased;
-            () = post.open.cancelled() => return,
-            Some(failure) = posts.next(), if !posts.is_empty() => {
-                report(&failed, failure).await;
-            }
-            line = lines.next(), if posts.len() < POSTS_MAX => match line {
-                Ok(Some(Line::Whole(line))) if ends_handshake(&line) => {
-                    report(&failed, post.send(line).await).await;
-                }
-                Ok(Some(Line::Whole(line))) => posts.push(post.send(line)),
-                Ok(Some(Line::TooLong { .. })) => {}
-                Ok(None) | Err(_) => break,
-            },
-        }
-    }
-    let rest = async { while posts.next().await.is_some() {} };
-    let _ = timeout(CLOSE_WAIT, rest).await;
-}
-
-async fn report(failed: &mpsc::Sender<Bytes>, failure: Option<Bytes>) {
-    if let Some(failure) = failure {
-        // Without a reader there is nobody left to tell.
-        let _ = failed.send(failure).await;
-    }
-}
-
-fn ends_handshake(line: &Bytes) -> bool {
-    let message = Message::parse(line);
-    message.and_then(|message| message.method).as_deref() == Some("notifications/initialized")
-}
-
-struct Post {
-    site: Site,
-    endpoint: Url,
-    denied: Arc<Mutex<Option<String>>>,
-    /// Cancelled here when the server denies us: no further message will fare better.
-    open: CancellationToken,
-}
-
-impl Post {
-    /// Posts one message. What comes back is the answer to a request that did not get there.
-    async fn send(&self, line: Bytes) -> Option<Bytes> {
-        let post = self.site.post(self.endpoint.clone());
-        let post = post.header(header::CONTENT_TYPE, "application/json");
-        let (status, why) = match post.body(line.clone()).send().await {
-            Ok(response) if response.status().is_success() => return None,
-            Ok(response) => {
-                let refusal = Refusal::read(response).await;
-                let why = self.site.mask.apply(&refusal.to_string());
-                if refusal.is_denial() {
-                    let mut denied = self.denied.lock();
-                    *denied = Some(why);
-                    self.open.cancel();
-                    return None;
-                }
-                (refusal.status.as_u16(), why)
-            }
-            Err(error) => (0, self.site.mask.apply(&describe(&error.without_url()))),
-        };
-        let message = Message::parse(&line)?;
-        message.method?;
-        Some(frame::error(message.id?.get(), status, &why))
-    }
-}
-
-impl fmt::Debug for Post {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Post")
     }
 }
 

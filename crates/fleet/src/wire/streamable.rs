@@ -4,6 +4,8 @@
 //! `tools/call` and `tools/list`, and the progress of calls, are taken out below it, as bytes,
 //! before its types could lose anything.
 
+mod errors;
+mod events;
 mod intercept;
 mod pending;
 

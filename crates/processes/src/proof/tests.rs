@@ -122,7 +122,7 @@ fn a_process_that_is_held_is_signalled_and_nobody_after_it() {
         held.signal(Signal::KILL);
         sleeper.0.wait().unwrap();
         // Its number is free; whoever has it is not meant.
-        assert!(held.looked_at_again().is_err());
+        assert!(held.look_again().is_err());
         held.signal(Signal::KILL);
     }
 }

@@ -22,7 +22,7 @@ use crate::{
 
 const SECRET: &str = "s3cr3t-t0k3n";
 
-/// A result with members that no type of the engine knows, numbers as nobody else writes them,
+/// A result with members that no type of rmcp knows, numbers as nobody else writes them,
 /// and white space.
 const ODD: &str = r#"{ "content":[{"type":"hologram","n":1.0,"big":1e400}], "zeta": 1, "alpha":{"x" : []},"resultType":"complete" }"#;
 

@@ -3,26 +3,16 @@
 //! A request of ours carries a [`PendingCall`] among its extensions down to here. Its answer is
 //! put there as bytes, and rmcp is handed a stand-in.
 
-use std::{
-    borrow::Cow,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use bytes::Bytes;
-use futures::{
-    Stream, StreamExt as _,
-    stream::{BoxStream, unfold},
-};
+use futures::{Stream, StreamExt as _, stream::BoxStream};
 use http::{StatusCode, header};
-use jsonrpc::{
-    Message, ProtocolError,
-    events::{Event, EventReader},
-};
+use jsonrpc::{Message, ProtocolError};
 use parking_lot::Mutex;
-use reqwest::Response;
 use rmcp::{
     model::{
         ClientJsonRpcMessage, ClientRequest, ErrorData, GetExtensions as _, JsonRpcMessage,
@@ -35,12 +25,12 @@ use rmcp::{
 use sse_stream::{Error as SseError, Sse};
 
 use super::{
-    super::http::{BodyError, Headers, Refusal, Site, header_text, is_event_stream, read_body},
+    super::http::{Headers, Refusal, Site, header_text, is_event_stream, read_body},
+    errors::{HttpError, explain_unread, unexpected, without_address, without_url},
+    events::read_events,
     pending::{Outcome, PendingCall, PendingCalls, Rewrite, TransportError, write_stand_in},
 };
 use crate::{error::describe, mask::Mask, request::bytes_max};
-
-type HttpError = StreamableHttpError<reqwest::Error>;
 
 /// The HTTP client that takes answers out before rmcp reads them; its clones are one.
 #[derive(Clone)]
@@ -130,7 +120,7 @@ impl InterceptingClient {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if is_event_stream(&response) {
-            let events = self.intercept(read_events(response, asked));
+            let events = self.intercept(read_events(response, asked.call.clone(), asked.bytes_max));
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let body = read_body(response, asked.bytes_max).await;
@@ -181,7 +171,7 @@ impl InterceptingClient {
             return Ok(StreamableHttpPostResponse::Json(error, None));
         }
         if is_answer && asked.kind == Kind::Discover {
-            // Whatever stands before a server of the earlier era refuses so what it cannot read.
+            // Whatever stands before a server of an earlier revision refuses so what it cannot read.
             let error = ErrorData::invalid_request(self.mask(&refusal.to_string()), None);
             let error = ServerJsonRpcMessage::error(error, Some(asked.id.clone()));
             return Ok(StreamableHttpPostResponse::Json(error, None));
@@ -261,31 +251,6 @@ fn is_lost_session(refusal: &Refusal) -> bool {
         || refusal.status == StatusCode::BAD_REQUEST && says_session()
 }
 
-fn unexpected(why: impl Into<String>) -> HttpError {
-    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(why.into()))
-}
-
-fn explain_unread(error: BodyError, bytes_max: usize) -> HttpError {
-    match error {
-        BodyError::TooLong => StreamableHttpError::ResponseBodyTooLarge {
-            max_size: bytes_max,
-        },
-        BodyError::Http(error) => without_url(error),
-    }
-}
-
-/// An address may hold a secret, and these errors reach logs.
-fn without_url(error: reqwest::Error) -> HttpError {
-    StreamableHttpError::Client(error.without_url())
-}
-
-fn without_address(error: HttpError) -> HttpError {
-    match error {
-        StreamableHttpError::Client(error) => without_url(error),
-        other => other,
-    }
-}
-
 impl StreamableHttpClient for InterceptingClient {
     type Error = reqwest::Error;
 
@@ -359,51 +324,4 @@ impl StreamableHttpClient for InterceptingClient {
             client.get_stream(uri, session_id, last_event_id, auth_header, custom_headers);
         Ok(self.intercept(getting.await.map_err(without_address)?))
     }
-}
-
-/// The events of a response, ended where one grows past its bound.
-fn read_events(
-    response: Response,
-    asked: &Asked,
-) -> impl Stream<Item = Result<Sse, SseError>> + Send + use<> {
-    let (call, bytes_max) = (asked.call.clone(), asked.bytes_max);
-    let reader = EventReader::new(bytes_max, Arc::new(move |_| bytes_max));
-    let chunks = response.bytes_stream().boxed();
-    unfold((chunks, reader), move |(mut chunks, mut reader)| {
-        let call = call.clone();
-        async move {
-            loop {
-                if let Some(event) = reader.next_event() {
-                    return Some((to_sse(event), (chunks, reader)));
-                }
-                let taken = match chunks.next().await? {
-                    Ok(chunk) => reader.take(&chunk),
-                    Err(error) => {
-                        let error = SseError::Body(Box::new(error));
-                        return Some((Err(error), (chunks, reader)));
-                    }
-                };
-                if let Err(error) = taken {
-                    let why = format!("its answer is {error}");
-                    let is_denial = false;
-                    call?.put(Outcome::Failed(TransportError { why, is_denial }));
-                    return None;
-                }
-            }
-        }
-    })
-}
-
-/// As rmcp wants it.
-fn to_sse(event: Event) -> Result<Sse, SseError> {
-    let text = |data: Bytes| match str::from_utf8(&data) {
-        Ok(text) => Ok(text.to_owned()),
-        Err(error) => Err(SseError::Utf8Parse(error)),
-    };
-    Ok(Sse {
-        event: event.name,
-        data: event.data.map(text).transpose()?,
-        id: event.id,
-        retry: event.retry_ms,
-    })
 }

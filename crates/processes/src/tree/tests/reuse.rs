@@ -123,7 +123,7 @@ async fn the_reaper_is_told_that_a_group_is_over() {
 async fn nobody_gets_the_number_of_a_child_before_its_stop_is_done() {
     let mut tree = spawn("sleep 1000 & echo ready >&2; exit 3", &Arc::default());
     let leader = tree.id().unwrap();
-    assert_eq!(tree.exited().await.unwrap().code(), Some(3));
+    assert_eq!(tree.wait_for_exit().await.unwrap().code(), Some(3));
     // With choice or without: the system itself says who has the number.
     assert!(Bystander::with_number(leader).is_none());
     let identity = Identity::of(leader.cast_signed()).unwrap();

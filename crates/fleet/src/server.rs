@@ -1,0 +1,205 @@
+//! The handle on a server: what stage it is in, and a way to have it ready.
+
+use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
+
+use tokio::{
+    sync::{Notify, Semaphore, watch},
+    time::{Instant, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    ServerSpec, ServerState, State,
+    activity::Lease,
+    error::Failure,
+    limits::{EXIT_REASON_WAIT, REST_WAIT_MAX},
+    link::Link,
+    vitals::Vitals,
+};
+
+/// The stage of a server's life.
+#[derive(Debug, Clone)]
+pub(crate) enum Stage {
+    /// No process, no connection; it starts when it is wanted.
+    Stopped {
+        last: Option<Failure>,
+    },
+    Starting,
+    Ready(Arc<Link>),
+    /// It failed; it is not started again before `until`.
+    Resting {
+        failure: Failure,
+        tries: u32,
+        until: Instant,
+    },
+    /// The fleet is stopping: nothing starts any more.
+    Ended,
+}
+
+/// The handle on a server that everybody but the keeper holds.
+#[derive(Debug, Clone)]
+pub(crate) struct Server {
+    pub(crate) spec: Arc<ServerSpec>,
+    /// One permit a call that may be under way.
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) vitals: Arc<Vitals>,
+    pub(crate) stage: watch::Receiver<Stage>,
+    pub(crate) wanted: Arc<Notify>,
+    pub(crate) retired: CancellationToken,
+}
+
+/// Why a server is not ready.
+#[derive(Debug)]
+pub(crate) struct NotReady {
+    pub(crate) failure: Failure,
+    pub(crate) tries: u32,
+}
+
+/// An open connection, kept open while this is held.
+#[derive(Debug)]
+pub(crate) struct LeasedLink {
+    pub(crate) link: Arc<Link>,
+    _lease: Lease,
+}
+
+impl Server {
+    /// The handle, and the sender of its stages, which is the keeper's. It is counted on where
+    /// the server before it was.
+    pub(crate) fn new(spec: ServerSpec, before: Option<&Self>) -> (Self, watch::Sender<Stage>) {
+        let (sender, stage) = watch::channel(Stage::Stopped { last: None });
+        let places = spec
+            .calls_max
+            .map_or(Semaphore::MAX_PERMITS, NonZeroUsize::get);
+        let server = Self {
+            spec: Arc::new(spec),
+            places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+            vitals: before.map_or_else(Arc::default, |it| Arc::clone(&it.vitals)),
+            stage,
+            wanted: Arc::default(),
+            retired: CancellationToken::new(),
+        };
+        (server, sender)
+    }
+
+    /// The open connection, started if need be. A caller that comes in a short rest waits for
+    /// its end; a start that fails while we wait is the answer.
+    pub(crate) async fn ready(&self) -> Result<LeasedLink, NotReady> {
+        let mut stage = self.stage.clone();
+        let mut asked = false;
+        loop {
+            let now = stage.borrow_and_update().clone();
+            match now {
+                Stage::Ready(link) => {
+                    // One that has ended or is being stopped is replaced in a moment.
+                    if let Some(lease) = link.activity().begin()
+                        && !link.has_ended()
+                    {
+                        return Ok(LeasedLink {
+                            link,
+                            _lease: lease,
+                        });
+                    }
+                }
+                Stage::Starting => asked = true,
+                Stage::Stopped {
+                    last: Some(failure),
+                } if asked => {
+                    return Err(NotReady { failure, tries: 1 });
+                }
+                Stage::Stopped { .. } => {
+                    asked = true;
+                    self.wanted.notify_one();
+                }
+                Stage::Resting {
+                    failure,
+                    tries,
+                    until,
+                } => {
+                    let rest = until.saturating_duration_since(Instant::now());
+                    if asked || rest > REST_WAIT_MAX {
+                        return Err(NotReady { failure, tries });
+                    }
+                }
+                Stage::Ended => return Err(NotReady::stopping()),
+            }
+            if stage.changed().await.is_err() {
+                return Err(NotReady::stopping());
+            }
+        }
+    }
+
+    /// The connection, if it is open now; nothing is started.
+    pub(crate) fn open_now(&self) -> Option<LeasedLink> {
+        let Stage::Ready(link) = self.stage.borrow().clone() else {
+            return None;
+        };
+        let lease = link.activity().begin()?;
+        Some(LeasedLink {
+            link,
+            _lease: lease,
+        })
+    }
+
+    /// Has it started, whether or not anybody calls.
+    pub(crate) fn want(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// Lets it finish its calls, and no more.
+    pub(crate) fn retire(&self) {
+        self.retired.cancel();
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.is_cancelled()
+    }
+
+    pub(crate) fn state(&self, client: Option<u64>, memory: &HashMap<i32, u64>) -> ServerState {
+        let state = match &*self.stage.borrow() {
+            Stage::Stopped { .. } | Stage::Ended => State::Stopped,
+            Stage::Starting => State::Starting,
+            Stage::Ready(_) => State::Ready,
+            Stage::Resting { .. } => State::Resting,
+        };
+        self.vitals.state(&self.spec, state, client, memory)
+    }
+
+    /// Why the server that was ready a moment ago is gone.
+    pub(crate) async fn exit_reason(&self) -> Failure {
+        let mut stage = self.stage.clone();
+        let told = timeout(EXIT_REASON_WAIT, async {
+            loop {
+                match stage.borrow_and_update().clone() {
+                    Stage::Stopped {
+                        last: Some(failure),
+                    }
+                    | Stage::Resting { failure, .. } => {
+                        return failure;
+                    }
+                    _ => {}
+                }
+                if stage.changed().await.is_err() {
+                    return NotReady::stopping().failure;
+                }
+            }
+        });
+        told.await
+            .unwrap_or_else(|_| Failure::new("it ended under the call"))
+    }
+
+    /// The last failure, when the server is not ready because of one.
+    pub(crate) fn last_failure(&self) -> Option<Failure> {
+        match &*self.stage.borrow() {
+            Stage::Stopped { last } => last.clone(),
+            Stage::Resting { failure, .. } => Some(failure.clone()),
+            Stage::Starting | Stage::Ready(_) | Stage::Ended => None,
+        }
+    }
+}
+
+impl NotReady {
+    fn stopping() -> Self {
+        let failure = Failure::new("the proxy is stopping");
+        Self { failure, tries: 0 }
+    }
+}

@@ -1,0 +1,226 @@
+//! Surveys: a server's whole `tools/list`, page by page, each thing in it within its bound.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+use tool::Tool;
+
+use crate::{
+    About, Failure, SurveyError,
+    error::RequestError,
+    limits::{
+        DROPPED_REASONS_MAX, LIST_BYTES_MAX, PAGES_MAX, SURVEY_TIMEOUT, TOOL_BYTES_MAX, TOOLS_MAX,
+    },
+    link::Link,
+    server::{LeasedLink, Server},
+};
+
+/// The answer of a server to `tools/list` just now.
+#[derive(Debug)]
+pub struct Survey {
+    /// In the server's order, each name once.
+    pub tools: Vec<Tool>,
+    /// Why each element that is not in `tools` was left out; of very many, that there are more.
+    pub dropped: Vec<String>,
+    /// From the handshake of the connection that was asked.
+    pub about: About,
+    /// The time for which the server says that its list stays as it is (revision 2026-07-28).
+    pub time_to_live: Option<Duration>,
+}
+
+/// Reads every page of the list over an open connection.
+pub(crate) async fn survey_leased(
+    server: &Server,
+    leased: LeasedLink,
+) -> Result<Survey, SurveyError> {
+    let read = timeout(SURVEY_TIMEOUT, read_pages(&leased.link)).await;
+    let failure = match read {
+        Ok(Ok(survey)) => return Ok(survey),
+        Ok(Err(RequestError::Lost)) => {
+            drop(leased);
+            server.exit_reason().await
+        }
+        Ok(Err(RequestError::Failed(why))) => Failure::new(why),
+        Ok(Err(RequestError::Protocol(error))) => Failure::new(format!(
+            "`tools/list` failed: {} (error {})",
+            error.message, error.code
+        )),
+        Err(_) => Failure::new(format!(
+            "`tools/list` took longer than {} s",
+            SURVEY_TIMEOUT.as_secs()
+        )),
+    };
+    Err(SurveyError { failure })
+}
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+    #[serde(rename = "nextCursor", default)]
+    next_cursor: Option<String>,
+    #[serde(borrow, rename = "ttlMs", default)]
+    ttl_ms: Option<&'a RawValue>,
+}
+
+async fn read_pages(link: &Arc<Link>) -> Result<Survey, RequestError> {
+    let mut reading = Reading::new(link.about().clone());
+    let mut cursors: Vec<String> = Vec::new();
+    for _ in 0..PAGES_MAX {
+        let answer = match link.list_tools(cursors.last().map(String::as_str)).await {
+            Err(RequestError::Protocol(_)) if !reading.survey.about.offers_tools => {
+                return Ok(reading.end(None));
+            }
+            other => other?,
+        };
+        let page: Page<'_> = serde_json::from_str(answer.as_str())
+            .map_err(|error| RequestError::Failed(format!("`tools/list` is malformed: {error}")))?;
+        reading.bytes = reading.bytes.saturating_add(answer.len());
+        reading.take(&page.tools);
+        let ttl_ms = page.ttl_ms.and_then(|raw| raw.get().parse::<u64>().ok());
+        reading.survey.time_to_live = ttl_ms.filter(|ms| *ms > 0).map(Duration::from_millis);
+        let Some(cursor) = page.next_cursor else {
+            return Ok(reading.end(None));
+        };
+        if let Some(why) = reading.is_full() {
+            return Ok(reading.end(Some(why)));
+        }
+        if cursors.contains(&cursor) {
+            let why = "the list repeats a page for ever".to_owned();
+            return Ok(reading.end(Some(why)));
+        }
+        cursors.push(cursor);
+    }
+    let why = format!("the list goes on after {PAGES_MAX} pages");
+    Ok(reading.end(Some(why)))
+}
+
+/// A survey while its pages come.
+struct Reading {
+    survey: Survey,
+    names: HashSet<String>,
+    /// Of all pages so far.
+    bytes: usize,
+    /// Reasons that were not kept.
+    untold: usize,
+}
+
+impl Reading {
+    fn new(about: About) -> Self {
+        Self {
+            survey: Survey {
+                tools: Vec::new(),
+                dropped: Vec::new(),
+                about,
+                time_to_live: None,
+            },
+            names: HashSet::new(),
+            bytes: 0,
+            untold: 0,
+        }
+    }
+
+    fn take(&mut self, page: &[&RawValue]) {
+        for raw in page {
+            match self.read(raw.get()) {
+                Ok(tool) => {
+                    self.names.insert(tool.name().to_owned());
+                    self.survey.tools.push(tool);
+                }
+                Err(_) if self.survey.dropped.len() >= DROPPED_REASONS_MAX => self.untold += 1,
+                Err(why) => self.survey.dropped.push(why),
+            }
+        }
+    }
+
+    fn read(&self, json: &str) -> Result<Tool, String> {
+        let tool = Tool::parse(json).map_err(|error| error.to_string())?;
+        let name = tool.name();
+        if json.len() > TOOL_BYTES_MAX {
+            let bytes = json.len();
+            return Err(format!(
+                "`{name}`: its definition has {bytes} bytes, over {TOOL_BYTES_MAX}"
+            ));
+        }
+        if self.survey.tools.len() >= TOOLS_MAX {
+            return Err(format!("`{name}`: over {TOOLS_MAX} tools"));
+        }
+        if self.names.contains(name) {
+            return Err(format!("`{name}` is listed twice"));
+        }
+        Ok(tool)
+    }
+
+    /// Why no further page is read.
+    fn is_full(&self) -> Option<String> {
+        if self.survey.tools.len() >= TOOLS_MAX {
+            return Some(format!("the list goes on after {TOOLS_MAX} tools"));
+        }
+        let is_long = self.bytes >= LIST_BYTES_MAX;
+        is_long.then(|| format!("the list goes on after {LIST_BYTES_MAX} bytes"))
+    }
+
+    fn end(mut self, why: Option<String>) -> Survey {
+        if self.untold > 0 {
+            self.survey.dropped.push(format!("{} more", self.untold));
+        }
+        self.survey.dropped.extend(why);
+        self.survey
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json, value::to_raw_value};
+
+    use super::*;
+
+    fn read(pages: &[Vec<Value>]) -> Reading {
+        let mut reading = Reading::new(About::default());
+        for page in pages {
+            let raws: Vec<_> = page.iter().map(|it| to_raw_value(it).unwrap()).collect();
+            let raws: Vec<&RawValue> = raws.iter().map(AsRef::as_ref).collect();
+            reading.bytes += raws.iter().map(|raw| raw.get().len()).sum::<usize>();
+            reading.take(&raws);
+        }
+        reading
+    }
+
+    #[test]
+    fn a_definition_over_its_bound_is_left_out_with_a_reason() {
+        let long = |bytes: usize| json!({"name": "big", "description": "x".repeat(bytes)});
+        let fits = TOOL_BYTES_MAX - long(0).to_string().len();
+        let survey = read(&[vec![long(fits)]]).end(None);
+        assert_eq!((survey.tools.len(), survey.dropped.len()), (1, 0));
+        let survey = read(&[vec![long(fits + 1), json!({"name": "small"})]]).end(None);
+        assert_eq!(survey.tools.len(), 1);
+        assert_eq!(
+            survey.dropped,
+            ["`big`: its definition has 1048577 bytes, over 1048576"]
+        );
+    }
+
+    #[test]
+    fn a_list_over_its_bound_is_read_no_further() {
+        let page = |first: usize| -> Vec<Value> {
+            let name = |nth: usize| format!("t{}", first + nth);
+            let tool = |nth| json!({"name": name(nth), "description": "x".repeat(1_000_000)});
+            (0..17).map(tool).collect()
+        };
+        assert_eq!(read(&[page(0)]).is_full(), None);
+        assert_eq!(
+            read(&[page(0), page(17)]).is_full().as_deref(),
+            Some("the list goes on after 33554432 bytes")
+        );
+    }
+
+    #[test]
+    fn reasons_are_bounded_as_well() {
+        let survey = read(&[vec![json!(7); 100_000]]).end(Some("the end".to_owned()));
+        let dropped = survey.dropped;
+        assert_eq!(dropped.len(), DROPPED_REASONS_MAX + 2);
+        assert_eq!(&dropped[DROPPED_REASONS_MAX..], ["99900 more", "the end"]);
+    }
+}

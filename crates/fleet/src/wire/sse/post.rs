@@ -1,0 +1,100 @@
+//! Messages of ours, each a `POST` of its own.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures::{StreamExt as _, stream::FuturesUnordered};
+use http::header;
+use jsonrpc::{Line, LineReader, Message, frame};
+use parking_lot::Mutex;
+use reqwest::Url;
+use tokio::{sync::mpsc, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::super::http::{Refusal, Site};
+use crate::error::describe;
+
+/// A connection that is closed waits this long for posts under way.
+const CLOSE_WAIT: Duration = Duration::from_secs(1);
+
+/// Posts under way at one time. A server answers them at once, so this is seldom reached.
+pub(super) const POSTS_MAX: usize = 64;
+
+/// Posts each line. The handshake is posted in order; later messages do not wait for one whose
+/// post hangs.
+pub(super) async fn post_lines(mut lines: LineReader, post: Post, failed: mpsc::Sender<Bytes>) {
+    let _ends = post.open.clone().drop_guard();
+    let mut posts = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = post.open.cancelled() => return,
+            Some(failure) = posts.next(), if !posts.is_empty() => {
+                report(&failed, failure).await;
+            }
+            line = lines.next(), if posts.len() < POSTS_MAX => match line {
+                Ok(Some(Line::Whole(line))) if ends_handshake(&line) => {
+                    report(&failed, post.send(line).await).await;
+                }
+                Ok(Some(Line::Whole(line))) => posts.push(post.send(line)),
+                Ok(Some(Line::TooLong { .. })) => {}
+                Ok(None) | Err(_) => break,
+            },
+        }
+    }
+    let rest = async { while posts.next().await.is_some() {} };
+    let _ = timeout(CLOSE_WAIT, rest).await;
+}
+
+async fn report(failed: &mpsc::Sender<Bytes>, failure: Option<Bytes>) {
+    if let Some(failure) = failure {
+        // Without a reader there is nobody left to tell.
+        let _ = failed.send(failure).await;
+    }
+}
+
+fn ends_handshake(line: &Bytes) -> bool {
+    let message = Message::parse(line);
+    message.and_then(|message| message.method).as_deref() == Some("notifications/initialized")
+}
+
+/// The address to which messages are posted.
+pub(super) struct Post {
+    pub(super) site: Site,
+    pub(super) endpoint: Url,
+    pub(super) denied: Arc<Mutex<Option<String>>>,
+    /// Cancelled here when the server denies us: no further message will fare better.
+    pub(super) open: CancellationToken,
+}
+
+impl Post {
+    /// Posts one message. What comes back is the answer to a request that did not get there.
+    async fn send(&self, line: Bytes) -> Option<Bytes> {
+        let post = self.site.post(self.endpoint.clone());
+        let post = post.header(header::CONTENT_TYPE, "application/json");
+        let (status, why) = match post.body(line.clone()).send().await {
+            Ok(response) if response.status().is_success() => return None,
+            Ok(response) => {
+                let refusal = Refusal::read(response).await;
+                let why = self.site.mask.apply(&refusal.to_string());
+                if refusal.is_denial() {
+                    let mut denied = self.denied.lock();
+                    *denied = Some(why);
+                    self.open.cancel();
+                    return None;
+                }
+                (refusal.status.as_u16(), why)
+            }
+            Err(error) => (0, self.site.mask.apply(&describe(&error.without_url()))),
+        };
+        let message = Message::parse(&line)?;
+        message.method?;
+        Some(frame::error(message.id?.get(), status, &why))
+    }
+}
+
+impl fmt::Debug for Post {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Post")
+    }
+}
