@@ -20,9 +20,6 @@ pub(crate) struct Written {
     pub(crate) crates: BTreeMap<String, Crate>,
     /// Crates whose types may be named only in these files.
     pub(crate) only_in: BTreeMap<String, BTreeSet<String>>,
-    /// Circles of files that still stand.
-    #[serde(default)]
-    pub(crate) circles: Vec<BTreeSet<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

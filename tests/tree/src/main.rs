@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn files_have_no_circles_but_those_that_are_written() {
+    fn files_have_no_circles() {
         assert_eq!(run("circles").unwrap(), Vec::<String>::new());
     }
 }
