@@ -91,6 +91,7 @@ fn decide(result: &Json, budget: Budget) -> Verdict {
     if budget.is_off || budget.holds(|| answer.counted_texts()) {
         if !budget.is_ours {
             answer.mark_imitations();
+            answer.fill_empty();
         }
         return Verdict::Whole {
             changed: answer.changed.then(|| answer.assemble()),
@@ -107,6 +108,7 @@ fn passes(result: &str, budget: Budget) -> bool {
     result.starts_with(r#"{"content":["#)
         && (budget.surely_fits(result.len()) || tokens::token_upper_bound(result) <= budget.max())
         && !mentions(r#""structuredContent""#)
+        && !result.starts_with(r#"{"content":[]"#)
         && !mentions(r#""isError""#)
         && (budget.is_ours || !imitation::may_be_in(result))
 }

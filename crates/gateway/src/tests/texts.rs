@@ -157,7 +157,7 @@ async fn results_that_were_cut() {
     [whole: 28,999 tokens; 5,000 lines]
     note number 0
     (…)
-
+    note number 769
     [cut: 3,850 of 28,999 tokens, 770 of 5,000 lines, part 1 of 8. More: execute_dynamic_tool {"tool_name":"proxy/read_result","tool_input":{"handle":"HANDLE","part":2}} or {"handle":"HANDLE","grep":"ERROR"}]
     "#);
     let handle = Regex::new("r[0-9a-f]{16}").unwrap();

@@ -39,6 +39,10 @@ struct Member<'a> {
     is_long: bool,
 }
 
+/// What a model reads where a tool answers with no content: clients show it nothing at all then.
+const NO_CONTENT: &str = "[proxy: the tool answered with no content]";
+const NOTHING_SAID: &str = "[proxy: the tool failed and did not say why]";
+
 /// The most that members beside the content of a result that is cut may cost, in tokens; what goes
 /// beyond it is cut as well. A client's own bookkeeping needs less.
 pub(super) const OTHERS_TOKENS_MAX: usize = 100;
@@ -101,6 +105,19 @@ impl<'a> Answer<'a> {
         let notice = self.blocks.iter().filter_map(Block::text).find_map(notice);
         self.changed |= notice.is_some();
         self.blocks.extend(notice.map(Block::of_text));
+    }
+
+    /// Says that there is no content where there is none: a model would read nothing at all.
+    pub(super) fn fill_empty(&mut self) {
+        if self.blocks.is_empty() {
+            let says = if self.is_error {
+                NOTHING_SAID
+            } else {
+                NO_CONTENT
+            };
+            self.blocks.push(Block::of_text(says.to_owned()));
+            self.changed = true;
+        }
     }
 
     /// Gets ready to be cut: what has no text and is too long to pass is a text from here on.

@@ -117,6 +117,19 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// What stands before and behind the text of a text block; the text of an embedded resource is
+    /// its server's alone.
+    pub(super) fn around_text(&self, keeps_wrapper: bool) -> Option<(String, String)> {
+        match self {
+            Self::Text { before, .. } if before.contains(r#""resource""#) => None,
+            Self::Text { before, after, .. } if keeps_wrapper => {
+                Some((before.to_string(), after.to_string()))
+            }
+            Self::Text { .. } => Some((PLAIN_BEFORE.to_owned(), PLAIN_AFTER.to_owned())),
+            _ => None,
+        }
+    }
+
     /// A link without all that may be long: still one that a client can follow.
     pub(super) fn short_link(&self) -> Option<String> {
         let Self::Link(raw) = self else {

@@ -7,7 +7,7 @@ use excerpt::{
 
 use super::{
     answer::{Answer, with_content},
-    block::{Block, text_block},
+    block::{Block, quote, text_block},
     budget::{BUDGET_MIN, Budget, READ_NOTE_TOKENS},
     fitted::{Fitted, Origin},
     footer::Footer,
@@ -21,13 +21,73 @@ use crate::{
 
 /// A result that was cut, before it is known how the rest is read.
 pub(super) struct Composition {
-    /// The blocks shown, the footer not among them.
-    blocks: Vec<String>,
+    /// What is shown, the footer not in it.
+    content: Content,
     footer: Footer,
     /// What follows the blocks in the result.
     rest: String,
     is_error: bool,
     draft: Draft,
+}
+
+/// The content of an answer. What came as one text stays one: there are clients that show their
+/// model the first block only, and others that drop the last.
+enum Content {
+    Blocks(Vec<String>),
+    Text {
+        before: String,
+        lines: Vec<String>,
+        after: String,
+    },
+}
+
+impl Content {
+    /// A heading over what is shown, and a notice behind it.
+    fn of(shown: Shown, heading: String, notice: Option<String>) -> Self {
+        if let Some((before, text, after)) = shown.sole {
+            let lines = [heading, text].into_iter().chain(notice).collect();
+            return Self::Text {
+                before,
+                lines,
+                after,
+            };
+        }
+        let mut blocks = shown.blocks;
+        blocks.insert(0, text_block(&heading));
+        blocks.extend(notice.as_deref().map(text_block));
+        Self::Blocks(blocks)
+    }
+
+    /// The content with its last line, as blocks.
+    fn end(self, footer: String) -> Vec<String> {
+        match self {
+            Self::Blocks(mut blocks) => {
+                blocks.push(text_block(&footer));
+                blocks
+            }
+            Self::Text {
+                before,
+                mut lines,
+                after,
+            } => {
+                lines.push(footer);
+                let text = join_lines(&lines);
+                vec![format!("{before}{}{after}", quote(&text))]
+            }
+        }
+    }
+}
+
+/// Texts one below the other; one that ends its line itself gets no other line end.
+fn join_lines(texts: &[String]) -> String {
+    let mut joined = String::new();
+    for text in texts {
+        if !joined.is_empty() && !joined.ends_with('\n') {
+            joined.push('\n');
+        }
+        joined.push_str(text);
+    }
+    joined
 }
 
 /// Tokens of the budget that stay free: a tokenizer may see the border of two texts otherwise
@@ -69,23 +129,17 @@ impl Composition {
             keeps_wrappers,
         };
         let whole = parts.iter().map(|part| part.tokens).sum();
-        let Shown {
-            mut blocks,
-            tokens: shown,
-            notice,
-        } = view.blocks(answer);
-        let notice = notice.filter(|_| !budget.is_ours);
-        blocks.extend(notice.as_deref().map(text_block));
+        let mut shown = view.blocks(answer);
+        let notice = shown.notice.take().filter(|_| !budget.is_ours);
         let shape = format!("[whole: {} tokens; {shape}]", printable::grouped(whole));
-        blocks.insert(0, text_block(&shape));
         let footer = Footer {
-            shown,
+            shown: shown.tokens,
             whole,
             counted: Some(view.count()),
             parts: parts.len(),
         };
         Self {
-            blocks,
+            content: Content::of(shown, shape, notice),
             footer,
             rest: answer.rest(),
             is_error: answer.is_error(),
@@ -106,7 +160,7 @@ impl Composition {
         );
         let passing = answer.blocks.iter().filter(|it| it.text().is_none());
         Self {
-            blocks: passing.map(|it| it.whole().into_owned()).collect(),
+            content: Content::Blocks(passing.map(|it| it.whole().into_owned()).collect()),
             footer: Footer {
                 shown: 0,
                 whole: parts.iter().map(|part| part.tokens).sum(),
@@ -122,7 +176,7 @@ impl Composition {
     /// Begins to keep the whole, and gives the answer that says how to read on.
     pub(super) async fn keep(self, origin: Origin, store: &ResultStore) -> Fitted {
         let Self {
-            mut blocks,
+            content,
             footer,
             rest,
             is_error,
@@ -131,7 +185,7 @@ impl Composition {
         draft.owner = origin.client;
         draft.tool = origin.tool;
         let kept = store.keep(draft).await;
-        blocks.push(text_block(&footer.text(&kept)));
+        let blocks = content.end(footer.text(&kept));
         Fitted {
             result: with_content(blocks.iter(), &rest),
             is_error,

@@ -171,8 +171,9 @@ proptest! {
             let max = usize::try_from(max_tokens).expect("it is small") + BESIDE_TOKENS_MAX;
             prop_assert!(cost <= max, "{} of {}: {:?}", cost, max, all);
             let is_last = |start| shown.last().is_some_and(|last: &String| last.starts_with(start));
-            let has_notice = shown.iter().any(|text| text.starts_with("[proxy: "));
-            let is_whole = !is_last("[cut: ") || shown.len() == 1;
+            let is_one = shown.len() == 1 && is_last("[whole: ");
+            let has_notice = !is_one && shown.iter().any(|text| text.starts_with("[proxy: "));
+            let is_whole = !is_one && (!is_last("[cut: ") || shown.len() == 1);
             if is_whole && !is_last("[kept: ") && !has_notice {
                 prop_assert_eq!(reply.result.as_str(), result);
                 return Ok(());
@@ -222,6 +223,41 @@ async fn a_tool_error_that_is_long_stays_one() {
     let reply = fit(&result, Budget::new(300), &store).await;
     assert!(reply.is_error);
     assert!(reply.result.as_str().ends_with(r#","isError":true}"#));
+}
+
+#[tokio::test]
+async fn one_text_stays_one_and_no_content_is_told() {
+    let (store, _folder) = store();
+    let annotated = json!({"type": "text", "text": "one line\n".repeat(4_000),
+        "annotations": {"priority": 1}});
+    let result = json!({"content": [annotated]}).to_string();
+    let sent = content(&fit(&result, Budget::new(300), &store).await);
+    let [block] = sent.as_slice() else {
+        panic!("{} blocks", sent.len());
+    };
+    assert_eq!(block["annotations"]["priority"], 1);
+    let text = block["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("[whole: 12,000 tokens; 4,000 lines]\none line\n"),
+        "{text}"
+    );
+    assert!(text.lines().last().unwrap().starts_with("[cut: "), "{text}");
+    for (result, says) in [
+        (
+            r#"{"content":[]}"#,
+            "[proxy: the tool answered with no content]",
+        ),
+        (
+            r#"{"content":[],"isError":true}"#,
+            "[proxy: the tool failed and did not say why]",
+        ),
+    ] {
+        let reply = fit(result, Budget::new(300), &store).await;
+        assert_eq!(texts(&content(&reply)), [says]);
+    }
+    let structured = r#"{"content":[],"structuredContent":{"a":1}}"#;
+    let reply = fit(structured, Budget::new(300), &store).await;
+    assert_eq!(texts(&content(&reply)), [r#"{"a":1}"#]);
 }
 
 #[tokio::test]

@@ -21,6 +21,8 @@ pub(super) struct Shown {
     pub(super) tokens: usize,
     /// That lines in them look like ours.
     pub(super) notice: Option<String>,
+    /// Where the result is one text: what is shown of it, and what stands before and behind it.
+    pub(super) sole: Option<(String, String, String)>,
 }
 
 impl Shown {
@@ -52,6 +54,9 @@ impl View<'_> {
             }
             if let Some(text) = self.text(place, start) {
                 shown.add(&text, self.block(block, &text));
+                let is_sole = self.pieces.len() == 1 && answer.blocks.len() == 1;
+                let around = block.around_text(self.keeps_wrappers).filter(|_| is_sole);
+                shown.sole = around.map(|(before, after)| (before, text, after));
             }
             start += self.pieces[place].text.len();
             place += 1;
