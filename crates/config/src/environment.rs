@@ -33,6 +33,19 @@ impl Environment {
         self.starting("")
     }
 
+    /// The environment without the variables that set a key.
+    pub(crate) fn without_ours(&self) -> Self {
+        let others = self
+            .0
+            .iter()
+            .filter(|(name, _)| !name.starts_with("PROXY_"));
+        Self(
+            others
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        )
+    }
+
     /// The variables that start with `prefix` and hold something, in the order of their names.
     pub(crate) fn starting<'a>(
         &'a self,

@@ -54,6 +54,21 @@ pub fn load(overrides: &Overrides, env: &Environment) -> Result<Config, ConfigEr
     })
 }
 
+/// The configuration without its file: defaults, variables and flags, or defaults alone where
+/// these are wrong too. For a client whose file cannot be used: it is served, and told why. The
+/// error is that there is no place for a file.
+pub fn load_without_file(overrides: &Overrides, env: &Environment) -> Result<Config, ConfigError> {
+    let file = file::find(overrides, env)?;
+    let read = read_layers(&file, "", overrides, env).or_else(|_| {
+        let overrides = Overrides::default();
+        read_layers(&file, "", &overrides, &env.without_ours())
+    });
+    read.map_err(|mistakes| ConfigError {
+        file: file.shown.clone(),
+        mistakes,
+    })
+}
+
 /// The file that would be read, as an absolute path; it may not be there.
 pub fn file_path(overrides: &Overrides, env: &Environment) -> Result<PathBuf, ConfigError> {
     file::find(overrides, env).map(|file| file.absolute)

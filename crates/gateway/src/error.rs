@@ -90,6 +90,8 @@ pub enum ToolError {
     },
     /// The client took its call back.
     Cancelled,
+    /// The configuration cannot be used; its mistakes, as a person reads them.
+    Misconfigured(String),
     /// Our own fault, or our disk's.
     Internal(String),
 }
@@ -122,6 +124,7 @@ impl ToolError {
             Self::HandleExpired { .. } => "handle_expired",
             Self::ServerError { .. } => "downstream_error",
             Self::Cancelled => "cancelled",
+            Self::Misconfigured(_) => "misconfigured",
             Self::Internal(_) => "internal",
         }
     }
@@ -220,6 +223,12 @@ impl ToolError {
                 signature,
             } => explain_server_error(tool, error, signature),
             Self::Cancelled => "the call was cancelled".to_owned(),
+            Self::Misconfigured(mistakes) => {
+                format!(
+                    "the configuration cannot be used. {}",
+                    printable::prose(mistakes)
+                )
+            }
             Self::Internal(why) => format!("{why}. This is the proxy's own fault, not the tool's"),
         }
     }

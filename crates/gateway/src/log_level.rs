@@ -20,6 +20,9 @@ const LEVELS: [&str; 8] = [
     "emergency",
 ];
 
+/// The longest level that is none and is repeated, in characters.
+const GOT_CHARS_MAX: usize = 60;
+
 /// A session's level, shared with whoever sends to it.
 #[derive(Debug, Clone)]
 pub(super) struct LogLevel(Arc<AtomicUsize>);
@@ -33,6 +36,22 @@ impl LogLevel {
     /// `None` for a word that is no level.
     pub(super) fn parse(level: &str) -> Option<Self> {
         Some(Self(Arc::new(AtomicUsize::new(severity(level)?))))
+    }
+
+    /// What is wrong with a level that a client sets.
+    pub(super) fn explain_refusal(level: Option<&RawValue>) -> Option<String> {
+        if level
+            .and_then(text_of)
+            .is_some_and(|it| severity(&it).is_some())
+        {
+            return None;
+        }
+        let got = level.map_or("nothing", RawValue::get);
+        let got = printable::one_line_of(got, GOT_CHARS_MAX);
+        Some(format!(
+            "level: expected one of {}, got {got}",
+            LEVELS.join(", ")
+        ))
     }
 
     pub(super) fn set(&self, level: &str) {

@@ -258,6 +258,10 @@ impl Gateway {
     }
 
     fn explain_no_tools(&self, query: &Query) -> String {
+        if let Some(mistakes) = self.config_mistakes() {
+            let mistakes = printable::prose(&mistakes);
+            return format!("No tools are known: the configuration cannot be used.\n{mistakes}");
+        }
         let catalog = self.registry.catalog();
         let whys: Vec<String> = catalog
             .servers

@@ -5,6 +5,7 @@
 
 mod calls;
 mod meta;
+mod methods;
 mod refuse;
 
 use std::{
@@ -18,6 +19,7 @@ use std::{
 use bytes::Bytes;
 use calls::{Calls, ToolCall};
 use jsonrpc::{Fields, Line, LineReader, Message, Outbox, Sink, frame};
+use methods::Unserved;
 use parking_lot::Mutex;
 use refuse::refuse_unreadable;
 use tokio::{io::AsyncRead, task::JoinHandle, time::timeout};
@@ -32,7 +34,12 @@ use crate::{
     wire::{Engine, Face, Opening, Refused},
 };
 
+pub use methods::{explain_not_served, is_gone_in_stateless};
 pub use refuse::refuse;
+
+/// The instructions of a session whose configuration cannot be used.
+const BROKEN: &str = "Gateway to MCP servers, whose configuration cannot be used: search_tools says \
+                      what is wrong with it and what a person can do.";
 
 /// After the client's end of input, calls under way may still answer for this long.
 const GRACE_AFTER_EOF: Duration = Duration::from_millis(800);
@@ -153,6 +160,10 @@ impl Session {
             return Ok(());
         };
         self.calls.know_client(&message);
+        if let Some(unserved) = Unserved::of(&message) {
+            refuse(out, unserved.id, unserved.code, &unserved.why).await;
+            return Ok(());
+        }
         match (message.method.as_deref(), message.id) {
             (Some("tools/call"), Some(_)) => {
                 let is_open = self.is_open.load(Ordering::Acquire);
@@ -177,9 +188,10 @@ impl Session {
         match self.engine().take(line).await {
             Ok(()) => Ok(()),
             Err(Refused::Ended) => Err(Ended),
-            Err(Refused::Malformed) => {
+            Err(Refused::Malformed(why)) => {
                 if let Some(id) = message.id {
-                    refuse(out, id.get(), -32_602, "Invalid params").await;
+                    let why = format!("Invalid params: {why}");
+                    refuse(out, id.get(), frame::INVALID_PARAMS, &why).await;
                 }
                 Ok(())
             }
@@ -193,7 +205,11 @@ impl Session {
         let running = running.get_or_insert_with(|| {
             let catalog = self.calls.gateway.registry.catalog();
             let policy = self.calls.policy();
-            let face = Face::new(instructions(&catalog, &policy), self.calls.level.clone());
+            let says = match self.calls.gateway.config_mistakes() {
+                Some(_) if catalog.tools() == 0 => BROKEN.to_owned(),
+                _ => instructions(&catalog, &policy),
+            };
+            let face = Face::new(says, self.calls.level.clone());
             let (engine, task) = Engine::start(face, self.out.clone(), self.opening);
             Running { engine, task }
         });

@@ -60,6 +60,12 @@ impl Gateway {
             Err(error) => error,
         };
         let is_unknown = matches!(error, ToolError::UnknownTool { .. });
+        if is_unknown
+            && self.settings().servers.is_empty()
+            && let Some(mistakes) = self.config_mistakes()
+        {
+            return Err(ToolError::Misconfigured(mistakes));
+        }
         if !is_unknown || self.surveys.missing(sees).is_empty() {
             return Err(error);
         }

@@ -104,8 +104,8 @@ const ENGINE_MESSAGES_MAX: usize = 64;
 
 /// The reason why a line was not taken.
 pub(super) enum Refused {
-    /// It is no message of the protocol.
-    Malformed,
+    /// It is no message of the protocol; why.
+    Malformed(String),
     Ended,
 }
 
@@ -134,7 +134,8 @@ impl Engine {
     }
 
     pub(super) async fn take(&self, line: &Bytes) -> Result<(), Refused> {
-        let message = serde_json::from_slice(line).map_err(|_| Refused::Malformed)?;
+        let message = serde_json::from_slice(line);
+        let message = message.map_err(|error| Refused::Malformed(error.to_string()))?;
         self.0.send(message).await.map_err(|_| Refused::Ended)
     }
 }

@@ -2,6 +2,7 @@
 //! the same as the body.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use gateway::{explain_not_served, is_gone_in_stateless};
 use hyper::{
     HeaderMap, StatusCode,
     header::{ACCEPT, CONTENT_TYPE},
@@ -101,7 +102,12 @@ pub(super) fn read_spoken(headers: &HeaderMap, message: &Message<'_>) -> Result<
         revision,
         has_whole_meta: false,
     };
-    if message.method.as_deref() == Some("initialize") {
+    let method = message.method.as_deref().unwrap_or_default();
+    let is_stateless = version.is_some_and(|it| Revision::named(it).is_stateless());
+    if message.id.is_some() && is_gone_in_stateless(method) && is_stateless {
+        return Err(Refusal::no_method(explain_not_served(method, true)));
+    }
+    if method == "initialize" {
         return Ok(with_handshake(Revision::LAST_WITH_HANDSHAKE));
     }
     let has_whole_meta = said.is_some() && get(meta::CLIENT_CAPABILITIES).is_some();
@@ -233,10 +239,13 @@ mod tests {
         check(&[("mcp-protocol-version", "1999-01-01")], ping, Err("1999"));
         let initialize = r#"{"id":1,"method":"initialize","params":{}}"#;
         check(
-            &[("mcp-protocol-version", "2026-07-28")],
+            &[("mcp-protocol-version", "2025-11-25")],
             initialize,
             Ok(false),
         );
+        let modern = [("mcp-protocol-version", "2026-07-28")];
+        check(&modern, initialize, Err("Method not found: initialize"));
+        check(&modern, ping, Err("Method not found: ping"));
     }
 
     #[test]

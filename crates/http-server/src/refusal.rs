@@ -162,6 +162,14 @@ impl Refusal {
         }
     }
 
+    /// A method that this revision does not have.
+    pub(super) fn no_method(message: String) -> Self {
+        Self {
+            code: frame::METHOD_NOT_FOUND,
+            ..Self::mistake(StatusCode::NOT_FOUND, message)
+        }
+    }
+
     /// The request it is about.
     pub(super) fn about(mut self, id: Option<&str>) -> Self {
         self.id = id.map(str::to_owned);

@@ -9,6 +9,8 @@ use serde_json::Value;
 
 /// A request was read, and its method is not one that we have.
 pub const METHOD_NOT_FOUND: i32 = -32_601;
+/// The parameters are not those of the method.
+pub const INVALID_PARAMS: i32 = -32_602;
 /// A line is no JSON.
 pub const PARSE_ERROR: i32 = -32_700;
 /// A line is JSON and no message.

@@ -77,6 +77,9 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
     let config = match config::load(&global.overrides(), &Environment::of_process()) {
         Ok(config) => config,
         Err(error) => {
+            if matches!(command, Command::Serve { http: None, .. }) {
+                return serve::serve_without_file(&global, &error);
+            }
             report::say(&error.to_string());
             return Ok(Exit::Usage);
         }
@@ -92,7 +95,7 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
     if let Command::Serve { http, .. } = command {
         let load = live::loader_of(&global);
         return match http {
-            None => serve::serve_alone(config, load),
+            None => serve::serve_alone(config, load, None),
             Some(at) => serve_http::serve(config, at, load),
         };
     }

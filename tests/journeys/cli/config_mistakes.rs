@@ -1,6 +1,10 @@
 //! Every mistake in the configuration at once, with its place and the next step.
 
-use journeys::house::{Fake, House};
+use journeys::{
+    fake::Step,
+    house::{Fake, House, fake},
+};
+use serde_json::json;
 
 use crate::{house, programs};
 
@@ -8,7 +12,7 @@ use crate::{house, programs};
 async fn check(toml: &str, words: &[&str]) {
     let house = house::<Fake>([]);
     house.configure(toml);
-    for args in [&["config", "check"][..], &["list"], &["serve"]] {
+    for args in [&["config", "check"][..], &["list"], &["serve", "--http"]] {
         let output = house.cli(args.iter().copied()).await;
         assert_eq!(
             output.code,
@@ -26,6 +30,40 @@ async fn check(toml: &str, words: &[&str]) {
         }
         assert!(!said.contains("panicked"), "{said}");
     }
+}
+
+#[journey]
+async fn a_client_is_served_and_told_and_served_well_once_the_file_is_mended() {
+    let house = house([fake("any").tool("echo", Step::Echo)]);
+    house.indexed().await;
+    let asked = house.received_method("any", "tools/list").len();
+    let good = std::fs::read_to_string(house.config()).unwrap();
+    house.configure("[servers.any]\ncomand = \"x\"\n");
+    let client = house.serve();
+    let greeting = client.initialize("2025-11-25").await;
+    let says = greeting["instructions"].as_str().unwrap();
+    assert!(says.contains("configuration cannot be used"), "{says}");
+    assert_eq!(client.tools_list().await.len(), 3);
+    let found = client.search("do echo").await.good();
+    assert!(
+        found.contains("comand") && found.contains("`command`"),
+        "{found}"
+    );
+    let reply = client.execute("any/echo", json!({})).await;
+    assert!(
+        reply.bad().starts_with("error misconfigured: "),
+        "{}",
+        reply.bad()
+    );
+    house.configure(&good);
+    client.until_search_finds("do echo", "any/echo(").await;
+    client.execute("any/echo", json!({})).await.good();
+    assert_eq!(
+        house.received_method("any", "tools/list").len(),
+        asked,
+        "its snapshot was kept"
+    );
+    house.stops_clean().await;
 }
 
 #[tokio::test]

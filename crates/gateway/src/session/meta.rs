@@ -43,6 +43,15 @@ impl Meta {
     }
 }
 
+/// The revision that a request names in its `_meta`.
+pub(super) fn revision(meta: &RawValue) -> Option<Revision> {
+    let fields = Fields::of(meta.get())?;
+    fields
+        .get(keys::PROTOCOL_VERSION)
+        .and_then(text_of)
+        .map(Revision::named)
+}
+
 /// The name and version that a program says of itself, in a request's `_meta`.
 pub(super) fn client_info(meta: &RawValue) -> Option<&RawValue> {
     Fields::of(meta.get())?.get(keys::CLIENT_INFO)

@@ -12,7 +12,7 @@ use gateway::{Connection, Gateway, stdio, upkeep::Upkeep};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{event_loop::run_async, signals::watch_signals};
+use super::{event_loop::run_async, logging::log, signals::watch_signals};
 use crate::{cli::Global, exit::Exit, live, report};
 
 /// Serves through the daemon. `None`: there can be none here, and this process has to serve alone.
@@ -20,10 +20,8 @@ pub(super) fn serve_through_daemon(global: &Global) -> anyhow::Result<Option<Exi
     let route = match find_route(global) {
         Ok(Ok(route)) => route,
         Ok(Err(error)) => return Ok(say_without_daemon(&error.into())),
-        Err(error) => {
-            report::say(&error.to_string());
-            return Ok(Some(Exit::Usage));
-        }
+        // Told by whoever reads the configuration next.
+        Err(_) => return Ok(None),
     };
     say_to_terminal();
     // One thread: all it does is to pass lines.
@@ -39,14 +37,11 @@ pub(super) fn serve_through_daemon(global: &Global) -> anyhow::Result<Option<Exi
     runtime.shutdown_background();
     match relayed {
         Ok(()) => Ok(Some(Exit::Success)),
+        // The same is found, and told, when this process reads the configuration.
+        Err(NoDaemon::Said(report)) if report.is_usage => Ok(None),
         Err(NoDaemon::Said(report)) => {
             report::say(&report.text);
-            let exit = if report.is_usage {
-                Exit::Usage
-            } else {
-                Exit::Nothing
-            };
-            Ok(Some(exit))
+            Ok(Some(Exit::Nothing))
         }
         Err(NoDaemon::Failed(error)) => Ok(say_without_daemon(&error)),
     }
@@ -71,12 +66,34 @@ pub(super) fn find_route(global: &Global) -> Result<std::io::Result<Route>, Conf
     Ok(Place::of(&identity, runtime_dir).map(|place| Route { identity, place }))
 }
 
-/// Serves one client in this process, with servers of its own.
-pub(super) fn serve_alone(config: Config, load: live::Load) -> anyhow::Result<Exit> {
+/// Serves a client though the configuration cannot be used: a client that is told nothing shows
+/// its person "connection closed". The three tools say what is wrong, and follow the file when it
+/// is mended.
+pub(super) fn serve_without_file(global: &Global, error: &ConfigError) -> anyhow::Result<Exit> {
+    report::say(&error.to_string());
+    if std::io::stdin().is_terminal() {
+        return Ok(Exit::Usage);
+    }
+    let config = config::load_without_file(&global.overrides(), &Environment::of_process());
+    let Ok(config) = config else {
+        return Ok(Exit::Usage);
+    };
+    log(&config.log);
+    serve_alone(config, live::loader_of(global), Some(error.to_string()))
+}
+
+/// Serves one client in this process, with servers of its own. `mistakes` are those of the file,
+/// where it could not be used.
+pub(super) fn serve_alone(
+    config: Config,
+    load: live::Load,
+    mistakes: Option<String>,
+) -> anyhow::Result<Exit> {
     run_async(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
         let (gateway, upkeep) = open(config, load)?;
+        gateway.note_config_mistakes(mistakes);
         say_to_terminal();
         let connection = Connection {
             cwd: std::env::current_dir().ok(),

@@ -1,0 +1,123 @@
+//! Which methods of the protocol we serve, and what a request for another is told.
+
+use jsonrpc::{Fields, Message, frame};
+
+use super::meta;
+use crate::log_level::LogLevel;
+
+/// Requests that we serve, in one revision or another.
+const SERVED: [&str; 7] = [
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/list",
+    "tools/call",
+    "logging/setLevel",
+    "subscriptions/listen",
+];
+
+/// Of those, the ones that revisions from 2026-07-28 on do not have.
+const GONE_IN_STATELESS: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
+
+/// The longest name of a method that is repeated, in characters.
+const METHOD_CHARS_MAX: usize = 100;
+
+/// Whether the revisions from 2026-07-28 on have dropped this method.
+pub fn is_gone_in_stateless(method: &str) -> bool {
+    GONE_IN_STATELESS.contains(&method)
+}
+
+/// What a request for a method that is not served is told.
+pub fn explain_not_served(method: &str, is_stateless: bool) -> String {
+    let served = SERVED.into_iter();
+    let served: Vec<&str> = served
+        .filter(|it| !is_stateless || !is_gone_in_stateless(it))
+        .collect();
+    let method = printable::one_line_of(method, METHOD_CHARS_MAX);
+    let served = served.join(", ");
+    format!("Method not found: {method}. proxy offers tools, and serves {served}")
+}
+
+/// A request that is refused as it stands.
+pub(super) struct Unserved<'m> {
+    pub(super) id: &'m str,
+    pub(super) code: i32,
+    pub(super) why: String,
+}
+
+impl<'m> Unserved<'m> {
+    /// `None` for what is served, and for what is no request. A call of a tool is not looked into.
+    pub(super) fn of(message: &Message<'m>) -> Option<Self> {
+        let id = message.id?.get();
+        let method = message.method.as_deref().filter(|it| *it != "tools/call")?;
+        let params = message.params.and_then(|params| Fields::of(params.get()));
+        let meta = params.as_ref().and_then(|params| params.get("_meta"));
+        let revision = meta.and_then(meta::revision);
+        let is_stateless = revision.is_some_and(|it| it.is_stateless());
+        if !SERVED.contains(&method) || is_stateless && is_gone_in_stateless(method) {
+            return Some(Self {
+                id,
+                code: frame::METHOD_NOT_FOUND,
+                why: explain_not_served(method, is_stateless),
+            });
+        }
+        if method != "logging/setLevel" {
+            return None;
+        }
+        let level = params.as_ref().and_then(|params| params.get("level"));
+        LogLevel::explain_refusal(level).map(|why| Self {
+            id,
+            code: frame::INVALID_PARAMS,
+            why: format!("Invalid params: {why}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expected: Option<(i32, &str)>) {
+        let message = Message::parse(line.as_bytes()).expect("the case is a message");
+        let found = Unserved::of(&message);
+        let found = found.as_ref().map(|it| (it.code, it.why.as_str()));
+        match (found, expected) {
+            (Some((code, why)), Some((wanted, start))) => {
+                assert_eq!(code, wanted, "{line}");
+                assert!(why.starts_with(start), "{line}: {why}");
+            }
+            (found, expected) => assert_eq!(found.is_some(), expected.is_some(), "{line}"),
+        }
+    }
+
+    #[test]
+    fn what_is_not_served_is_refused_with_what_is() {
+        let not_found = frame::METHOD_NOT_FOUND;
+        let modern = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+        let request = |method: &str, params: &str| {
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#)
+        };
+        for method in ["prompts/list", "resources/read", "completion/complete"] {
+            let says = format!("Method not found: {method}. proxy offers tools");
+            check(&request(method, ""), Some((not_found, &says)));
+            check(&request(method, modern), Some((not_found, &says)));
+        }
+        for method in GONE_IN_STATELESS {
+            check(
+                &request(method, modern),
+                Some((not_found, "Method not found: ")),
+            );
+        }
+        for method in ["ping", "tools/list", "tools/call", "server/discover"] {
+            check(&request(method, ""), None);
+        }
+        let level = |value: &str| request("logging/setLevel", value);
+        check(&level(r#""level":"warning""#), None);
+        let says = "Invalid params: level: expected one of debug, info, ";
+        for wrong in ["", r#""level":"loud""#, r#""level":7"#] {
+            check(&level(wrong), Some((frame::INVALID_PARAMS, says)));
+        }
+        check(r#"{"jsonrpc":"2.0","method":"notifications/odd"}"#, None);
+    }
+}
