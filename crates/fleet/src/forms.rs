@@ -36,8 +36,8 @@ fn base64_within(value: &str, before: usize, engine: &GeneralPurpose) -> String 
     encoded[begin..end].to_owned()
 }
 
-/// The number of bytes of the text that are the value, encoded as in an address: any byte of it may be
-/// `%XX`, a space may be `+`.
+/// The number of bytes of the text that are the value, encoded as in an address: any byte of it may
+/// be `%XX`, a space may be `+`.
 pub(crate) fn find_encoded(text: &[u8], value: &[u8]) -> Option<usize> {
     let mut rest = text;
     for byte in value {

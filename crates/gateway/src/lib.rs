@@ -54,7 +54,7 @@ pub use cost::{count_definition, count_ours, estimate_definition};
 pub use definitions::{DESCRIBE, EXECUTE, SEARCH, TOOLS, instructions};
 pub use error::ToolError;
 pub use gateway::Gateway;
-pub use out::{Letter, Letters, Mailbox, Out, Switchboard, mailbox};
+pub use out::{Out, ResponseSender, ResponseStream, ServerEvent, StreamRouter, response_stream};
 pub use recent_searches::RecentSearches;
 pub use reply::Reply;
 pub use search_tools::SearchAnswer;

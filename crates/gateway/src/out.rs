@@ -17,10 +17,10 @@ pub enum Out {
     /// A stream of lines that every message of the session shares.
     Line(Arc<Outbox>),
     /// What is said in answer to one request over HTTP.
-    Reply(Arc<Mailbox>),
+    Reply(Arc<ResponseSender>),
     /// A session over HTTP: an answer goes to the request it belongs to, and what belongs to
     /// none to a stream that the client keeps open for it.
-    Board(Arc<Switchboard>),
+    Router(Arc<StreamRouter>),
 }
 
 impl Out {
@@ -28,9 +28,9 @@ impl Out {
     pub(super) async fn answer(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
         match self {
             Self::Line(outbox) => outbox.send(&parts).await,
-            Self::Reply(mailbox) => mailbox.answer(parts).await,
-            Self::Board(board) => {
-                board.answer(parts).await;
+            Self::Reply(responses) => responses.answer(parts).await,
+            Self::Router(router) => {
+                router.answer(parts).await;
                 Ok(())
             }
         }
@@ -40,8 +40,8 @@ impl Out {
     pub(super) async fn tell(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
         match self {
             Self::Line(outbox) => outbox.send(&parts).await,
-            Self::Reply(mailbox) => mailbox.tell(parts).await,
-            Self::Board(board) => match board.stream() {
+            Self::Reply(responses) => responses.tell(parts).await,
+            Self::Router(router) => match router.stream() {
                 Some(stream) => stream.tell(parts).await,
                 None => Err(Closed),
             },
@@ -50,15 +50,15 @@ impl Out {
 
     /// The client took the request back that this is for.
     pub fn withdraw(&self) {
-        if let Self::Reply(mailbox) = self {
-            mailbox.end(Letter::Withdrawn);
+        if let Self::Reply(responses) = self {
+            responses.end(ServerEvent::Withdrawn);
         }
     }
 
     /// There will be no answer to the request that this is for.
     pub fn give_up(&self) {
-        if let Self::Reply(mailbox) = self {
-            mailbox.end(Letter::GivenUp);
+        if let Self::Reply(responses) = self {
+            responses.end(ServerEvent::GivenUp);
         }
     }
 
@@ -73,9 +73,9 @@ impl Out {
     pub(super) fn offer(&self, parts: Vec<Bytes>) {
         match self {
             Self::Line(outbox) => drop(outbox.offer(&parts)),
-            Self::Reply(mailbox) => mailbox.offer(parts),
-            Self::Board(board) => {
-                if let Some(stream) = board.stream() {
+            Self::Reply(responses) => responses.offer(parts),
+            Self::Router(router) => {
+                if let Some(stream) = router.stream() {
                     stream.offer(parts);
                 }
             }
@@ -83,21 +83,21 @@ impl Out {
     }
 }
 
-/// Messages waiting in a mailbox, and bytes of notifications in it, at most. What a reader does
+/// Messages waiting in a stream, and bytes of notifications in it, at most. What a reader does
 /// not take in time is dropped, but for the answer.
 const MESSAGES_MAX: usize = 64;
 const NOTIFICATION_BYTES_MAX: usize = 256 * 1024;
 
-/// What was said about one request, until its client reads it.
+/// The sending end of a response: all that is said about one request, until its client reads it.
 #[derive(Debug)]
-pub struct Mailbox {
-    sender: mpsc::Sender<Letter>,
+pub struct ResponseSender {
+    sender: mpsc::Sender<ServerEvent>,
     waiting_bytes: Arc<AtomicUsize>,
 }
 
 /// One thing said about a request.
 #[derive(Debug)]
-pub enum Letter {
+pub enum ServerEvent {
     /// Progress or a log line; more follows.
     Note(Vec<Bytes>),
     /// Nothing follows.
@@ -108,38 +108,38 @@ pub enum Letter {
     GivenUp,
 }
 
-/// The reader's end. Dropping it closes the mailbox.
+/// The receiving end of a response. Dropping it closes the stream.
 #[derive(Debug)]
-pub struct Letters {
-    receiver: mpsc::Receiver<Letter>,
+pub struct ResponseStream {
+    receiver: mpsc::Receiver<ServerEvent>,
     waiting_bytes: Arc<AtomicUsize>,
 }
 
-/// Both ends of a mailbox.
-pub fn mailbox() -> (Arc<Mailbox>, Letters) {
+/// Both ends of a stream.
+pub fn response_stream() -> (Arc<ResponseSender>, ResponseStream) {
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
     let waiting_bytes = Arc::new(AtomicUsize::new(0));
-    let mailbox = Mailbox {
+    let responses = ResponseSender {
         sender,
         waiting_bytes: Arc::clone(&waiting_bytes),
     };
-    let letters = Letters {
+    let stream = ResponseStream {
         receiver,
         waiting_bytes,
     };
-    (Arc::new(mailbox), letters)
+    (Arc::new(responses), stream)
 }
 
-impl Mailbox {
+impl ResponseSender {
     async fn answer(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
-        let sent = self.sender.send(Letter::Answer(parts)).await;
+        let sent = self.sender.send(ServerEvent::Answer(parts)).await;
         sent.map_err(|_| Closed)
     }
 
     async fn tell(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
         self.waiting_bytes
             .fetch_add(size(&parts), Ordering::Relaxed);
-        let sent = self.sender.send(Letter::Note(parts)).await;
+        let sent = self.sender.send(ServerEvent::Note(parts)).await;
         sent.map_err(|_| Closed)
     }
 
@@ -150,13 +150,13 @@ impl Mailbox {
         // Counted before it is sent, since it may be read at once.
         let bytes = size(&parts);
         self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if self.sender.try_send(Letter::Note(parts)).is_err() {
+        if self.sender.try_send(ServerEvent::Note(parts)).is_err() {
             self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
     }
 
-    /// A reader that has not kept up finds out when the mailbox closes.
-    fn end(&self, how: Letter) {
+    /// A reader that has not kept up finds out when the stream closes.
+    fn end(&self, how: ServerEvent) {
         let _ = self.sender.try_send(how);
     }
 
@@ -165,23 +165,23 @@ impl Mailbox {
     }
 }
 
-impl Letters {
+impl ResponseStream {
     /// The next message; `None` when nothing more will be said, and of a request before its answer
     /// that there will be none.
     pub fn poll_next(
         &mut self,
         context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Letter>> {
-        self.receiver.poll_recv(context).map(|letter| {
-            if let Some(Letter::Note(parts)) = &letter {
+    ) -> std::task::Poll<Option<ServerEvent>> {
+        self.receiver.poll_recv(context).map(|event| {
+            if let Some(ServerEvent::Note(parts)) = &event {
                 self.waiting_bytes.fetch_sub(size(parts), Ordering::Relaxed);
             }
-            letter
+            event
         })
     }
 
-    /// The next letter; none after the last.
-    pub async fn next(&mut self) -> Option<Letter> {
+    /// The next event; none after the last.
+    pub async fn next(&mut self) -> Option<ServerEvent> {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
 }
@@ -193,30 +193,30 @@ fn size(parts: &[Bytes]) -> usize {
 /// Streams that one client keeps open for what belongs to no request.
 const STREAMS_MAX: usize = 4;
 
-/// Which mailbox a message of a session over HTTP goes to.
+/// The responses over HTTP to which messages of a session go.
 #[derive(Debug, Default)]
-pub struct Switchboard {
+pub struct StreamRouter {
     /// By the text of the request's id.
-    waiting: DashMap<String, Arc<Mailbox>>,
+    waiting: DashMap<String, Arc<ResponseSender>>,
     /// The newest last.
-    streams: Mutex<Vec<Arc<Mailbox>>>,
+    streams: Mutex<Vec<Arc<ResponseSender>>>,
 }
 
-impl Switchboard {
-    /// The answer with this id goes to this mailbox.
-    pub(super) fn expect(&self, id: &str, mailbox: &Arc<Mailbox>) {
-        self.waiting.insert(key(id), Arc::clone(mailbox));
+impl StreamRouter {
+    /// The answer with this id goes to this response.
+    pub(super) fn expect(&self, id: &str, responses: &Arc<ResponseSender>) {
+        self.waiting.insert(key(id), Arc::clone(responses));
     }
 
-    /// The request was taken back: its mailbox closes without an answer.
+    /// The request was taken back: its response ends without an answer.
     pub(super) fn forget(&self, id: &str) {
-        if let Some((_, mailbox)) = self.waiting.remove(&key(id)) {
-            mailbox.end(Letter::Withdrawn);
+        if let Some((_, responses)) = self.waiting.remove(&key(id)) {
+            responses.end(ServerEvent::Withdrawn);
         }
     }
 
     /// One more stream; the oldest of too many ends.
-    pub fn attach(&self, stream: Arc<Mailbox>) {
+    pub fn attach(&self, stream: Arc<ResponseSender>) {
         let mut streams = self.streams();
         streams.retain(|stream| !stream.is_closed());
         if streams.len() >= STREAMS_MAX {
@@ -235,20 +235,20 @@ impl Switchboard {
     async fn answer(&self, parts: Vec<Bytes>) {
         let line = parts.concat();
         let id = Message::parse(&line).and_then(|message| Some(key(message.id?.get())));
-        let mailbox = id.and_then(|id| self.waiting.remove(&id));
-        if let Some((_, mailbox)) = mailbox {
+        let responses = id.and_then(|id| self.waiting.remove(&id));
+        if let Some((_, responses)) = responses {
             // That one client of a request is gone does not end the session.
-            let _ = mailbox.answer(parts).await;
+            let _ = responses.answer(parts).await;
         }
     }
 
-    fn stream(&self) -> Option<Arc<Mailbox>> {
+    fn stream(&self) -> Option<Arc<ResponseSender>> {
         let streams = self.streams();
         let open = streams.iter().rev().find(|stream| !stream.is_closed());
         open.cloned()
     }
 
-    fn streams(&self) -> MutexGuard<'_, Vec<Arc<Mailbox>>> {
+    fn streams(&self) -> MutexGuard<'_, Vec<Arc<ResponseSender>>> {
         self.streams.lock()
     }
 }
@@ -268,43 +268,45 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_that_does_not_read_holds_little_and_gets_its_answer() {
-        let (mailbox, mut letters) = mailbox();
+        let (responses, mut stream) = response_stream();
         let big = Bytes::from(vec![b'x'; NOTIFICATION_BYTES_MAX / 2]);
         for _ in 0..MESSAGES_MAX {
-            mailbox.offer(vec![big.clone()]);
+            responses.offer(vec![big.clone()]);
         }
-        mailbox.answer(line("answer\n")).await.expect("room");
+        responses.answer(line("answer\n")).await.expect("room");
         let mut notes = 0;
         loop {
-            match letters.next().await.expect("the answer comes") {
-                Letter::Note(_) => notes += 1,
-                Letter::Answer(parts) => break assert_eq!(parts, line("answer\n")),
+            match stream.next().await.expect("the answer comes") {
+                ServerEvent::Note(_) => notes += 1,
+                ServerEvent::Answer(parts) => break assert_eq!(parts, line("answer\n")),
                 other => panic!("{other:?}"),
             }
         }
         assert_eq!(notes, 2);
-        mailbox.offer(line("taken again\n"));
-        assert!(matches!(letters.next().await, Some(Letter::Note(_))));
+        responses.offer(line("taken again\n"));
+        assert!(matches!(stream.next().await, Some(ServerEvent::Note(_))));
     }
 
     #[tokio::test]
     async fn an_answer_finds_its_request_and_the_rest_the_newest_stream() {
-        let board = Arc::new(Switchboard::default());
-        let out = Out::Board(Arc::clone(&board));
-        let (first, mut of_first) = mailbox();
-        let (second, mut of_second) = mailbox();
-        board.expect("1", &first);
-        board.expect(r#""\u0061""#, &second);
+        let router = Arc::new(StreamRouter::default());
+        let out = Out::Router(Arc::clone(&router));
+        let (first, mut of_first) = response_stream();
+        let (second, mut of_second) = response_stream();
+        router.expect("1", &first);
+        router.expect(r#""\u0061""#, &second);
         let answer = line("{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{}}\n");
         out.answer(answer.clone()).await.expect("it is expected");
-        assert!(matches!(of_second.next().await, Some(Letter::Answer(parts)) if parts == answer));
+        assert!(
+            matches!(of_second.next().await, Some(ServerEvent::Answer(parts)) if parts == answer)
+        );
         assert_eq!(out.answer(answer).await, Ok(()));
         out.offer(line("to nobody\n"));
-        board.attach(Arc::clone(&first));
+        router.attach(Arc::clone(&first));
         out.offer(line("note\n"));
-        assert!(matches!(of_first.next().await, Some(Letter::Note(_))));
+        assert!(matches!(of_first.next().await, Some(ServerEvent::Note(_))));
         drop(first);
-        board.close();
+        router.close();
         assert!(of_first.next().await.is_none());
     }
 }

@@ -182,8 +182,9 @@ impl Session {
             (None, _) => return Ok(()),
             _ => {}
         }
-        if let (Some(id), Out::Board(board), Out::Reply(mailbox)) = (message.id, &self.out, out) {
-            board.expect(id.get(), mailbox);
+        if let (Some(id), Out::Router(router), Out::Reply(responses)) = (message.id, &self.out, out)
+        {
+            router.expect(id.get(), responses);
         }
         match self.engine().take(line).await {
             Ok(()) => Ok(()),
@@ -225,8 +226,8 @@ impl Session {
         if self.calls.cancel(id.get()) {
             return true;
         }
-        if let Out::Board(board) = &self.out {
-            board.forget(id.get());
+        if let Out::Router(router) = &self.out {
+            router.forget(id.get());
         }
         false
     }

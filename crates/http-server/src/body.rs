@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use gateway::{Letter, Letters};
+use gateway::{ResponseStream, ServerEvent};
 use http_body::{Frame, SizeHint};
 use jsonrpc::{
     events::{write_comment, write_event},
@@ -35,7 +35,7 @@ pub(super) struct Body {
 
 #[derive(Debug)]
 struct Events {
-    letters: Letters,
+    stream: ResponseStream,
     /// The request that waits for its answer here, by its id as it came; none is a stream for
     /// what belongs to no request.
     request: Option<String>,
@@ -62,14 +62,14 @@ impl Body {
         }
     }
 
-    /// Everything that is said until the answer, a first letter that was read already included.
+    /// Everything that is said until the answer, a first event that was read already included.
     pub(super) fn of_events(
-        first: Option<Letter>,
-        letters: Letters,
+        first: Option<ServerEvent>,
+        stream: ResponseStream,
         request: String,
         lease: RequestLease,
     ) -> Self {
-        let mut body = Self::events(letters, Some(request), lease);
+        let mut body = Self::events(stream, Some(request), lease);
         if let Some(first) = first {
             body.queue(first);
         }
@@ -77,18 +77,18 @@ impl Body {
     }
 
     /// Everything that is said and belongs to no request.
-    pub(super) fn of_stream(letters: Letters, lease: RequestLease) -> Self {
-        Self::events(letters, None, lease)
+    pub(super) fn of_stream(stream: ResponseStream, lease: RequestLease) -> Self {
+        Self::events(stream, None, lease)
     }
 
-    fn events(letters: Letters, request: Option<String>, lease: RequestLease) -> Self {
+    fn events(stream: ResponseStream, request: Option<String>, lease: RequestLease) -> Self {
         let now = tokio::time::Instant::now();
         let mut keep_alive = interval_at(now + KEEP_ALIVE, KEEP_ALIVE);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             parts: VecDeque::new(),
             events: Some(Events {
-                letters,
+                stream,
                 request,
                 keep_alive,
             }),
@@ -110,15 +110,15 @@ impl Body {
         self.serving = Some(serving);
     }
 
-    fn queue(&mut self, letter: Letter) {
-        let parts = match letter {
-            Letter::Note(parts) => parts,
-            Letter::Answer(parts) => {
+    fn queue(&mut self, event: ServerEvent) {
+        let parts = match event {
+            ServerEvent::Note(parts) => parts,
+            ServerEvent::Answer(parts) => {
                 self.events = None;
                 parts
             }
-            Letter::Withdrawn => return self.events = None,
-            Letter::GivenUp => return self.give_up(),
+            ServerEvent::Withdrawn => return self.events = None,
+            ServerEvent::GivenUp => return self.give_up(),
         };
         self.parts.extend(write_event(parts));
     }
@@ -148,10 +148,10 @@ impl http_body::Body for Body {
             let Some(events) = &mut self.events else {
                 return Poll::Ready(None);
             };
-            match events.letters.poll_next(context) {
-                Poll::Ready(Some(letter)) => {
+            match events.stream.poll_next(context) {
+                Poll::Ready(Some(event)) => {
                     events.keep_alive.reset();
-                    self.queue(letter);
+                    self.queue(event);
                 }
                 Poll::Ready(None) => self.give_up(),
                 Poll::Pending => {
@@ -177,31 +177,31 @@ impl http_body::Body for Body {
 
 #[cfg(test)]
 mod tests {
-    use gateway::mailbox;
+    use gateway::response_stream;
     use http_body_util::BodyExt as _;
 
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_says_that_it_is_alive_and_ends_with_the_answer() {
-        let (mailbox, letters) = mailbox();
-        let note = Letter::Note(vec![Bytes::from_static(b"{\"n\":1}\n")]);
+        let (responses, stream) = response_stream();
+        let note = ServerEvent::Note(vec![Bytes::from_static(b"{\"n\":1}\n")]);
         let id = "1".to_owned();
-        let mut body = Body::of_events(Some(note), letters, id, RequestLease::default());
+        let mut body = Body::of_events(Some(note), stream, id, RequestLease::default());
         let mut next = async || match body.frame().await {
             Some(Ok(frame)) => frame.into_data().ok(),
             _ => None,
         };
         assert_eq!(next().await.unwrap(), "data: {\"n\":1}\n\n");
         assert_eq!(next().await.unwrap(), ": still here\n\n");
-        drop(mailbox);
+        drop(responses);
         assert!(next().await.unwrap().starts_with(b"data: {"));
         assert_eq!(next().await, None);
-        let answer = Letter::Answer(vec![Bytes::from(vec![b'x'; 20_000]), "\n".into()]);
-        let (_open, letters) = gateway::mailbox();
+        let answer = ServerEvent::Answer(vec![Bytes::from(vec![b'x'; 20_000]), "\n".into()]);
+        let (_open, stream) = gateway::response_stream();
         let whole = Body::of_events(
             Some(answer),
-            letters,
+            stream,
             "1".to_owned(),
             RequestLease::default(),
         );

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gateway::{Connection, Letters, Opening, Out, Session, mailbox};
+use gateway::{Connection, Opening, Out, ResponseStream, Session, response_stream};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::{
     Response, StatusCode,
@@ -78,10 +78,10 @@ impl Service {
             return Err(Refusal::method("POST; a stream belongs to a session"));
         };
         let used = self.sessions.find(session, peer)?;
-        let (mailbox, letters) = mailbox();
-        used.0.board.attach(mailbox);
+        let (responses, stream) = response_stream();
+        used.0.router.attach(responses);
         Ok(reply::stream(Body::of_stream(
-            letters,
+            stream,
             RequestLease::of_stream(used),
         )))
     }
@@ -130,8 +130,8 @@ impl Service {
             let of_all = self.take_place(&self.request_places, peer, State::Busy)?;
             held = Some((in_session, of_all));
         }
-        let (mailbox, letters) = mailbox();
-        let out = Out::Reply(mailbox);
+        let (responses, stream) = response_stream();
+        let out = Out::Reply(responses);
         let is_first = asked.method == "initialize";
         let taken = used.0.session.take(asked.line, &out).await;
         drop(out);
@@ -148,7 +148,7 @@ impl Service {
         }
         let exchange = Exchange {
             id: asked.id.to_owned(),
-            letters,
+            stream,
             accepts: asked.accepts,
             errors: if is_first {
                 Errors::All
@@ -181,7 +181,7 @@ impl Service {
             (Opening::None, Errors::InBand)
         };
         let place = self.take_place(&self.request_places, peer, State::Busy)?;
-        let (letters, session) = self.start_stateless(&asked, peer, opening).await;
+        let (stream, session) = self.start_stateless(&asked, peer, opening).await;
         let lease = RequestLease {
             _place: Some(place),
             _in_session: None,
@@ -190,7 +190,7 @@ impl Service {
         };
         let exchange = Exchange {
             id: asked.id.to_owned(),
-            letters,
+            stream,
             accepts: asked.accepts,
             errors,
         };
@@ -225,9 +225,9 @@ impl Service {
         asked: &Asked<'_>,
         peer: &Peer,
         opening: Opening,
-    ) -> (Letters, Arc<Session>) {
-        let (mailbox, letters) = mailbox();
-        let out = Out::Reply(mailbox);
+    ) -> (ResponseStream, Arc<Session>) {
+        let (responses, stream) = response_stream();
+        let out = Out::Reply(responses);
         let connection = Connection {
             transport: "http",
             token: peer.token.clone(),
@@ -237,9 +237,9 @@ impl Service {
         let gone = self.stopping.child_token();
         let gateway = Arc::clone(&self.gateway);
         let session = Session::until(gone, gateway, connection, out.clone(), opening);
-        // An rmcp that has ended has closed the mailbox; there the exchange finds out.
+        // An rmcp that has ended has closed the stream; there the exchange finds out.
         let _ = session.take(asked.line, &out).await;
-        (letters, session)
+        (stream, session)
     }
 
     /// One message on one line, of bounded size, in bounded time.

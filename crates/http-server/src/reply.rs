@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use gateway::{Letter, Letters};
+use gateway::{ResponseStream, ServerEvent};
 use hyper::{
     Response, StatusCode,
     header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue},
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Exchange {
     /// Of the request, as it came.
     pub(super) id: String,
-    pub(super) letters: Letters,
+    pub(super) stream: ResponseStream,
     pub(super) accepts: Accepts,
     pub(super) errors: Errors,
 }
@@ -52,17 +52,17 @@ impl Exchange {
         if !self.accepts.events {
             return self.json(lease).await;
         }
-        match timeout(PATIENCE, self.letters.next()).await {
+        match timeout(PATIENCE, self.stream.next()).await {
             Err(_) => self.stream(None, lease),
-            Ok(None | Some(Letter::GivenUp)) => self.unanswered(lease),
-            Ok(Some(Letter::Withdrawn)) => empty(StatusCode::ACCEPTED),
-            Ok(Some(Letter::Answer(parts))) => self.answer(parts, lease),
+            Ok(None | Some(ServerEvent::GivenUp)) => self.unanswered(lease),
+            Ok(Some(ServerEvent::Withdrawn)) => empty(StatusCode::ACCEPTED),
+            Ok(Some(ServerEvent::Answer(parts))) => self.answer(parts, lease),
             Ok(Some(note)) => self.stream(Some(note), lease),
         }
     }
 
-    fn stream(self, first: Option<Letter>, lease: RequestLease) -> Response<Body> {
-        stream(Body::of_events(first, self.letters, self.id, lease))
+    fn stream(self, first: Option<ServerEvent>, lease: RequestLease) -> Response<Body> {
+        stream(Body::of_events(first, self.stream, self.id, lease))
     }
 
     fn unanswered(self, lease: RequestLease) -> Response<Body> {
@@ -73,11 +73,11 @@ impl Exchange {
     /// For a client that takes no events: what comes before the answer is dropped.
     async fn json(mut self, lease: RequestLease) -> Response<Body> {
         loop {
-            match self.letters.next().await {
-                Some(Letter::Note(_)) => {}
-                Some(Letter::Answer(parts)) => return self.answer(parts, lease),
-                Some(Letter::Withdrawn) => return empty(StatusCode::ACCEPTED),
-                None | Some(Letter::GivenUp) => return self.unanswered(lease),
+            match self.stream.next().await {
+                Some(ServerEvent::Note(_)) => {}
+                Some(ServerEvent::Answer(parts)) => return self.answer(parts, lease),
+                Some(ServerEvent::Withdrawn) => return empty(StatusCode::ACCEPTED),
+                None | Some(ServerEvent::GivenUp) => return self.unanswered(lease),
             }
         }
     }
@@ -85,7 +85,7 @@ impl Exchange {
     fn answer(self, parts: Vec<Bytes>, lease: RequestLease) -> Response<Body> {
         let status = self.errors.status(&parts);
         if !self.accepts.json && status == StatusCode::OK {
-            return self.stream(Some(Letter::Answer(parts)), lease);
+            return self.stream(Some(ServerEvent::Answer(parts)), lease);
         }
         let mut response = Response::new(Body::of_parts(parts, Some(lease)));
         *response.status_mut() = status;
@@ -166,7 +166,7 @@ fn code(parts: &[Bytes]) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use gateway::{Out, mailbox};
+    use gateway::{Out, response_stream};
     use http_body_util::BodyExt as _;
     use tokio::time::Instant;
 
@@ -177,10 +177,10 @@ mod tests {
         events: true,
     };
 
-    fn exchange(letters: Letters, accepts: Accepts, errors: Errors) -> Exchange {
+    fn exchange(stream: ResponseStream, accepts: Accepts, errors: Errors) -> Exchange {
         Exchange {
             id: "7".to_owned(),
-            letters,
+            stream,
             accepts,
             errors,
         }
@@ -198,20 +198,20 @@ mod tests {
             events: false,
         };
         for accepts in [BOTH, JSON] {
-            let (mailbox, letters) = mailbox();
-            drop(mailbox);
-            let exchange = exchange(letters, accepts, Errors::InBand);
+            let (responses, stream) = response_stream();
+            drop(responses);
+            let exchange = exchange(stream, accepts, Errors::InBand);
             let response = exchange.respond(RequestLease::default()).await;
             assert_eq!(response.status(), StatusCode::OK);
             let text = body_of(response).await;
             assert!(text.contains(r#""id":7,"error":{"code":-32603"#), "{text}");
             assert!(text.contains("may have run"), "{text}");
         }
-        let (mailbox, letters) = mailbox();
-        let exchange = exchange(letters, BOTH, Errors::InBand);
+        let (responses, stream) = response_stream();
+        let exchange = exchange(stream, BOTH, Errors::InBand);
         let response = exchange.respond(RequestLease::default()).await;
         // A session that stands alone holds on to it.
-        Out::Reply(std::sync::Arc::clone(&mailbox)).give_up();
+        Out::Reply(std::sync::Arc::clone(&responses)).give_up();
         let text = body_of(response).await;
         assert!(
             text.starts_with(r#"data: {"jsonrpc":"2.0","id":7,"error""#),
@@ -222,9 +222,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_that_was_taken_back_gets_no_answer() {
-        let (mailbox, letters) = mailbox();
-        Out::Reply(mailbox).withdraw();
-        let exchange = exchange(letters, BOTH, Errors::InBand);
+        let (responses, stream) = response_stream();
+        Out::Reply(responses).withdraw();
+        let exchange = exchange(stream, BOTH, Errors::InBand);
         let response = exchange.respond(RequestLease::default()).await;
         assert_eq!(response.status(), StatusCode::ACCEPTED);
         assert_eq!(body_of(response).await, "");
@@ -232,13 +232,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_call_that_takes_long_begins_as_a_stream() {
-        let (mailbox, letters) = mailbox();
+        let (responses, stream) = response_stream();
         let began = Instant::now();
-        let exchange = exchange(letters, BOTH, Errors::InBand);
+        let exchange = exchange(stream, BOTH, Errors::InBand);
         let response = exchange.respond(RequestLease::default()).await;
         assert_eq!(began.elapsed(), PATIENCE);
         assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
-        gateway::refuse(&Out::Reply(mailbox), "1", -32_603, "late").await;
+        gateway::refuse(&Out::Reply(responses), "1", -32_603, "late").await;
         let body = response.into_body().collect().await.unwrap().to_bytes();
         assert!(body.starts_with(b"data: {") && body.ends_with(b"}\n\n"));
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use dashmap::DashMap;
-use gateway::{Connection, Gateway, Opening, Out, Session, Switchboard};
+use gateway::{Connection, Gateway, Opening, Out, Session, StreamRouter};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::Semaphore,
@@ -53,7 +53,7 @@ pub(super) struct Begun {
 
 pub(super) struct Entry {
     pub(super) session: Arc<Session>,
-    pub(super) board: Arc<Switchboard>,
+    pub(super) router: Arc<StreamRouter>,
     /// The token that began it; no other may use it.
     token: Option<Arc<str>>,
     used_at: Mutex<Instant>,
@@ -95,16 +95,16 @@ impl Sessions {
         if let Some(number) = gone {
             self.end_holder_of(number);
         }
-        let board = Arc::new(Switchboard::default());
+        let router = Arc::new(StreamRouter::default());
         let connection = Connection {
             transport: "http",
             token: peer.token.clone(),
             ..Connection::default()
         };
-        let out = Out::Board(Arc::clone(&board));
+        let out = Out::Router(Arc::clone(&router));
         let entry = Arc::new(Entry {
             session: Session::new(Arc::clone(gateway), connection, out, Opening::Handshake),
-            board,
+            router,
             token: peer.token.clone(),
             used_at: Mutex::new(Instant::now()),
             uses: AtomicUsize::new(0),
@@ -176,7 +176,7 @@ pub(super) async fn expire(sessions: Arc<Sessions>) {
 
 impl Entry {
     async fn end(&self) {
-        self.board.close();
+        self.router.close();
         self.session.end(false).await;
     }
 
