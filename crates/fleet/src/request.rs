@@ -43,8 +43,9 @@ impl fmt::Debug for Request {
 /// Receives the `params` of each progress notification of one call.
 pub type ProgressSink = Arc<dyn Fn(&RawValue) + Send + Sync>;
 
-/// Receives the `params` of log messages that a server writes while a call is under way. MCP does
-/// not tie a message to a call, so each session with a call there hears it, once.
+/// Receives the `params` of log messages that a server writes because of a call. MCP does not tie a
+/// message to a call: it is the call's on whose own stream it comes (HTTP), or the only session's
+/// that has calls under way there. Any other is nobody's.
 #[derive(Clone)]
 pub struct LogSink {
     /// Tells sessions apart.
@@ -64,6 +65,8 @@ impl fmt::Debug for LogSink {
 /// The sinks of one request.
 #[derive(Clone, Default)]
 pub(crate) struct Listeners {
+    /// It is the call of a tool: what the server logs may be because of it.
+    pub(crate) is_call: bool,
     pub(crate) progress: Option<ProgressSink>,
     pub(crate) log: Option<LogSink>,
 }
@@ -71,10 +74,19 @@ pub(crate) struct Listeners {
 impl Listeners {
     pub(crate) fn of(request: &Request) -> Self {
         Self {
+            is_call: true,
             progress: request.progress.clone(),
             log: request.log.clone(),
         }
     }
+}
+
+/// The sink of the one session whose calls are under way, of all these requests.
+pub(crate) fn find_sole_log(requests: impl IntoIterator<Item = Listeners>) -> Option<LogSink> {
+    let mut calls = requests.into_iter().filter(|it| it.is_call);
+    let first = calls.next()?.log?;
+    let is_same = |other: Listeners| other.log.is_some_and(|it| it.session == first.session);
+    calls.all(is_same).then_some(first)
 }
 
 /// The bound on the answer to a request. What a list says is kept, sent on and indexed; a

@@ -43,8 +43,9 @@ pub struct ClientPolicy {
 }
 
 /// The tokens of one result that a known program takes without a detour. Claude Code counts what
-/// is larger than about 12,500 before it shows it, and puts over 25,000 into a file.
-const TAKEN_TOKENS: [(&str, u64); 1] = [("claude-code", 12_000)];
+/// is larger than about 12,500 before it shows it, and puts over 25,000 into a file. Codex, with a
+/// model that it does not know, keeps some 12,000 characters.
+const TAKEN_TOKENS: [(&str, u64); 2] = [("claude-code", 12_000), ("codex-mcp-client", 2_500)];
 
 impl ClientPolicies {
     /// The error is the name whose rule holds a pattern that is none, and why.
@@ -158,6 +159,10 @@ mod tests {
         let known = plain.of(Some("claude-code"));
         assert_eq!(known.max_tokens(None, 4_000), 4_000);
         assert_eq!(known.max_tokens(Some(50_000), 4_000), 12_000);
+        assert_eq!(
+            plain.of(Some("codex-mcp-client")).max_tokens(None, 4_000),
+            2_500
+        );
         let unknown = plain.of(Some("other"));
         assert_eq!(unknown.max_tokens(Some(50_000), 4_000), 50_000);
         let said = clients(&["claude-code"]).of(Some("claude-code"));

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 use journeys::{
     client::Client,
     fake::{LEGACY_VERSION, Step},
-    house::{House, fake},
+    house::{Fake, House, fake},
     processes,
 };
 use serde_json::{Value, json};
@@ -118,6 +118,36 @@ async fn what_a_client_had_set_holds_with_the_next_daemon() {
     answered_in_the_end(&client, "any/speak", &json!({})).await;
     let heard = client.next("notifications/message").await;
     assert_eq!(heard["params"]["data"], "worse");
+    house.stops_clean().await;
+}
+
+/// MCP ties no log message to a call: with two sessions' calls under way it is nobody's.
+#[tokio::test]
+async fn a_log_message_reaches_no_session_but_the_one_whose_call_it_can_only_be_of() {
+    let house = house_with_daemon::<Fake>([]);
+    let gate = house.path("gate");
+    let server = fake("any")
+        .tool("wait", [Step::UntilExists(gate), Step::Echo])
+        .tool("whisper", [Step::log("error", "private"), Step::Echo])
+        .tool("speak", [Step::log("error", "mine"), Step::Echo]);
+    house.add(server);
+    house.indexed().await;
+    let (waits, whispers) = (house.client().await, house.client().await);
+    let waiting = waits.execute("any/wait", json!({}));
+    let whispering = async {
+        house
+            .until_received("any", |line| line.contains("\"wait\""))
+            .await;
+        whispers.execute("any/whisper", json!({})).await.good();
+        house.write("gate", "");
+    };
+    let (waited, ()) = tokio::join!(waiting, whispering);
+    waited.good();
+    for client in [&waits, &whispers] {
+        client.execute("any/speak", json!({})).await.good();
+        let heard = client.next("notifications/message").await;
+        assert_eq!(heard["params"]["data"], "mine");
+    }
     house.stops_clean().await;
 }
 
@@ -275,7 +305,10 @@ async fn a_wrong_configuration_is_told_by_the_session_that_starts_the_daemon() {
     let house = echoing().await;
     house.configure("[servers.any]\ncomand = \"x\"\n");
     let client = house.serve();
-    assert_eq!(client.ended().await.code(), Some(2));
+    client.initialize("2025-11-25").await;
+    let found = client.search("echo").await.good();
+    assert!(found.contains("did you mean"), "{found}");
+    assert_eq!(client.close().await.code(), Some(0));
     assert!(
         client.stderr().contains("did you mean"),
         "{}",

@@ -1,6 +1,6 @@
 //! The requests under way on a channel, and what of the server's messages is theirs.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use bytes::Bytes;
 use dashmap::DashMap;
@@ -12,7 +12,7 @@ use tracing::debug;
 
 use crate::{
     params::read_progress_token,
-    request::{Listeners, LogSink},
+    request::{Listeners, find_sole_log},
 };
 
 /// Our request ids start here; rmcp counts its own from zero. They stay within what a signed
@@ -89,11 +89,10 @@ impl PendingRequests {
         let Some(params) = message.params else {
             return false;
         };
-        let sinks = self.by_id.iter();
-        let sinks = sinks.filter_map(|request| request.listeners.log.clone());
-        let sinks: BTreeMap<u64, LogSink> = sinks.map(|sink| (sink.session, sink)).collect();
-        for sink in sinks.values() {
-            (sink.send)(params);
+        let requests = self.by_id.iter();
+        match find_sole_log(requests.map(|request| request.listeners.clone())) {
+            Some(sink) => (sink.send)(params),
+            None => debug!("a log message of the server belongs to no one session"),
         }
         true
     }

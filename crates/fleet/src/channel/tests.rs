@@ -13,7 +13,7 @@ use super::*;
 fn hears(progress: ProgressSink) -> Listeners {
     Listeners {
         progress: Some(progress),
-        log: None,
+        ..Listeners::default()
     }
 }
 

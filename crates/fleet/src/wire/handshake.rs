@@ -12,8 +12,8 @@ use printable::one_line_of;
 use rmcp::{
     ClientHandler, ErrorData, Peer, RoleClient,
     model::{
-        ClientCapabilities, ClientConfig, ErrorCode, Implementation, ListRootsRequestMethod,
-        ListRootsResult, ProtocolVersion, Root,
+        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ErrorCode,
+        Implementation, ListRootsRequestMethod, ListRootsResult, ProtocolVersion, Root,
     },
     service::{
         ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext,
@@ -171,6 +171,16 @@ impl ClientHandler for Ourselves {
             Some(root) => Ok(ListRootsResult::new(vec![root.clone()])),
             None => Err(ErrorData::method_not_found::<ListRootsRequestMethod>()),
         })
+    }
+
+    /// We announce no elicitation, and rmcp would answer for the person.
+    fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> impl Future<Output = Result<ElicitResult, ErrorData>> + Send + '_ {
+        let why = "elicitation/create: the client did not announce it".to_owned();
+        ready(Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None)))
     }
 
     fn on_tool_list_changed(

@@ -120,7 +120,8 @@ impl InterceptingClient {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if is_event_stream(&response) {
-            let events = self.intercept(read_events(response, asked.call.clone(), asked.bytes_max));
+            let events = read_events(response, asked.call.clone(), asked.bytes_max);
+            let events = self.intercept(events, asked.call.clone());
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let body = read_body(response, asked.bytes_max).await;
@@ -131,7 +132,7 @@ impl InterceptingClient {
 
     /// A body that is one answer.
     fn read_answer(&self, body: &Bytes, asked: &Asked) -> Result<ServerJsonRpcMessage, HttpError> {
-        if let Rewrite::Replace(text) = self.calls.intercept(body) {
+        if let Rewrite::Replace(text) = self.calls.intercept(body, asked.call.as_deref()) {
             return Ok(serde_json::from_str(&text)?);
         }
         if let Some(error) = read_error(body, asked) {
@@ -182,12 +183,13 @@ impl InterceptingClient {
     fn intercept(
         &self,
         events: impl Stream<Item = Result<Sse, SseError>> + Send + 'static,
+        of: Option<Arc<PendingCall>>,
     ) -> BoxStream<'static, Result<Sse, SseError>> {
         let calls = Arc::clone(&self.calls);
         let rewrite = move |event: Result<Sse, SseError>| {
             event.map(|mut event| {
                 let data = event.data.take().map(Bytes::from);
-                event.data = data.and_then(|text| match calls.intercept(&text) {
+                event.data = data.and_then(|text| match calls.intercept(&text, of.as_deref()) {
                     Rewrite::Keep => String::from_utf8(text.into()).ok(),
                     Rewrite::Replace(stand_in) => Some(stand_in),
                     Rewrite::Drop => None,
@@ -322,6 +324,6 @@ impl StreamableHttpClient for InterceptingClient {
         let client = &self.site.client;
         let getting =
             client.get_stream(uri, session_id, last_event_id, auth_header, custom_headers);
-        Ok(self.intercept(getting.await.map_err(without_address)?))
+        Ok(self.intercept(getting.await.map_err(without_address)?, None))
     }
 }

@@ -1,9 +1,6 @@
 //! The calls under way over streamable HTTP, whose answers are taken out below rmcp.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, OnceLock, Weak},
-};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use dashmap::DashMap;
@@ -12,10 +9,11 @@ use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ClientRequest, GetMeta as _, JsonRpcRequest};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tracing::debug;
 
 use crate::{
     params::read_progress_token,
-    request::{Listeners, LogSink},
+    request::{Listeners, find_sole_log},
 };
 
 /// One call, or list, under way: takes its answer, the first one that comes.
@@ -121,14 +119,15 @@ pub(super) enum Rewrite {
 }
 
 impl PendingCalls {
-    pub(super) fn intercept(&self, text: &Bytes) -> Rewrite {
+    /// Takes out what is ours. `of` is the call whose own stream the message came on.
+    pub(super) fn intercept(&self, text: &Bytes, of: Option<&PendingCall>) -> Rewrite {
         let Some(message) = Message::parse(text) else {
             return Rewrite::Keep;
         };
         match message.method.as_deref() {
             None => self.take_answer(text, &message),
             Some("notifications/progress") => self.pass_progress(&message),
-            Some("notifications/message") => self.pass_log(&message),
+            Some("notifications/message") => self.pass_log(&message, of),
             Some(_) => Rewrite::Keep,
         }
     }
@@ -168,17 +167,19 @@ impl PendingCalls {
 }
 
 impl PendingCalls {
-    /// Each session with a call under way hears it once.
-    fn pass_log(&self, message: &Message<'_>) -> Rewrite {
+    fn pass_log(&self, message: &Message<'_>, of: Option<&PendingCall>) -> Rewrite {
         let Some(params) = message.params else {
             return Rewrite::Keep;
         };
-        let calls = self.by_id.iter().filter_map(|call| call.upgrade());
-        let calls: Vec<Arc<PendingCall>> = calls.collect();
-        let sinks = calls.iter().filter_map(|call| call.listeners.log.as_ref());
-        let sinks: BTreeMap<u64, &LogSink> = sinks.map(|sink| (sink.session, sink)).collect();
-        for sink in sinks.values() {
-            (sink.send)(params);
+        let own = of.map(|call| call.listeners.log.clone());
+        let sink = own.unwrap_or_else(|| {
+            let calls = self.by_id.iter().filter_map(|call| call.upgrade());
+            let listeners: Vec<Listeners> = calls.map(|call| call.listeners.clone()).collect();
+            find_sole_log(listeners)
+        });
+        match sink {
+            Some(sink) => (sink.send)(params),
+            None => debug!("a log message of the server belongs to no one session"),
         }
         Rewrite::Drop
     }
@@ -240,7 +241,7 @@ mod tests {
         calls.add(&call, request);
         for result in ["1.0", "2"] {
             let text = Bytes::from(format!(r#"{{"id":"7","result":{result}}}"#));
-            assert!(matches!(calls.intercept(&text), Rewrite::Replace(_)));
+            assert!(matches!(calls.intercept(&text, None), Rewrite::Replace(_)));
         }
         let answer = call.take();
         assert!(matches!(answer, Some(Outcome::Result(json)) if json.as_str() == "1.0"));
