@@ -78,6 +78,11 @@ impl Site {
         lines.lines().filter(|line| line.contains(piece)).count()
     }
 
+    /// `kill -9`, as a system short of memory does.
+    pub async fn kill(mut self) {
+        self.child.kill().await.expect("it is our child");
+    }
+
     /// Ends it as a system does, and expects that it ends well.
     pub async fn stop(mut self) {
         terminate(self.pid());

@@ -93,6 +93,20 @@ impl Web {
         self
     }
 
+    /// The same client, which finds the proxy at another address.
+    #[must_use]
+    pub fn at(mut self, address: SocketAddr) -> Self {
+        self.address = address;
+        self.with("host", &address.to_string())
+    }
+
+    /// The id of its session.
+    pub fn session(&self) -> &str {
+        let id = self.headers.get("mcp-session-id");
+        let id = id.expect("it is in a session");
+        id.to_str().expect("an id is text")
+    }
+
     /// Over TLS, trusting this certificate alone.
     #[must_use]
     pub fn trusting(mut self, certificate: CertificateDer<'static>) -> Self {

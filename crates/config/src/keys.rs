@@ -167,7 +167,8 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "http.session_idle_s",
         count(1, 604_800, "seconds"),
-        "a session that nobody used for so long ends; its client is told to begin a new one",
+        "a session that nobody used for so long gives back its place, and its processes where `scope` \
+         is `\"client\"`. If its client comes back it is taken up again",
     )
     .or("1800")
     .variable(),

@@ -38,6 +38,12 @@ impl Unfinished {
         let persisted = self.file.persist(&self.place);
         persisted.map(drop).map_err(|error| error.error)
     }
+
+    /// Puts the file in its place; an error of the kind `AlreadyExists` where there is one.
+    pub fn finish_new(self) -> io::Result<()> {
+        let persisted = self.file.persist_noclobber(&self.place);
+        persisted.map(drop).map_err(|error| error.error)
+    }
 }
 
 impl Write for Unfinished {
@@ -91,6 +97,22 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
 
         drop(Unfinished::begin(&place).unwrap());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_new_file_replaces_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("file");
+        let finish = |bytes| {
+            let mut file = Unfinished::begin(&place).unwrap();
+            file.write_all(bytes).unwrap();
+            file.finish_new()
+        };
+        finish(b"first").unwrap();
+        let refused = finish(b"second").unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&place).unwrap(), b"first");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

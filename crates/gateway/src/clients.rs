@@ -54,19 +54,25 @@ impl ConnectedClient {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes a `clientInfo` and answers its name; the first one stays.
-    pub(super) fn set_info(&self, client_info: &RawValue) -> Option<String> {
+    /// Takes what it says of itself, and answers its name; the first one stays.
+    pub(super) fn set_info(&self, info: ClientInfo) -> Option<String> {
+        let name = info.name.clone();
+        self.info.set(info).is_ok().then_some(name)
+    }
+}
+
+impl ClientInfo {
+    /// Reads a `clientInfo`; none where it has no name.
+    pub(super) fn read(client_info: &RawValue) -> Option<Self> {
         let fields = Fields::of(client_info.get())?;
         let text = |key| {
             let text = text_of(fields.get(key)?)?;
             Some(printable::one_line_of(&text, NAME_CHARS_MAX))
         };
-        let name = text("name")?;
-        let info = ClientInfo {
-            name: name.clone(),
+        Some(Self {
+            name: text("name")?,
             version: text("version"),
-        };
-        self.info.set(info).is_ok().then_some(name)
+        })
     }
 }
 

@@ -59,7 +59,9 @@ pub use recent_searches::RecentSearches;
 pub use reply::Reply;
 pub use search_tools::SearchAnswer;
 pub use servers::Servers;
-pub use session::{Ended, Session, explain_not_served, is_gone_in_stateless, refuse, serve};
+pub use session::{
+    Ended, Session, announced_name, explain_not_served, is_gone_in_stateless, refuse, serve,
+};
 pub use settings::{SearchSettings, ServerSettings, Settings, ToolLimits};
 pub use state_dir::{logs, marker};
 pub use wire::Opening;

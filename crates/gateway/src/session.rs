@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::{
+    clients::ClientInfo,
     connection::Connection,
     definitions::instructions,
     gateway::Gateway,
@@ -34,6 +35,7 @@ use crate::{
     wire::{Engine, Face, Opening, Refused},
 };
 
+pub use meta::announced_name;
 pub use methods::{explain_not_served, is_gone_in_stateless};
 pub use refuse::refuse;
 
@@ -126,6 +128,15 @@ impl Session {
             is_open: AtomicBool::new(opening == Opening::None),
             engine: Mutex::default(),
         })
+    }
+
+    /// Takes the client for the one of this name, which it announced when the session began: of a
+    /// session that is taken up again.
+    pub fn recall(&self, name: &str) {
+        self.calls.know(ClientInfo {
+            name: name.to_owned(),
+            version: None,
+        });
     }
 
     /// Reads until the client closes its end.

@@ -30,7 +30,8 @@ const LIST_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
 pub enum Opening {
     /// `initialize`, or metadata of the modern kind in each request.
     Handshake,
-    /// Nothing: the session is one request over HTTP.
+    /// Nothing: the session is one request over HTTP, or one that was begun before and is taken up
+    /// again.
     None,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gateway::Session;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{places::Place, sessions::SessionUse};
+use super::{entry::SessionUse, places::Place};
 
 /// The places and the session that a request holds until its answer is gone; all are given back
 /// when it is dropped.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gateway::{Connection, Opening, Out, ResponseStream, Session, response_stream};
+use gateway::{Connection, Opening, Out, ResponseStream, Session, announced_name, response_stream};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::{
     Response, StatusCode,
@@ -16,6 +16,7 @@ use tokio::time::{Duration, timeout};
 
 use super::{
     body::Body,
+    entry::SessionUse,
     headers::{self, Accepts, Spoken},
     lease::{RequestLease, StatelessSession},
     peer::Peer,
@@ -23,7 +24,7 @@ use super::{
     refusal::Refusal,
     reply::{self, Errors, Exchange},
     service::Service,
-    sessions::SessionUse,
+    sessions::Opened,
 };
 
 impl Service {
@@ -55,10 +56,11 @@ impl Service {
         let session = headers::get_once(&head.headers, headers::SESSION)?;
         match session {
             _ if asked.method == "initialize" && asked.is_request => {
-                self.initialize(asked, &peer).await
+                let name = announced_name(&message);
+                self.initialize(asked, name.as_deref(), &peer).await
             }
             Some(session) if !asked.spoken.revision.is_stateless() => {
-                let used = self.sessions.find(session, &peer).map_err(about)?;
+                let used = self.find_session(session, &peer).map_err(about)?;
                 self.in_session(asked, used, &peer).await
             }
             _ => self.answer_stateless(asked, &peer).await,
@@ -77,7 +79,7 @@ impl Service {
         let Some(session) = session else {
             return Err(Refusal::method("POST; a stream belongs to a session"));
         };
-        let used = self.sessions.find(session, peer)?;
+        let used = self.find_session(session, peer)?;
         let (responses, stream) = response_stream();
         used.0.router.attach(responses);
         Ok(reply::stream(Body::of_stream(
@@ -89,24 +91,25 @@ impl Service {
     pub(super) fn delete(&self, head: &Parts, peer: &Peer) -> Result<Response<Body>, Refusal> {
         let session = headers::get_once(&head.headers, headers::SESSION)?;
         let session = session.ok_or_else(Refusal::session_needed)?;
-        self.sessions.find(session, peer)?;
-        self.sessions.end(session);
+        self.sessions.close(session, peer)?;
         Ok(reply::empty(StatusCode::NO_CONTENT))
     }
 
     async fn initialize(
         self: &Arc<Self>,
         asked: Asked<'_>,
+        name: Option<&str>,
         peer: &Peer,
     ) -> Result<Response<Body>, Refusal> {
         if !self.gives_sessions {
             return self.answer_stateless(asked, peer).await;
         }
-        let (id, used) = self.begin_session(peer)?;
+        let (id, opened) = self.sessions.begin(name, peer)?;
+        let used = self.use_session(opened);
         let answer = self.in_session(asked, used, peer).await;
         match answer {
             Ok(mut response) if response.status().is_success() => {
-                let value = HeaderValue::from_str(&id).expect("it is hexadecimal");
+                let value = HeaderValue::from_str(&id).expect("it is base64url and dots");
                 response.headers_mut().insert(headers::SESSION, value);
                 Ok(response)
             }
@@ -212,12 +215,16 @@ impl Service {
         Refusal::too_many_requests(self.limits.requests_max)
     }
 
-    fn begin_session(&self, peer: &Peer) -> Result<(String, SessionUse), Refusal> {
-        let begun = self.sessions.begin(&self.gateway, peer)?;
-        if begun.has_replaced {
+    fn find_session(&self, id: &str, peer: &Peer) -> Result<SessionUse, Refusal> {
+        let opened = self.sessions.find(id, peer)?;
+        Ok(self.use_session(opened))
+    }
+
+    fn use_session(&self, opened: Opened) -> SessionUse {
+        if opened.has_replaced {
             self.complaints.of_sessions(self.limits.sessions_max);
         }
-        Ok((begun.id, begun.used))
+        opened.used
     }
 
     async fn start_stateless(

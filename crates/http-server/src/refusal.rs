@@ -125,6 +125,12 @@ impl Refusal {
         .with(RETRY_AFTER, RETRY_AFTER_S)
     }
 
+    /// For a session that the process after us can take up.
+    pub(super) fn stopping() -> Self {
+        let message = "this server is stopping: try again, the session goes on with the next";
+        Self::mistake(StatusCode::SERVICE_UNAVAILABLE, message).with(RETRY_AFTER, RETRY_AFTER_S)
+    }
+
     pub(super) fn no_session() -> Self {
         let message = "no such session (any more): send `initialize` without Mcp-Session-Id";
         Self::mistake(StatusCode::NOT_FOUND, message)

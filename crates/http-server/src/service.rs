@@ -6,7 +6,13 @@ use gateway::Gateway;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    complaints::Complaints, endpoint::Endpoint, gate::Gate, places::Places, sessions::Sessions,
+    complaints::Complaints,
+    endpoint::Endpoint,
+    gate::Gate,
+    places::Places,
+    session_id::Signer,
+    session_key::{load_key, make_key},
+    sessions::Sessions,
     settings::Limits,
 };
 
@@ -36,8 +42,15 @@ impl Service {
         stopping: CancellationToken,
     ) -> Self {
         let limits = settings.limits;
+        // Where no session is given, none is taken up.
+        let key = if settings.sessions {
+            load_key(&gateway.settings().state_dir)
+        } else {
+            make_key()
+        };
+        let signer = Signer::new(&key);
         Self {
-            sessions: Arc::new(Sessions::new(&limits)),
+            sessions: Arc::new(Sessions::new(Arc::clone(&gateway), signer, &limits)),
             gate: Gate::new(&settings),
             gives_sessions: settings.sessions,
             tls: settings.tls,

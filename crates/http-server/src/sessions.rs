@@ -1,40 +1,38 @@
-//! The sessions of clients that begin with `initialize`.
+//! The sessions of clients that begin with `initialize`. One that is not open any more, because it
+//! was idle or the process is another, is taken up again when its client comes back.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
-use gateway::{Connection, Gateway, Opening, Out, Session, StreamRouter};
-use parking_lot::{Mutex, MutexGuard};
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, sleep, timeout},
-};
+use gateway::{Gateway, Opening};
+use parking_lot::Mutex;
+use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::{
+    entry::{Entry, SessionUse},
     limits::STOP_WAIT,
     peer::Peer,
-    places::{Entered, Place, Places, State},
+    places::{Entered, Places, State},
     refusal::Refusal,
+    session_id::{Signed, Signer, Tag},
 };
 use crate::settings::Limits;
-
-/// A session whose client never came back after `initialize` lives no longer than this: whoever
-/// opens many fills the house only for so long.
-const HALF_OPEN: Duration = Duration::from_mins(1);
 
 /// The interval at which idle sessions are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
+/// Sessions that their clients ended are known for so many further ones; one that ended before
+/// those is taken up again if its client comes back after all.
+const ENDED_MAX: usize = 4_096;
+
 #[derive(Debug)]
 pub(super) struct Sessions {
+    gateway: Arc<Gateway>,
+    signer: Signer,
     open: DashMap<String, Arc<Entry>>,
+    /// Held while a session is taken up, which so happens once.
+    closed: Mutex<Closed>,
     places: Arc<Places>,
     idle: Duration,
     /// Requests that one session may have in flight.
@@ -43,39 +41,30 @@ pub(super) struct Sessions {
     ending: TaskTracker,
 }
 
-/// A session that has begun.
-pub(super) struct Begun {
-    pub(super) id: String,
+/// A session that may be used.
+#[derive(Debug)]
+pub(super) struct Opened {
     pub(super) used: SessionUse,
     /// Another one had to go for it.
     pub(super) has_replaced: bool,
 }
 
-pub(super) struct Entry {
-    pub(super) session: Arc<Session>,
-    pub(super) router: Arc<StreamRouter>,
-    /// The token that began it; no other may use it.
-    token: Option<Arc<str>>,
-    used_at: Mutex<Instant>,
-    /// Requests and streams that are open now.
-    uses: AtomicUsize,
-    /// Half of what all may have in flight: no client takes the room of the others.
-    pub(super) requests: Arc<Semaphore>,
-    /// The client came back after `initialize`.
-    is_confirmed: AtomicBool,
-    place: Place,
-}
-
-impl std::fmt::Debug for Entry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Entry").finish_non_exhaustive()
-    }
+/// What is not taken up again.
+#[derive(Debug, Default)]
+struct Closed {
+    /// We end.
+    all: bool,
+    /// Ended by their clients, the last ones last.
+    ended: VecDeque<Tag>,
 }
 
 impl Sessions {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(gateway: Arc<Gateway>, signer: Signer, limits: &Limits) -> Self {
         Self {
+            gateway,
+            signer,
             open: DashMap::new(),
+            closed: Mutex::default(),
             places: Places::new(limits.sessions_max),
             idle: limits.session_idle,
             requests_max: limits.requests_max.div_ceil(2),
@@ -87,54 +76,100 @@ impl Sessions {
         self.places.is_full()
     }
 
-    /// A new session under a name that nobody can guess.
-    pub(super) fn begin(&self, gateway: &Arc<Gateway>, peer: &Peer) -> Result<Begun, Refusal> {
-        let entered = self.places.enter(peer.who(), State::New);
+    /// Begins a session of a client that announces this name; also answers its id.
+    pub(super) fn begin(
+        &self,
+        name: Option<&str>,
+        peer: &Peer,
+    ) -> Result<(String, Opened), Refusal> {
+        let id = self.signer.make_id(name, peer.token.as_deref());
+        let opened = self.open(&id, peer, None)?;
+        Ok((id, opened))
+    }
+
+    /// The session of this id, if this peer may use it.
+    pub(super) fn find(&self, id: &str, peer: &Peer) -> Result<Opened, Refusal> {
+        if let Some(opened) = self.find_open(id, peer)? {
+            return Ok(opened);
+        }
+        let signed = self.read(id, peer)?;
+        let closed = self.closed.lock();
+        // Another request may have been faster.
+        if let Some(opened) = self.find_open(id, peer)? {
+            return Ok(opened);
+        }
+        if closed.ended.contains(&signed.tag) {
+            return Err(Refusal::no_session());
+        }
+        if closed.all {
+            return Err(Refusal::stopping());
+        }
+        let opened = self.open(id, peer, Some(&signed))?;
+        tracing::debug!(client = signed.name, "took up a session again");
+        Ok(opened)
+    }
+
+    fn find_open(&self, id: &str, peer: &Peer) -> Result<Option<Opened>, Refusal> {
+        let Some(entry) = self.open.get(id).map(|entry| Arc::clone(&entry)) else {
+            return Ok(None);
+        };
+        if !entry.is_of(peer) {
+            return Err(Refusal::no_session());
+        }
+        entry.confirm();
+        Ok(Some(Opened {
+            used: SessionUse::of(entry),
+            has_replaced: false,
+        }))
+    }
+
+    /// What the id says, if we gave it to this peer.
+    fn read(&self, id: &str, peer: &Peer) -> Result<Signed, Refusal> {
+        let signed = self.signer.read(id, peer.token.as_deref());
+        signed.ok_or_else(Refusal::no_session)
+    }
+
+    /// Opens a session; without a handshake for a client that has come back with what was signed.
+    fn open(&self, id: &str, peer: &Peer, signed: Option<&Signed>) -> Result<Opened, Refusal> {
+        let (opening, state) = match signed {
+            None => (Opening::Handshake, State::New),
+            Some(_) => (Opening::None, State::Busy),
+        };
+        let entered = self.places.enter(peer.who(), state);
         let full = |_| Refusal::too_many_sessions(self.places.max());
         let Entered { place, gone } = entered.map_err(full)?;
         if let Some(number) = gone {
             self.end_holder_of(number);
         }
-        let router = Arc::new(StreamRouter::default());
-        let connection = Connection {
-            transport: "http",
-            token: peer.token.clone(),
-            ..Connection::default()
-        };
-        let out = Out::Router(Arc::clone(&router));
-        let entry = Arc::new(Entry {
-            session: Session::new(Arc::clone(gateway), connection, out, Opening::Handshake),
-            router,
-            token: peer.token.clone(),
-            used_at: Mutex::new(Instant::now()),
-            uses: AtomicUsize::new(0),
-            requests: Arc::new(Semaphore::new(self.requests_max)),
-            is_confirmed: AtomicBool::new(false),
-            place,
-        });
-        let id = new_id();
-        self.open.insert(id.clone(), Arc::clone(&entry));
-        Ok(Begun {
-            id,
+        let entry = Entry::new(&self.gateway, peer, opening, self.requests_max, place);
+        if let Some(name) = signed.and_then(|it| it.name.as_deref()) {
+            entry.session.recall(name);
+        }
+        self.open.insert(id.to_owned(), Arc::clone(&entry));
+        Ok(Opened {
             used: SessionUse::of(entry),
             has_replaced: gone.is_some(),
         })
     }
 
-    /// The session of this name, if this peer may use it.
-    pub(super) fn find(&self, id: &str, peer: &Peer) -> Result<SessionUse, Refusal> {
-        let entry = self.open.get(id).map(|entry| Arc::clone(&entry));
-        let entry = entry.filter(|entry| entry.token == peer.token);
-        let entry = entry.ok_or_else(Refusal::no_session)?;
-        if !entry.is_confirmed.swap(true, Ordering::Relaxed) {
-            entry.place.set(State::Busy);
+    /// Ends a session for good, as its client wants, whether it is open or not.
+    pub(super) fn close(&self, id: &str, peer: &Peer) -> Result<(), Refusal> {
+        let signed = self.read(id, peer)?;
+        let mut closed = self.closed.lock();
+        if closed.ended.contains(&signed.tag) {
+            return Err(Refusal::no_session());
         }
-        Ok(SessionUse::of(entry))
+        if closed.ended.len() >= ENDED_MAX {
+            closed.ended.pop_front();
+        }
+        closed.ended.push_back(signed.tag);
+        self.end(id);
+        Ok(())
     }
 
     fn end_holder_of(&self, place: u64) {
         let mut open = self.open.iter();
-        let id = open.find(|it| it.place.number == place);
+        let id = open.find(|it| it.place_number() == place);
         let id = id.map(|it| it.key().clone());
         drop(open);
         if let Some(id) = id {
@@ -149,6 +184,7 @@ impl Sessions {
     }
 
     pub(super) async fn end_all(&self) {
+        self.closed.lock().all = true;
         let ids: Vec<String> = self.open.iter().map(|it| it.key().clone()).collect();
         for id in ids {
             self.end(&id);
@@ -174,57 +210,11 @@ pub(super) async fn expire(sessions: Arc<Sessions>) {
     }
 }
 
-impl Entry {
-    async fn end(&self) {
-        self.router.close();
-        self.session.end(false).await;
-    }
-
-    fn is_idle(&self, idle: Duration) -> bool {
-        if self.uses.load(Ordering::Relaxed) > 0 || self.session.is_busy() {
-            return false;
-        }
-        let limit = if self.is_confirmed.load(Ordering::Relaxed) {
-            idle
-        } else {
-            idle.min(HALF_OPEN)
-        };
-        self.used_at().elapsed() >= limit
-    }
-
-    fn used_at(&self) -> MutexGuard<'_, Instant> {
-        self.used_at.lock()
-    }
-}
-
-/// A request or a stream of a session; while there is one, the session is not idle.
-#[derive(Debug)]
-pub(super) struct SessionUse(pub(super) Arc<Entry>);
-
-impl SessionUse {
-    fn of(entry: Arc<Entry>) -> Self {
-        entry.uses.fetch_add(1, Ordering::Relaxed);
-        Self(entry)
-    }
-}
-
-impl Drop for SessionUse {
-    fn drop(&mut self) {
-        *self.0.used_at() = Instant::now();
-        self.0.uses.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-fn new_id() -> String {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).expect("the system has randomness");
-    format!("{:032x}", u128::from_be_bytes(bytes))
-}
-
 #[cfg(test)]
 mod tests {
 
     use super::*;
+    use crate::entry::HALF_OPEN;
 
     /// A gateway without servers, and the folder it lives in.
     fn gateway() -> (tempfile::TempDir, Arc<Gateway>) {
@@ -244,15 +234,31 @@ mod tests {
         stall_timeout: Duration::from_mins(1),
     };
 
+    const KEY: [u8; 32] = [7; 32];
+
+    /// The sessions of a process; the next one has the same key.
+    fn sessions(gateway: &Arc<Gateway>) -> Arc<Sessions> {
+        let signer = Signer::new(&KEY);
+        Arc::new(Sessions::new(Arc::clone(gateway), signer, &LIMITS))
+    }
+
+    fn peer(token: Option<&str>) -> Peer {
+        Peer {
+            token: token.map(Arc::from),
+            address: std::net::Ipv4Addr::LOCALHOST.into(),
+        }
+    }
+
+    #[track_caller]
+    fn check_refused<T: std::fmt::Debug>(answer: Result<T, Refusal>, status: u16) {
+        assert_eq!(answer.unwrap_err().status.as_u16(), status);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_session_ends_when_it_is_idle_and_gives_its_place_back() {
         let (_folder, gateway) = gateway();
-        let sessions = Arc::new(Sessions::new(&LIMITS));
-        let peer = Peer {
-            token: None,
-            address: std::net::Ipv4Addr::LOCALHOST.into(),
-        };
-        let begin = || sessions.begin(&gateway, &peer).map(|it| (it.id, it.used));
+        let (sessions, peer) = (sessions(&gateway), peer(None));
+        let begin = || sessions.begin(None, &peer).map(|(id, it)| (id, it.used));
         let (replaced, used) = begin().unwrap();
         drop(used);
         let (confirmed, used) = begin().unwrap();
@@ -284,5 +290,56 @@ mod tests {
         sessions.end_all().await;
         assert!(!sessions.is_full());
         expiring.abort();
+    }
+
+    #[tokio::test]
+    async fn a_session_of_an_earlier_process_is_taken_up_by_its_token_alone() {
+        let (_folder, gateway) = gateway();
+        let (mine, other) = (peer(Some("mine")), peer(Some("other")));
+        let (id, begun) = sessions(&gateway).begin(Some("codex"), &mine).unwrap();
+        drop(begun);
+        let next = sessions(&gateway);
+        check_refused(next.find(&id, &other), 404);
+        check_refused(next.find(&id, &peer(None)), 404);
+        check_refused(next.find(&format!("{id}A"), &mine), 404);
+        check_refused(next.close(&id, &other), 404);
+        let taken_up = next.find(&id, &mine).unwrap().used;
+        assert!(format!("{:?}", taken_up.0.session).contains("codex"));
+        let again = next.find(&id, &mine).unwrap().used;
+        assert!(Arc::ptr_eq(&again.0, &taken_up.0));
+        check_refused(next.find(&id, &other), 404);
+        // Of a token's places, two, it has one.
+        let (second, _) = next.begin(None, &mine).unwrap();
+        drop(next.find(&second, &mine).unwrap());
+        let (third, _) = sessions(&gateway).begin(None, &mine).unwrap();
+        check_refused(next.find(&third, &mine), 503);
+        next.end_all().await;
+        check_refused(next.find(&id, &mine), 503);
+    }
+
+    #[tokio::test]
+    async fn a_session_that_its_client_ended_stays_ended() {
+        let (_folder, gateway) = gateway();
+        let (peer, sessions) = (peer(None), sessions(&gateway));
+        let end = || {
+            let (id, _) = sessions.begin(None, &peer).unwrap();
+            sessions.close(&id, &peer).unwrap();
+            id
+        };
+        let first = end();
+        check_refused(sessions.find(&first, &peer), 404);
+        check_refused(sessions.close(&first, &peer), 404);
+        // One that is not open ends as well.
+        let foreign = Sessions::new(Arc::clone(&gateway), Signer::new(&KEY), &LIMITS);
+        let (closed, _) = foreign.begin(None, &peer).unwrap();
+        sessions.close(&closed, &peer).unwrap();
+        check_refused(sessions.find(&closed, &peer), 404);
+        assert!(sessions.open.is_empty());
+
+        for _ in 0..ENDED_MAX {
+            let id = sessions.signer.make_id(None, None);
+            sessions.close(&id, &peer).unwrap();
+        }
+        assert_eq!(sessions.closed.lock().ended.len(), ENDED_MAX);
     }
 }

@@ -3,5 +3,6 @@
 mod crowd;
 mod hostile;
 mod keys;
+mod restart;
 mod strangers;
 mod transport;

@@ -13,12 +13,18 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tool::ClientId;
 
 use super::{
-    meta::{Meta, client_info},
+    meta::{Meta, read_client_info},
     refuse::refuse,
 };
 use crate::{
-    call_context::CallContext, clients::ConnectedClient, gateway::Gateway, log_level::LogLevel,
-    out::Out, policy::ClientPolicy, recent_searches::RecentSearches, reply::Reply,
+    call_context::CallContext,
+    clients::{ClientInfo, ConnectedClient},
+    gateway::Gateway,
+    log_level::LogLevel,
+    out::Out,
+    policy::ClientPolicy,
+    recent_searches::RecentSearches,
+    reply::Reply,
 };
 
 /// Calls of one client under way at one time; a further one is refused.
@@ -107,14 +113,13 @@ impl Calls {
         if self.policy.get().is_some() {
             return;
         }
-        let Some(params) = message.params.and_then(|params| Fields::of(params.get())) else {
-            return;
-        };
-        let info = match message.method.as_deref() {
-            Some("initialize") => params.get("clientInfo"),
-            _ => params.get("_meta").and_then(client_info),
-        };
-        if let Some(name) = info.and_then(|info| self.client.set_info(info)) {
+        if let Some(info) = read_client_info(message) {
+            self.know(info);
+        }
+    }
+
+    pub(super) fn know(&self, info: ClientInfo) {
+        if let Some(name) = self.client.set_info(info) {
             self.searches.set_client(&name);
             let policy = self.gateway.settings().clients.of(Some(&name));
             let _ = self.policy.set(Arc::new(policy));

@@ -1,11 +1,11 @@
 //! The `_meta` of a request.
 
 use bytes::Bytes;
-use jsonrpc::{Fields, Json, text_of};
+use jsonrpc::{Fields, Json, Message, text_of};
 use mcp::{Revision, meta as keys};
 use serde_json::value::RawValue;
 
-use crate::log_level::LogLevel;
+use crate::{clients::ClientInfo, log_level::LogLevel};
 
 /// The members of a request's `_meta`, by whose business they are.
 #[derive(Default)]
@@ -52,7 +52,17 @@ pub(super) fn revision(meta: &RawValue) -> Option<Revision> {
         .map(Revision::named)
 }
 
-/// The name and version that a program says of itself, in a request's `_meta`.
-pub(super) fn client_info(meta: &RawValue) -> Option<&RawValue> {
-    Fields::of(meta.get())?.get(keys::CLIENT_INFO)
+/// The name and version that a program says of itself: in its `initialize`, or in a request's `_meta`.
+pub(super) fn read_client_info(message: &Message<'_>) -> Option<ClientInfo> {
+    let params = Fields::of(message.params?.get())?;
+    let info = match message.method.as_deref() {
+        Some("initialize") => params.get("clientInfo")?,
+        _ => Fields::of(params.get("_meta")?.get())?.get(keys::CLIENT_INFO)?,
+    };
+    ClientInfo::read(info)
+}
+
+/// The name that a client announces in this message, as its session will know it.
+pub fn announced_name(message: &Message<'_>) -> Option<String> {
+    read_client_info(message).map(|info| info.name)
 }

@@ -1,0 +1,110 @@
+//! The key by which the ids of sessions are signed: a file of the state folder, so that the next
+//! process signs as this one does.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+};
+
+use files::{Unfinished, write_whole};
+
+const FILE: &str = "session.key";
+
+pub(super) const KEY_BYTES: usize = 32;
+
+/// Bits of a mode that allow others than us something.
+const OF_OTHERS: u32 = 0o077;
+
+/// The key of this state folder. Where there can be none, one that ends with this process.
+pub(super) fn load_key(state_dir: &Path) -> [u8; KEY_BYTES] {
+    load_or_make(&state_dir.join(FILE)).unwrap_or_else(|error| {
+        let file = state_dir.join(FILE);
+        tracing::warn!(%error, file = %file.display(), "no key for sessions over HTTP can be kept: \
+             they end with this process");
+        make_key()
+    })
+}
+
+/// A key that nobody else has.
+pub(super) fn make_key() -> [u8; KEY_BYTES] {
+    let mut key = [0; KEY_BYTES];
+    getrandom::fill(&mut key).expect("the system has randomness");
+    key
+}
+
+fn load_or_make(place: &Path) -> io::Result<[u8; KEY_BYTES]> {
+    match read_key(place) {
+        Ok(Some(key)) => Ok(key),
+        Ok(None) => {
+            let file = place.display();
+            tracing::warn!(%file, "no key of ours alone: made anew, so sessions over HTTP begin anew");
+            let key = make_key();
+            write_whole(place, &key)?;
+            Ok(key)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => write_new(place),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes the first key of a folder, or takes the one that another process wrote meanwhile.
+fn write_new(place: &Path) -> io::Result<[u8; KEY_BYTES]> {
+    let key = make_key();
+    let mut file = Unfinished::begin(place)?;
+    file.write_all(&key)?;
+    file.sync()?;
+    match file.finish_new() {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read_key(place)?.ok_or(error),
+        other => other.map(|()| key),
+    }
+}
+
+/// None where what is there is no key, or one that others may read.
+fn read_key(place: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
+    let about = fs::symlink_metadata(place)?;
+    let is_private = about.is_file() && about.permissions().mode() & OF_OTHERS == 0;
+    if !is_private || about.len() != KEY_BYTES as u64 {
+        return Ok(None);
+    }
+    let mut key = [0; KEY_BYTES];
+    File::open(place)?.read_exact(&mut key)?;
+    Ok(Some(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_has_one_private_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = load_key(folder.path());
+        assert_eq!(load_key(folder.path()), key);
+        let place = folder.path().join(FILE);
+        let mode = fs::metadata(&place).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(write_new(&place).unwrap(), key);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+        fs::set_permissions(&place, Permissions::from_mode(0o644)).unwrap();
+        let second = load_key(folder.path());
+        assert_ne!(second, key);
+        fs::write(&place, "short").unwrap();
+        let third = load_key(folder.path());
+        assert_ne!(third, second);
+        assert_eq!(load_key(folder.path()), third);
+    }
+
+    #[test]
+    fn where_none_can_be_kept_each_process_has_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let nowhere = folder.path().join("no/folder");
+        assert_ne!(load_key(&nowhere), load_key(&nowhere));
+        fs::create_dir(folder.path().join(FILE)).unwrap();
+        assert_ne!(load_key(folder.path()), load_key(folder.path()));
+    }
+}
