@@ -7,7 +7,7 @@ use jsonrpc::{Fields, Json};
 use serde_json::value::RawValue;
 
 use super::{
-    block::{Block, quote},
+    block::{Block, quote, sole_member},
     imitation::notice,
 };
 
@@ -39,6 +39,14 @@ struct Member<'a> {
     is_long: bool,
 }
 
+/// Whether structured content is the content once more, in a wrapper: some SDKs print it so.
+fn repeats_content(structured: &RawValue, content: Option<&RawValue>) -> bool {
+    let Some((inner, content)) = sole_member(structured).zip(content) else {
+        return false;
+    };
+    tool::minified(inner.get()) == tool::minified(content.get())
+}
+
 /// What a model reads where a tool answers with no content: clients show it nothing at all then.
 const NO_CONTENT: &str = "[proxy: the tool answered with no content]";
 const NOTHING_SAID: &str = "[proxy: the tool failed and did not say why]";
@@ -62,7 +70,10 @@ impl<'a> Answer<'a> {
         let blocks = content.unwrap_or_default().into_iter();
         let mut blocks: Vec<Block<'_>> = blocks.map(|raw| Block::read(raw.get())).collect();
         match structured {
-            Some(structured) if !blocks.iter().any(|block| block.says(structured)) => {
+            Some(structured)
+                if !blocks.iter().any(|block| block.says(structured))
+                    && !repeats_content(structured, members.get("content")) =>
+            {
                 blocks.push(Block::of_text(tool::minified(structured.get())));
             }
             None if !has_content => blocks.push(Block::of_text(result.to_owned())),

@@ -209,7 +209,7 @@ fn is_same(text: &str, json: &RawValue) -> bool {
 
 /// The one member of a wrapper: servers give `{"result": ...}` or `{"content": ...}` beside a text
 /// that says the same.
-fn sole_member(structured: &RawValue) -> Option<&RawValue> {
+pub(super) fn sole_member(structured: &RawValue) -> Option<&RawValue> {
     match Fields::of(structured.get())?.0.as_slice() {
         [(_, value)] => Some(value),
         _ => None,

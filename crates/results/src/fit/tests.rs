@@ -255,6 +255,14 @@ async fn one_text_stays_one_and_no_content_is_told() {
         let reply = fit(result, Budget::new(300), &store).await;
         assert_eq!(texts(&content(&reply)), [says]);
     }
+    let picture = r#"[{"type":"image","data":"QUJD","mimeType":"image/png"}]"#;
+    let twice = format!(r#"{{"content":{picture},"structuredContent":{{"content": {picture}}}}}"#);
+    let reply = fit(&twice, Budget::new(300), &store).await;
+    assert_eq!(
+        content(&reply).len(),
+        1,
+        "an image is not told as text once more"
+    );
     let structured = r#"{"content":[],"structuredContent":{"a":1}}"#;
     let reply = fit(structured, Budget::new(300), &store).await;
     assert_eq!(texts(&content(&reply)), [r#"{"a":1}"#]);
