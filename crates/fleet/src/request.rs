@@ -28,6 +28,9 @@ pub struct Request {
     pub limit_is_final: bool,
     /// A second call does what one does: the tool is read-only or idempotent.
     pub is_safe: bool,
+    /// Some of the arguments travel as headers too, where the revision says so (`x-mcp-header` in
+    /// the tool's schema).
+    pub has_header_arguments: bool,
     /// The client that calls; its connection may have servers of its own.
     pub client: Option<ClientId>,
 }

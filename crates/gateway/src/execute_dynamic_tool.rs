@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use fleet::Request;
 use futures::{FutureExt as _, future::BoxFuture};
+use jsonrpc::{Fields, text_of};
 use registry::{Entry, Generation};
 use results::{Budget, Origin};
 use serde_json::value::RawValue;
@@ -74,6 +75,7 @@ impl Gateway {
             limit,
             limit_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
+            has_header_arguments: entry.tool.json().contains("x-mcp-header"),
         };
         let call = self
             .servers
@@ -85,6 +87,9 @@ impl Gateway {
             let available = || self.available(generation, &policy);
             ToolError::of_call(error, &entry.at, entry.signature(), available)
         })?;
+        if asks_for_more(result.as_str()) {
+            return Err(ToolError::InputRequired(entry.at.clone()));
+        }
         let budget = Budget {
             is_off: options.raw,
             ..Budget::new(self.max_tokens(entry, &options, &policy))
@@ -169,6 +174,16 @@ impl Gateway {
         let up = servers.filter(|server| server.tools > 0 && !self.servers.is_down(&server.name));
         up.map(|server| server.name.clone()).collect()
     }
+}
+
+/// Whether a result of the stateless revisions is none yet: the server asks for more.
+fn asks_for_more(result: &str) -> bool {
+    const INPUT_REQUIRED: &str = "input_required";
+    let is_said = |fields: Fields<'_>| {
+        let kind = fields.get("resultType").and_then(text_of);
+        kind.is_some_and(|kind| kind == INPUT_REQUIRED)
+    };
+    result.contains(INPUT_REQUIRED) && Fields::of(result).is_some_and(is_said)
 }
 
 /// Whether a second call does what one does, as the server says of its tool.

@@ -129,6 +129,19 @@ async fn a_server_that_is_down_says_why_and_who_is_there() {
 }
 
 #[tokio::test]
+async fn a_server_that_asks_for_more_is_told_as_an_error() {
+    let asks: Arc<str> =
+        r#"{"resultType":"input_required","inputRequests":{},"requestState":"s"}"#.into();
+    let definition = json!({"name": "risky", "inputSchema": {"type": "object"}});
+    let scene = Memory::default().raw("db", &definition, asks).open().await;
+    let said = execute(&scene, "db/risky", &json!({})).await;
+    assert!(
+        said.starts_with("error input_required: db/risky asks for more"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
 async fn a_long_result_is_cut_and_its_parts_joined_are_the_whole() {
     let scene = notes().open().await;
     let said = execute(&scene, "notes/read", &json!({})).await;

@@ -11,7 +11,7 @@ use journeys::{
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::{alone, programs};
+use crate::{alone, programs, until};
 
 async fn greeted(server: Fake) -> Client {
     let client = alone(&server.into_script());
@@ -271,6 +271,8 @@ async fn a_house_sees_the_grandchildren_that_were_left() {
     let client = Client::start(command);
     client.initialize(LEGACY_VERSION).await;
     client.close().await;
+    // Between its fork and its exec it has no name yet.
+    until("the grandchild", || house.processes().len() == 1).await;
     let left = house.processes();
     assert_eq!(left.len(), 1, "{left:?}");
     assert_eq!(left[0].command_line.trim(), "sleep 3600");

@@ -7,7 +7,7 @@
 use std::{fmt, future::ready, path::Path};
 
 use jsonrpc::Closed;
-use mcp::{Revision, Transport, meta};
+use mcp::{HEADER_MISMATCH, Revision, Transport, meta};
 use printable::one_line_of;
 use rmcp::{
     ClientHandler, ErrorData, Peer, RoleClient,
@@ -110,6 +110,8 @@ fn rejects_revision(code: ErrorCode) -> bool {
         ErrorCode::INVALID_PARAMS,
         ErrorCode::INVALID_REQUEST,
         ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+        // To a server of the stateless revisions `initialize` lacks headers.
+        ErrorCode(HEADER_MISMATCH),
     ]
     .contains(&code)
 }

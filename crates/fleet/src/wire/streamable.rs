@@ -67,8 +67,9 @@ pub(crate) struct Streamable {
     client: InterceptingClient,
     ended: CancellationToken,
     stop: parking_lot::Mutex<Option<RunningServiceCancellationToken>>,
-    /// The list was read for the sake of a call that lacked headers.
+    /// The list was read for the sake of a call some of whose arguments travel as headers.
     has_learned: AtomicBool,
+    is_stateless: bool,
 }
 
 impl fmt::Debug for Streamable {
@@ -105,6 +106,7 @@ impl Streamable {
             stop: parking_lot::Mutex::new(Some(service.running.cancellation_token())),
             ended: ended.clone(),
             has_learned: AtomicBool::new(false),
+            is_stateless: about.spoken.revision.is_stateless(),
         };
         tokio::spawn(async move {
             let _listener = service.listener;
@@ -115,6 +117,12 @@ impl Streamable {
     }
 
     pub(super) async fn call(&self, request: &Request) -> Result<Json, RequestError> {
+        if request.has_header_arguments
+            && self.is_stateless
+            && !self.has_learned.swap(true, Ordering::Relaxed)
+        {
+            self.learn_headers().await?;
+        }
         match self.call_once(request).await {
             Err(RequestError::Protocol(error)) if lacks_header(&error) => {
                 if self.has_learned.swap(true, Ordering::Relaxed) {

@@ -82,6 +82,7 @@ fn request(tool: &str) -> Request {
         limit: None,
         limit_is_final: false,
         is_safe: false,
+        has_header_arguments: false,
         client: None,
     }
 }
@@ -192,6 +193,40 @@ async fn an_argument_marked_so_travels_as_a_header_as_well() {
     let whats = web.whats();
     let lists = whats.iter().filter(|what| *what == "tools/list").count();
     assert_eq!(lists, 2, "read once for our headers, once for us");
+}
+
+#[tokio::test]
+async fn a_tool_that_is_known_to_take_headers_gets_them_with_its_first_call() {
+    let list = r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"n":{"type":"string","x-mcp-header":"Region"}}}}]}"#;
+    let web = Web::start(move |asked| match asked.what() {
+        "tools/list" => Reply::result(asked, list),
+        "tools/call" => Reply::result(asked, "{}"),
+        _ => play(asked),
+    })
+    .await;
+    let (remote, _) = open(&web.url("/mcp"), Opening::Stateless).await.unwrap();
+    for _ in 0..2 {
+        let call = Request {
+            arguments: text(r#"{"n":"eu"}"#.to_owned()).unwrap(),
+            has_header_arguments: true,
+            ..request("t")
+        };
+        check(&remote.call(&call).await, "{}");
+    }
+    let calls = web
+        .seen()
+        .into_iter()
+        .filter(|it| it.what() == "tools/call");
+    let headers: Vec<_> = calls
+        .map(|it| it.header("mcp-param-region").map(str::to_owned))
+        .collect();
+    assert_eq!(headers, [Some("eu".to_owned()), Some("eu".to_owned())]);
+    let lists = web
+        .whats()
+        .iter()
+        .filter(|what| *what == "tools/list")
+        .count();
+    assert_eq!(lists, 1, "read once");
 }
 
 #[tokio::test]
