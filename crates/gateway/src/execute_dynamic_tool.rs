@@ -8,7 +8,7 @@ use jsonrpc::{Fields, text_of};
 use registry::{Entry, Generation};
 use results::{Budget, Origin};
 use serde_json::value::RawValue;
-use tool::ServerName;
+use tool::{ServerName, ToolRef};
 use tracing::debug;
 
 use crate::{
@@ -87,9 +87,7 @@ impl Gateway {
             let available = || self.available(generation, &policy);
             ToolError::of_call(error, &entry.at, entry.signature(), available)
         })?;
-        if asks_for_more(result.as_str()) {
-            return Err(ToolError::InputRequired(entry.at.clone()));
-        }
+        refuse_unfinished(result.as_str(), &entry.at)?;
         let budget = Budget {
             is_off: options.raw,
             ..Budget::new(self.max_tokens(entry, &options, &policy))
@@ -176,14 +174,17 @@ impl Gateway {
     }
 }
 
-/// Whether a result of the stateless revisions is none yet: the server asks for more.
-fn asks_for_more(result: &str) -> bool {
+/// A result of the stateless revisions may be none yet: the server asks for more.
+fn refuse_unfinished(result: &str, at: &ToolRef) -> Result<(), ToolError> {
     const INPUT_REQUIRED: &str = "input_required";
     let is_said = |fields: Fields<'_>| {
         let kind = fields.get("resultType").and_then(text_of);
         kind.is_some_and(|kind| kind == INPUT_REQUIRED)
     };
-    result.contains(INPUT_REQUIRED) && Fields::of(result).is_some_and(is_said)
+    if result.contains(INPUT_REQUIRED) && Fields::of(result).is_some_and(is_said) {
+        return Err(ToolError::InputRequired(at.clone()));
+    }
+    Ok(())
 }
 
 /// Whether a second call does what one does, as the server says of its tool.
