@@ -15,7 +15,7 @@ use gateway::{
     CallContext, DESCRIBE, EXECUTE, Gateway, Reply, SEARCH, instructions, policy::ClientPolicy,
     survey,
 };
-use printable::grouped;
+use printable::group_digits;
 use serde_json::{Value, json, value::RawValue};
 
 /// Lines of an answer that are shown; a demo is read by people.
@@ -160,8 +160,8 @@ impl Play {
             "{} tools loaded up front cost {} tokens in every session; the three tools of proxy \
              cost {}.\nWith real servers the left number is tens of thousands, the right one stays.",
             Gateway::offered(&generation).count(),
-            grouped(theirs),
-            grouped(ours),
+            group_digits(theirs),
+            group_digits(ours),
         ));
         (self.say)(
             "\nNext: list your own servers in a configuration (config/developer.toml is an \

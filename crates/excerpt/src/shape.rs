@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use printable::grouped;
+use printable::group_digits;
 use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
@@ -37,7 +37,10 @@ pub fn describe_shape(piece: &Piece<'_>) -> String {
         Kind::Code => format!("{} of code", lines()),
         Kind::Binary => of_binary(text),
         Kind::Text if text.contains('\n') => lines(),
-        Kind::Text => format!("1 line of {} characters", grouped(text.chars().count())),
+        Kind::Text => format!(
+            "1 line of {} characters",
+            group_digits(text.chars().count())
+        ),
     }
 }
 
@@ -49,7 +52,7 @@ pub fn count_lines(text: &str) -> usize {
 
 fn format_count(count: usize, what: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
-    format!("{} {what}{s}", grouped(count))
+    format!("{} {what}{s}", group_digits(count))
 }
 
 fn name(name: &str) -> String {
@@ -94,7 +97,7 @@ fn of_json(text: &str) -> Option<String> {
         let of_keys = (Some(key) == widest.as_ref()).then(|| value.of_keys());
         let of_keys = of_keys.unwrap_or_default();
         match value.items {
-            Some(items) => format!("{}[{}]{of_keys}", name(key), grouped(items)),
+            Some(items) => format!("{}[{}]{of_keys}", name(key), group_digits(items)),
             None => format!("{}{}", name(key), value.mark),
         }
     });
@@ -301,7 +304,7 @@ fn levels(text: &str) -> String {
         .iter()
         .filter_map(|level| Some((level, counts.get(level)?)));
     let counts: Vec<String> = counts
-        .map(|(level, count)| format!("{level} {}", grouped(*count)))
+        .map(|(level, count)| format!("{level} {}", group_digits(*count)))
         .collect();
     if counts.is_empty() {
         return String::new();
@@ -322,12 +325,12 @@ fn of_search(text: &str) -> String {
     let matches = format_count(total, "line");
     let named = files
         .iter()
-        .map(|(path, count)| format!("{} {}", name(path), grouped(*count)));
+        .map(|(path, count)| format!("{} {}", name(path), group_digits(*count)));
     format!("{matches} found in {places}: {}", list(named))
 }
 
 fn of_binary(text: &str) -> String {
-    let chars = grouped(text.len());
+    let chars = group_digits(text.len());
     let (head, body) = text.split_once(";base64,").unwrap_or(("", text));
     if !body.is_ascii() {
         return format!("binary data, {chars} bytes as text");
@@ -335,7 +338,7 @@ fn of_binary(text: &str) -> String {
     let digits = body
         .bytes()
         .filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=');
-    let bytes = grouped(digits.count() * 3 / 4);
+    let bytes = group_digits(digits.count() * 3 / 4);
     let told = head.rsplit("data:").next().filter(|told| !told.is_empty());
     let kind = told.map_or_else(|| magic(body).to_owned(), name);
     format!("base64 of {kind}, {chars} characters, {bytes} bytes")

@@ -199,10 +199,8 @@ impl ToolError {
                 signature,
             } => {
                 let list: Vec<String> = violations.iter().map(ToString::to_string).collect();
-                format!(
-                    "{}. Expected {tool}{signature}",
-                    printable::prose(&list.join("; "))
-                )
+                let list = end_sentence(&printable::prose(&list.join("; ")));
+                format!("{list} Expected {tool}{signature}")
             }
             Self::ServerUnavailable {
                 server,
@@ -244,12 +242,19 @@ impl ToolError {
 
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = format!("error {}: {}.", self.code(), self.sentence());
+        let text = format!("error {}: {}", self.code(), end_sentence(&self.sentence()));
         f.write_str(&shorten_middle(&printable::prose(&text), ERROR_CHARS_MAX))
     }
 }
 
 impl std::error::Error for ToolError {}
+
+/// A sentence with its stop; a question has its own.
+fn end_sentence(text: &str) -> String {
+    let text = text.trim_end();
+    let stop = if text.ends_with('?') { "" } else { "." };
+    format!("{text}{stop}")
+}
 
 fn explain_unknown(asked: &str, near: &[Signed], missing: &[ServerName]) -> String {
     let asked = shorten_middle(asked, 200);

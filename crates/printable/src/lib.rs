@@ -10,5 +10,5 @@ mod number;
 mod short;
 
 pub use foreign::{for_terminal, is_hidden, one_line, one_line_of, prose, seen_json};
-pub use number::grouped;
+pub use number::group_digits;
 pub use short::{first_chars, shorten, shorten_middle};

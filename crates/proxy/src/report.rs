@@ -10,7 +10,7 @@ use std::{
 
 use gateway::survey::Asked;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use printable::grouped;
+use printable::group_digits;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -141,7 +141,7 @@ impl Reindexed {
         let parts: Vec<String> = parts
             .iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{} {what}", grouped(*count)))
+            .map(|(count, what)| format!("{} {what}", group_digits(*count)))
             .collect();
         if parts.is_empty() {
             "same".to_owned()
@@ -226,7 +226,7 @@ fn render_server(server: &Reindexed, widest: usize) -> Vec<String> {
         Some(why) => {
             let kept = match server.tools {
                 0 => "no snapshot yet".to_owned(),
-                tools => format!("kept its last {} tools, stale", grouped(tools)),
+                tools => format!("kept its last {} tools, stale", group_digits(tools)),
             };
             vec![format!("{name:widest$}  failed ({kept}): {why}")]
         }
@@ -240,8 +240,8 @@ fn render_line(server: &Reindexed, widest: usize) -> String {
     format!(
         "{:widest$}  {:>5} tools  {:>9} tokens  {:<24}  {:.1} s",
         server.server,
-        grouped(server.tools),
-        grouped(usize::try_from(server.tokens).unwrap_or(usize::MAX)),
+        group_digits(server.tools),
+        group_digits(usize::try_from(server.tokens).unwrap_or(usize::MAX)),
         server.render_difference(),
         server.seconds,
     )

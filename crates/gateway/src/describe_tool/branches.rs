@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use excerpt::tokens::Counter;
 use jsonrpc::{Fields, text_of};
-use printable::grouped;
+use printable::group_digits;
 use serde_json::value::RawValue;
 
 /// The mark in the place of a branch.
@@ -156,7 +156,7 @@ impl Cutting {
         }
         if !missing.is_empty() {
             let comma = if is_begun { "," } else { "" };
-            let more = format!(r#"{comma}"…":"{} more""#, grouped(missing.len()));
+            let more = format!(r#"{comma}"…":"{} more""#, group_digits(missing.len()));
             self.shown.json.push_str(&more);
         }
         self.shown.json.push('}');
@@ -187,7 +187,7 @@ impl Cutting {
         }
         if missing > 0 {
             let comma = if missing < items.len() { "," } else { "" };
-            let more = format!(r#"{comma}"… {} more""#, grouped(missing));
+            let more = format!(r#"{comma}"… {} more""#, group_digits(missing));
             self.shown.json.push_str(&more);
             self.note(None);
         }

@@ -129,7 +129,7 @@ async fn errors() {
     error ambiguous_tool: "read" is on db/read() and notes/read(). Call one of them by its whole name.
     "#);
     assert_snapshot!(call("tracker/create_issue", json!({"repo": 7, "labels": "bug", "titel": "x"})).await, @r"
-    error invalid_input: title: missing; expected string; did you mean it by `titel`?. Expected tracker/create_issue(repo: string, title: string, labels?: string[]).
+    error invalid_input: title: missing; expected string; did you mean it by `titel`? Expected tracker/create_issue(repo: string, title: string, labels?: string[]).
     ");
     assert_snapshot!(call("db/read", json!({})).await, @r"
     error server_unavailable: db: it ended with exit code 3. The call did not run. Tried 2 times in a row. Available: db, notes, tracker.

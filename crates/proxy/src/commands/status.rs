@@ -8,7 +8,7 @@ use daemon::{
     launch::connect,
     relay::Route,
 };
-use printable::grouped;
+use printable::group_digits;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -189,7 +189,7 @@ fn render_cell(value: &Value) -> String {
 }
 
 fn render_memory(bytes: &Value) -> String {
-    let mib = |bytes: u64| grouped(usize::try_from(bytes >> 20).unwrap_or(usize::MAX));
+    let mib = |bytes: u64| group_digits(usize::try_from(bytes >> 20).unwrap_or(usize::MAX));
     bytes
         .as_u64()
         .map_or_else(|| "-".to_owned(), |bytes| format!("{} MiB", mib(bytes)))

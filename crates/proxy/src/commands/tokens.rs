@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use excerpt::tokens;
 use gateway::{Gateway, instructions, policy::ClientPolicy};
-use printable::grouped;
+use printable::group_digits;
 use serde_json::{Value, json};
 
 use crate::{cli::Global, exit::Exit, report};
@@ -43,12 +43,12 @@ pub(super) async fn count_tokens(
             "{} tools of {servers} servers, loaded up front  {:>9} tokens\n\
              three tools and instructions of proxy{}  {:>9} tokens\n\
              saved in every session{}  {:>9} tokens ({percent} %)",
-            grouped(counts.len()),
-            grouped(theirs),
+            group_digits(counts.len()),
+            group_digits(theirs),
             " ".repeat(4),
-            grouped(ours),
+            group_digits(ours),
             " ".repeat(19),
-            grouped(saved),
+            group_digits(saved),
         ));
     }
     Ok(Exit::Success)
@@ -72,7 +72,7 @@ fn print_tokens_by_tool(generation: &registry::Generation, as_json: bool) -> Exi
     } else {
         let lines: Vec<String> = counts
             .iter()
-            .map(|(count, name)| format!("{:>9}  {name}", grouped(*count)))
+            .map(|(count, name)| format!("{:>9}  {name}", group_digits(*count)))
             .collect();
         report::print_data(&lines.join("\n"));
     }

@@ -131,7 +131,10 @@ impl Composition {
         let whole = parts.iter().map(|part| part.tokens).sum();
         let mut shown = view.blocks(answer);
         let notice = shown.notice.take().filter(|_| !budget.is_ours);
-        let shape = format!("[whole: {} tokens; {shape}]", printable::grouped(whole));
+        let shape = format!(
+            "[whole: {} tokens; {shape}]",
+            printable::group_digits(whole)
+        );
         let footer = Footer {
             shown: shown.tokens,
             whole,

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use excerpt::tokens;
-use printable::grouped;
+use printable::group_digits;
 
 use crate::store::Handle;
 
@@ -45,7 +45,7 @@ impl Counted {
 
 impl Footer {
     pub(super) fn text(&self, kept: &Result<Handle, String>) -> String {
-        let (shown, whole) = (grouped(self.shown), grouped(self.whole));
+        let (shown, whole) = (group_digits(self.shown), group_digits(self.whole));
         let counted = self.counted.as_ref().map(|it| {
             let at = it
                 .at
@@ -55,8 +55,8 @@ impl Footer {
             let at = at.map(|at| format!(" in {at}")).unwrap_or_default();
             format!(
                 ", {} of {} {}{at}",
-                grouped(it.shown),
-                grouped(it.whole),
+                group_digits(it.shown),
+                group_digits(it.whole),
                 it.unit
             )
         });
@@ -70,7 +70,7 @@ impl Footer {
                  execute_dynamic_tool {{\"tool_name\":\"proxy/read_result\",\"tool_input\":\
                  {{\"handle\":\"{handle}\",\"part\":2}}}} or \
                  {{\"handle\":\"{handle}\",\"grep\":\"ERROR\"}}]",
-                grouped(self.parts)
+                group_digits(self.parts)
             ),
             Err(why) => format!(
                 "[cut: {shown} of {whole} tokens{counted}. The rest could not be kept: {}. To see \

@@ -169,7 +169,7 @@ fn add_tail(text: &str, end: usize, room: usize) -> String {
     if from == rest.len() || left_out == 0 {
         return text[..end].to_owned();
     }
-    let left_out = printable::grouped(left_out);
+    let left_out = printable::group_digits(left_out);
     format!(
         "{}[… {left_out} lines between …]\n{}",
         &text[..end],

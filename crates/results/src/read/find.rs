@@ -7,7 +7,7 @@ use std::{
 };
 
 use excerpt::{Piece, tokens::Counter};
-use printable::grouped;
+use printable::group_digits;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -140,8 +140,8 @@ pub(super) fn search(
 fn read_passage(passage: &Passage, kept: &mut Kept) -> io::Result<String> {
     let text = kept.read(passage.bytes.clone())?;
     let (first, last) = (passage.lines.start + 1, passage.lines.end);
-    let (first, last) = (grouped(first), grouped(last));
-    let start = grouped(passage.bytes.start);
+    let (first, last) = (group_digits(first), group_digits(last));
+    let start = group_digits(passage.bytes.start);
     let text = text.trim_end();
     Ok(format!("lines {first} to {last}, byte {start}:\n{text}\n"))
 }
@@ -155,8 +155,8 @@ fn describe_passages(wanted: &Wanted, shown: usize, all: usize) -> String {
     }
     let what = format!(
         "{} of {} passages, the best first",
-        grouped(shown),
-        grouped(all)
+        group_digits(shown),
+        group_digits(all)
     );
     if shown >= all {
         return write_note(&what, &Value::Null);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use excerpt::{Piece, tokens::Counter};
-use printable::grouped;
+use printable::group_digits;
 use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -117,7 +117,7 @@ fn beginning(block: &str, room: usize) -> (String, usize) {
 }
 
 fn describe_matches(wanted: &Wanted, matches: &Matches, shown: usize) -> String {
-    let lines = grouped(matches.lines);
+    let lines = group_digits(matches.lines);
     let searched = match matches.gave_up_after_s {
         None => format!("{lines} lines searched"),
         Some(seconds) => format!(
@@ -128,13 +128,13 @@ fn describe_matches(wanted: &Wanted, matches: &Matches, shown: usize) -> String 
         return format!("[no line matches; {searched}]");
     }
     let from = usize::try_from(wanted.offset.unwrap_or(0)).unwrap_or(0);
-    let found = grouped(matches.found);
+    let found = group_digits(matches.found);
     let what = match shown {
         0 => format!("{found} matches, none shown; {searched}"),
         _ => format!(
             "matches {} to {} of {found}; {searched}",
-            grouped(from + 1),
-            grouped(from + shown)
+            group_digits(from + 1),
+            group_digits(from + shown)
         ),
     };
     let next = from + shown;

@@ -1,7 +1,7 @@
 //! A part of a kept result, by its number.
 
 use excerpt::{Kind, tokens::Counter};
-use printable::grouped;
+use printable::group_digits;
 use serde_json::{Value, json};
 
 use super::{
@@ -30,7 +30,11 @@ pub(super) fn read(wanted: &Wanted, mut kept: Kept, output: Output) -> Result<Re
     };
     let is_whole = end == range.end;
     let what = if is_whole { "" } else { "the beginning of " };
-    let what = format!("{what}part {} of {}", grouped(number), grouped(parts));
+    let what = format!(
+        "{what}part {} of {}",
+        group_digits(number),
+        group_digits(parts)
+    );
     let columns = columns(&mut kept, range.start)?;
     let note = write_note(&format!("{what}{columns}"), &next);
     Ok(Reading { texts, note })

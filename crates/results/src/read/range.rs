@@ -5,7 +5,7 @@ use std::{
     ops::Range,
 };
 
-use printable::grouped;
+use printable::group_digits;
 use serde_json::{Value, json};
 
 use super::{
@@ -40,9 +40,9 @@ fn read_bytes(wanted: &Wanted, kept: &mut Kept, output: Output) -> Result<Readin
     let (texts, read_to) = read_within(kept, start..end, output.room)?;
     let what = format!(
         "bytes {} to {} of {}",
-        grouped(start),
-        grouped(read_to),
-        grouped(all)
+        group_digits(start),
+        group_digits(read_to),
+        group_digits(all)
     );
     let next = if read_to < all {
         let limit = wanted
@@ -59,7 +59,7 @@ fn read_bytes(wanted: &Wanted, kept: &mut Kept, output: Output) -> Result<Readin
 fn read_lines(wanted: &Wanted, kept: &mut Kept, output: Output) -> Result<Reading, ReadError> {
     let lines = locate(kept, wanted.offset.unwrap_or(0), wanted.limit)?;
     let (texts, read_to) = read_within(kept, lines.bytes.clone(), output.room)?;
-    let all = grouped(lines.all);
+    let all = group_digits(lines.all);
     if lines.count == 0 {
         let note = format!("[no lines there: there are {all}, offset counts from 0]");
         return Ok(Reading { texts, note });
@@ -67,10 +67,10 @@ fn read_lines(wanted: &Wanted, kept: &mut Kept, output: Output) -> Result<Readin
     let shown: usize = texts.iter().map(|text| text.matches('\n').count()).sum();
     let is_whole = read_to >= lines.bytes.end;
     let shown = if is_whole { lines.count } else { shown };
-    let first = grouped(lines.before + 1);
+    let first = group_digits(lines.before + 1);
     let what = format!(
         "lines {first} to {} of {all}",
-        grouped(lines.before + shown.max(1))
+        group_digits(lines.before + shown.max(1))
     );
     let next_line = lines.before + shown;
     let tail = texts.last().is_some_and(|text| !text.ends_with('\n'));
