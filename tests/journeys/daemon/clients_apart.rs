@@ -117,7 +117,7 @@ async fn sees_files_only(client: &Any, table: &str, rule: &str) {
 #[tokio::test]
 async fn a_client_sees_what_its_table_lets_it_see() {
     let house = two_servers();
-    house.cli(["reindex"]).await.ended(0);
+    house.indexed().await;
     let site = house.site().await;
     let (guest, began) = stdio(&house, "Guest-App").await;
     let says = began["instructions"].as_str().unwrap();
@@ -152,7 +152,7 @@ async fn a_client_sees_what_its_table_lets_it_see() {
 #[tokio::test]
 async fn a_client_gets_as_much_of_a_result_as_its_table_says() {
     let house = two_servers();
-    house.cli(["reindex"]).await.ended(0);
+    house.indexed().await;
     let site = house.site().await;
     let guest = Any::Http(site.web().initialize("guest", LEGACY_VERSION).await);
     let other = Any::Http(site.web().initialize("other", LEGACY_VERSION).await);

@@ -27,7 +27,7 @@ async fn crowd() -> House {
     let servers = (0..SERVERS).map(|it| fake(&format!("server-{it}")).tool("echo", Step::Echo));
     let house = house_with_daemon(servers.collect::<Vec<_>>());
     house.configure_more("[reindex]\nparallel = 8\n");
-    house.cli(["reindex"]).await.ended(0);
+    house.indexed().await;
     house
 }
 

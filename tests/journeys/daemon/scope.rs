@@ -16,7 +16,7 @@ async fn each_client_has_its_own_process_in_its_own_folder() {
         .setting("scope = \"client\"");
     let shared = fake("shared").tool("folder", steps(Step::Folder));
     let house = house_with_daemon([own, shared]);
-    house.cli(["reindex"]).await.ended(0);
+    house.indexed().await;
     let folders = ["one", "two"].map(|name| house.path(name));
     for folder in &folders {
         fs::create_dir(folder).unwrap();
@@ -61,7 +61,7 @@ async fn a_client_that_floods_or_does_not_read_delays_nobody() {
         .tool("echo", Step::Echo)
         .tool("big", Step::TextOfBytes(1 << 18));
     let house = house_with_daemon([server]);
-    house.cli(["reindex"]).await.ended(0);
+    house.indexed().await;
     let mut deaf = house.command(["serve"]);
     deaf.stdin(std::process::Stdio::piped());
     deaf.stdout(std::process::Stdio::piped());

@@ -17,7 +17,7 @@ async fn echoing() -> House {
         .tool("echo", Step::Echo)
         .tool("stuck", Step::UntilCancelled);
     let house = house_with_daemon([server]);
-    house.cli(["reindex"]).await.ended(0);
+    house.indexed().await;
     house
 }
 
@@ -37,8 +37,7 @@ async fn racing_sessions_share_one_daemon_and_one_child() {
     futures_of(racing).await;
     let status = house.status().await;
     assert_eq!(status["clients"].as_array().unwrap().len(), 10);
-    // Once by `reindex`.
-    assert_eq!(house.starts("any"), 2);
+    assert_eq!(house.starts("any"), 1);
     house.stops_clean().await;
 }
 
@@ -219,7 +218,7 @@ async fn its_socket_is_ours_alone_and_it_holds_nothing_of_its_clients() {
 async fn clients_with_other_secrets_do_not_share_servers() {
     let server = fake("any").tool("environment", Step::Environment);
     let house = house_with_daemon([server.env("TOKEN", "${BANK_TOKEN:-none}")]);
-    house.cli(["reindex"]).await.ended(0);
+    house.indexed().await;
     let with = |token: &str| {
         let mut command = house.command(["serve"]);
         command.env("BANK_TOKEN", token).env("TERM", token);

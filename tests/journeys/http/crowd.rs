@@ -21,7 +21,7 @@ async fn site_with(settings: &str) -> (House, Site) {
         .tool("stuck", Step::UntilCancelled);
     let house = house([server]);
     house.configure_more(&format!("[http]\n{settings}"));
-    house.cli(["reindex"]).await.ended(0);
+    house.indexed().await;
     let site = house.site().await;
     (house, site)
 }
@@ -112,7 +112,7 @@ async fn a_client_that_closes_its_side_gets_its_answer() {
     let open = gate.path().join("open");
     let steps = [Step::UntilExists(open.clone()), Step::Echo];
     let house = house([fake("any").tool("echo", steps)]);
-    house.cli(["reindex"]).await.ended(0);
+    house.indexed().await;
     let site = house.site().await;
     let call = calling("any/echo", &json!({ "half": true }));
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call });

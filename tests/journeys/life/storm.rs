@@ -59,7 +59,7 @@ async fn crowded() -> (House, bool) {
         None => house.add(server(SERVERS)),
     }
     house.configure_more("[reindex]\nparallel = 16\n");
-    house.cli(["reindex"]).await.ended(0);
+    house.indexed().await;
     (house, has_npx)
 }
 

@@ -32,7 +32,7 @@ struct Scene {
 impl Scene {
     async fn of(text: String) -> Self {
         let house = house_with_daemon([fake("big").tool("text", Step::Text(text))]);
-        house.cli(["reindex"]).await.ended(0);
+        house.indexed().await;
         let client = house.client().await;
         let answer = client.execute("big/text", json!({})).await.good();
         Self {
