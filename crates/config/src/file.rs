@@ -66,6 +66,15 @@ fn nowhere() -> ConfigError {
 }
 
 impl File {
+    /// The file at a path that is known.
+    pub(super) fn at(path: &Path) -> Self {
+        Self {
+            shown: path.to_owned(),
+            absolute: path.to_owned(),
+            named_by: NamedBy::Nobody,
+        }
+    }
+
     pub(super) fn read(&self) -> Result<String, Vec<Mistake>> {
         let bytes = read_bytes(&self.absolute).map_err(|error| self.explain(&error))?;
         if bytes.len() as u64 > FILE_BYTES_MAX {

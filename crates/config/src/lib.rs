@@ -12,6 +12,7 @@ use std::path::PathBuf;
 mod check;
 mod config;
 mod docs;
+pub mod edit;
 mod environment;
 mod file;
 mod keys;

@@ -1,0 +1,204 @@
+//! Changes to the file that a command makes for a person. Comments, order and spelling of all
+//! that is not changed stay byte for byte.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use toml_edit::{DocumentMut, Item, TableLike};
+use tool::ServerName;
+
+use super::{ConfigError, Environment, Mistake, Overrides, check, file::File};
+
+mod new_server;
+mod place;
+mod write;
+
+pub use new_server::NewServer;
+
+/// A configuration file being edited. Nothing reaches the disk before [`Document::write`].
+#[derive(Debug)]
+pub struct Document {
+    path: PathBuf,
+    before: Option<String>,
+    toml: DocumentMut,
+}
+
+/// Why an edit was not made; the document is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    /// The file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The file is no TOML, so there is no place to change.
+    #[error("{0}")]
+    Broken(ConfigError),
+    /// A server of this name is there already.
+    #[error("server `{0}` is in the configuration already")]
+    Exists(ServerName),
+    /// No server of this name is there.
+    #[error("no server `{name}` in the configuration{}", list(known))]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// The names that there are, in the order of the file.
+        known: Vec<String>,
+    },
+}
+
+fn list(known: &[String]) -> String {
+    match known {
+        [] => "; it has none".to_owned(),
+        known => format!("; it has `{}`", known.join("`, `")),
+    }
+}
+
+impl Document {
+    /// Reads the file at `path`; one that is not there is an empty document.
+    pub fn read(path: &Path) -> Result<Self, EditError> {
+        let before = match fs::read_to_string(path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                let path = path.to_owned();
+                return Err(EditError::Io { path, error });
+            }
+        };
+        Self::parse(path, before)
+    }
+
+    fn parse(path: &Path, before: Option<String>) -> Result<Self, EditError> {
+        let text = before.as_deref().unwrap_or_default();
+        let toml = text.parse().map_err(|_| {
+            let mistakes = check::check(text).mistakes;
+            let file = path.to_owned();
+            EditError::Broken(ConfigError { file, mistakes })
+        })?;
+        let path = path.to_owned();
+        Ok(Self { path, before, toml })
+    }
+
+    /// The file as it was named to [`Document::read`].
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The text that was read; none where there was no file.
+    pub fn before(&self) -> Option<&str> {
+        self.before.as_deref()
+    }
+
+    /// The text as it would be written.
+    pub fn text(&self) -> String {
+        let text = self.toml.to_string();
+        // toml_edit writes `\n`; a file of another system keeps its line ends.
+        match &self.before {
+            Some(before) if before.contains("\r\n") => {
+                text.replace("\r\n", "\n").replace('\n', "\r\n")
+            }
+            _ => text,
+        }
+    }
+
+    /// Whether the text differs from the one that was read.
+    pub fn is_changed(&self) -> bool {
+        self.before.as_deref().unwrap_or_default() != self.text()
+    }
+
+    /// The names of the servers, in the order of the file; a name may be no valid one.
+    pub fn servers(&self) -> Vec<String> {
+        let Some(servers) = self.toml.get("servers").and_then(Item::as_table_like) else {
+            return Vec::new();
+        };
+        let mut names: Vec<_> = servers
+            .iter()
+            .map(|(name, item)| (place::position(item).unwrap_or(isize::MAX), name.to_owned()))
+            .collect();
+        names.sort_by_key(|(position, _)| *position);
+        names.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// Adds a server behind those that there are.
+    pub fn add_server(&mut self, name: &ServerName, server: &NewServer) -> Result<(), EditError> {
+        if self.server(name.as_str()).is_ok() {
+            return Err(EditError::Exists(name.clone()));
+        }
+        let before = self.toml.to_string();
+        new_server::insert(&mut self.toml, name, server, !before.trim().is_empty());
+        Ok(())
+    }
+
+    /// Takes a server out, with the comment right above it.
+    pub fn remove_server(&mut self, name: &str) -> Result<(), EditError> {
+        self.server(name)?;
+        place::remove(&mut self.toml, name);
+        Ok(())
+    }
+
+    /// Gives a server another name, also where a client's rules name it.
+    pub fn rename_server(&mut self, from: &str, to: &ServerName) -> Result<(), EditError> {
+        self.server(from)?;
+        if self.server(to.as_str()).is_ok() {
+            return Err(EditError::Exists(to.clone()));
+        }
+        place::rename(&mut self.toml, from, to.as_str());
+        Ok(())
+    }
+
+    /// Switches a server on or off. Whether that changed anything.
+    pub fn set_enabled(&mut self, name: &str, enabled: bool) -> Result<bool, EditError> {
+        self.server(name)?;
+        let server = self.toml["servers"][name]
+            .as_table_like_mut()
+            .expect("it was found right above");
+        let is_enabled = server.get("enabled").and_then(Item::as_bool);
+        if is_enabled.unwrap_or(true) == enabled {
+            return Ok(false);
+        }
+        match server.get_mut("enabled").and_then(Item::as_value_mut) {
+            Some(value) => {
+                let decor = value.decor().clone();
+                *value = enabled.into();
+                *value.decor_mut() = decor;
+            }
+            None => {
+                server.insert("enabled", toml_edit::value(enabled));
+            }
+        }
+        Ok(true)
+    }
+
+    /// The mistakes of the text as it would be written, all layers on one another.
+    pub fn check(&self, overrides: &Overrides, env: &Environment) -> Result<(), Vec<Mistake>> {
+        let file = File::at(&self.path);
+        super::read_layers(&file, &self.text(), overrides, env).map(drop)
+    }
+
+    /// Writes the file whole: beside its place, then renamed. A file that is there keeps its mode,
+    /// one behind a link is written where it lies; a new one is private (0600), its folder too.
+    pub fn write(&self) -> Result<(), EditError> {
+        write::write(&self.path, self.text().as_bytes()).map_err(|error| {
+            let path = self.path.clone();
+            EditError::Io { path, error }
+        })
+    }
+
+    fn server(&self, name: &str) -> Result<&dyn TableLike, EditError> {
+        let servers = self.toml.get("servers").and_then(Item::as_table_like);
+        let server = servers.and_then(|servers| servers.get(name));
+        server.and_then(Item::as_table_like).ok_or_else(|| {
+            let known = self.servers();
+            let name = name.to_owned();
+            EditError::Unknown { name, known }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! A server as a command adds it.
+
+use serde_json::Value as Json;
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
+use tool::ServerName;
+
+/// A server to be added. Texts are templates: a plain `$` before a `{` is written `$$`, as
+/// [`NewServer::literal`] does. What is empty or `None` is left out of the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewServer {
+    /// Lines of a comment above the table, without `#`.
+    pub comment: Vec<String>,
+    /// The program of a server that we start; goes with no `url`.
+    pub command: Option<String>,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables it gets.
+    pub env: Vec<(String, String)>,
+    /// Variables of ours that it gets as they are.
+    pub inherit_env: Vec<String>,
+    /// The folder it runs in.
+    pub cwd: Option<String>,
+    /// The address of a remote server.
+    pub url: Option<String>,
+    /// Headers sent to it.
+    pub headers: Vec<(String, String)>,
+    /// `enabled = false` is written.
+    pub is_disabled: bool,
+    /// What it is about.
+    pub category: Option<String>,
+    /// Words its tools are found by.
+    pub tags: Vec<String>,
+    /// How long one call may take, in seconds.
+    pub timeout_s: Option<u64>,
+    /// How long it may take to start, in seconds.
+    pub start_timeout_s: Option<u64>,
+    /// `scope = "client"` is written: a process for each client.
+    pub is_per_client: bool,
+    /// Only these tools are let in.
+    pub allow: Vec<String>,
+    /// These tools stay out.
+    pub deny: Vec<String>,
+    /// An example of the arguments of some of its tools, each a JSON object.
+    pub examples: Vec<(String, Json)>,
+}
+
+impl NewServer {
+    /// The template that stands for exactly this text.
+    pub fn literal(text: &str) -> String {
+        if text.contains("${") || text.contains("$$") {
+            text.replace('$', "$$")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// Puts it behind the last server, in the form that the file has its servers in.
+pub(super) fn insert(toml: &mut DocumentMut, name: &ServerName, server: &NewServer, apart: bool) {
+    let servers = toml.entry("servers").or_insert_with(|| {
+        let mut servers = Table::new();
+        servers.set_implicit(true);
+        Item::Table(servers)
+    });
+    match servers {
+        Item::Value(Value::InlineTable(servers)) => {
+            servers.insert(name.as_str(), Value::InlineTable(inline(server)));
+        }
+        servers => {
+            let mut table = table(server);
+            let mut above = if apart { "\n" } else { "" }.to_owned();
+            for line in &server.comment {
+                above.push_str(format!("# {line}").trim_end());
+                above.push('\n');
+            }
+            table.decor_mut().set_prefix(above);
+            servers[name.as_str()] = Item::Table(table);
+        }
+    }
+}
+
+fn table(server: &NewServer) -> Table {
+    let mut table = Table::new();
+    for (key, value) in values(server) {
+        table.insert(key, Item::Value(value));
+    }
+    for (key, names) in [("allow", &server.allow), ("deny", &server.deny)] {
+        if !names.is_empty() {
+            dotted(&mut table, "tools").insert(key, Item::Value(array(names)));
+        }
+    }
+    for (tool, arguments) in &server.examples {
+        if let Some(example) = of_json(arguments) {
+            let overlay = dotted(&mut table, "overlay");
+            dotted(overlay, tool).insert("example", Item::Value(example));
+        }
+    }
+    table
+}
+
+fn inline(server: &NewServer) -> InlineTable {
+    table(server).into_inline_table()
+}
+
+/// The keys that hold a value, in the order in which the reference names them.
+fn values(server: &NewServer) -> Vec<(&'static str, Value)> {
+    let text = |key, text: &Option<String>| Some((key, Value::from(text.as_ref()?)));
+    let list = |key, items: &[String]| (!items.is_empty()).then(|| (key, array(items)));
+    let pairs = |key, pairs: &[(String, String)]| {
+        let inline: InlineTable = pairs.iter().map(|(name, value)| (name, value)).collect();
+        (!pairs.is_empty()).then_some((key, Value::InlineTable(inline)))
+    };
+    let seconds = |key, count: Option<u64>| {
+        let count = i64::try_from(count?).unwrap_or(i64::MAX);
+        Some((key, Value::from(count)))
+    };
+    let written = [
+        text("command", &server.command),
+        list("args", &server.args),
+        pairs("env", &server.env),
+        list("inherit_env", &server.inherit_env),
+        text("cwd", &server.cwd),
+        text("url", &server.url),
+        pairs("headers", &server.headers),
+        server.is_disabled.then(|| ("enabled", Value::from(false))),
+        text("category", &server.category),
+        list("tags", &server.tags),
+        seconds("timeout_s", server.timeout_s),
+        seconds("start_timeout_s", server.start_timeout_s),
+        server
+            .is_per_client
+            .then(|| ("scope", Value::from("client"))),
+    ];
+    written.into_iter().flatten().collect()
+}
+
+/// The table `name` in it, written `name.key = ...`.
+fn dotted<'a>(table: &'a mut Table, name: &str) -> &'a mut Table {
+    let inner = table.entry(name).or_insert_with(|| {
+        let mut inner = Table::new();
+        inner.set_dotted(true);
+        Item::Table(inner)
+    });
+    inner
+        .as_table_mut()
+        .expect("it is made here, and as a table")
+}
+
+fn array(items: &[String]) -> Value {
+    Value::Array(items.iter().collect::<Array>())
+}
+
+/// TOML has no null: a member that is one is left out.
+fn of_json(json: &Json) -> Option<Value> {
+    Some(match json {
+        Json::Null => return None,
+        Json::Bool(value) => (*value).into(),
+        Json::Number(number) => match number.as_i64() {
+            Some(whole) => whole.into(),
+            None => number.as_f64()?.into(),
+        },
+        Json::String(text) => text.into(),
+        Json::Array(items) => Value::Array(items.iter().filter_map(of_json).collect()),
+        Json::Object(members) => {
+            let members = members.iter();
+            let members = members.filter_map(|(name, value)| Some((name, of_json(value)?)));
+            Value::InlineTable(members.collect())
+        }
+    })
+}

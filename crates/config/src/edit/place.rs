@@ -1,0 +1,169 @@
+//! Taking a server out of its place, and giving it another name there.
+
+use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, Table, Value};
+
+/// Where the first table of an item stands among all tables of the file.
+pub(super) fn position(item: &Item) -> Option<isize> {
+    match item {
+        Item::Table(table) => {
+            let inner = table.iter().filter_map(|(_, item)| position(item)).min();
+            let own = table.position().filter(|_| !table.is_implicit());
+            [own, inner].into_iter().flatten().min()
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn remove(toml: &mut DocumentMut, name: &str) {
+    match &mut toml["servers"] {
+        Item::Table(servers) => {
+            let Some(removed) = servers.remove(name) else {
+                return;
+            };
+            if servers.is_empty() && !has_comment(servers) {
+                toml.remove("servers");
+            }
+            keep_text_above(toml, &removed);
+        }
+        Item::Value(Value::InlineTable(servers)) => {
+            servers.remove(name);
+        }
+        _ => {}
+    }
+}
+
+fn has_comment(table: &Table) -> bool {
+    !table.is_implicit() && !text_of(table.decor().prefix()).trim().is_empty()
+}
+
+/// What stands above a table up to its last empty line is not about it: it stays, above what
+/// follows.
+fn keep_text_above(toml: &mut DocumentMut, removed: &Item) {
+    let Some(table) = removed.as_table() else {
+        return;
+    };
+    let above = text_of(table.decor().prefix());
+    let Some(end) = above.rfind("\n\n").map(|at| at + 1) else {
+        return;
+    };
+    let kept = &above[..end];
+    if kept.trim().is_empty() {
+        return;
+    }
+    let at = position(removed).unwrap_or(isize::MAX);
+    match following(toml.as_table_mut(), at) {
+        Some(next) => {
+            let own = text_of(next.decor().prefix());
+            next.decor_mut().set_prefix(format!("{kept}{own}"));
+        }
+        None => {
+            let trailing = text_of(Some(toml.trailing()));
+            toml.set_trailing(format!("{kept}{trailing}"));
+        }
+    }
+}
+
+/// The first table of the file behind a position.
+fn following(table: &mut Table, at: isize) -> Option<&mut Table> {
+    let mut next = None;
+    find_next(table, at, &mut next);
+    let next = next?;
+    find_at(table, next)
+}
+
+fn find_next(table: &Table, at: isize, next: &mut Option<isize>) {
+    for (_, item) in table {
+        if let Item::Table(inner) = item {
+            let own = inner.position().filter(|it| *it > at && is_written(inner));
+            *next = [*next, own].into_iter().flatten().min();
+            find_next(inner, at, next);
+        }
+    }
+}
+
+fn find_at(table: &mut Table, at: isize) -> Option<&mut Table> {
+    for (_, item) in table.iter_mut() {
+        if let Item::Table(inner) = item {
+            if inner.position() == Some(at) && is_written(inner) {
+                return Some(inner);
+            }
+            if let Some(found) = find_at(inner, at) {
+                return Some(found);
+            }
+        }
+    }
+    None
+}
+
+/// Whether it has a line `[...]` of its own.
+fn is_written(table: &Table) -> bool {
+    !table.is_implicit() && !table.is_dotted()
+}
+
+fn text_of(raw: Option<&RawString>) -> String {
+    raw.and_then(RawString::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Gives a server another name, and the entries of clients' lists that are exactly its name.
+pub(super) fn rename(toml: &mut DocumentMut, from: &str, to: &str) {
+    match &mut toml["servers"] {
+        Item::Table(servers) => rename_in_table(servers, from, to),
+        Item::Value(Value::InlineTable(servers)) => rename_inline(servers, from, to),
+        _ => {}
+    }
+    let Some(clients) = toml.get_mut("clients").and_then(Item::as_table_like_mut) else {
+        return;
+    };
+    for (_, client) in clients.iter_mut() {
+        for key in ["allow", "deny"] {
+            let list = client.get_mut(key).and_then(Item::as_array_mut);
+            rename_in_list(list, from, to);
+        }
+    }
+}
+
+/// All are taken out and put in again: an order of dotted and inline servers is that of the names.
+fn rename_in_table(servers: &mut Table, from: &str, to: &str) {
+    let names: Vec<_> = servers.iter().map(|(name, _)| name.to_owned()).collect();
+    for name in names {
+        let Some((key, item)) = servers.remove_entry(&name) else {
+            continue;
+        };
+        if name == from {
+            let mut renamed = toml_edit::Key::new(to);
+            *renamed.leaf_decor_mut() = key.leaf_decor().clone();
+            *renamed.dotted_decor_mut() = key.dotted_decor().clone();
+            servers.insert_formatted(&renamed, item);
+        } else {
+            servers.insert_formatted(&key, item);
+        }
+    }
+}
+
+fn rename_inline(servers: &mut InlineTable, from: &str, to: &str) {
+    let names: Vec<_> = servers.iter().map(|(name, _)| name.to_owned()).collect();
+    for name in names {
+        let Some((key, value)) = servers.remove_entry(&name) else {
+            continue;
+        };
+        if name == from {
+            let mut renamed = toml_edit::Key::new(to);
+            *renamed.leaf_decor_mut() = key.leaf_decor().clone();
+            servers.insert_formatted(&renamed, value);
+        } else {
+            servers.insert_formatted(&key, value);
+        }
+    }
+}
+
+fn rename_in_list(list: Option<&mut Array>, from: &str, to: &str) {
+    for value in list.into_iter().flat_map(Array::iter_mut) {
+        if value.as_str() == Some(from) {
+            let decor = value.decor().clone();
+            *value = to.into();
+            *value.decor_mut() = decor;
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! What a person does once: adding servers, moving in from other clients, looking what is wrong.
+//!
+//! It reads and writes files and asks nobody; the commands of `proxy` talk to the person.
+#![warn(missing_docs)]
+
+pub mod naming;
