@@ -13,7 +13,7 @@ use crate::{
     channel::CallChannel,
     child::{Pipes, Running},
     error::{Failure, RequestError},
-    params::{write_list, write_params},
+    params::{write_call, write_list},
     request::Listeners,
     wire::{HandshakeError, PipeTransport, Remote, Service, open_session, own_meta},
 };
@@ -114,29 +114,25 @@ impl Link {
             Kind::Child {
                 channel, own_meta, ..
             } => {
-                let params = |id| write_params(request, own_meta, id);
+                let params = |id| write_call(request, own_meta, id);
                 let listeners = Listeners::of(request);
-                Ok(channel.request(request.method, params, listeners).await?)
+                Ok(channel.request("tools/call", params, listeners).await?)
             }
             Kind::Remote(remote) => remote.call(request).await,
         }
     }
 
-    /// One page of a list, such as `tools/list`.
-    pub(crate) async fn list(
-        &self,
-        method: &'static str,
-        cursor: Option<&str>,
-    ) -> Result<Json, RequestError> {
+    /// One page of `tools/list`.
+    pub(crate) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, RequestError> {
         match &self.kind {
             Kind::Child {
                 channel, own_meta, ..
             } => {
                 let params = |_| write_list(cursor, own_meta);
                 let listeners = Listeners::default();
-                Ok(channel.request(method, params, listeners).await?)
+                Ok(channel.request("tools/list", params, listeners).await?)
             }
-            Kind::Remote(remote) => remote.list(method, cursor).await,
+            Kind::Remote(remote) => remote.list_tools(cursor).await,
         }
     }
 

@@ -10,31 +10,28 @@ use crate::request::Request;
 /// revision 2026-07-28.
 pub(crate) type OwnMeta = [(String, String)];
 
-/// The `params` of a client's request, each member byte for byte as it came.
-pub(crate) fn write_params(request: &Request, own: &OwnMeta, id: u64) -> Vec<Bytes> {
-    let mut parts = Vec::with_capacity(2 * request.params.len() + 1);
-    let mut before = "{";
-    for (key, value) in &request.params {
-        parts.push(Bytes::from(format!(r#"{before}"{key}":"#)));
-        parts.push(value.bytes());
-        before = ",";
-    }
+/// The `params` of a `tools/call`, the arguments byte for byte as they came.
+pub(crate) fn write_call(request: &Request, own: &OwnMeta, id: u64) -> Vec<Bytes> {
+    let name = Value::from(request.tool.as_str());
+    let head = format!(r#"{{"name":{name},"arguments":"#);
     let passed = request.meta.iter();
     let passed = passed.map(|(key, value)| (key.as_str(), value.as_str()));
     let token = request.progress.is_some().then(|| id.to_string());
     let token = token.as_deref().map(|token| ("progressToken", token));
     let meta = write_members(passed.chain(texts(own)).chain(token));
-    parts.push(Bytes::from(
-        match (meta.is_empty(), request.params.is_empty()) {
-            (true, true) => "{}".to_owned(),
-            (true, false) => "}".to_owned(),
-            (false, _) => format!(r#"{before}"_meta":{{{meta}}}}}"#),
-        },
-    ));
-    parts
+    let tail = if meta.is_empty() {
+        "}".to_owned()
+    } else {
+        format!(r#","_meta":{{{meta}}}}}"#)
+    };
+    vec![
+        Bytes::from(head),
+        request.arguments.bytes(),
+        Bytes::from(tail),
+    ]
 }
 
-/// The `params` of one page of a list.
+/// The `params` of one page of a `tools/list`.
 pub(crate) fn write_list(cursor: Option<&str>, own: &OwnMeta) -> Vec<Bytes> {
     let meta = write_members(texts(own));
     let cursor = cursor.map(|cursor| format!(r#""cursor":{}"#, Value::from(cursor)));

@@ -66,6 +66,8 @@ impl Gateway {
         }
         let searches = context.searches;
         let request = Request {
+            tool: entry.at.tool.clone(),
+            arguments,
             meta: context.meta,
             progress: context.progress,
             log: context.log,
@@ -74,7 +76,6 @@ impl Gateway {
             limit_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
             has_header_arguments: entry.tool.json().contains("x-mcp-header"),
-            ..Request::call_tool(&entry.at.tool, arguments)
         };
         let call = self
             .servers

@@ -9,8 +9,8 @@ use crate::allow_deny::AllowDeny;
 use crate::categories;
 use crate::disk::{Disk, snapshot_path};
 use crate::guess::Guess;
+use crate::known_servers::Names;
 use crate::limits::{CHANGE_KEPT_S, FORMAT};
-use crate::recipes::Names;
 use crate::server_rules::{Rules, ServerRules};
 use crate::snapshot::{Kept, part_transport, server_in};
 

@@ -10,8 +10,8 @@ use files::UNFINISHED;
 
 use crate::disk::{Disk, snapshot_path};
 use crate::guess::Guess;
+use crate::known_servers::Names;
 use crate::plan::{Plan, Planned, plan};
-use crate::recipes::Names;
 use crate::server_rules::Rules;
 use crate::snapshot::{Kept, News, Snapshot};
 

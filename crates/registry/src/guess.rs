@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use tool::{Digest, Tool};
 
 use crate::categories;
-use crate::recipes::{self, Names, Recipe};
+use crate::known_servers::{Names, known};
 
 /// Category and tags of one server, by our rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,12 +21,12 @@ pub(crate) struct Guess {
 impl Guess {
     /// By a recipe for one of its names, else by the words of its tools.
     pub(crate) fn new(names: Names, tools: &[Tool]) -> Self {
-        match Recipe::of(names) {
-            Some(recipe) => Self {
-                category: recipe.category.clone(),
-                tags: recipe.tags.clone(),
-                aliases: recipe.aliases.clone(),
-                mixed: recipe.mixed,
+        match known(names) {
+            Some(known) => Self {
+                category: known.category.clone(),
+                tags: known.tags.clone(),
+                aliases: known.aliases.clone(),
+                mixed: known.mixed,
             },
             None => Self {
                 category: categories::by_words(tools).unwrap_or(OTHERWISE).to_owned(),

@@ -61,14 +61,10 @@ impl Remote {
         }
     }
 
-    pub(crate) async fn list(
-        &self,
-        method: &'static str,
-        cursor: Option<&str>,
-    ) -> Result<Json, RequestError> {
+    pub(crate) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, RequestError> {
         match self {
-            Self::Streamable(streamable) => streamable.list(method, cursor).await,
-            Self::Sse(sse) => sse.list(method, cursor).await,
+            Self::Streamable(streamable) => streamable.list_tools(cursor).await,
+            Self::Sse(sse) => sse.list_tools(cursor).await,
         }
     }
 

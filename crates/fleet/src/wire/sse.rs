@@ -40,7 +40,7 @@ use crate::{
     channel::{self, CallChannel},
     error::{RequestError, describe},
     limits::LIST_BYTES_MAX,
-    params::{write_list, write_params},
+    params::{write_call, write_list},
     request::Listeners,
 };
 
@@ -115,22 +115,21 @@ impl SseConnection {
     }
 
     pub(super) async fn call(&self, request: &Request) -> Result<Json, RequestError> {
-        let params = |id| write_params(request, &[], id);
+        let params = |id| write_call(request, &[], id);
         let listeners = Listeners::of(request);
         Ok(self
             .channel
-            .request(request.method, params, listeners)
+            .request("tools/call", params, listeners)
             .await?)
     }
 
-    pub(super) async fn list(
-        &self,
-        method: &'static str,
-        cursor: Option<&str>,
-    ) -> Result<Json, RequestError> {
+    pub(super) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, RequestError> {
         let params = |_| write_list(cursor, &[]);
         let listeners = Listeners::default();
-        Ok(self.channel.request(method, params, listeners).await?)
+        Ok(self
+            .channel
+            .request("tools/list", params, listeners)
+            .await?)
     }
 
     pub(super) fn has_ended(&self) -> bool {

@@ -1,7 +1,7 @@
 //! A server over streamable HTTP.
 //!
 //! rmcp carries sessions, streams, their recovery and cancellation. Only the answers to
-//! requests of clients and lists, and the progress of calls, are taken out below it, as bytes,
+//! `tools/call` and `tools/list`, and the progress of calls, are taken out below it, as bytes,
 //! before its types could lose anything.
 
 mod errors;
@@ -23,8 +23,8 @@ use mcp::{HEADER_MISMATCH, Transport};
 use rmcp::{
     Peer, RoleClient,
     model::{
-        CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest, GetExtensions as _,
-        JsonObject, ListToolsRequest, PaginatedRequestParams, RequestMetaObject,
+        CallToolRequest, CallToolRequestParams, ClientRequest, GetExtensions as _,
+        ListToolsRequest, PaginatedRequestParams, RequestMetaObject,
     },
     service::{PeerRequestOptions, RequestHandle, RunningServiceCancellationToken, ServiceError},
     transport::{
@@ -33,7 +33,6 @@ use rmcp::{
     },
 };
 use serde::Deserialize;
-use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -146,7 +145,7 @@ impl Streamable {
         }
         let mut cursor = None;
         for _ in 0..PAGES_MAX {
-            let page = self.list("tools/list", cursor.as_deref()).await?;
+            let page = self.list_tools(cursor.as_deref()).await?;
             let page: Option<Page> = serde_json::from_str(page.as_str()).ok();
             cursor = page.and_then(|page| page.next_cursor);
             if cursor.is_none() {
@@ -157,23 +156,18 @@ impl Streamable {
     }
 
     async fn call_once(&self, request: &Request) -> Result<Json, RequestError> {
-        let typed = type_request(request)
-            .map_err(|error| RequestError::Failed(format!("`params` are none: {error}")))?;
-        self.request(typed, Listeners::of(request)).await
+        let arguments = serde_json::from_str(request.arguments.as_str())
+            .map_err(|error| RequestError::Failed(format!("arguments are no object: {error}")))?;
+        let mut params = CallToolRequestParams::new(request.tool.clone());
+        params.arguments = Some(arguments);
+        params.meta = (!request.meta.is_empty()).then(|| typed_meta(&request.meta));
+        let call = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        self.request(call, Listeners::of(request)).await
     }
 
-    pub(super) async fn list(
-        &self,
-        method: &'static str,
-        cursor: Option<&str>,
-    ) -> Result<Json, RequestError> {
-        let list = if method == "tools/list" {
-            let params = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
-            ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params))
-        } else {
-            let params = cursor.map(|cursor| json!({"cursor": cursor}));
-            ClientRequest::CustomRequest(CustomRequest::new(method, params))
-        };
+    pub(super) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, RequestError> {
+        let params = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
+        let list = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
         self.request(list, Listeners::default()).await
     }
 
@@ -290,25 +284,6 @@ impl Drop for Waiting {
             tokio::spawn(handle.cancel(Some("the caller stopped waiting".to_owned())));
         }
     }
-}
-
-/// The request as rmcp sends it. It has to know the arguments of a tool: some travel as headers.
-fn type_request(request: &Request) -> serde_json::Result<ClientRequest> {
-    let meta = (!request.meta.is_empty()).then(|| typed_meta(&request.meta));
-    let mut params = JsonObject::new();
-    for (key, value) in &request.params {
-        params.insert((*key).to_owned(), serde_json::from_str(value.as_str())?);
-    }
-    if request.method == "tools/call" {
-        let mut params: CallToolRequestParams = serde_json::from_value(params.into())?;
-        params.meta = meta;
-        return Ok(ClientRequest::CallToolRequest(CallToolRequest::new(params)));
-    }
-    let mut custom = CustomRequest::new(request.method, Some(params.into()));
-    if let Some(meta) = meta {
-        custom.extensions.insert(meta);
-    }
-    Ok(ClientRequest::CustomRequest(custom))
 }
 
 fn typed_meta(members: &[(String, Json)]) -> RequestMetaObject {

@@ -115,13 +115,11 @@ impl Servers for Memory {
         request: &'a Request,
         _: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Json, CallError>> {
-        let name = request.param("name").unwrap().as_str();
-        let name: String = serde_json::from_str(name).unwrap();
-        let at = ToolRef::new(server.clone(), &name);
+        let at = ToolRef::new(server.clone(), &request.tool);
         self.called.lock().push(at.to_string());
         let mut tools = self.tools.get(server).into_iter().flatten();
-        let (_, answer) = tools.find(|(tool, _)| tool.name() == name).unwrap();
-        let answered = answer(request.param("arguments").unwrap().as_str());
+        let (_, answer) = tools.find(|(tool, _)| tool.name() == request.tool).unwrap();
+        let answered = answer(request.arguments.as_str());
         Box::pin(async move { Ok(jsonrpc::json(answered?).unwrap()) })
     }
 

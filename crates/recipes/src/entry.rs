@@ -1,0 +1,137 @@
+//! What stands in the configuration for a server that was added by its recipe.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::recipe::{Parameter, Recipe, Scope, Way};
+use crate::template::{fill, variables};
+
+/// What its user said when a server was added.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// Values of parameters.
+    pub parameters: BTreeMap<String, String>,
+    /// Names of optional variables that have a value, wherever that is kept.
+    pub variables: BTreeSet<String>,
+}
+
+/// The table `[servers.NAME]`; its keys are those of the configuration, and it is serialised as
+/// such.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Entry {
+    /// The program of a server that is started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Its arguments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// The address of one that runs elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// `"client"`, where it is not shared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<&'static str>,
+    /// Where the default is too short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_timeout_s: Option<u64>,
+    /// Variables: texts that are known, and `${VAR}` for each that its user has a value for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Headers whose variables have values.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+}
+
+impl Recipe {
+    /// The parameters that have neither a value nor a default: what is still to be asked.
+    pub fn missing(&self, values: &BTreeMap<String, String>) -> Vec<&Parameter> {
+        let has_none = |parameter: &&Parameter| {
+            parameter.default.is_none() && !values.contains_key(&parameter.name)
+        };
+        self.parameters.iter().filter(has_none).collect()
+    }
+
+    /// The table for the configuration; or the parameters that are missing.
+    ///
+    /// A variable that is required stands in it whether it was given or not, so that a start
+    /// without it names it.
+    pub fn entry(&self, given: &Given) -> Result<Entry, Vec<&Parameter>> {
+        let missing = self.missing(&given.parameters);
+        if !missing.is_empty() {
+            return Err(missing);
+        }
+        let values = self.values(given);
+        let mut entry = Entry {
+            scope: (self.scope == Scope::Client).then_some("client"),
+            start_timeout_s: self.start_timeout_s,
+            ..Entry::default()
+        };
+        match &self.way {
+            Way::Command(command) => {
+                let mut filled = command.iter().map(|text| fill(text, &values));
+                entry.command = filled.next();
+                entry.args = filled.collect();
+                entry.env = self.filled_env(given, &values);
+            }
+            Way::Remote { url, headers, .. } => {
+                entry.url = Some(fill(url, &values));
+                let counts = |text: &&String| variables(text).all(|name| self.has(name, given));
+                let headers = headers.iter().filter(|(_, text)| counts(text));
+                let filled = headers.map(|(name, text)| (name.clone(), fill(text, &values)));
+                entry.headers = filled.collect();
+            }
+        }
+        Ok(entry)
+    }
+
+    /// The arguments of its example, with parameters filled in as far as they are given.
+    pub fn example_arguments(&self, given: &Given) -> Option<Map<String, Value>> {
+        let values = self.values(given);
+        let filled = Value::Object(self.example.as_ref()?.arguments.clone());
+        match fill_value(filled, &values) {
+            Value::Object(arguments) => Some(arguments),
+            _ => None,
+        }
+    }
+
+    fn values<'a>(&'a self, given: &'a Given) -> BTreeMap<&'a str, &'a str> {
+        let value = |parameter: &'a Parameter| {
+            let said = given.parameters.get(&parameter.name);
+            let value = said.or(parameter.default.as_ref())?;
+            Some((parameter.name.as_str(), value.as_str()))
+        };
+        self.parameters.iter().filter_map(value).collect()
+    }
+
+    fn filled_env(&self, given: &Given, values: &BTreeMap<&str, &str>) -> BTreeMap<String, String> {
+        let known = self.env.iter();
+        let known = known.map(|(name, text)| (name.clone(), fill(text, values)));
+        let asked = self.variables.iter().map(|variable| &variable.name);
+        let asked = asked.filter(|name| self.has(name, given));
+        let asked = asked.map(|name| (name.clone(), format!("${{{name}}}")));
+        known.chain(asked).collect()
+    }
+
+    /// Whether a variable has a value, or must have one.
+    fn has(&self, name: &str, given: &Given) -> bool {
+        given.variables.contains(name) || self.required().any(|variable| variable.name == name)
+    }
+}
+
+fn fill_value(value: Value, values: &BTreeMap<&str, &str>) -> Value {
+    match value {
+        Value::String(text) => Value::String(fill(&text, values)),
+        Value::Array(items) => {
+            let items = items.into_iter().map(|item| fill_value(item, values));
+            Value::Array(items.collect())
+        }
+        Value::Object(members) => {
+            let members = members.into_iter();
+            let filled = members.map(|(key, value)| (key, fill_value(value, values)));
+            Value::Object(filled.collect())
+        }
+        other => other,
+    }
+}

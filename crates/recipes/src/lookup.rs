@@ -1,0 +1,143 @@
+//! Recipes by name, by package, and by words.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use crate::file::all;
+use crate::recipe::{Recipe, Way};
+
+/// The recipe that goes by this name: its own, another of the server or its package, or what
+/// people call it, where that means one only. Case, `_` and words such as `mcp` do not matter.
+pub fn find(name: &str) -> Option<&'static Recipe> {
+    let asked = simplify(name);
+    if asked.is_empty() {
+        return None;
+    }
+    let is = |other: &str| simplify(other) == asked;
+    let known = |recipe: &Recipe| recipe.known.names.iter().any(|other| is(other));
+    let aliased = |recipe: &Recipe| recipe.known.aliases.iter().any(|other| is(other));
+    only(|recipe| recipe.name() == name)
+        .or_else(|| only(|recipe| is(recipe.name())))
+        .or_else(|| only(known))
+        .or_else(|| of_package(name))
+        .or_else(|| only(aliased))
+}
+
+/// The recipe of a package, an image or an address, whatever release is asked for. A recipe that
+/// starts it is meant rather than one that should be taken in its place.
+pub fn of_package(package: &str) -> Option<&'static Recipe> {
+    let asked = bare(package);
+    only(|recipe| match (&recipe.package, &recipe.way) {
+        (Some(package), _) => bare(package) == asked,
+        (None, Way::Remote { url, .. }) => bare(url) == asked,
+        (None, Way::Command(_)) => false,
+    })
+}
+
+/// The recipe to take in place of this package or address, which is no longer the one to use.
+pub fn replacement(package: &str) -> Option<&'static Recipe> {
+    let asked = bare(package);
+    only(|recipe| recipe.replaces.iter().any(|old| bare(old) == asked))
+}
+
+/// Recipes that fit these words, the best first; without words all of them, by name. Those that
+/// leave out more of the words than others do not count.
+pub fn search(words: &str) -> Vec<&'static Recipe> {
+    let words: BTreeSet<String> = split(words).collect();
+    let mut found: Vec<_> = (all().iter())
+        .map(|recipe| (score(recipe, &words), recipe))
+        .filter(|((matched, _), _)| *matched > 0 || words.is_empty())
+        .collect();
+    let most = found.iter().map(|((matched, _), _)| *matched).max();
+    found.retain(|((matched, _), _)| Some(*matched) == most);
+    found.sort_by_key(|((_, score), recipe)| (Reverse(*score), recipe.name()));
+    found.into_iter().map(|(_, recipe)| recipe).collect()
+}
+
+/// How many of the words a recipe has, and how much they say of it.
+fn score(recipe: &Recipe, words: &BTreeSet<String>) -> (usize, u32) {
+    let known = &recipe.known;
+    let name = std::slice::from_ref(&known.name);
+    let texts: [(&[String], u32); 8] = [
+        (name, 10),
+        (&known.names, 8),
+        (&known.aliases, 8),
+        (&recipe.verbs, 5),
+        (&known.tags, 4),
+        (std::slice::from_ref(&known.category), 3),
+        (std::slice::from_ref(&recipe.what), 3),
+        (std::slice::from_ref(&recipe.notes), 1),
+    ];
+    let best = |word: &String| -> u32 {
+        let scores = texts.iter().map(|(texts, weight)| {
+            let fit = texts.iter().flat_map(|text| split(text));
+            weight * fit.map(|other| closeness(word, &other)).max().unwrap_or(0)
+        });
+        scores.max().unwrap_or(0)
+    };
+    let scores = words.iter().map(best);
+    let retired = u32::from(recipe.deprecated.is_some());
+    let (matched, sum) = scores.fold((0, 0), |(matched, sum), score| {
+        (matched + usize::from(score > 0), sum + score)
+    });
+    (matched, sum.saturating_sub(retired * RETIRED))
+}
+
+/// 2: the same word; 1: it begins with it.
+fn closeness(word: &str, other: &str) -> u32 {
+    let begins = word.len() >= PREFIX_CHARS && other.starts_with(word);
+    if word == other { 2 } else { u32::from(begins) }
+}
+
+/// Words in lower case, without those that say nothing, in the singular.
+fn split(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty()).map(str::to_lowercase);
+    let words = words.filter(|word| !NOISE.contains(&word.as_str()));
+    words.map(|word| match word.strip_suffix('s') {
+        Some(one) if one.len() > 2 && !one.ends_with('s') => one.to_owned(),
+        _ => word,
+    })
+}
+
+/// A name without case, signs and words that say nothing.
+fn simplify(name: &str) -> String {
+    let words: Vec<String> = split(name).collect();
+    words.join("-")
+}
+
+/// A package without its release, an image without its tag, an address without its last slash.
+fn bare(package: &str) -> String {
+    let package = package.trim().to_ascii_lowercase();
+    if package.contains("://") {
+        let end = package.find('?').unwrap_or(package.len());
+        return package[..end].trim_end_matches('/').to_owned();
+    }
+    let name = package.rfind('/').map_or(0, |slash| slash + 1);
+    let sign = package[name..].find(['@', ':', '=', '<', '>', '[', '~', ' ']);
+    let end = match sign {
+        // The `@` of a package without a scope's name is no release.
+        Some(0) | None => package.len(),
+        Some(at) => name + at,
+    };
+    // The index of Python writes the same name in several ways.
+    package[..end].replace(['_', '.'], "-")
+}
+
+/// The only recipe of which this holds.
+fn only(holds: impl Fn(&Recipe) -> bool) -> Option<&'static Recipe> {
+    let mut found = all().iter().filter(|recipe| holds(recipe));
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
+}
+
+/// Shorter words are the beginning of too many.
+const PREFIX_CHARS: usize = 3;
+
+/// A recipe that should not be taken any more goes behind its successor.
+const RETIRED: u32 = 8;
+
+const NOISE: [&str; 23] = [
+    "mcp", "server", "servers", "the", "a", "an", "of", "in", "on", "to", "for", "and", "or",
+    "with", "my", "dev", "by", "from", "its", "it", "is", "that", "official",
+];

@@ -1,0 +1,98 @@
+//! Texts with parameters, `{NAME}`, and variables, `${VAR}`.
+
+use std::collections::BTreeMap;
+
+/// A piece of a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Piece<'a> {
+    /// Stands for itself.
+    Text(&'a str),
+    /// `{NAME}`.
+    Parameter(&'a str),
+    /// `${VAR}`: the configuration keeps it as it is.
+    Variable(&'a str),
+}
+
+/// A text in its pieces. Braces around anything that is no name stand for themselves.
+pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, name, after)) = next_name(rest) {
+        match before.strip_suffix('$') {
+            Some(before) => pieces.extend([Piece::Text(before), Piece::Variable(name)]),
+            None => pieces.extend([Piece::Text(before), Piece::Parameter(name)]),
+        }
+        rest = after;
+    }
+    pieces.push(Piece::Text(rest));
+    pieces
+}
+
+/// What stands before the first name in braces, the name, and what follows it.
+fn next_name(text: &str) -> Option<(&str, &str, &str)> {
+    let mut from = 0;
+    while let Some(open) = text[from..].find('{').map(|at| from + at) {
+        let inside = &text[open + 1..];
+        let length = inside.find(|c: char| !is_of_name(c)).unwrap_or(0);
+        if length > 0 && inside[length..].starts_with('}') {
+            let after = &inside[length + 1..];
+            return Some((&text[..open], &inside[..length], after));
+        }
+        from = open + 1;
+    }
+    None
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// The text with values in place of its parameters. One without a value stays as it is.
+pub(crate) fn fill(text: &str, values: &BTreeMap<&str, &str>) -> String {
+    let pieces = pieces(text).into_iter().map(|piece| match piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Variable(name) => format!("${{{name}}}"),
+        Piece::Parameter(name) => match values.get(name) {
+            Some(value) => (*value).to_owned(),
+            None => format!("{{{name}}}"),
+        },
+    });
+    pieces.collect()
+}
+
+/// Names of the variables in a text.
+pub(crate) fn variables(text: &str) -> impl Iterator<Item = &str> {
+    pieces(text).into_iter().filter_map(|piece| match piece {
+        Piece::Variable(name) => Some(name),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let values = BTreeMap::from([("DIR", "/a"), ("ORG", "acme")]);
+        assert_eq!(fill(text, &values), expected);
+    }
+
+    #[test]
+    fn parameters_are_filled_in_and_variables_stay() {
+        check("{DIR}/README.md", "/a/README.md");
+        check("https://x/{ORG}?d={DIR}", "https://x/acme?d=/a");
+        check("Bearer ${ORG}", "Bearer ${ORG}");
+        check("{UNKNOWN} {} {a b} ${", "{UNKNOWN} {} {a b} ${");
+        check("{{DIR}}", "{/a}");
+        check("ä{DIR", "ä{DIR");
+    }
+
+    #[test]
+    fn the_variables_of_a_text_are_named() {
+        assert_eq!(
+            variables("a ${X_1} {Y} ${Z}").collect::<Vec<_>>(),
+            ["X_1", "Z"]
+        );
+    }
+}

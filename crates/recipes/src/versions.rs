@@ -1,0 +1,76 @@
+//! Ranges of versions, as far as recipes use them.
+
+/// Whether a version is in a range such as `^20.19.0 || ^22.12.0 || >=23`, in the words of npm.
+/// Each alternative is a list of comparisons that all have to hold; without a sign, the version
+/// must begin with what is said. Nothing is known of a version or a range that cannot be read.
+pub fn fits(version: &str, range: &str) -> Option<bool> {
+    let version = numbers(version.trim().trim_start_matches('v'))?;
+    let version = [0, 1, 2].map(|at| version.get(at).copied().unwrap_or(0));
+    let mut fits = false;
+    for alternative in range.split("||") {
+        fits |= holds(version, alternative)?;
+    }
+    Some(fits)
+}
+
+fn holds(version: [u64; 3], comparisons: &str) -> Option<bool> {
+    // `>= 24` is written as well.
+    let joined = comparisons.replace(">= ", ">=").replace("< ", "<");
+    let mut holds = true;
+    for comparison in joined.split([' ', ',']).filter(|text| !text.is_empty()) {
+        holds &= compare(version, comparison)?;
+    }
+    Some(holds)
+}
+
+fn compare(version: [u64; 3], comparison: &str) -> Option<bool> {
+    let signs = comparison.find(|c: char| c.is_ascii_digit())?;
+    let (sign, text) = comparison.split_at(signs);
+    let said = numbers(text)?;
+    let bound = [0, 1, 2].map(|at| said.get(at).copied().unwrap_or(0));
+    Some(match sign {
+        ">=" => version >= bound,
+        ">" => version > bound,
+        "<=" => version <= bound,
+        "<" => version < bound,
+        "^" => version >= bound && version[0] == bound[0],
+        "~" => version >= bound && version[..2] == bound[..2],
+        "" | "=" | "v" => version[..said.len()] == bound[..said.len()],
+        _ => return None,
+    })
+}
+
+/// The numbers at the beginning, three at most; `x` and `*` end them.
+fn numbers(text: &str) -> Option<Vec<u64>> {
+    let end = text.find(['-', '+', 'x', '*']).unwrap_or(text.len());
+    let parts = text[..end].trim_end_matches('.').split('.');
+    let numbers: Option<Vec<u64>> = parts.take(3).map(|part| part.parse().ok()).collect();
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(version: &str, range: &str, expected: Option<bool>) {
+        assert_eq!(fits(version, range), expected, "{version} in {range}");
+    }
+
+    #[test]
+    fn a_version_is_in_a_range_or_not() {
+        check("v20.20.2", ">=18", Some(true));
+        check("20.20.2", ">=22.13.0", Some(false));
+        check("20.20.2", "^20.19.0 || ^22.12.0 || >=23", Some(true));
+        check("21.0.0", "^20.19.0 || ^22.12.0 || >= 23.0.0", Some(false));
+        check("24.1.0", "^20.19.0 || ^22.12.0 || >= 23.0.0", Some(true));
+        check("20.1.0", ">=20.x", Some(true));
+        check("3.12.4", ">=3.11,<3.13", Some(true));
+        check("3.13.0", ">=3.11,<3.13", Some(false));
+        check("3.12.4", "3.12", Some(true));
+        check("3.12.4", "~3.12.5", Some(false));
+        check("22.0.0-nightly", ">=22", Some(true));
+        check("unknown", ">=22", None);
+        check("22.0.0", "latest", None);
+    }
+}

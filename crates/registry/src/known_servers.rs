@@ -1,0 +1,122 @@
+//! Which well-known server one is, by its names.
+
+use std::sync::LazyLock;
+
+use recipes::Known;
+use tool::fold;
+
+use crate::categories::noise;
+
+/// The names that a server goes by, the surest first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Names<'a> {
+    /// A person gave it.
+    pub(crate) configured: &'a str,
+    /// The package, program or host that the configuration names.
+    pub(crate) program: &'a str,
+    /// From `serverInfo`.
+    pub(crate) server_name: &'a str,
+}
+
+/// What is known of a server: of one that a name names whole, else of one that a name holds; of
+/// several the longest, which says most (`google-calendar` before `google`).
+pub(crate) fn known(names: Names) -> Option<&'static Known> {
+    let names = [names.configured, names.program, names.server_name].map(parts);
+    let whole = |named: &Named, name: &[String]| named.parts == name;
+    let held = |named: &Named, name: &[String]| {
+        !named.known.whole && named.parts.iter().all(|part| name.contains(part))
+    };
+    let first = |is_it: fn(&Named, &[String]) -> bool, name: &Vec<String>| {
+        let found = NAMED.iter().filter(|named| is_it(named, name));
+        found.max_by_key(|named| named.parts.concat().len())
+    };
+    let whole = names.iter().find_map(|name| first(whole, name));
+    let [configured, program, server_name] = &names;
+    let by_part = [program, configured, server_name];
+    let found = whole.or_else(|| by_part.iter().find_map(|name| first(held, name)));
+    found.map(|named| named.known)
+}
+
+/// A known server under one of its names.
+#[derive(Debug)]
+struct Named {
+    parts: Vec<String>,
+    known: &'static Known,
+}
+
+static NAMED: LazyLock<Vec<Named>> = LazyLock::new(|| {
+    let named = recipes::known().flat_map(|known| {
+        let names = std::iter::once(&known.name).chain(&known.names);
+        names.map(move |name| Named {
+            parts: parts(name),
+            known,
+        })
+    });
+    named.filter(|named| !named.parts.is_empty()).collect()
+});
+
+/// The telling words of a name.
+fn parts(name: &str) -> Vec<String> {
+    let folded = fold(name).replace(|c: char| !c.is_alphanumeric(), "_");
+    let parts = folded.split('_').filter(|part| !part.is_empty());
+    let parts = parts.filter(|part| !noise().iter().any(|noise| noise == part));
+    parts.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::categories;
+
+    #[track_caller]
+    fn check([configured, program, server_name]: [&str; 3], expected: Option<&str>) {
+        let names = Names {
+            configured,
+            program,
+            server_name,
+        };
+        let category = known(names).map(|known| known.category.as_str());
+        assert_eq!(category, expected, "{names:?}");
+    }
+
+    #[test]
+    fn a_server_is_known_by_any_of_its_names() {
+        check(["github", "", ""], Some("source-control"));
+        check(["gh", "", "github-mcp-server"], Some("source-control"));
+        check(
+            ["work", "@modelcontextprotocol/server-slack", ""],
+            Some("communication"),
+        );
+        check(
+            ["work", "ghcr.io/github/github-mcp-server:latest", ""],
+            Some("source-control"),
+        );
+        check(["x", "mcp.linear.app", ""], Some("planning"));
+        check(["google-calendar", "", ""], Some("time"));
+        check(["x", "awslabs.dynamodb-mcp-server", ""], Some("databases"));
+        check(["my-slack", "", ""], Some("communication"));
+        check(["real-time-prices", "", ""], None);
+        check(["linear-algebra", "", ""], None);
+        check(["", "", ""], None);
+        check(["mcp-server", "", ""], None);
+    }
+
+    #[test]
+    fn every_recipe_is_filed_where_a_search_can_look() {
+        let mut seen = BTreeMap::new();
+        for known in recipes::known() {
+            let name = &known.name;
+            assert!(
+                categories::exists(&known.category),
+                "{name}: {}",
+                known.category
+            );
+            for name in std::iter::once(name).chain(&known.names) {
+                let before = seen.insert(parts(name), name.clone());
+                assert_eq!(before, None, "{name} stands twice");
+            }
+        }
+    }
+}
