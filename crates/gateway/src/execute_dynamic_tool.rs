@@ -16,6 +16,7 @@ use crate::{
     built_in::{CALL_MANY, READ_RESULT, is_own},
     call_context::CallContext,
     called::Called,
+    clock::now,
     envelope::{ExecuteRequest, Options},
     error::ToolError,
     gateway::Gateway,
@@ -81,7 +82,7 @@ impl Gateway {
             .servers
             .call(&entry.at.server, &request, &context.cancel);
         let answer = call.await;
-        self.usage.record(&entry.at, answer.is_ok());
+        self.usage.record(&entry.at, answer.is_ok(), now());
         let result = answer.map_err(|error| {
             self.learn(searches.as_deref(), &entry.at, || false);
             let available = || self.available(generation, &policy);

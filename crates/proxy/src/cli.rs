@@ -2,11 +2,17 @@
 
 use std::{ffi::OsString, path::PathBuf, str::FromStr};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap_complete::{ArgValueCompleter, Shell};
 use config::Overrides;
 use http_server::Listen;
 
 use crate::{exit::Exit, report};
+
+pub(crate) mod complete;
+mod groups;
+
+use complete::{complete_servers, complete_tools};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -127,7 +133,7 @@ pub(crate) enum Command {
     /// 3: some did; 1: none did.
     Reindex {
         /// Only these servers [default: all]
-        #[arg(value_name = "SERVER")]
+        #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
         servers: Vec<String>,
     },
     /// Find tools
@@ -140,7 +146,7 @@ pub(crate) enum Command {
         after_help = "Examples:\n  proxy describe github/create_issue\n  proxy describe create_issue --json | jq .input_schema"
     )]
     Describe {
-        #[arg(required = true, value_name = "NAME")]
+        #[arg(required = true, value_name = "NAME", add = ArgValueCompleter::new(complete_tools))]
         names: Vec<String>,
     },
     /// Call a tool
@@ -151,11 +157,38 @@ pub(crate) enum Command {
     /// List every tool, a line each
     List {
         /// Only the tools of this server or category
-        #[arg(value_name = "SERVER|CATEGORY")]
+        #[arg(value_name = "SERVER|CATEGORY", add = ArgValueCompleter::new(complete_servers))]
         of: Option<String>,
     },
     /// Count tools by category, and by tag
     Categories,
+    /// List the configured servers: tools, tokens, last use, and why one failed
+    Servers,
+    /// Add a server to the configuration, and ask it for its tools
+    #[command(after_help = ADD_EXAMPLES)]
+    Add(Add),
+    /// Take servers out of the configuration
+    Remove {
+        #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+        servers: Vec<String>,
+    },
+    /// Switch servers on
+    Enable {
+        #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+        servers: Vec<String>,
+    },
+    /// Switch servers off; their tables stay
+    Disable {
+        #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+        servers: Vec<String>,
+    },
+    /// Give a server another name
+    Rename {
+        #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+        from: String,
+        #[arg(value_name = "NAME")]
+        to: String,
+    },
     /// Show how often tools were called, and how much was learned from it
     Usage {
         #[command(subcommand)]
@@ -168,7 +201,7 @@ pub(crate) enum Command {
     Read(Read),
     /// Print what a server wrote to its stderr, the oldest first
     Log {
-        #[arg(value_name = "SERVER")]
+        #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
         server: String,
         /// Only the last lines
         #[arg(long, short = 'n', value_name = "COUNT")]
@@ -183,6 +216,16 @@ pub(crate) enum Command {
     /// Look at the configuration
     #[command(subcommand)]
     Config(Config),
+    /// Print what teaches a shell to complete commands, servers and tools
+    #[command(
+        after_help = "Examples:\n  echo 'source <(proxy completions bash)' >> ~/.bashrc\n  echo 'source <(proxy completions zsh)' >> ~/.zshrc\n  proxy completions fish > ~/.config/fish/completions/proxy.fish"
+    )]
+    Completions { shell: Shell },
+    /// Print the manual page, or write a page a command into a folder
+    Man {
+        #[arg(value_name = "FOLDER")]
+        folder: Option<PathBuf>,
+    },
     /// See it work: real servers from inside this program, a session to follow
     Demo,
     /// Ends the servers of a proxy that died (started by every proxy that has servers)
@@ -250,6 +293,7 @@ pub(crate) enum UsageAction {
 
 #[derive(Debug, Args)]
 pub(crate) struct Call {
+    #[arg(add = ArgValueCompleter::new(complete_tools))]
     pub(crate) name: String,
     /// One JSON object, `-` to read it from stdin, or KEY=VALUE pairs (a value that is JSON is
     /// taken as such)
@@ -267,6 +311,44 @@ pub(crate) struct Call {
     /// Check the arguments, call nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+const ADD_EXAMPLES: &str = "\
+Examples:
+  proxy add memory -- npx -y @modelcontextprotocol/server-memory
+  proxy add issues --env ISSUES_TOKEN -- uvx issues-mcp      the token comes from the environment
+  proxy add docs https://docs.example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'";
+
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// Its name: lower-case letters, digits and `-`; left out, one is made of the rest
+    pub(crate) name: Option<String>,
+    /// The address of a server that runs elsewhere
+    pub(crate) url: Option<String>,
+    /// The command that starts it, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+    /// A variable it gets: NAME=VALUE, or NAME to take it from the environment at each start
+    #[arg(long, short = 'e', value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<String>,
+    /// A header sent to its address; `${VAR}` in it is filled in at each start
+    #[arg(long, short = 'H', value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+    /// The folder it runs in
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) cwd: Option<String>,
+    /// What it is about; narrows a search
+    #[arg(long)]
+    pub(crate) category: Option<String>,
+    /// A word its tools are found by; may be given again
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// A process for each client, in that client's folder
+    #[arg(long)]
+    pub(crate) per_client: bool,
+    /// Add it switched off, and do not ask it
+    #[arg(long)]
+    pub(crate) disabled: bool,
 }
 
 #[derive(Debug, Args)]
@@ -341,9 +423,25 @@ pub(crate) enum Daemon {
     Launch,
 }
 
+/// The command line as clap knows it, its commands grouped by task.
+pub(crate) fn command() -> clap::Command {
+    let command = Arguments::command();
+    let groups = groups::render(&command);
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\nOptions:\n{{options}}{{after-help}}"
+    ))
+}
+
+/// The same with its usual help: a manual page lists commands by itself.
+pub(crate) fn command_for_manual() -> clap::Command {
+    Arguments::command()
+}
+
 /// The parsed command line; or help, a version, a complaint was printed and this is its code.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exit> {
-    Arguments::try_parse_from(arguments).map_err(|error| {
+    let matches = command().try_get_matches_from(arguments);
+    let parsed = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    parsed.map_err(|error| {
         report::print_clap(&error);
         if error.use_stderr() {
             Exit::Usage

@@ -8,21 +8,25 @@ use gateway::{Gateway, survey};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cli::{Arguments, Command, Config as ConfigCommand, Global},
+    cli::{Arguments, Command, Config as ConfigCommand, Global, complete},
     exit::Exit,
     live, report,
 };
 
+mod add;
 mod call;
 mod daemon;
+mod edit;
 mod event_loop;
 mod inspect;
 mod logging;
+mod manual;
 mod read;
 mod reindex;
 mod reply;
 mod serve;
 mod serve_http;
+mod servers;
 mod signals;
 mod status;
 mod tokens;
@@ -49,6 +53,13 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
             return Ok(Exit::Success);
         }
         Command::Config(ConfigCommand::Path) => return Ok(inspect::print_config_path(&global)),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            complete::write_registration(shell, &mut text)?;
+            report::print_data(&String::from_utf8(text)?);
+            return Ok(Exit::Success);
+        }
+        Command::Man { folder } => return manual::print_manual(folder.as_deref()),
         Command::Reaper => {
             processes::reap(std::io::stdin().lock());
             return Ok(Exit::Success);
@@ -63,6 +74,11 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
             return run_async(play_demo())?;
         }
         Command::Daemon(verb) => return daemon::run_verb(&global, &verb),
+        Command::Add(add) => return add::add(&global, add),
+        Command::Remove { servers } => return edit::remove(&global, &servers),
+        Command::Enable { servers } => return edit::set_enabled(&global, &servers, true),
+        Command::Disable { servers } => return edit::set_enabled(&global, &servers, false),
+        Command::Rename { from, to } => return edit::rename(&global, &from, &to),
         Command::Status { watch } => return status::print_status(&global, watch),
         Command::Serve {
             standalone: false,
@@ -151,6 +167,7 @@ async fn ask(gateway: &Arc<Gateway>, global: &Global, command: Command) -> anyho
         return read::read(gateway, global, read).await;
     }
     match command {
+        Command::Servers => return Ok(servers::print_servers(gateway, global)),
         Command::Usage { action: None } => return Ok(usage::print_usage(gateway, global)),
         Command::Usage { .. } => return usage::reset(gateway),
         _ => {}

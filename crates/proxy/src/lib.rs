@@ -11,9 +11,13 @@ mod commands;
 mod exit;
 mod live;
 mod report;
+mod table;
 
 /// Parses the command line, does what it says, and reports.
 pub fn main() -> ExitCode {
+    clap_complete::CompleteEnv::with_factory(cli::command)
+        .var(cli::complete::VARIABLE)
+        .complete();
     let code = match cli::parse(std::env::args_os()) {
         Ok(arguments) => commands::run(arguments),
         Err(code) => code,

@@ -48,5 +48,5 @@ pub use registry::{Options, Registry};
 pub use search::{Asked, Evidence, Found, Hit, Kind, Query};
 pub use server_rules::{Overlay, Rules, ServerRules};
 pub use snapshot::{News, Snapshot};
-pub use usage::Usage;
+pub use usage::{ToolUsage, Usage};
 pub use view::View;

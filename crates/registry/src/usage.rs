@@ -26,6 +26,22 @@ pub struct Usage {
 struct Calls {
     ok: u64,
     failed: u64,
+    /// When the last one ended, in seconds since 1970; 0: not known.
+    #[serde(default)]
+    last: u64,
+}
+
+/// What is known of the calls of one tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolUsage {
+    /// The tool, written `server/tool`.
+    pub tool: String,
+    /// Calls that succeeded.
+    pub ok: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// When the last one ended, in seconds since 1970; none where it was not written down.
+    pub last: Option<u64>,
 }
 
 type Counts = BTreeMap<String, Calls>;
@@ -42,13 +58,18 @@ impl Usage {
         }
     }
 
-    /// Counts a call, in memory.
-    pub fn record(&self, at: &ToolRef, ok: bool) {
+    /// Counts a call that ended `now` (seconds since 1970), in memory.
+    pub fn record(&self, at: &ToolRef, ok: bool, now: u64) {
         let mut calls = match self.fresh.get_mut(at) {
             Some(calls) => calls,
             None => self.fresh.entry(at.clone()).or_default(),
         };
-        if ok { calls.ok += 1 } else { calls.failed += 1 }
+        if ok {
+            calls.ok += 1
+        } else {
+            calls.failed += 1
+        }
+        calls.last = now;
     }
 
     /// Calls that ever were, as far as this process knows: what others count is seen at a flush.
@@ -86,14 +107,19 @@ impl Usage {
         Ok(())
     }
 
-    /// Tools by their calls, the most called first: calls that succeeded and that failed.
-    pub fn calls(&self) -> Vec<(String, u64, u64)> {
+    /// Tools by their calls, the most called first, as far as they are flushed.
+    pub fn calls(&self) -> Vec<ToolUsage> {
         let written = self.written.lock();
         let calls = written.iter();
-        let mut calls: Vec<(String, u64, u64)> = calls
-            .map(|(tool, calls)| (tool.clone(), calls.ok, calls.failed))
+        let mut calls: Vec<ToolUsage> = calls
+            .map(|(tool, calls)| ToolUsage {
+                tool: tool.clone(),
+                ok: calls.ok,
+                failed: calls.failed,
+                last: Some(calls.last).filter(|last| *last > 0),
+            })
             .collect();
-        calls.sort_by_key(|(_, ok, failed)| std::cmp::Reverse(ok + failed));
+        calls.sort_by_key(|it| std::cmp::Reverse(it.ok + it.failed));
         calls
     }
 
@@ -126,6 +152,7 @@ impl Calls {
     fn add(&mut self, more: Self) {
         self.ok += more.ok;
         self.failed += more.failed;
+        self.last = self.last.max(more.last);
     }
 }
 
@@ -145,13 +172,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |tool: &str| ToolRef::new("notes".parse().unwrap(), tool);
         let (one, other) = (Usage::open(folder.path()), Usage::open(folder.path()));
-        one.record(&at("add"), true);
-        one.record(&at("add"), false);
-        other.record(&at("add"), true);
+        one.record(&at("add"), true, 7);
+        one.record(&at("add"), false, 8);
+        other.record(&at("add"), true, 7);
         assert_eq!((one.count(&at("add")), other.count(&at("add"))), (2, 1));
         one.flush().unwrap();
         other.flush().unwrap();
         assert_eq!(other.count(&at("add")), 3);
+        assert_eq!(other.calls()[0].last, Some(8));
         assert_eq!(Usage::open(folder.path()).count(&at("add")), 3);
         assert_eq!(Usage::open(folder.path()).count(&at("list")), 0);
     }
@@ -161,7 +189,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let usage = Usage::open(folder.path());
         let at = ToolRef::new("notes".parse().unwrap(), "add");
-        usage.record(&at, true);
+        usage.record(&at, true, 7);
         usage.disk.faults.die_after(0);
         usage.flush().unwrap_err();
         assert_eq!(usage.count(&at), 1);

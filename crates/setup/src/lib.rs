@@ -3,4 +3,5 @@
 //! It reads and writes files and asks nobody; the commands of `proxy` talk to the person.
 #![warn(missing_docs)]
 
+pub mod add;
 pub mod naming;

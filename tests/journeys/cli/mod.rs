@@ -2,5 +2,6 @@
 
 mod config_mistakes;
 mod demo;
+mod edit;
 mod reindex;
 mod verbs;

@@ -176,7 +176,7 @@ fn a_file_that_is_no_toml_is_not_touched() {
 #[test]
 fn the_file_keeps_its_mode_and_its_link_and_a_new_one_is_private() {
     let folder = tempfile::tempdir().unwrap();
-    let [path, real] = ["new/config.toml", "real.toml"].map(|it| folder.path().join(it));
+    let [path, real] = ["new/of/ours/config.toml", "real.toml"].map(|it| folder.path().join(it));
     let mut new = Document::read(&path).unwrap();
     new.add_server(&"a".parse().unwrap(), &npx("p")).unwrap();
     assert!(new.is_changed());

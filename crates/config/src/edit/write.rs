@@ -1,8 +1,9 @@
 //! The file is written whole, and stays the file that it is.
 
 use std::{
-    fs,
+    fs::{self, DirBuilder},
     io::{self, Write as _},
+    os::unix::fs::DirBuilderExt as _,
     path::Path,
 };
 
@@ -13,7 +14,10 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Ok(target) => target,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if let Some(folder) = path.parent() {
-                files::private_folder(folder).map_err(io::Error::other)?;
+                DirBuilder::new()
+                    .recursive(true)
+                    .mode(0o700)
+                    .create(folder)?;
             }
             path.to_owned()
         }

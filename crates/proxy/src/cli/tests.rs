@@ -25,7 +25,7 @@ fn help(command: &str) -> String {
 
 #[test]
 fn help_says_what_there_is() {
-    let ours = Arguments::command().term_width(WIDTH);
+    let ours = super::command().term_width(WIDTH);
     let help = ours.try_get_matches_from(["proxy", "--help"]);
     let help = help.expect_err("help ends the parsing").render();
     assert_snapshot!(help.to_string(), @"
@@ -33,23 +33,35 @@ fn help_says_what_there_is() {
 
     Usage: proxy [OPTIONS] <COMMAND>
 
-    Commands:
-      serve       Serve one MCP client over stdin and stdout, or any number over HTTP
-      status      Show the daemon, its clients and its servers
-      daemon      Begin, end and look at the daemon that all clients share
-      reindex     Ask servers for their tools and bring the index up to date
-      search      Find tools
-      describe    Show one tool, or several: schema, notes, example
-      call        Call a tool
-      list        List every tool, a line each
-      categories  Count tools by category, and by tag
-      usage       Show how often tools were called, and how much was learned from it
-      read        Print a result that was cut: whole, or what you ask for
-      log         Print what a server wrote to its stderr, the oldest first
-      tokens      Show what all definitions would cost loaded up front, and what ours cost
-      config      Look at the configuration
-      demo        See it work: real servers from inside this program, a session to follow
-      help        Print this message or the help of the given subcommand(s)
+    Servers:
+      add          Add a server to the configuration, and ask it for its tools
+      remove       Take servers out of the configuration
+      enable       Switch servers on
+      disable      Switch servers off; their tables stay
+      rename       Give a server another name
+      servers      List the configured servers: tools, tokens, last use, and why one failed
+      log          Print what a server wrote to its stderr, the oldest first
+    Serving:
+      serve        Serve one MCP client over stdin and stdout, or any number over HTTP
+      status       Show the daemon, its clients and its servers
+      daemon       Begin, end and look at the daemon that all clients share
+    Tools:
+      search       Find tools
+      describe     Show one tool, or several: schema, notes, example
+      call         Call a tool
+      read         Print a result that was cut: whole, or what you ask for
+      list         List every tool, a line each
+      categories   Count tools by category, and by tag
+    Index and figures:
+      reindex      Ask servers for their tools and bring the index up to date
+      tokens       Show what all definitions would cost loaded up front, and what ours cost
+      usage        Show how often tools were called, and how much was learned from it
+    This program:
+      demo         See it work: real servers from inside this program, a session to follow
+      config       Look at the configuration
+      completions  Print what teaches a shell to complete commands, servers and tools
+      man          Print the manual page, or write a page a command into a folder
+      help         Print this, or the help of a command
 
     Options:
           --config <FILE>       The configuration [default: $XDG_CONFIG_HOME/proxy/config.toml] [env:

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use futures::StreamExt as _;
 use gateway::{Gateway, survey};
+use tool::ServerName;
 
 use crate::{
     cli::Global,
@@ -36,6 +37,19 @@ pub(super) async fn reindex(
         report::say("no servers to ask: add a `[servers.NAME]` table to the configuration");
     }
     let began = Instant::now();
+    let lines = survey(gateway, chosen, global, !servers.is_empty()).await?;
+    let seconds = began.elapsed().as_secs_f64();
+    Ok(report::print_reindex(&lines, seconds, global.json))
+}
+
+/// Asks these servers and takes the answers in; those of others are kept where `keep_others` says
+/// so. A line each, by name.
+pub(super) async fn survey(
+    gateway: &Arc<Gateway>,
+    chosen: Vec<ServerName>,
+    global: &Global,
+    keep_others: bool,
+) -> anyhow::Result<Vec<Reindexed>> {
     let is_quiet = global.quiet || global.json;
     let bar = report::make_bar(chosen.len(), "servers", is_quiet);
     let mut news = Vec::new();
@@ -48,18 +62,14 @@ pub(super) async fn reindex(
         asked.insert(answer.news.server.clone(), answer);
     }
     bar.finish_and_clear();
-    let planned = survey::commit(gateway, news, !servers.is_empty()).await?;
+    let planned = survey::commit(gateway, news, keep_others).await?;
     embed_tools(gateway, is_quiet).await?;
     let mut lines: Vec<Reindexed> = planned
         .iter()
         .map(|planned| Reindexed::new(planned, asked.get(&planned.server)))
         .collect();
     lines.sort_by(|a, b| a.server.cmp(&b.server));
-    Ok(report::print_reindex(
-        &lines,
-        began.elapsed().as_secs_f64(),
-        global.json,
-    ))
+    Ok(lines)
 }
 
 /// Gives every tool its meaning that has none yet.

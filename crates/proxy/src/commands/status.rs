@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::serve::find_route;
-use crate::{cli::Global, exit::Exit, report};
+use crate::{cli::Global, exit::Exit, report, table::render_table};
 
 pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Result<Exit> {
     let route = match find_route(global) {
@@ -161,24 +161,6 @@ fn render_servers(servers: &Value) -> String {
 
 /// Of an error in a table; `--json` has all of it.
 const WHY_CHARS_MAX: usize = 80;
-
-fn render_table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
-    // Names and errors come from strangers: each stays in its cell.
-    let rows = rows
-        .into_iter()
-        .map(|row| row.map(|cell| printable::one_line(&cell)));
-    let rows: Vec<[String; N]> = [head.map(str::to_owned)].into_iter().chain(rows).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..N).map(|column| width(column).unwrap_or(0)).collect();
-    let line = |row: &[String; N]| {
-        let cells = row.iter().zip(&widths);
-        let cells: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:<width$}"))
-            .collect();
-        cells.join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
-}
 
 fn render_cell(value: &Value) -> String {
     match value {

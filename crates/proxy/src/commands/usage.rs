@@ -12,14 +12,15 @@ pub(super) fn print_usage(gateway: &Gateway, global: &Global) -> Exit {
     let feedback = gateway.feedback.count();
     if global.json {
         let tools = calls.iter();
-        let tools =
-            tools.map(|(tool, ok, failed)| json!({"tool": tool, "ok": ok, "failed": failed}));
+        let tools = tools.map(|it| {
+            json!({"tool": it.tool, "ok": it.ok, "failed": it.failed, "last_used_at": it.last})
+        });
         report::print_json(&json!({"tools": tools.collect::<Vec<_>>(), "learned": feedback}));
         return Exit::Success;
     }
-    let lines = calls.iter().map(|(tool, ok, failed)| match failed {
-        0 => format!("{tool}: {ok}"),
-        _ => format!("{tool}: {} ({failed} failed)", ok + failed),
+    let lines = calls.iter().map(|it| match it.failed {
+        0 => format!("{}: {}", it.tool, it.ok),
+        failed => format!("{}: {} ({failed} failed)", it.tool, it.ok + failed),
     });
     let mut lines: Vec<String> = lines.collect();
     lines.push(format!("learned: {feedback} pairs of a word and a tool"));

@@ -1,0 +1,62 @@
+//! What a shell completes: names of servers and tools, as the configuration and the last snapshots
+//! have them. Nothing is started.
+
+use std::{ffi::OsStr, io};
+
+use clap_complete::{CompletionCandidate, Shell, env::Shells};
+use config::{Config, Environment, Overrides, edit::Document};
+use registry::Registry;
+
+/// The variable by which a shell asks for completions.
+pub(crate) const VARIABLE: &str = "_PROXY_COMPLETE";
+
+/// Writes what the shell reads at its start.
+pub(crate) fn write_registration(shell: Shell, out: &mut dyn io::Write) -> io::Result<()> {
+    let shells = Shells::builtins();
+    let completer = shells
+        .completer(&shell.to_string())
+        .expect("both lists of shells are clap's");
+    completer.write_registration(VARIABLE, "proxy", "proxy", "proxy", out)
+}
+
+pub(crate) fn complete_servers(current: &OsStr) -> Vec<CompletionCandidate> {
+    let file = config::file_path(&Overrides::default(), &Environment::of_process());
+    let document = file.ok().and_then(|file| Document::read(&file).ok());
+    let servers = document.map(|it| it.servers()).unwrap_or_default();
+    let fits = |name: &String| starts_with(name, current);
+    servers
+        .into_iter()
+        .filter(fits)
+        .map(CompletionCandidate::new)
+        .collect()
+}
+
+/// `server/tool`; servers first, as long as there is no `/`.
+pub(crate) fn complete_tools(current: &OsStr) -> Vec<CompletionCandidate> {
+    let config = config::load(&Overrides::default(), &Environment::of_process());
+    let Some(generation) = config.ok().and_then(|config| open(&config)) else {
+        return Vec::new();
+    };
+    let tools = generation.entries().map(|entry| {
+        let candidate = CompletionCandidate::new(entry.at.to_string());
+        (
+            entry.at.to_string(),
+            candidate.help(Some(entry.purpose().to_owned().into())),
+        )
+    });
+    tools
+        .filter(|(name, _)| starts_with(name, current))
+        .map(|(_, candidate)| candidate)
+        .collect()
+}
+
+fn open(config: &Config) -> Option<std::sync::Arc<registry::Generation>> {
+    let registry = Registry::open(&config.gateway.state_dir, config.gateway.rules()).ok()?;
+    registry.generation().ok()
+}
+
+fn starts_with(name: &str, current: &OsStr) -> bool {
+    current
+        .to_str()
+        .is_some_and(|typed| name.starts_with(typed))
+}

@@ -1,0 +1,62 @@
+//! The commands in the help, grouped by what a person wants to do.
+
+use clap::Command;
+
+/// Every command that is shown, once.
+pub(super) const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "Servers",
+        &[
+            "add", "remove", "enable", "disable", "rename", "servers", "log",
+        ],
+    ),
+    ("Serving", &["serve", "status", "daemon"]),
+    (
+        "Tools",
+        &["search", "describe", "call", "read", "list", "categories"],
+    ),
+    ("Index and figures", &["reindex", "tokens", "usage"]),
+    (
+        "This program",
+        &["demo", "config", "completions", "man", "help"],
+    ),
+];
+
+/// A line a command, under the name of its group.
+pub(super) fn render(command: &Command) -> String {
+    let names = GROUPS.iter().flat_map(|(_, names)| names.iter());
+    let widest = names.map(|name| name.len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for (group, names) in GROUPS {
+        text.push_str(&format!("{group}:\n"));
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = match about {
+                Some(about) => about.to_string(),
+                None => "Print this, or the help of a command".to_owned(),
+            };
+            text.push_str(&format!("  {name:widest$}  {about}\n"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::GROUPS;
+    use crate::cli::Arguments;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let ours = Arguments::command();
+        let shown = ours.get_subcommands().filter(|it| !it.is_hide_set());
+        let mut shown: Vec<&str> = shown.map(clap::Command::get_name).collect();
+        let grouped = GROUPS.iter().flat_map(|(_, names)| names.iter().copied());
+        let mut grouped: Vec<&str> = grouped.filter(|it| *it != "help").collect();
+        shown.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(shown, grouped);
+    }
+}

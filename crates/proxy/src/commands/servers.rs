@@ -1,0 +1,219 @@
+//! `proxy servers`: every configured server, and how it stands.
+
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use gateway::Gateway;
+use printable::group_digits;
+use registry::ToolUsage;
+use serde_json::{Value, json};
+
+use crate::{cli::Global, exit::Exit, report, table::render_table};
+
+pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
+    let settings = gateway.settings();
+    let catalog = gateway.registry.catalog();
+    let usage = gateway.usage.calls();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |since| since.as_secs());
+    let rows: Vec<Row> = settings
+        .servers
+        .iter()
+        .map(|server| {
+            let name = server.spec.name.to_string();
+            let known = catalog
+                .servers
+                .iter()
+                .find(|it| it.name == server.spec.name);
+            Row {
+                is_enabled: server.enabled,
+                calls: Calls::of(&name, &usage),
+                category: known.map(|it| it.category.clone()).unwrap_or_default(),
+                tools: known.map_or(0, |it| it.tools),
+                tokens: known.map_or(0, |it| it.tokens),
+                was_asked: known.is_some_and(|it| it.surveyed_at.is_some()),
+                failure: known.and_then(|it| it.stale.clone()),
+                name,
+            }
+        })
+        .collect();
+    if global.json {
+        let servers: Vec<Value> = rows.iter().map(Row::json).collect();
+        report::print_json(&json!({"servers": servers}));
+    } else if !rows.is_empty() {
+        report::print_data(&render(&rows, now));
+    }
+    if rows.is_empty() {
+        report::say("no servers; add one: proxy add NAME -- COMMAND, or: proxy add NAME URL");
+        return Exit::Nothing;
+    }
+    Exit::Success
+}
+
+struct Row {
+    name: String,
+    is_enabled: bool,
+    category: String,
+    tools: usize,
+    tokens: u64,
+    was_asked: bool,
+    failure: Option<String>,
+    calls: Calls,
+}
+
+#[derive(Default)]
+struct Calls {
+    count: u64,
+    last: Option<u64>,
+}
+
+impl Calls {
+    fn of(server: &str, usage: &[ToolUsage]) -> Self {
+        let is_of = |it: &&ToolUsage| it.tool.split_once('/').is_some_and(|(it, _)| it == server);
+        usage
+            .iter()
+            .filter(is_of)
+            .fold(Self::default(), |sum, it| Self {
+                count: sum.count + it.ok + it.failed,
+                last: sum.last.max(it.last),
+            })
+    }
+}
+
+impl Row {
+    fn state(&self) -> &'static str {
+        match (self.is_enabled, &self.failure, self.was_asked) {
+            (false, ..) => "off",
+            (true, Some(_), _) => "failed",
+            (true, None, true) => "on",
+            (true, None, false) => "not asked yet",
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "state": self.state(),
+            "category": self.category,
+            "tools": self.tools,
+            "tokens": self.tokens,
+            "calls": self.calls.count,
+            "last_used_at": self.calls.last,
+            "failure": self.failure,
+        })
+    }
+}
+
+fn render(rows: &[Row], now: u64) -> String {
+    let head = [
+        "server",
+        "state",
+        "tools",
+        "tokens",
+        "calls",
+        "last used",
+        "category",
+    ];
+    let cells = rows.iter().map(|row| {
+        let count = |count: u64| group_digits(usize::try_from(count).unwrap_or(usize::MAX));
+        [
+            row.name.clone(),
+            row.state().to_owned(),
+            count(row.tools as u64),
+            count(row.tokens),
+            count(row.calls.count),
+            row.calls.last.map_or_else(
+                || "-".to_owned(),
+                |last| render_ago(now.saturating_sub(last)),
+            ),
+            row.category.clone(),
+        ]
+    });
+    let mut lines = vec![render_table(head, cells.collect())];
+    for row in rows.iter().filter(|row| row.is_enabled) {
+        if let Some(why) = &row.failure {
+            let name = &row.name;
+            lines.push(format!(
+                "\n{name}: {why}\n  next: proxy log {name}, then proxy reindex {name}"
+            ));
+        }
+    }
+    lines.join("\n")
+}
+
+fn render_ago(seconds: u64) -> String {
+    match (seconds / 86_400, seconds / 3_600, seconds / 60) {
+        (0, 0, 0) => "just now".to_owned(),
+        (0, 0, minutes) => format!("{minutes} min ago"),
+        (0, hours, _) => format!("{hours} h ago"),
+        (days, ..) => format!("{days} d ago"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use registry::ToolUsage;
+
+    use super::{Calls, Row, render};
+
+    fn row(name: &str) -> Row {
+        Row {
+            name: name.to_owned(),
+            is_enabled: true,
+            category: "files".to_owned(),
+            tools: 12,
+            tokens: 1_234,
+            was_asked: true,
+            failure: None,
+            calls: Calls::default(),
+        }
+    }
+
+    #[test]
+    fn servers_read_as_a_table() {
+        let usage = |tool: &str, ok, failed, last| ToolUsage {
+            tool: tool.to_owned(),
+            ok,
+            failed,
+            last,
+        };
+        let usage = [
+            usage("git/log", 3, 1, Some(100)),
+            usage("git/diff", 1, 0, Some(7_000)),
+            usage("github/list", 9, 0, None),
+        ];
+        let rows = [
+            Row {
+                calls: Calls::of("git", &usage),
+                ..row("git")
+            },
+            Row {
+                is_enabled: false,
+                ..row("old")
+            },
+            Row {
+                failure: Some("`npx` was not found".to_owned()),
+                tools: 0,
+                ..row("db")
+            },
+            Row {
+                was_asked: false,
+                category: String::new(),
+                ..row("new")
+            },
+        ];
+        assert_snapshot!(render(&rows, 14_300), @"
+        server  state          tools  tokens  calls  last used  category
+        git     on             12     1,234   5      2 h ago    files
+        old     off            12     1,234   0      -          files
+        db      failed         0      1,234   0      -          files
+        new     not asked yet  12     1,234   0      -
+
+        db: `npx` was not found
+          next: proxy log db, then proxy reindex db
+        ");
+    }
+}

@@ -1,0 +1,240 @@
+//! A server as a person names it on the command line, made ready for the configuration.
+
+use config::edit::NewServer;
+use tool::{NameError, ServerName};
+
+use crate::naming::{name_of_command, name_of_url, valid_name};
+
+/// What was given for a server that is to be added. Texts are as typed: nothing is a template.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// Its name; an address in its place is taken for the address.
+    pub name: Option<String>,
+    /// Its address, for a server that runs elsewhere.
+    pub url: Option<String>,
+    /// Its program and arguments, for one that we start.
+    pub command: Vec<String>,
+    /// `NAME=VALUE`, or `NAME` for one that is taken from our environment at each start.
+    pub env: Vec<String>,
+    /// `NAME: VALUE`.
+    pub headers: Vec<String>,
+    /// The folder it runs in.
+    pub cwd: Option<String>,
+}
+
+/// Why nothing can be added: what is wrong, and what to type.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Neither an address nor a command, and no server that we know by the name.
+    #[error(
+        "nothing says how `{0}` is started or reached\nhint: proxy add {0} -- npx -y PACKAGE, or: \
+         proxy add {0} https://HOST/mcp"
+    )]
+    NoStart(String),
+    /// An address and a command.
+    #[error(
+        "both an address and a command\nhint: `proxy add NAME URL` for a server that runs \
+         elsewhere, `proxy add NAME -- COMMAND` for one that is started here"
+    )]
+    Both,
+    /// A command line from which no name could be made.
+    #[error("no name can be made of this\nhint: proxy add NAME ...")]
+    NoName,
+    /// A name that is none.
+    #[error("{error}{}", hint(near.as_ref()))]
+    Name {
+        /// What is wrong with it.
+        error: NameError,
+        /// A name as near as can be.
+        near: Option<ServerName>,
+    },
+    /// A variable or header that is not in its form.
+    #[error("`{given}` is no {what}\nhint: write `{form}`")]
+    Form {
+        /// As typed.
+        given: String,
+        /// What it was taken for.
+        what: &'static str,
+        /// How it is written.
+        form: &'static str,
+    },
+    /// A header for a server that is started here.
+    #[error(
+        "headers go to a server that has an address\nhint: a variable is given by `--env NAME=VALUE`"
+    )]
+    Headers,
+    /// A variable or folder for a server that runs elsewhere.
+    #[error(
+        "a server that has an address gets no variables and no folder\nhint: a header is given by `--header 'NAME: VALUE'`"
+    )]
+    Env,
+}
+
+fn hint(near: Option<&ServerName>) -> String {
+    near.map(|near| format!("\nhint: `{near}` can be one"))
+        .unwrap_or_default()
+}
+
+/// The name and the table of the server.
+pub fn read(given: &Given) -> Result<(ServerName, NewServer), Refused> {
+    let (name, url) = match (&given.name, &given.url) {
+        (Some(name), None) if name.contains("://") => (None, Some(name)),
+        (name, url) => (name.as_ref(), url.as_ref()),
+    };
+    let server = match (url, given.command.as_slice()) {
+        (Some(_), [_, ..]) => return Err(Refused::Both),
+        (Some(url), []) => remote(url, given)?,
+        (None, [_, ..]) => child(given)?,
+        (None, []) => {
+            let name = name.cloned();
+            return Err(name.map_or(Refused::NoName, Refused::NoStart));
+        }
+    };
+    let name = match (name, url) {
+        (Some(name), _) => {
+            let near = valid_name(name);
+            name.parse()
+                .map_err(|error| Refused::Name { error, near })?
+        }
+        (None, Some(url)) => name_of_url(url).ok_or(Refused::NoName)?,
+        (None, None) => {
+            let words: Vec<&str> = given.command.iter().map(String::as_str).collect();
+            name_of_command(&words).ok_or(Refused::NoName)?
+        }
+    };
+    Ok((name, server))
+}
+
+fn remote(url: &str, given: &Given) -> Result<NewServer, Refused> {
+    if !given.env.is_empty() || given.cwd.is_some() {
+        return Err(Refused::Env);
+    }
+    Ok(NewServer {
+        url: Some(url.to_owned()),
+        headers: read_headers(&given.headers)?,
+        ..NewServer::default()
+    })
+}
+
+fn child(given: &Given) -> Result<NewServer, Refused> {
+    if !given.headers.is_empty() {
+        return Err(Refused::Headers);
+    }
+    let mut words = given.command.iter();
+    Ok(NewServer {
+        command: words.next().cloned(),
+        args: words.cloned().collect(),
+        env: read_env(&given.env)?,
+        cwd: given.cwd.clone(),
+        ..NewServer::default()
+    })
+}
+
+/// `NAME=VALUE` as it is; `NAME` as a template that takes the value from the environment.
+pub fn read_env(given: &[String]) -> Result<Vec<(String, String)>, Refused> {
+    let read = |pair: &String| {
+        let (name, value) = match pair.split_once('=') {
+            Some((name, value)) => (name, value.to_owned()),
+            None => (pair.as_str(), format!("${{{pair}}}")),
+        };
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(is_name) {
+            let (what, form) = ("variable", "NAME=VALUE");
+            // What follows the `=` may be a secret.
+            let given = name.to_owned();
+            return Err(Refused::Form { given, what, form });
+        }
+        Ok((name.to_owned(), value))
+    };
+    given.iter().map(read).collect()
+}
+
+fn read_headers(given: &[String]) -> Result<Vec<(String, String)>, Refused> {
+    let read = |header: &String| {
+        let (name, value) = header
+            .split_once(':')
+            .or_else(|| header.split_once('='))
+            .unwrap_or((header, ""));
+        if value.trim().is_empty() || name.contains(' ') {
+            let (what, form) = ("header", "NAME: VALUE");
+            let given = name.to_owned();
+            return Err(Refused::Form { given, what, form });
+        }
+        Ok((name.trim().to_owned(), value.trim().to_owned()))
+    };
+    given.iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Given, Refused, read};
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_command_is_a_server_and_gives_it_a_name() {
+        let given = Given {
+            command: words("npx -y @scope/server-notes dir"),
+            env: words("KEY=a=b TOKEN"),
+            ..Given::default()
+        };
+        let (name, server) = read(&given).unwrap();
+        assert_eq!(name.as_str(), "notes");
+        assert_eq!(server.command.as_deref(), Some("npx"));
+        assert_eq!(server.args, ["-y", "@scope/server-notes", "dir"]);
+        let env = [("KEY", "a=b"), ("TOKEN", "${TOKEN}")];
+        assert_eq!(server.env, env.map(|(a, b)| (a.to_owned(), b.to_owned())));
+    }
+
+    #[test]
+    fn an_address_in_the_place_of_the_name_is_an_address() {
+        let given = Given {
+            name: Some("https://mcp.example.com/mcp".to_owned()),
+            headers: vec![
+                "Authorization: Bearer ${T}".to_owned(),
+                "X-Team=a".to_owned(),
+            ],
+            ..Given::default()
+        };
+        let (name, server) = read(&given).unwrap();
+        assert_eq!(name.as_str(), "example");
+        assert_eq!(server.url, given.name);
+        let headers = [("Authorization", "Bearer ${T}"), ("X-Team", "a")];
+        let headers = headers.map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!(server.headers, headers);
+    }
+
+    #[test]
+    fn what_cannot_be_added_is_told_with_what_to_type() {
+        let check = |given: &Given, says: &str| {
+            let error = read(given).unwrap_err().to_string();
+            assert!(
+                error.starts_with(says) && error.contains("hint: "),
+                "{error}"
+            );
+        };
+        let named = |name: &str| Given {
+            name: Some(name.to_owned()),
+            ..Given::default()
+        };
+        check(&named("nobody"), "nothing says how `nobody` is started");
+        check(&Given::default(), "no name can be made");
+        let mut both = named("x");
+        both.url = Some("https://a.example.com".to_owned());
+        both.command = words("npx y");
+        check(&both, "both an address and a command");
+        let mut shouted = named("My Server");
+        shouted.command = words("npx y");
+        let error = read(&shouted).unwrap_err();
+        assert!(error.to_string().ends_with("hint: `my-server` can be one"));
+        let mut secret = named("x");
+        secret.command = words("npx y");
+        secret.env = vec!["a b=hunter2".to_owned()];
+        check(&secret, "`a b` is no variable");
+        secret.env.clear();
+        secret.headers = vec!["X: y".to_owned()];
+        assert_eq!(read(&secret).unwrap_err(), Refused::Headers);
+    }
+}

@@ -1,0 +1,92 @@
+//! Servers added, switched, renamed and taken out by command, while a client is served.
+
+use journeys::{
+    fake::Step,
+    house::{House, fake},
+};
+use serde_json::{Value, json};
+
+use crate::house_with_daemon;
+
+/// The words after `add` that start the house's server `of` once more, under another name.
+fn words_to_add(house: &House, name: &str, of: &str) -> Vec<String> {
+    let written = std::fs::read_to_string(house.config()).unwrap();
+    let written: toml::Table = written.parse().unwrap();
+    let server = &written["servers"][of];
+    let text = |value: &toml::Value| value.as_str().unwrap().to_owned();
+    let mut words = vec!["add".to_owned(), name.to_owned()];
+    for (name, value) in server["env"].as_table().unwrap() {
+        words.extend(["--env".to_owned(), format!("{name}={}", text(value))]);
+    }
+    words.extend(["--".to_owned(), text(&server["command"])]);
+    words.extend(server["args"].as_array().unwrap().iter().map(text));
+    words
+}
+
+async fn states(house: &House) -> Value {
+    let listed = house.cli(["servers", "--json"]).await.json();
+    let servers = listed["servers"].as_array().unwrap().iter();
+    servers.map(|it| json!([it["name"], it["state"]])).collect()
+}
+
+#[tokio::test]
+async fn a_client_that_is_served_follows_what_is_added_switched_renamed_and_removed() {
+    let house = house_with_daemon([fake("first").tool("echo", Step::Echo)]);
+    house.indexed().await;
+    let client = house.client().await;
+    let before = std::fs::read_to_string(house.config()).unwrap();
+
+    let added = house.cli(words_to_add(&house, "second", "first")).await;
+    assert!(added.ended(0).contains("\nsecond/echo"), "{}", added.stdout);
+    client.until_search_finds("select:second/echo", "second/echo(").await;
+    client.execute("second/echo", json!({})).await.good();
+    assert_eq!(
+        states(&house).await,
+        json!([["first", "on"], ["second", "on"]])
+    );
+
+    house.cli(["disable", "first"]).await.ended(0);
+    client.until_search_finds("do echo", "second/echo(").await;
+    assert_eq!(
+        states(&house).await,
+        json!([["first", "off"], ["second", "on"]])
+    );
+    house.cli(["rename", "second", "third"]).await.ended(0);
+    client.until_search_finds("do echo", "third/echo(").await;
+    house.cli(["remove", "third"]).await.ended(0);
+    house.cli(["enable", "first"]).await.ended(0);
+    client.until_search_finds("do echo", "first/echo(").await;
+    let after = std::fs::read_to_string(house.config()).unwrap();
+    assert_eq!(after.replace("enabled = true\n", ""), before);
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_changed_leaves_the_file_as_it_was() {
+    let house = house_with_daemon([fake("first").tool("echo", Step::Echo)]);
+    let before = std::fs::read(house.config()).unwrap();
+    let check = async |words: &[&str], says: &str| {
+        let refused = house.cli(words).await;
+        refused.ended(2);
+        assert!(refused.stderr.contains(says), "{}", refused.stderr);
+        assert_eq!(std::fs::read(house.config()).unwrap(), before);
+    };
+    check(&["remove", "frist"], "no server `frist`").await;
+    check(&["rename", "first", "My First"], "holds 'M'").await;
+    check(
+        &["add", "first", "https://example.com/mcp"],
+        "proxy remove first",
+    )
+    .await;
+    check(
+        &["add", "x", "htps://example.com/mcp"],
+        "nothing was changed",
+    )
+    .await;
+    check(
+        &["add", "x", "--cwd", "", "--", "npx"],
+        "nothing was changed",
+    )
+    .await;
+    house.stops_clean().await;
+}
