@@ -124,6 +124,11 @@ impl House {
         self
     }
 
+    /// Whether its sessions share a daemon.
+    pub(crate) fn has_daemon(&self) -> bool {
+        self.has_daemon
+    }
+
     /// Replaces the whole configuration.
     pub fn configure(&self, toml: &str) {
         self.write("config.toml", toml);

@@ -23,7 +23,18 @@ pub struct Site {
 impl House {
     /// Starts `serve --http` at a free port of this machine and waits until it listens.
     pub async fn site(&self) -> Site {
-        Site::start(self.command(["serve", "--http", "127.0.0.1:0"])).await
+        self.site_at("127.0.0.1:0").await
+    }
+
+    /// The same at this address.
+    pub async fn site_at(&self, address: &str) -> Site {
+        let alone = if self.has_daemon() {
+            None
+        } else {
+            Some("--standalone")
+        };
+        let args = ["serve", "--http", address].into_iter().chain(alone);
+        Site::start(self.command(args)).await
     }
 }
 
@@ -84,8 +95,13 @@ impl Site {
     }
 
     /// Ends it as a system does, and expects that it ends well.
-    pub async fn stop(mut self) {
+    pub async fn stop(self) {
         terminate(self.pid());
+        self.ends().await;
+    }
+
+    /// Waits until it ends by itself, and expects that it ends well.
+    pub async fn ends(mut self) {
         let ended = timeout(DEADLINE, self.child.wait()).await;
         let status = ended.expect("it ends").expect("it is our child");
         assert_eq!(status.code(), Some(0), "{}", self.stderr());

@@ -9,7 +9,9 @@ use tokio::{
     time::timeout,
 };
 
-use super::{environment::Taken, identity::Build};
+use fleet::Variables;
+
+use super::{environment::Taken, identity::Build, launch::Report};
 
 /// A line of ours is far shorter; past this somebody else speaks.
 const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -39,8 +41,17 @@ pub enum Purpose {
     },
     /// To hear who is served, and by which servers.
     Status,
+    /// HTTP is to be served until the connection ends.
+    Http {
+        /// The address; none: what the configuration says.
+        listen: Option<String>,
+        /// Of these the tokens are filled in.
+        variables: Variables,
+    },
     /// End now, whoever is served.
     Stop,
+    /// The same, and whoever has us serve HTTP is to ask the next daemon.
+    Restart,
 }
 
 /// The first line of the daemon.
@@ -52,7 +63,18 @@ pub enum Answer {
     Welcome {
         /// The variables of the environment that the daemon was started with, as digests.
         taken: Taken,
+        /// Clients may come over HTTP too, who cannot start a daemon.
+        serves_http: bool,
     },
+    /// HTTP is served.
+    Listening {
+        /// The address that a client's configuration would name.
+        url: String,
+        /// What is listened at; none where the configuration says so anyway.
+        address: Option<String>,
+    },
+    /// What was asked for cannot be had.
+    Refused(Report),
     /// We are of another build. `leaves`: we are older, and take no new clients from now on; a
     /// daemon may be started in our place. Else we are newer.
     OtherBuild {
@@ -84,24 +106,30 @@ pub async fn say(stream: &mut (impl AsyncWrite + Unpin), what: &impl Serialize) 
 pub async fn hear<T: DeserializeOwned>(
     stream: &mut (impl AsyncRead + Unpin),
 ) -> io::Result<Option<T>> {
+    let heard = timeout(HELLO_WAIT, hear_later(stream)).await;
+    heard.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// The same, however long the other side takes.
+pub async fn hear_later<T: DeserializeOwned>(
+    stream: &mut (impl AsyncRead + Unpin),
+) -> io::Result<Option<T>> {
     let mut line = Vec::new();
-    let reading = async {
-        // The other side waits for our answer, so nothing follows the line: byte by byte would
-        // be right, and larger pieces are as well.
-        let mut piece = [0; 4096];
-        loop {
-            let count = stream.read(&mut piece).await?;
-            line.extend_from_slice(&piece[..count]);
-            if count == 0 || line.ends_with(b"\n") || line.len() > LINE_BYTES_MAX {
-                return Ok::<_, io::Error>(());
-            }
+    // The other side waits for our answer, so nothing follows the line: byte by byte would be
+    // right, and larger pieces are as well.
+    let mut piece = [0; 4096];
+    loop {
+        let count = match stream.read(&mut piece).await {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => 0,
+            read => read?,
+        };
+        line.extend_from_slice(&piece[..count]);
+        if count == 0 || line.ends_with(b"\n") || line.len() > LINE_BYTES_MAX {
+            break;
         }
-    };
-    match timeout(HELLO_WAIT, reading).await {
-        Ok(Ok(())) if line.is_empty() => return Ok(None),
-        Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
-        Ok(read) => read?,
-        Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+    }
+    if line.is_empty() {
+        return Ok(None);
     }
     serde_json::from_slice(&line).map(Some).map_err(Into::into)
 }

@@ -4,13 +4,12 @@ use std::{
     fs, io,
     os::unix::net::UnixStream as StdStream,
     path::PathBuf,
-    sync::{Arc, OnceLock},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use futures::FutureExt as _;
 use gateway::{Connection, Gateway, upkeep::Upkeep};
-use http_server::Endpoint;
 use jsonrpc::Sink;
 use parking_lot::Mutex;
 use tokio::{
@@ -26,6 +25,7 @@ use super::{
     environment::Taken,
     hello::{Answer, Hello, Purpose, hear, is_ours, say},
     identity::Build,
+    listeners::{Holder, Listeners, ReadSettings},
     place,
     socket::{BoundSocket, SocketFile},
     status::{About, status},
@@ -41,21 +41,15 @@ const SESSIONS_END_WAIT: Duration = Duration::from_secs(1);
 /// A rest after the system would not give us a connection (too many open files).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
-/// The interval at which the port of `[http]` is tried when a daemon begins, and how many times.
-const HTTP_TRY_EVERY: Duration = Duration::from_millis(250);
-const HTTP_TRIES: usize = 40;
-
 /// The daemon, which every connection shares.
 struct Daemon {
     gateway: Arc<Gateway>,
     config: PathBuf,
     settings: watch::Receiver<Settings>,
-    http_settings: http_server::Settings,
     build: Build,
     since: SystemTime,
     socket: SocketFile,
-    /// Where HTTP is served, or why it is not.
-    http: OnceLock<Result<String, String>>,
+    http: Listeners,
     /// How many sessions there are.
     sessions: watch::Sender<usize>,
     /// No new clients; we go when the last one does.
@@ -66,7 +60,6 @@ struct Daemon {
 }
 
 /// The configuration, opened, that a daemon serves.
-#[derive(Debug)]
 pub struct Opened {
     /// The one that all sessions share.
     pub gateway: Arc<Gateway>,
@@ -78,6 +71,16 @@ pub struct Opened {
     pub settings: watch::Receiver<Settings>,
     /// As they were when we began: they hold from the next start on.
     pub http: http_server::Settings,
+    /// As they are whenever a `serve --http` asks.
+    pub read_http: ReadSettings,
+}
+
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A daemon that is ready to serve.
@@ -100,14 +103,18 @@ impl Host {
     pub fn new(opened: Opened, socket: BoundSocket, stop: CancellationToken) -> io::Result<Self> {
         let listener = UnixListener::from_std(socket.listener)?;
         let daemon = Arc::new(Daemon {
+            http: Listeners::new(
+                Arc::clone(&opened.gateway),
+                opened.http,
+                opened.read_http,
+                stop.child_token(),
+            ),
             gateway: opened.gateway,
             config: opened.config,
             settings: opened.settings,
-            http_settings: opened.http,
             build: Build::ours(),
             since: SystemTime::now(),
             socket: socket.file,
-            http: OnceLock::new(),
             sessions: watch::Sender::new(0),
             leaving: CancellationToken::new(),
             stop,
@@ -127,9 +134,9 @@ impl Host {
         let (socket, version) = (daemon.socket.path.display(), &daemon.build.version);
         info!(%socket, version, "the daemon serves");
         let tasks = TaskTracker::new();
-        if daemon.listens() {
+        if daemon.http.is_configured() {
             let daemon = Arc::clone(&daemon);
-            tasks.spawn(async move { daemon.serve_http().await });
+            tasks.spawn(async move { daemon.http.serve_configured().await });
         }
         daemon.accept(self.listener, &tasks).await;
         daemon.stop.cancel();
@@ -172,6 +179,8 @@ impl Daemon {
         // Whoever waits in the socket looks for another daemon. Nobody comes after them.
         while let Some(Ok(_)) = listener.accept().now_or_never() {}
         drop(listener);
+        // Whoever takes our place wants the addresses.
+        self.http.end();
         let mut sessions = self.sessions.subscribe();
         tokio::select! {
             () = self.stop.cancelled() => {}
@@ -179,47 +188,10 @@ impl Daemon {
         }
     }
 
-    /// Whether clients may come over HTTP.
-    fn listens(&self) -> bool {
-        self.http_settings.listen.is_some()
-    }
-
-    /// Serves `[http]` beside the socket, until the daemon ends.
-    async fn serve_http(&self) {
-        let serving = async {
-            let settings = Endpoint::new(&self.http_settings, None).map_err(anyhow::Error::msg)?;
-            let bound = self.http_door(&settings).await?;
-            let url = bound.url();
-            info!(url, "the daemon serves HTTP");
-            let _ = self.http.set(Ok(url));
-            bound
-                .serve(Arc::clone(&self.gateway), self.stop.clone())
-                .await;
-            anyhow::Ok(())
-        };
-        if let Err(error) = serving.await {
-            let error = format!("{error:#}");
-            warn!(error, "HTTP is not served");
-            let _ = self.http.set(Err(error));
-        }
-    }
-
-    /// The daemon that we came after may still have the port.
-    async fn http_door(&self, settings: &Endpoint) -> anyhow::Result<http_server::Bound> {
-        let mut tries = interval(HTTP_TRY_EVERY);
-        for _ in 1..HTTP_TRIES {
-            tries.tick().await;
-            if let Ok(bound) = http_server::bind(settings).await {
-                return Ok(bound);
-            }
-        }
-        http_server::bind(settings).await
-    }
-
     /// Returns when nobody was served for so long as is configured; never while clients may come
-    /// over HTTP, who could not start us again.
+    /// over HTTP at an address of the configuration, who could not start us again.
     async fn wait_until_lonely(&self) {
-        if self.listens() {
+        if self.http.is_configured() {
             return std::future::pending().await;
         }
         let mut sessions = self.sessions.subscribe();
@@ -275,7 +247,24 @@ impl Daemon {
                 say(&mut stream, &answer).await
             }
             Purpose::Status => say(&mut stream, &Answer::Status(self.status().await)).await,
-            Purpose::Stop => {
+            Purpose::Http { listen, variables } => {
+                // Of another build too, where it is older: what is said here changes little.
+                if hello.build.is_newer_than(&self.build) {
+                    say(&mut stream, &self.yield_to(&hello.build)).await
+                } else {
+                    let _present = self.enter();
+                    let holder = Holder {
+                        listen,
+                        variables,
+                        pid: hello.pid,
+                    };
+                    self.http.hold(stream, holder).await
+                }
+            }
+            stop @ (Purpose::Stop | Purpose::Restart) => {
+                if matches!(stop, Purpose::Stop) {
+                    self.http.note_stopped();
+                }
                 self.leave_place();
                 let told = say(&mut stream, &Answer::Stopping).await;
                 self.stop.cancel();
@@ -318,7 +307,11 @@ impl Daemon {
     async fn serve(&self, mut stream: UnixStream, cwd: Option<PathBuf>, pid: u32) {
         let _session = self.enter();
         let taken = Taken::by(&self.gateway.settings().specs());
-        if say(&mut stream, &Answer::Welcome { taken }).await.is_err() {
+        let welcome = Answer::Welcome {
+            taken,
+            serves_http: self.http.is_configured(),
+        };
+        if say(&mut stream, &welcome).await.is_err() {
             return;
         }
         let Ok((input, output)) = split_stream(stream) else {
@@ -349,7 +342,7 @@ impl Daemon {
                 config: &daemon.config,
                 socket: &daemon.socket.path,
                 since: daemon.since,
-                http: daemon.http.get(),
+                http: daemon.http.describe(),
                 is_leaving: daemon.leaving.is_cancelled(),
             };
             status(&daemon.gateway, &about)

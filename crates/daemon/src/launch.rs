@@ -23,8 +23,8 @@ use super::{
     place,
 };
 
-/// The report that a daemon that could not begin writes for the one that started it.
-#[derive(Debug, Serialize, Deserialize)]
+/// The report of a daemon that could not begin, or could not do what it was asked for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Report {
     /// It is the configuration that is wrong.
     pub is_usage: bool,

@@ -1,8 +1,9 @@
 //! One process for every client of a configuration.
 //!
-//! `proxy serve` is a [`relay`]: it finds the daemon's socket ([`place`]), starts the daemon where
-//! there is none ([`launch`]), says who it is ([`hello`]) and passes lines. The daemon ([`host`])
+//! `proxy serve` is a [`relay`]: it finds the daemon's socket ([`place`], [`reach`]), starts the
+//! daemon where there is none ([`launch`]), says who it is ([`hello`]) and passes lines. The daemon ([`host`])
 //! has the one [`Gateway`](gateway::Gateway) that all sessions share.
+//! `proxy serve --http` ([`hold`]) has it serve HTTP too ([`listeners`]).
 //!
 //! This room knows neither the command line nor the terminal.
 
@@ -11,11 +12,14 @@
 
 pub mod environment;
 pub mod hello;
+pub mod hold;
 pub mod host;
 pub mod identity;
 pub mod launch;
+mod listeners;
 pub mod log;
 pub mod place;
+pub mod reach;
 pub mod relay;
 pub mod socket;
 pub mod status;

@@ -7,52 +7,33 @@ mod pending;
 
 use std::{net::Shutdown, sync::Arc, time::Duration};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use bytes::Bytes;
 use gateway::stdio;
 use jsonrpc::{Line, LineReader, Outbox, Sink, answered_id};
-use tokio::{net::UnixStream, time::timeout};
+use tokio::{
+    net::UnixStream,
+    time::{Instant, timeout},
+};
 use tokio_util::sync::CancellationToken;
-use tool::Digest;
 
 use self::pending::{Pending, error_answer};
 use super::{
-    hello::{Answer, Purpose, greet},
-    identity::{Build, Identity},
-    launch::{Report, connect_or_start},
-    place::Place,
+    hello::{Answer, Purpose},
+    reach::{NoDaemon, Route, reach},
 };
 
-/// The number of times that a daemon that just left, or is the wrong one, is followed by a look for
-/// another.
+/// The number of times that a daemon that is the wrong one is followed by a look for another.
 const TRIES: usize = 8;
+
+/// A daemon that served HTTP and was killed is started again at once, so often before the client's
+/// next message: one that fails by itself would be started for ever. One that lived long counts
+/// anew.
+const RESTARTS_MAX: u32 = 3;
+const LONG_LIFE: Duration = Duration::from_mins(1);
 
 /// After the client's end of input the daemon answers what is under way; then it closes.
 const END_WAIT: Duration = Duration::from_secs(3);
-
-/// The daemon that we want, and where it is.
-#[derive(Debug)]
-pub struct Route {
-    /// The daemon's configuration and build.
-    pub identity: Identity,
-    /// The folder of its socket.
-    pub place: Place,
-}
-
-/// The reason why there is no daemon.
-#[derive(Debug)]
-pub enum NoDaemon {
-    /// It said so itself.
-    Said(Report),
-    /// It could not be started or reached.
-    Failed(anyhow::Error),
-}
-
-impl<E: Into<anyhow::Error>> From<E> for NoDaemon {
-    fn from(error: E) -> Self {
-        Self::Failed(error.into())
-    }
-}
 
 /// An open session with a daemon.
 #[derive(Debug)]
@@ -60,6 +41,31 @@ struct Link {
     lines: LineReader,
     outbox: Arc<Outbox>,
     socket: std::os::unix::net::UnixStream,
+    /// Clients may come over HTTP too, who cannot start a daemon.
+    serves_http: bool,
+    since: Instant,
+}
+
+impl Link {
+    fn new(stream: UnixStream, serves_http: bool) -> std::io::Result<Self> {
+        let socket = stream.into_std()?;
+        let twin = || UnixStream::from_std(socket.try_clone()?);
+        Ok(Self {
+            lines: LineReader::new(twin()?),
+            outbox: Outbox::new(Sink::Socket(twin()?)),
+            socket,
+            serves_http,
+            since: Instant::now(),
+        })
+    }
+
+    /// Whether the daemon is missed although our client asks nothing. One that was stopped has
+    /// taken its socket away; one that was killed has not.
+    fn is_missed(&self) -> bool {
+        let left = self.socket.peer_addr().ok();
+        let left = left.as_ref().and_then(|it| it.as_pathname());
+        self.serves_http && left.is_some_and(std::path::Path::exists)
+    }
 }
 
 impl Drop for Link {
@@ -80,6 +86,7 @@ pub async fn relay(route: Route, say: fn(&str), stop: CancellationToken) -> Resu
         output: Outbox::new(stdio::output()),
         pending: Pending::default(),
         link: Some(link),
+        restarts: 0,
     };
     stop.run_until_cancelled(relay.run()).await;
     let _ = timeout(END_WAIT, relay.output.drained()).await;
@@ -95,6 +102,8 @@ struct Relay {
     pending: Pending,
     /// None from the loss of a daemon until the client says something.
     link: Option<Link>,
+    /// How often a daemon was started although the client had nothing to ask.
+    restarts: u32,
 }
 
 enum Event {
@@ -176,6 +185,7 @@ impl Relay {
                 return self.tell(&[error_answer("null", &why)]);
             }
         };
+        self.restarts = 0;
         let opened = match &self.link {
             Some(_) => Ok(()),
             None => self.reopen().await,
@@ -190,13 +200,21 @@ impl Relay {
     }
 
     /// The daemon is gone. Calls under way are answered; a new daemon is started when there is
-    /// something to ask it.
+    /// something to ask it, or when others miss it who cannot start one.
     async fn lose(&mut self) {
-        self.link = None;
+        let link = self.link.take();
+        if link
+            .as_ref()
+            .is_some_and(|link| link.since.elapsed() > LONG_LIFE)
+        {
+            self.restarts = 0;
+        }
+        let is_missed = self.restarts < RESTARTS_MAX && link.is_some_and(|link| link.is_missed());
+        self.restarts += u32::from(is_missed);
         for answer in self.pending.take_lost_calls() {
             self.tell(&[answer]);
         }
-        if self.pending.has_questions()
+        if (self.pending.has_questions() || is_missed)
             && let Err(why) = self.reopen().await
         {
             self.refuse(&why);
@@ -206,10 +224,7 @@ impl Relay {
     async fn reopen(&mut self) -> Result<(), String> {
         let link = open(&self.route, self.say)
             .await
-            .map_err(|none| match none {
-                NoDaemon::Said(report) => report.text,
-                NoDaemon::Failed(error) => format!("{error:#}"),
-            });
+            .map_err(|none| none.to_text());
         let link = link.inspect_err(|why| (self.say)(why))?;
         for line in self.pending.replay() {
             let _ = link.outbox.put(&[line, Bytes::from_static(b"\n")]);
@@ -262,53 +277,19 @@ async fn open(route: &Route, say: fn(&str)) -> Result<Link, NoDaemon> {
     };
     let mut variant: Option<String> = None;
     for _ in 0..TRIES {
-        let socket = route.place.socket(variant.as_deref());
-        let connection = connect_or_start(&route.identity, &socket)
-            .with_context(|| format!("no connection to the daemon at {}", socket.display()))?;
-        let stream = connection.stream.try_clone()?;
-        match greet(stream, purpose.clone()).await? {
-            None => {
-                if let Some(report) = connection.report() {
-                    return Err(NoDaemon::Said(report));
-                }
+        let reached = reach(route, &purpose, variant.as_deref()).await?;
+        let (taken, serves_http) = match &reached.answer {
+            Answer::Welcome { taken, serves_http } => (taken, *serves_http),
+            other => return Err(anyhow!("the daemon answered with {other:?}").into()),
+        };
+        match taken.agrees() {
+            Ok(()) => {
+                reached.say_log_comes_late(route, say);
+                return Ok(Link::new(reached.stream, serves_http)?);
             }
-            Some((stream, Answer::Welcome { taken })) => match taken.agrees() {
-                Ok(()) => {
-                    if route.identity.wanted.log.is_some() && !connection.is_of_a_new_daemon() {
-                        say(LOG_COMES_LATE);
-                    }
-                    return Ok(link(stream)?);
-                }
-                // With other secrets in our environment, servers are started by another daemon.
-                Err(digest) => variant = Some(digest),
-            },
-            Some((_, Answer::OtherBuild { leaves: true, .. })) => {}
-            Some((_, Answer::OtherBuild { leaves: false, .. })) => {
-                variant = Some(variant_of_build(variant.as_deref()));
-            }
-            Some((_, answer)) => {
-                return Err(anyhow!("the daemon answered with {answer:?}").into());
-            }
+            // With other secrets in our environment, servers are started by another daemon.
+            Err(digest) => variant = Some(digest),
         }
     }
-    Err(anyhow!("no daemon of ours stayed in {TRIES} tries; see `proxy daemon logs`").into())
-}
-
-const LOG_COMES_LATE: &str = "the daemon runs already and logs as it was told to; for another log: \
-                              `proxy daemon restart --log FILTER`, or `serve --standalone`";
-
-/// A newer daemon holds our place: we meet ours at another.
-fn variant_of_build(variant: Option<&str>) -> String {
-    let build = format!("{:?} {variant:?}", Build::ours());
-    Digest::of_bytes(build.as_bytes()).short(8)
-}
-
-fn link(stream: UnixStream) -> std::io::Result<Link> {
-    let socket = stream.into_std()?;
-    let twin = || UnixStream::from_std(socket.try_clone()?);
-    Ok(Link {
-        lines: LineReader::new(twin()?),
-        outbox: Outbox::new(Sink::Socket(twin()?)),
-        socket,
-    })
+    Err(anyhow!("the daemon's variables changed {TRIES} times; see `proxy daemon logs`").into())
 }

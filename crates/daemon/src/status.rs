@@ -23,8 +23,8 @@ pub struct About<'a> {
     pub socket: &'a Path,
     /// When it began.
     pub since: SystemTime,
-    /// Where HTTP is served, or why it is not.
-    pub http: Option<&'a Result<String, String>>,
+    /// Where HTTP is served as the configuration says, or why it is not; and for whom else.
+    pub http: (Option<Result<String, String>>, Vec<Value>),
     /// It takes no new clients, and goes when the last one does.
     pub is_leaving: bool,
 }
@@ -50,10 +50,11 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
         "config_mistakes": gateway.config_mistakes(),
         "state_dir": settings.state_dir,
         "socket": about.socket,
-        "http": about.http.map(|http| match http {
+        "http": about.http.0.as_ref().map(|http| match http {
             Ok(url) => json!({"url": url}),
             Err(error) => json!({"error": error}),
         }),
+        "http_held": about.http.1,
         "log": log::path(&settings.state_dir),
         "clients": clients,
         "servers": servers,

@@ -29,6 +29,7 @@ mod server;
 mod spec;
 mod survey;
 mod template;
+mod variables;
 mod vitals;
 mod wire;
 
@@ -45,4 +46,5 @@ pub use spec::{
 };
 pub use survey::Survey;
 pub use template::{Template, TemplateError, Unset};
+pub use variables::Variables;
 pub use vitals::{ServerState, State};

@@ -331,7 +331,7 @@ fn explain_timeout(tool: &ToolRef, limit: Duration, ran: Ran) -> String {
     let more = ms.saturating_mul(2);
     format!(
         "{tool} gave no answer within {ms} ms; {happened}. To wait longer, put \
-         \"timeout_ms\":{more} beside tool_input"
+         \"proxy/timeout_ms\":{more} into tool_input"
     )
 }
 
@@ -403,7 +403,7 @@ mod tests {
                 ran: Ran::Maybe,
             },
             "error timeout: slow/sleep gave no answer within 60000 ms; the call was cancelled, and \
-             may have run. To wait longer, put \"timeout_ms\":120000 beside tool_input.",
+             may have run. To wait longer, put \"proxy/timeout_ms\":120000 into tool_input.",
         );
         check(
             &ToolError::ServerUnavailable {

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use fleet::Template;
+use fleet::{Template, Variables};
 use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
@@ -36,22 +36,27 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Reads what the configuration names. `listen` goes before what stands there. The error is
-    /// for people, with the next step.
-    pub fn new(http: &Settings, listen: Option<Listen>) -> Result<Self, String> {
+    /// Reads what the configuration names, its templates filled in from `variables`. `listen` goes
+    /// before what stands there. The error is for people, with the next step.
+    pub fn new(
+        http: &Settings,
+        listen: Option<Listen>,
+        variables: &Variables,
+    ) -> Result<Self, String> {
         let listen = listen.or(http.listen).ok_or(
             "no address to listen on: write `proxy serve --http 127.0.0.1:7331`, or `listen` under \
              `[http]`",
         )?;
         http.admits(listen)
             .map_err(|why| format!("{why}\n    hint: {TOKEN_HINT}"))?;
-        let tls = http.tls.as_ref().map(acceptor).transpose()?;
+        let tls = http.tls.as_ref();
+        let tls = tls.map(|tls| acceptor(tls, variables)).transpose()?;
         if tls.is_none() && !listen.is_loopback() {
             tracing::warn!(%listen, "tokens travel in the clear: set `http.tls_cert` and `http.tls_key`");
         }
         Ok(Self {
             listen,
-            tokens: tokens(&http.tokens, &http.token_files)?,
+            tokens: tokens(http, variables)?,
             allowed_hosts: http.allowed_hosts.clone(),
             allowed_origins: http.allowed_origins.clone(),
             tls,
@@ -61,23 +66,22 @@ impl Endpoint {
     }
 }
 
-type Named = [(String, Template)];
-
-fn tokens(written: &Named, files: &Named) -> Result<Tokens, String> {
+fn tokens(http: &Settings, variables: &Variables) -> Result<Tokens, String> {
     let mut tokens = Tokens::default();
-    for (name, template) in written {
-        tokens.add(name, &filled(template, &format!("http.tokens.{name}"))?)?;
+    for (name, template) in &http.tokens {
+        let token = filled(template, &format!("http.tokens.{name}"), variables)?;
+        tokens.add(name, &token)?;
     }
-    for (name, template) in files {
-        let path = filled(template, &format!("http.token_files.{name}"))?;
+    for (name, template) in &http.token_files {
+        let path = filled(template, &format!("http.token_files.{name}"), variables)?;
         let token = read(Path::new(&path), &format!("http.token_files.{name}"))?;
         tokens.add(name, &token)?;
     }
     Ok(tokens)
 }
 
-fn filled(template: &Template, key: &str) -> Result<String, String> {
-    let value = template.expand(|name| std::env::var(name).ok());
+fn filled(template: &Template, key: &str, variables: &Variables) -> Result<String, String> {
+    let value = template.expand(|name| variables.get(name).map(str::to_owned));
     value.map_err(|unset| format!("{key}: {unset}\n    hint: set it, or correct the name"))
 }
 
@@ -87,16 +91,16 @@ fn read(path: &Path, key: &str) -> Result<String, String> {
 }
 
 /// TLS 1.2 and newer with the person's certificate, HTTP/1.1 on top.
-fn acceptor(files: &Tls) -> Result<TlsAcceptor, String> {
+fn acceptor(files: &Tls, variables: &Variables) -> Result<TlsAcceptor, String> {
     let bad = |key: &str, why: String| format!("http.{key}: {why}\n    hint: name a PEM file");
-    let cert = filled(&files.cert, "http.tls_cert")?;
+    let cert = filled(&files.cert, "http.tls_cert", variables)?;
     let chain = CertificateDer::pem_file_iter(&cert)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| bad("tls_cert", format!("cannot read `{cert}`: {error}")))?;
     if chain.is_empty() {
         return Err(bad("tls_cert", format!("no certificate in `{cert}`")));
     }
-    let key = filled(&files.key, "http.tls_key")?;
+    let key = filled(&files.key, "http.tls_key", variables)?;
     let private = PrivateKeyDer::from_pem_file(&key)
         .map_err(|error| bad("tls_key", format!("cannot read `{key}`: {error}")))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

@@ -70,6 +70,14 @@ pub async fn bind(settings: &Endpoint) -> anyhow::Result<Bound> {
 }
 
 impl Bound {
+    /// Where it listens; of port 0 the port that was free.
+    pub fn listen(&self) -> Listen {
+        Listen {
+            ip: self.address.ip(),
+            port: self.address.port(),
+        }
+    }
+
     /// The address that a client's configuration would name.
     pub fn url(&self) -> String {
         let scheme = if self.settings.tls.is_some() {

@@ -112,8 +112,9 @@ pub(crate) enum Command {
         standalone: bool,
         /// Serve over streamable HTTP at this address, `/mcp` [default: `http.listen`]
         ///
-        /// In this process, without the daemon. A port alone is one of this machine. Any address
-        /// that other machines can reach needs a token in the configuration.
+        /// Served by the daemon, beside its other clients, for as long as this command runs. A port
+        /// alone is one of this machine. Any address that other machines can reach needs a token in
+        /// the configuration.
         #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = CONFIGURED)]
         http: Option<HttpAt>,
     },

@@ -88,6 +88,14 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
                 return Ok(exit);
             }
         }
+        Command::Serve {
+            standalone: false,
+            http: Some(at),
+        } => {
+            if let Some(exit) = serve_http::serve_through_daemon(&global, at)? {
+                return Ok(exit);
+            }
+        }
         _ => {}
     }
     let config = match config::load(&global.overrides(), &Environment::of_process()) {
@@ -112,7 +120,7 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
         let load = live::loader_of(&global);
         return match http {
             None => serve::serve_alone(config, load, None),
-            Some(at) => serve_http::serve(config, at, load),
+            Some(at) => serve_http::serve_alone(config, at, load),
         };
     }
     run_async(async {

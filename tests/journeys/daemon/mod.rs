@@ -2,6 +2,7 @@
 
 mod clients_apart;
 mod crowd;
+mod http;
 mod live_config;
 mod scope;
 mod sharing;

@@ -8,14 +8,14 @@ use journeys::{
 };
 use serde_json::json;
 
-use crate::{handle, house};
+use crate::{handle, house, house_with_daemon};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 #[tokio::test]
 async fn an_open_address_is_not_served_without_a_token() {
-    let house = house([fake("any").tool("echo", Step::Echo)]);
+    let house = house_with_daemon([fake("any").tool("echo", Step::Echo)]);
     let refused = house.cli(["serve", "--http", "0.0.0.0:0"]).await;
     refused.ended(2);
     assert!(
@@ -47,7 +47,7 @@ async fn an_open_address_is_not_served_without_a_token() {
 
 #[tokio::test]
 async fn tokens_come_from_a_file_and_from_the_environment() {
-    let house = house([fake("any").tool("echo", Step::Echo)]);
+    let house = house_with_daemon([fake("any").tool("echo", Step::Echo)]);
     house.configure_more(
         "[http]\nlisten = \"127.0.0.1:0\"\ntokens = { one = \"${ONE_TOKEN}\" }\n\
          token_files = { two = \"two.token\" }",
@@ -71,7 +71,7 @@ async fn tokens_come_from_a_file_and_from_the_environment() {
 #[tokio::test]
 async fn tls_with_a_certificate_of_ones_own() {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    let house = house([fake("any").tool("echo", Step::Echo)]);
+    let house = house_with_daemon([fake("any").tool("echo", Step::Echo)]);
     house.write("cert.pem", &made.cert.pem());
     house.write("key.pem", &made.signing_key.serialize_pem());
     house.configure_more("[http]\ntls_cert = \"cert.pem\"\ntls_key = \"./key.pem\"");

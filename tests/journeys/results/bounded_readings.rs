@@ -124,7 +124,7 @@ async fn the_time_a_call_gives_holds_for_a_reading() {
     assert_eq!(
         error,
         "error timeout: proxy/read_result gave no answer within 300 ms; it was ended, and changed \
-         nothing. To wait longer, put \"timeout_ms\":600 beside tool_input."
+         nothing. To wait longer, put \"proxy/timeout_ms\":600 into tool_input."
     );
     scene.house.stops_clean().await;
 }

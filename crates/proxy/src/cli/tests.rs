@@ -108,8 +108,9 @@ fn help_of_serving() {
           --http [<ADDR>]
               Serve over streamable HTTP at this address, `/mcp` [default: `http.listen`]
               
-              In this process, without the daemon. A port alone is one of this machine. Any address that
-              other machines can reach needs a token in the configuration.
+              Served by the daemon, beside its other clients, for as long as this command runs. A port
+              alone is one of this machine. Any address that other machines can reach needs a token in
+              the configuration.
 
       -h, --help
               Print help (see a summary with '-h')

@@ -15,7 +15,7 @@ use daemon::{
     launch::{self, Report, connect, connect_or_start},
     log::{self, LogWriter},
     place,
-    relay::Route,
+    reach::Route,
     socket::BoundSocket,
 };
 use files::open_to_append;
@@ -48,9 +48,9 @@ pub(super) fn run_verb(global: &Global, verb: &Daemon) -> anyhow::Result<Exit> {
         Daemon::Launch => launch(global),
         Daemon::Run { launched } => Ok(run(global, *launched)),
         Daemon::Start => act_on_route(global, start),
-        Daemon::Stop => act_on_route(global, stop),
+        Daemon::Stop => act_on_route(global, |route| stop(route, &Purpose::Stop)),
         Daemon::Restart => act_on_route(global, |route| {
-            stop(route)?;
+            stop(route, &Purpose::Restart)?;
             start(route)
         }),
         Daemon::Status => super::status::print_status(global, None),
@@ -113,14 +113,14 @@ fn start(route: &Route) -> anyhow::Result<Exit> {
 }
 
 /// Ends every daemon of this configuration, those of other builds and secrets included.
-fn stop(route: &Route) -> anyhow::Result<Exit> {
+fn stop(route: &Route, purpose: &Purpose) -> anyhow::Result<Exit> {
     let mut stopped = 0;
     for socket in route.place.sockets() {
         let Some(stream) = connect(&socket)? else {
             continue;
         };
         let ended = block_on(async {
-            let Some((mut stream, Answer::Stopping)) = greet(stream, Purpose::Stop).await? else {
+            let Some((mut stream, Answer::Stopping)) = greet(stream, purpose.clone()).await? else {
                 return Ok(false);
             };
             // The daemon holds its end until it and its servers have ended.
@@ -235,13 +235,16 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
         nudge_on_hangup(Arc::clone(&nudge))?;
         let (daemon, settings) = tokio::sync::watch::channel(config.daemon);
         let (file, http) = (config.file.clone(), config.http.clone());
-        let (gateway, upkeep) = live::open(config, live::loader_of(global), nudge, daemon)?;
+        let load = live::loader_of(global);
+        let (gateway, upkeep) = live::open(config, Arc::clone(&load), nudge, daemon)?;
+        let read_http = move || load().map(|it| it.http).map_err(|error| error.to_string());
         let opened = Opened {
             gateway,
             upkeep,
             config: file,
             settings,
             http,
+            read_http: Arc::new(read_http),
         };
         let host = Host::new(opened, socket, stop)?;
         if is_launched {

@@ -6,7 +6,8 @@ use config::{Config, ConfigError, Environment};
 use daemon::{
     identity::{Identity, Wanted},
     place::Place,
-    relay::{NoDaemon, Route, relay},
+    reach::{NoDaemon, Route},
+    relay::relay,
 };
 use gateway::{Connection, Gateway, stdio, upkeep::Upkeep};
 use tokio::sync::watch;
@@ -24,10 +25,7 @@ pub(super) fn serve_through_daemon(global: &Global) -> anyhow::Result<Option<Exi
         Err(_) => return Ok(None),
     };
     say_to_terminal();
-    // One thread: all it does is to pass lines.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = small_runtime()?;
     let relayed = runtime.block_on(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
@@ -47,7 +45,14 @@ pub(super) fn serve_through_daemon(global: &Global) -> anyhow::Result<Option<Exi
     }
 }
 
-fn say_without_daemon(why: &anyhow::Error) -> Option<Exit> {
+/// One thread: all it does is to pass lines.
+pub(super) fn small_runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+}
+
+pub(super) fn say_without_daemon(why: &anyhow::Error) -> Option<Exit> {
     report::say(&format!("serving without the daemon: {why:#}"));
     None
 }

@@ -1,18 +1,55 @@
-//! `proxy serve --http`: any number of clients over HTTP, until a signal says so.
+//! `proxy serve --http`: any number of clients over HTTP, until a signal says so, served by the daemon
+//! or by this process alone.
 
 use config::Config;
-use http_server::Endpoint;
+use daemon::{hold::hold_http, reach::NoDaemon};
+use fleet::Variables;
+use http_server::{Endpoint, Listen};
 use tokio_util::sync::CancellationToken;
 
-use super::{event_loop::run_async, serve::open, signals::watch_signals};
-use crate::{cli::HttpAt, exit::Exit, live, report};
+use super::{
+    event_loop::run_async,
+    serve::{find_route, open, say_without_daemon, small_runtime},
+    signals::watch_signals,
+};
+use crate::{
+    cli::{Global, HttpAt},
+    exit::Exit,
+    live, report,
+};
 
-pub(super) fn serve(config: Config, at: HttpAt, load: live::Load) -> anyhow::Result<Exit> {
-    let listen = match at {
-        HttpAt::Configured => None,
-        HttpAt::Flag(listen) => Some(listen),
+/// Has the daemon serve HTTP. `None`: there can be none here, and this process has to serve alone.
+pub(super) fn serve_through_daemon(global: &Global, at: HttpAt) -> anyhow::Result<Option<Exit>> {
+    let route = match find_route(global) {
+        Ok(Ok(route)) => route,
+        Ok(Err(error)) => return Ok(say_without_daemon(&error.into())),
+        // Told by whoever reads the configuration next.
+        Err(_) => return Ok(None),
     };
-    let settings = match Endpoint::new(&config.http, listen) {
+    let held = small_runtime()?.block_on(async {
+        let stop = CancellationToken::new();
+        watch_signals(&stop)?;
+        hold_http(route, listen(at), report::say, stop).await
+    });
+    match held {
+        Ok(()) => Ok(Some(Exit::Success)),
+        Err(NoDaemon::Said(why)) => {
+            report::say(&why.text);
+            let exit = if why.is_usage {
+                Exit::Usage
+            } else {
+                Exit::Nothing
+            };
+            Ok(Some(exit))
+        }
+        Err(NoDaemon::Failed(error)) => Ok(say_without_daemon(&error)),
+    }
+}
+
+/// Serves in this process, with servers of its own.
+pub(super) fn serve_alone(config: Config, at: HttpAt, load: live::Load) -> anyhow::Result<Exit> {
+    let variables = Variables::of_process();
+    let settings = match Endpoint::new(&config.http, listen(at), &variables) {
         Ok(settings) => settings,
         Err(why) => {
             report::say(&format!("error: {why}"));
@@ -29,4 +66,11 @@ pub(super) fn serve(config: Config, at: HttpAt, load: live::Load) -> anyhow::Res
         upkeep.end().await;
         Ok(Exit::Success)
     })?
+}
+
+fn listen(at: HttpAt) -> Option<Listen> {
+    match at {
+        HttpAt::Configured => None,
+        HttpAt::Flag(listen) => Some(listen),
+    }
 }

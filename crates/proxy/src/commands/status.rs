@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use daemon::{
     hello::{Answer, Purpose, greet},
     launch::connect,
-    relay::Route,
+    reach::Route,
 };
 use printable::group_digits;
 use serde_json::{Value, json};
@@ -92,6 +92,10 @@ fn render(daemon: &Value) -> String {
         (Value::String(url), _) => lines.push(format!("http {url}")),
         (_, Value::String(error)) => lines.push(format!("http is not served: {error}")),
         _ => {}
+    }
+    for held in daemon["http_held"].as_array().into_iter().flatten() {
+        let (url, pid) = (render_cell(&held["url"]), render_cell(&held["pid"]));
+        lines.push(format!("http {url}, while pid {pid} runs"));
     }
     if let Some(mistakes) = daemon["config_mistakes"].as_str() {
         lines.push("The file has mistakes; what it said before still holds:".to_owned());

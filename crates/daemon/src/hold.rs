@@ -1,0 +1,114 @@
+//! `proxy serve --http`: has the daemon serve HTTP for as long as we live, and again when it is
+//! lost.
+
+use std::{ops::ControlFlow, time::Duration};
+
+use anyhow::anyhow;
+use fleet::Variables;
+use http_server::Listen;
+use tokio::{
+    io::AsyncWriteExt as _,
+    net::UnixStream,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    hello::{Answer, Purpose, hear_later},
+    reach::{NoDaemon, Reached, Route, reach},
+};
+
+/// The rest before a lost daemon is asked for again: the first, and the longest, to which each
+/// failure doubles it. A configuration that was broken meanwhile is mended by a person.
+const REST_MIN: Duration = Duration::from_millis(100);
+const REST_MAX: Duration = Duration::from_secs(10);
+
+/// When we end, the daemon ends the sessions; our end says that it is done.
+const END_WAIT: Duration = Duration::from_secs(3);
+
+/// An address that the daemon holds for us.
+struct Held {
+    stream: UnixStream,
+    url: String,
+    /// Asked for when the daemon is lost, so that clients find the next one.
+    again: Option<Listen>,
+}
+
+/// Has HTTP served until `stop`, or until a person stops the daemon. The error is that it is not
+/// served to begin with. `say` is for people.
+pub async fn hold_http(
+    route: Route,
+    listen: Option<Listen>,
+    say: fn(&str),
+    stop: CancellationToken,
+) -> Result<(), NoDaemon> {
+    let Some(first) = stop.run_until_cancelled(ask(&route, listen, say)).await else {
+        return Ok(());
+    };
+    let mut held = first?;
+    loop {
+        say(&format!("serving MCP at {}", held.url));
+        let Some(end) = stop.run_until_cancelled(wait_for_end(&mut held)).await else {
+            let _ = held.stream.shutdown().await;
+            let _ = timeout(END_WAIT, wait_for_end(&mut held)).await;
+            return Ok(());
+        };
+        if end.is_break() {
+            say("the daemon was stopped: HTTP is not served any more");
+            return Ok(());
+        }
+        say("the daemon is lost; asking for another");
+        let asking = ask_again(&route, held.again, say);
+        match stop.run_until_cancelled(asking).await {
+            Some(next) => held = next,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Asks until it is served. Why it is not is told once.
+async fn ask_again(route: &Route, listen: Option<Listen>, say: fn(&str)) -> Held {
+    let mut told = String::new();
+    let mut rest = REST_MIN;
+    loop {
+        match ask(route, listen, |_| {}).await {
+            Ok(held) => return held,
+            Err(none) => {
+                let why = none.to_text();
+                if why != told {
+                    say(&format!("HTTP is not served, and is tried again: {why}"));
+                    told = why;
+                }
+            }
+        }
+        sleep(rest).await;
+        rest = (rest * 2).min(REST_MAX);
+    }
+}
+
+async fn ask(route: &Route, listen: Option<Listen>, say: fn(&str)) -> Result<Held, NoDaemon> {
+    let purpose = Purpose::Http {
+        listen: listen.map(|it| it.to_string()),
+        variables: Variables::of_process(),
+    };
+    let reached = reach(route, &purpose, None).await?;
+    reached.say_log_comes_late(route, say);
+    let Reached { stream, answer, .. } = reached;
+    match answer {
+        Answer::Listening { url, address } => Ok(Held {
+            stream,
+            url,
+            again: address.and_then(|it| it.parse().ok()).or(listen),
+        }),
+        Answer::Refused(report) => Err(NoDaemon::Said(report)),
+        other => Err(anyhow!("the daemon answered with {other:?}").into()),
+    }
+}
+
+/// Returns when the daemon is gone, with `Break` where it said that it was stopped.
+async fn wait_for_end(held: &mut Held) -> ControlFlow<()> {
+    match hear_later(&mut held.stream).await {
+        Ok(Some(Answer::Stopping)) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    }
+}

@@ -1,0 +1,241 @@
+//! The addresses at which a daemon serves HTTP: that of the configuration, and those of each
+//! `serve --http`, for as long as that one lives.
+
+use std::{fmt, io, sync::Arc, time::Duration};
+
+use fleet::Variables;
+use gateway::Gateway;
+use http_server::{Bound, Endpoint, Listen, Settings};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::{io::AsyncReadExt as _, net::UnixStream, sync::watch, time::interval};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{
+    hello::{Answer, say},
+    launch::Report,
+};
+
+/// The interval at which the address of `[http]` is tried when a daemon begins, and how many times:
+/// the one before us may still have it. Less than whoever asks for it waits for an answer.
+const TRY_EVERY: Duration = Duration::from_millis(250);
+const TRIES: usize = 32;
+
+/// Reads `[http]` of the configuration as it is now. The error is for people.
+pub(crate) type ReadSettings = Arc<dyn Fn() -> Result<Settings, String> + Send + Sync>;
+
+/// Everything that is served over HTTP.
+pub(crate) struct Listeners {
+    gateway: Arc<Gateway>,
+    /// As it was when we began.
+    configured: Settings,
+    read: ReadSettings,
+    /// Where the configured address is served, or why not; none until that is known.
+    outcome: watch::Sender<Option<Result<String, String>>>,
+    held: Mutex<Vec<Arc<Held>>>,
+    /// A person stopped the daemon: those who hold an address are told, and ask for no other.
+    is_stopped: CancellationToken,
+    /// Ends every listener.
+    stop: CancellationToken,
+}
+
+/// An address that is served for a `serve --http`.
+#[derive(Debug)]
+struct Held {
+    listen: Listen,
+    url: String,
+    pid: u32,
+}
+
+/// A `serve --http` that asks.
+#[derive(Debug)]
+pub(crate) struct Holder {
+    /// None: what the configuration says.
+    pub(crate) listen: Option<String>,
+    pub(crate) variables: Variables,
+    pub(crate) pid: u32,
+}
+
+enum Opened {
+    /// It is served anyway, at this address.
+    Configured(String),
+    New(Bound),
+}
+
+impl fmt::Debug for Listeners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listeners").finish_non_exhaustive()
+    }
+}
+
+impl Listeners {
+    pub(crate) fn new(
+        gateway: Arc<Gateway>,
+        configured: Settings,
+        read: ReadSettings,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            gateway,
+            configured,
+            read,
+            outcome: watch::Sender::new(None),
+            held: Mutex::default(),
+            is_stopped: CancellationToken::new(),
+            stop,
+        }
+    }
+
+    /// Whether clients may come at an address of the configuration.
+    pub(crate) fn is_configured(&self) -> bool {
+        self.configured.listen.is_some()
+    }
+
+    /// From here on those who hold an address are told that they lose it for good.
+    pub(crate) fn note_stopped(&self) {
+        self.is_stopped.cancel();
+    }
+
+    /// Ends every listener, and the sessions there.
+    pub(crate) fn end(&self) {
+        self.stop.cancel();
+    }
+
+    /// What is said of the configured address, and of the others.
+    pub(crate) fn describe(&self) -> (Option<Result<String, String>>, Vec<Value>) {
+        let held = self.held.lock();
+        let held = held
+            .iter()
+            .map(|it| json!({"url": it.url, "pid": it.pid}))
+            .collect();
+        (self.outcome.borrow().clone(), held)
+    }
+
+    /// Serves `[http]` until the daemon ends.
+    pub(crate) async fn serve_configured(&self) {
+        match self.bind_configured().await {
+            Ok(bound) => {
+                let url = bound.url();
+                info!(url, "the daemon serves HTTP");
+                self.outcome.send_replace(Some(Ok(url)));
+                bound
+                    .serve(Arc::clone(&self.gateway), self.stop.clone())
+                    .await;
+            }
+            Err(error) => {
+                let error = format!("{error:#}");
+                warn!(error, "HTTP is not served");
+                self.outcome.send_replace(Some(Err(error)));
+            }
+        }
+    }
+
+    async fn bind_configured(&self) -> anyhow::Result<Bound> {
+        let endpoint = Endpoint::new(&self.configured, None, &Variables::of_process());
+        let endpoint = endpoint.map_err(anyhow::Error::msg)?;
+        let mut tries = interval(TRY_EVERY);
+        for _ in 1..TRIES {
+            tries.tick().await;
+            if let Ok(bound) = http_server::bind(&endpoint).await {
+                return Ok(bound);
+            }
+        }
+        http_server::bind(&endpoint).await
+    }
+
+    /// Serves an address until its holder is gone, and tells it what becomes of it.
+    pub(crate) async fn hold(&self, mut stream: UnixStream, holder: Holder) -> io::Result<()> {
+        match self.open(&holder).await {
+            Err(report) => return say(&mut stream, &Answer::Refused(report)).await,
+            Ok(Opened::Configured(url)) => {
+                let answer = Answer::Listening { url, address: None };
+                say(&mut stream, &answer).await?;
+                self.wait_for_end(&mut stream).await;
+            }
+            Ok(Opened::New(bound)) => {
+                let held = Arc::new(Held {
+                    listen: bound.listen(),
+                    url: bound.url(),
+                    pid: holder.pid,
+                });
+                let answer = Answer::Listening {
+                    url: held.url.clone(),
+                    address: Some(held.listen.to_string()),
+                };
+                say(&mut stream, &answer).await?;
+                info!(
+                    url = held.url,
+                    pid = held.pid,
+                    "HTTP is served for a client"
+                );
+                self.held.lock().push(Arc::clone(&held));
+                let gone = self.stop.child_token();
+                let serving = bound.serve(Arc::clone(&self.gateway), gone.clone());
+                let waiting = async {
+                    self.wait_for_end(&mut stream).await;
+                    gone.cancel();
+                };
+                tokio::join!(serving, waiting);
+                self.held.lock().retain(|it| !Arc::ptr_eq(it, &held));
+                info!(url = held.url, "HTTP is no longer served for a client");
+            }
+        }
+        if self.is_stopped.is_cancelled() {
+            say(&mut stream, &Answer::Stopping).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns when the holder is gone, or every listener is to end.
+    async fn wait_for_end(&self, stream: &mut UnixStream) {
+        // It says nothing: what comes is its end.
+        let closed = stream.read_u8();
+        let _ = self.stop.run_until_cancelled(closed).await;
+    }
+
+    async fn open(&self, holder: &Holder) -> Result<Opened, Report> {
+        let asked = holder.listen.as_deref().map(str::parse::<Listen>);
+        let asked = asked.transpose().map_err(|error| refuse(true, error))?;
+        let read = Arc::clone(&self.read);
+        let settings = tokio::task::spawn_blocking(move || read());
+        let settings = settings.await.map_err(|error| refuse(false, error))?;
+        let settings = settings.map_err(|text| Report {
+            is_usage: true,
+            text,
+        })?;
+        let endpoint = Endpoint::new(&settings, asked, &holder.variables);
+        let endpoint = endpoint.map_err(|why| refuse(true, why))?;
+        let wanted = asked.or(settings.listen);
+        if self.is_configured() && wanted == self.configured.listen {
+            let mut outcome = self.outcome.subscribe();
+            let known = outcome.wait_for(Option::is_some).await;
+            // Where it failed, whoever asks now hears why.
+            if let Some(Ok(url)) = known.ok().and_then(|it| it.clone()) {
+                return Ok(Opened::Configured(url));
+            }
+        }
+        let bound = http_server::bind(&endpoint).await;
+        bound.map(Opened::New).map_err(|error| {
+            let held = self.held.lock();
+            let other = held.iter().find(|it| Some(it.listen) == wanted);
+            match other {
+                Some(other) => refuse(
+                    false,
+                    format!(
+                        "{} is served already, for the `proxy serve --http` with pid {}",
+                        other.url, other.pid
+                    ),
+                ),
+                None => refuse(false, format!("{error:#}")),
+            }
+        })
+    }
+}
+
+fn refuse(is_usage: bool, why: impl fmt::Display) -> Report {
+    Report {
+        is_usage,
+        text: format!("error: {why}"),
+    }
+}
