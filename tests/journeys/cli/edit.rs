@@ -38,7 +38,9 @@ async fn a_client_that_is_served_follows_what_is_added_switched_renamed_and_remo
 
     let added = house.cli(words_to_add(&house, "second", "first")).await;
     assert!(added.ended(0).contains("\nsecond/echo"), "{}", added.stdout);
-    client.until_search_finds("select:second/echo", "second/echo(").await;
+    client
+        .until_search_finds("select:second/echo", "second/echo(")
+        .await;
     client.execute("second/echo", json!({})).await.good();
     assert_eq!(
         states(&house).await,

@@ -1,0 +1,154 @@
+//! Bundles (`.mcpb`, before `.dxt`): a zip with a manifest, or the folder it was unpacked to.
+
+use std::{
+    fs::{self, File},
+    io::Read as _,
+    path::Path,
+};
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    disk::read_file,
+    document::{self, Format},
+    entry::{Bundle, Entry, Place},
+    table::{Client, Scope, Variables},
+};
+
+const MANIFEST: &str = "manifest.json";
+
+/// A manifest is a page or two; what a zip says of its sizes may be a lie.
+const MANIFEST_BYTES_MAX: u64 = 1 << 20;
+
+/// Whether a value is a manifest.
+pub(crate) fn is_manifest(whole: &Value) -> bool {
+    let says_version = whole
+        .get("manifest_version")
+        .or_else(|| whole.get("dxt_version"))
+        .is_some();
+    says_version && whole.get("server").is_some_and(Value::is_object)
+}
+
+/// The bundle of a manifest that was pasted.
+pub(crate) fn unpacked_nowhere() -> Bundle {
+    Bundle::default()
+}
+
+/// The server of a manifest.
+pub(crate) fn entry_of(manifest: &Value, bundle: Bundle) -> Entry {
+    let server = &manifest["server"];
+    let mut value = server["mcp_config"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
+    let own = match std::env::consts::OS {
+        "macos" => "darwin",
+        "windows" => "win32",
+        other => other,
+    };
+    if let Some(Value::Object(overrides)) = value.remove("platform_overrides") {
+        let own = overrides.get(own).and_then(Value::as_object);
+        value.extend(
+            own.into_iter()
+                .flatten()
+                .map(|(key, value)| (key.clone(), value.clone())),
+        );
+    }
+    if value.get("command").is_none() {
+        value.extend(start_of(server));
+    }
+    let name = manifest["name"].as_str().unwrap_or_default();
+    let questions = manifest.get("user_config").cloned().unwrap_or_default();
+    let mut entry = Entry::pasted(name, Value::Object(value));
+    entry.variables = Variables::Braces;
+    entry.bundle = Some(Bundle {
+        questions,
+        ..bundle
+    });
+    entry
+}
+
+/// How a bundle is started that says only of what type it is.
+fn start_of(server: &Value) -> Map<String, Value> {
+    let point = server["entry_point"].as_str().unwrap_or_default();
+    let point = format!("${{__dirname}}/{point}");
+    let start = match server["type"].as_str() {
+        Some("node") => json!({"command": "node", "args": [point]}),
+        Some("python") => json!({"command": "python3", "args": [point]}),
+        Some("uv") => {
+            json!({"command": "uv", "args": ["run", "--directory", "${__dirname}", point]})
+        }
+        _ => json!({"command": point}),
+    };
+    start.as_object().cloned().unwrap_or_default()
+}
+
+/// The server of a bundle that is still packed.
+pub(crate) fn read_packed(path: &Path) -> Result<Entry, String> {
+    let fail = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let file = File::open(path).map_err(|error| fail(&error))?;
+    let mut archive = zip::ZipArchive::new(file).map_err(|error| fail(&error))?;
+    let manifest = archive.by_name(MANIFEST).map_err(|error| fail(&error))?;
+    let mut text = String::new();
+    let read = manifest.take(MANIFEST_BYTES_MAX).read_to_string(&mut text);
+    read.map_err(|error| fail(&error))?;
+    let whole = document::read(&text, Format::Json).map_err(|error| fail(&error))?;
+    if !is_manifest(&whole) {
+        return Err(fail(&"its manifest.json is none of a bundle"));
+    }
+    Ok(entry_of(&whole, Bundle::default()))
+}
+
+/// The bundles that a client unpacked: the answers to their questions lie in a folder beside.
+pub(crate) fn read_installed(client: &'static Client, folder: &Path) -> (Vec<Entry>, Vec<String>) {
+    let (mut entries, mut mistakes) = (Vec::new(), Vec::new());
+    let answers = folder.with_file_name("Claude Extensions Settings");
+    let folders = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut folders: Vec<_> = folders.map(|folder| folder.path()).collect();
+    folders.sort();
+    for folder in folders
+        .iter()
+        .filter(|folder| folder.join(MANIFEST).is_file())
+    {
+        let id = folder.file_name().unwrap_or_default().to_string_lossy();
+        match read_unpacked(client, folder, &answers.join(format!("{id}.json"))) {
+            Ok(entry) => entries.extend(entry),
+            Err(why) => mistakes.push(why),
+        }
+    }
+    (entries, mistakes)
+}
+
+fn read_unpacked(
+    client: &'static Client,
+    folder: &Path,
+    answers: &Path,
+) -> Result<Option<Entry>, String> {
+    let path = folder.join(MANIFEST);
+    let manifest = document::read(&read_file(&path)?, Format::Json);
+    let manifest = manifest.map_err(|error| format!("{}: {error}", path.display()))?;
+    let settings = match read_file(answers) {
+        Ok(text) => document::read(&text, Format::Json).unwrap_or_default(),
+        Err(_) => Value::Null,
+    };
+    if !is_manifest(&manifest) {
+        return Ok(None);
+    }
+    let bundle = Bundle {
+        folder: Some(folder.to_owned()),
+        questions: Value::Null,
+        answers: settings.get("userConfig").cloned().unwrap_or_default(),
+    };
+    let mut entry = entry_of(&manifest, bundle);
+    entry.is_off = settings.get("isEnabled") == Some(&Value::Bool(false));
+    entry.place = Some(Place {
+        client,
+        file: path,
+        scope: Scope::User,
+        is_removable: false,
+        format: Format::Json,
+        key: Vec::new(),
+        list: false,
+    });
+    Ok(Some(entry))
+}

@@ -1,0 +1,180 @@
+//! One change of one file: our entry put in, others taken out. It is planned as a text, looked
+//! at, and written.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::{
+    disk::read_file,
+    document::{self, EditError, Format, Made, Slot},
+    entry::Place,
+    find::Found,
+};
+
+/// What is to become of a client's file. Nothing is on the disk before it is applied.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// The file, there or not.
+    pub path: PathBuf,
+    /// What it held; none where it is not there.
+    pub before: Option<String>,
+    /// What it is to hold.
+    pub after: String,
+    /// Entries that go in, in their order.
+    pub(crate) added: Vec<Added>,
+    /// Entries that go out.
+    pub(crate) removed: Vec<Taken>,
+    pub(crate) format: Format,
+}
+
+/// An entry of ours in somebody's file.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Added {
+    pub(crate) name: String,
+    pub(crate) key: Vec<String>,
+    pub(crate) list: bool,
+    pub(crate) made: Made,
+}
+
+/// An entry of others that we took out: what it was, and how it was written.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Taken {
+    pub(crate) name: String,
+    pub(crate) key: Vec<String>,
+    pub(crate) list: bool,
+    pub(crate) value: Value,
+    pub(crate) raw: String,
+}
+
+/// Why a file is not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// It cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// An entry cannot be put in or taken out.
+    #[error("{path}: {error}")]
+    Edit {
+        /// The file.
+        path: String,
+        /// Why.
+        error: EditError,
+    },
+}
+
+impl Change {
+    /// No change of this client's file yet.
+    pub fn of_file(found: &Found) -> Result<Self, ChangeError> {
+        Self::begin(&found.path, found.file.format)
+    }
+
+    /// No change yet of the file in which an entry stands.
+    pub fn of_place(place: &Place) -> Result<Self, ChangeError> {
+        Self::begin(&place.file, place.format)
+    }
+
+    fn begin(path: &Path, format: Format) -> Result<Self, ChangeError> {
+        let before = if path.exists() {
+            Some(read_file(path).map_err(ChangeError::Unreadable)?)
+        } else {
+            None
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            after: before.clone().unwrap_or_default(),
+            before,
+            added: Vec::new(),
+            removed: Vec::new(),
+            format,
+        })
+    }
+
+    /// Whether anything is to change.
+    pub fn is_needed(&self) -> bool {
+        self.before.as_deref().unwrap_or_default() != self.after
+    }
+
+    /// Gives the file an entry; one of this name that says the same stays as it is.
+    pub fn add(&mut self, found: &Found, name: &str, entry: &Value) -> Result<(), ChangeError> {
+        let file = found.file;
+        let whole = self.attempt(|text, format| Ok(document::read(text, format)?))?;
+        // A file that has its servers in another of its ways is followed.
+        let is_table = |key: &&Vec<String>| document::at(&whole, key).is_some_and(Value::is_object);
+        let key = file
+            .also
+            .iter()
+            .filter(|key| !key.is_empty())
+            .find(is_table)
+            .unwrap_or(&file.key);
+        let slot = Slot {
+            key,
+            list: file.list,
+        };
+        let known = entry_at(&whole, slot, name);
+        if known == Some(entry) {
+            return Ok(());
+        }
+        if let Some(value) = known.cloned() {
+            self.take(slot, name, value)?;
+        }
+        let (after, made) =
+            self.attempt(|text, format| document::add(text, format, slot, name, entry))?;
+        self.after = after;
+        let (name, key) = (name.to_owned(), key.clone());
+        self.added.push(Added {
+            name,
+            key,
+            list: file.list,
+            made,
+        });
+        Ok(())
+    }
+
+    /// Takes an entry out; whether it was there.
+    pub fn remove(&mut self, place: &Place, name: &str) -> Result<bool, ChangeError> {
+        let whole = self.attempt(|text, format| Ok(document::read(text, format)?))?;
+        let slot = place.slot();
+        let Some(value) = entry_at(&whole, slot, name).cloned() else {
+            return Ok(false);
+        };
+        self.take(slot, name, value)?;
+        Ok(true)
+    }
+
+    fn take(&mut self, slot: Slot<'_>, name: &str, value: Value) -> Result<(), ChangeError> {
+        let removed = self
+            .attempt(|text, format| document::remove(text, format, slot, name, Made::default()))?;
+        if let Some(removed) = removed {
+            self.after = removed.text;
+            self.removed.push(Taken {
+                name: name.to_owned(),
+                key: slot.key.to_vec(),
+                list: slot.list,
+                value,
+                raw: removed.raw,
+            });
+        }
+        Ok(())
+    }
+
+    fn attempt<T>(
+        &self,
+        edit: impl FnOnce(&str, Format) -> Result<T, EditError>,
+    ) -> Result<T, ChangeError> {
+        edit(&self.after, self.format).map_err(|error| ChangeError::Edit {
+            path: self.path.display().to_string(),
+            error,
+        })
+    }
+}
+
+/// The entry of this name.
+pub(crate) fn entry_at<'a>(whole: &'a Value, slot: Slot<'_>, name: &str) -> Option<&'a Value> {
+    match document::at(whole, slot.key)? {
+        Value::Array(items) if slot.list => items
+            .iter()
+            .rfind(|item| item.get("name").and_then(Value::as_str) == Some(name)),
+        table => table.get(name),
+    }
+}

@@ -1,0 +1,183 @@
+//! For any text of these shapes: what is put in and taken out again leaves the bytes that were
+//! there, and what is taken out leaves the others.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Format, Made, Slot, add, read, remove};
+
+/// A JSON text with blanks and comments wherever they may stand.
+fn jsonc() -> impl Strategy<Value = String> {
+    let gap = prop_oneof![
+        4 => Just(String::new()),
+        4 => Just(" ".to_owned()),
+        3 => Just("\n  ".to_owned()),
+        1 => Just("\n\n\t".to_owned()),
+        1 => Just(" // a, b }\n".to_owned()),
+        1 => Just(" /* { \n */ ".to_owned()),
+        1 => Just("\n".to_owned()),
+    ];
+    let leaf = prop_oneof![
+        Just("1.50".to_owned()),
+        Just("null".to_owned()),
+        Just("\"a,}\\\"//é\"".to_owned()),
+        Just("[1, {\"x\": []}]".to_owned()),
+    ];
+    let object = |inner: BoxedStrategy<String>| {
+        let member = ("[a-f]{1,3}", gap.clone(), gap.clone(), inner, gap.clone());
+        let members = proptest::collection::vec(member, 0..4);
+        (members, gap.clone(), any::<bool>(), 0..3usize).prop_map(
+            |(members, end, comma, holder)| {
+                let mut text = "{".to_owned();
+                let count = members.len();
+                for (at, (key, before, behind, value, last)) in members.into_iter().enumerate() {
+                    // One of them may be where servers are.
+                    let key = if at == holder {
+                        "servers".to_owned()
+                    } else {
+                        format!("{key}{at}")
+                    };
+                    let comma = if at + 1 < count || comma { "," } else { "" };
+                    text += &format!("{before}\"{key}\"{behind}:{behind}{value}{last}{comma}");
+                }
+                text + &end + "}"
+            },
+        )
+    };
+    let inner = object(leaf.boxed()).boxed();
+    let file = (object(inner), gap).prop_map(|(object, end)| format!("{object}{end}"));
+    file.prop_map(|text| text)
+}
+
+fn toml() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        Just("\n".to_owned()),
+        Just("# a = [\n".to_owned()),
+        "[a-f]{2}".prop_map(|key| format!("[servers.{key}]\ncommand = \"x\" # y\n")),
+        "[a-f]{2}".prop_map(|key| format!("[servers.{key}.env]\n# z\n\"A b\" = '1'\n")),
+        "[a-f]{2}".prop_map(|key| format!("[[{key}]]\nlist = [\n  1, # ]\n  2,\n]\n")),
+        "[a-f]{2}".prop_map(|key| format!("[other.{key}]\ntext = \"\"\"\n[servers.no]\n\"\"\"\n")),
+    ];
+    let head = prop_oneof![
+        2 => Just(""),
+        1 => Just("a = 1\n"),
+        1 => Just("servers.zz = { command = \"y\", env = {} }\n"),
+        1 => Just("servers = { zz = { command = \"y\" } }\n"),
+    ];
+    (head, proptest::collection::vec(part, 0..6), any::<bool>()).prop_map(|(head, parts, open)| {
+        let text = format!("{head}{}", parts.concat());
+        if open {
+            text.trim_end_matches('\n').to_owned()
+        } else {
+            text
+        }
+    })
+}
+
+fn yaml() -> impl Strategy<Value = String> {
+    let entry = prop_oneof![
+        "[a-f]{2}"
+            .prop_map(|key| format!("{key}: # c\n@@cmd: x\n@@args:\n@@- \"a: b\"\n@@-   c\n")),
+        "[a-f]{2}".prop_map(|key| format!("{key}: {{cmd: x, args: [a, b]}} # c\n")),
+        "[a-f]{2}".prop_map(|key| format!("\"{key}\":\n@@text: |\n@@  a\n\n@@  b\n")),
+        "[a-f]{2}".prop_map(|key| format!("{key}:\n")),
+        Just("# free\n".to_owned()),
+        Just("\n".to_owned()),
+    ];
+    let other = prop_oneof![
+        Just("other: 1\n"),
+        Just("# free\n"),
+        Just("list:\n- a\n- b: c\n"),
+        Just("\n"),
+        Just("fold: >-\n  a\n  b\n"),
+    ];
+    let servers = (proptest::collection::vec(entry, 0..4), 1..4usize, 0..4usize);
+    let servers = servers.prop_map(|(entries, indent, form)| {
+        let indent = " ".repeat(indent);
+        let lines = entries.concat();
+        let line = |line: &str| match line {
+            "" => "\n".to_owned(),
+            line => format!("{indent}{}\n", line.replace("@@", &indent)),
+        };
+        match form {
+            0 => "servers: {}\n".to_owned(),
+            1 => String::new(),
+            2 => "servers: {aa: {cmd: x}, bb: null} # c\n".to_owned(),
+            _ => format!("servers:\n{}", lines.lines().map(line).collect::<String>()),
+        }
+    });
+    let others = || proptest::collection::vec(other.clone(), 0..3);
+    (others(), servers, others(), any::<bool>()).prop_map(|(before, servers, behind, open)| {
+        let text = format!("{}{servers}{}", before.concat(), behind.concat());
+        if open {
+            text.trim_end_matches('\n').to_owned()
+        } else {
+            text
+        }
+    })
+}
+
+/// The text is one of its format, and tables stand where servers do.
+fn fits(text: &str, format: Format) -> Option<Value> {
+    let whole = read(text, format).ok()?;
+    let servers = whole.get("servers").unwrap_or(&Value::Null);
+    (servers.is_null() || servers.is_object()).then_some(whole)
+}
+
+fn check(text: &str, format: Format) -> Result<(), TestCaseError> {
+    for text in [
+        text.to_owned(),
+        text.replace('\n', "\r\n"),
+        format!("\u{feff}{text}"),
+    ] {
+        let Some(whole) = fits(&text, format) else {
+            return Ok(());
+        };
+        let slot = Slot {
+            key: &["servers".to_owned()],
+            list: false,
+        };
+        let entry = json!({"command": "/bin/proxy x", "args": ["serve"], "env": {"A": "1"}});
+        let added = add(&text, format, slot, "proxy", &entry);
+        let (added, made) =
+            added.map_err(|error| TestCaseError::fail(format!("{error} in {text:?}")))?;
+        let removed = remove(&added, format, slot, "proxy", made);
+        let removed = removed.unwrap().expect("it was put in").text;
+        prop_assert_eq!(&removed, &text, "{:?}", added);
+        let others = whole.get("servers").and_then(Value::as_object);
+        for name in others.into_iter().flat_map(|members| members.keys()) {
+            let removed = remove(&text, format, slot, name, Made::default());
+            let removed = removed
+                .map_err(|error| TestCaseError::fail(format!("{error}: {name} in {text:?}")))?;
+            let rest = read(&removed.unwrap().text, format).unwrap();
+            let rest = rest
+                .get("servers")
+                .and_then(Value::as_object)
+                .cloned()
+                .unwrap_or_default();
+            let kept = others.unwrap().iter().filter(|(key, _)| *key != name);
+            let kept: serde_json::Map<_, _> = kept
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect();
+            prop_assert_eq!(rest, kept);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn jsonc_is_as_it_was(text in jsonc()) {
+        check(&text, Format::Jsonc)?;
+    }
+
+    #[test]
+    fn toml_is_as_it_was(text in toml()) {
+        check(&text, Format::Toml)?;
+    }
+
+    #[test]
+    fn yaml_is_as_it_was(text in yaml()) {
+        check(&text, Format::Yaml)?;
+    }
+}

@@ -1,0 +1,106 @@
+//! One server as a client lists it, and where it is listed.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::{
+    document::{Format, Slot},
+    table::{Client, Scope, TimeUnit, Variables},
+};
+
+/// A server as it is listed in somebody's file, or in a text that was pasted.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its name there; empty where a text that was pasted gives none.
+    pub name: String,
+    /// Everything that is said of it.
+    pub value: Value,
+    /// Where it stands; none of a text that was pasted.
+    pub place: Option<Place>,
+    /// Switched off, there or in another file of the client.
+    pub is_off: bool,
+    pub(crate) project: Option<PathBuf>,
+    pub(crate) variables: Variables,
+    pub(crate) timeout: Option<TimeUnit>,
+    /// What `${input:id}` asks for.
+    pub(crate) inputs: Vec<Value>,
+    pub(crate) bundle: Option<Bundle>,
+    pub(crate) remarks: Vec<String>,
+}
+
+/// Where an entry stands.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Whose file it is.
+    pub client: &'static Client,
+    /// The file.
+    pub file: PathBuf,
+    /// For whom it is.
+    pub scope: Scope,
+    /// Whether it can be taken out. What a bundle installed cannot.
+    pub is_removable: bool,
+    pub(crate) format: Format,
+    pub(crate) key: Vec<String>,
+    pub(crate) list: bool,
+}
+
+/// A folder with a manifest, and what its person answered to it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Bundle {
+    /// None where the bundle is not unpacked.
+    pub(crate) folder: Option<PathBuf>,
+    /// What may be asked, by key.
+    pub(crate) questions: Value,
+    /// What was answered.
+    pub(crate) answers: Value,
+}
+
+impl Entry {
+    /// One that nobody's file lists.
+    pub(crate) fn pasted(name: &str, value: Value) -> Self {
+        Self {
+            name: name.to_owned(),
+            value,
+            place: None,
+            is_off: false,
+            project: None,
+            variables: Variables::Any,
+            timeout: None,
+            inputs: Vec::new(),
+            bundle: None,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// Whose it is, for a person: `Cursor`, `Claude Code (project)`.
+    pub fn origin(&self) -> String {
+        match &self.place {
+            None => "pasted".to_owned(),
+            Some(Place {
+                client,
+                scope: Scope::User,
+                ..
+            }) => client.name.clone(),
+            Some(Place {
+                client,
+                scope: Scope::Local,
+                ..
+            }) => format!("{} (local)", client.name),
+            Some(Place {
+                client,
+                scope: Scope::Project,
+                ..
+            }) => format!("{} (project)", client.name),
+        }
+    }
+}
+
+impl Place {
+    pub(crate) fn slot(&self) -> Slot<'_> {
+        Slot {
+            key: &self.key,
+            list: self.list,
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Which clients are on a machine, which of their files are there, and what those list.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use crate::{
+    Home, bundle,
+    disk::read_file,
+    document::{self, at},
+    entry::{Entry, Place},
+    table::{self, Client, ConfigFile, Off, Scope},
+};
+
+/// A client that is on this machine.
+#[derive(Debug)]
+pub struct Installed {
+    /// Which one.
+    pub client: &'static Client,
+    /// Its files that are there.
+    pub files: Vec<Found>,
+    /// The file that is to name us, there or not.
+    pub main: Option<Found>,
+    extensions: Option<PathBuf>,
+}
+
+/// A file of a client.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Whose it is.
+    pub client: &'static Client,
+    pub(crate) file: &'static ConfigFile,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// What a file lists, and what in it could not be read.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// Servers, as they are listed.
+    pub entries: Vec<Entry>,
+    /// Files that could not be read, each with the reason.
+    pub mistakes: Vec<String>,
+}
+
+/// The clients whose marks are there, in the order of the table.
+pub fn find(home: &Home) -> Vec<Installed> {
+    let is_there = |client: &&Client| {
+        let marks = client.marks(home.system()).iter();
+        marks
+            .filter_map(|mark| home.resolve(mark))
+            .any(|path| path.exists())
+    };
+    let look = |client: &'static Client| Installed {
+        client,
+        files: client
+            .files
+            .iter()
+            .flat_map(|file| find_file(client, file, home))
+            .collect(),
+        main: find_main(client, home),
+        extensions: client
+            .extensions
+            .as_deref()
+            .and_then(|place| home.resolve(place)),
+    };
+    table::list().iter().filter(is_there).map(look).collect()
+}
+
+fn find_file(client: &'static Client, file: &'static ConfigFile, home: &Home) -> Vec<Found> {
+    let places = file.places(home.system()).iter();
+    let paths = places
+        .filter_map(|place| home.resolve(place))
+        .flat_map(|path| spread(&path));
+    let mut found: Vec<Found> = Vec::new();
+    for path in paths.filter(|path| path.is_file()) {
+        if found.iter().all(|it| it.path != path) {
+            found.push(Found { client, file, path });
+        }
+    }
+    found
+}
+
+/// The files that a `*` in the last part of a path stands for.
+fn spread(path: &Path) -> Vec<PathBuf> {
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let Some(ending) = name.strip_prefix('*') else {
+        return vec![path.to_owned()];
+    };
+    let folder = path.parent().and_then(|folder| fs::read_dir(folder).ok());
+    let files = folder
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|file| file.path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|path| path.to_str().is_some_and(|path| path.ends_with(ending)))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The file of the user's scope that is there; else the first that could be.
+fn find_main(client: &'static Client, home: &Home) -> Option<Found> {
+    let own = |file: &&'static ConfigFile| file.scope == Scope::User && !file.read_only;
+    let files = || client.files.iter().filter(own);
+    let there = files().find_map(|file| find_file(client, file, home).into_iter().next());
+    let could_be = || {
+        let file = files().find(|file| {
+            let places = file.places(home.system()).iter();
+            let mut folders = places.filter_map(|place| home.resolve(place));
+            folders.any(|path| path.parent().is_some_and(Path::exists))
+        });
+        let file = file.or_else(|| files().next())?;
+        let mut places = file.places(home.system()).iter();
+        let path = places.find_map(|place| home.resolve(place))?;
+        Some(Found { client, file, path })
+    };
+    there.or_else(could_be)
+}
+
+impl Installed {
+    /// Everything that its files list.
+    pub fn read(&self, home: &Home) -> Reading {
+        let mut reading = Reading::default();
+        for file in &self.files {
+            match file.read(home) {
+                Ok(entries) => reading.entries.extend(entries),
+                Err(why) => reading.mistakes.push(why),
+            }
+        }
+        if let Some(folder) = &self.extensions {
+            let (entries, mistakes) = bundle::read_installed(self.client, folder);
+            reading.entries.extend(entries);
+            reading.mistakes.extend(mistakes);
+        }
+        reading
+    }
+}
+
+impl Found {
+    /// For whom its servers are.
+    pub fn scope(&self) -> Scope {
+        self.file.scope
+    }
+
+    /// The servers that it lists; or why it cannot be read.
+    pub fn read(&self, home: &Home) -> Result<Vec<Entry>, String> {
+        let text = read_file(&self.path)?;
+        let whole = document::read(&text, self.file.format);
+        let whole = whole.map_err(|error| format!("{}: {error}", self.path.display()))?;
+        let keys = std::iter::once(&self.file.key).chain(&self.file.also);
+        let mut entries = Vec::new();
+        for key in keys {
+            for (key, project) in expand(&whole, key, home) {
+                entries.extend(self.read_table(&whole, &key, project.as_deref(), home));
+            }
+        }
+        if self.file.strict && serde_json::from_str::<Value>(&text).is_err() {
+            let remark = "its file holds comments, so the client itself reads no server from it";
+            for entry in &mut entries {
+                entry.remarks.push(remark.to_owned());
+            }
+        }
+        Ok(entries)
+    }
+
+    fn read_table(
+        &self,
+        whole: &Value,
+        key: &[String],
+        project: Option<&Path>,
+        home: &Home,
+    ) -> Vec<Entry> {
+        let project = match self.file.scope {
+            Scope::Project => home.project().map(Path::to_owned),
+            _ => project.map(Path::to_owned),
+        };
+        let off = self.names_off(whole, project.as_deref(), home);
+        let inputs = whole
+            .get("inputs")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        let make = |name: &str, value: &Value| Entry {
+            is_off: off.iter().any(|it| it == name) || says_off(value),
+            project: project.clone(),
+            variables: self.client.variables,
+            timeout: self.client.timeout,
+            inputs: inputs.clone(),
+            place: Some(Place {
+                client: self.client,
+                file: self.path.clone(),
+                scope: self.file.scope,
+                is_removable: true,
+                format: self.file.format,
+                key: key.to_vec(),
+                list: self.file.list,
+            }),
+            ..Entry::pasted(name, value.clone())
+        };
+        match at(whole, key) {
+            Some(Value::Object(members)) if !self.file.list => {
+                let inner: Vec<&String> = self
+                    .file
+                    .also
+                    .iter()
+                    .filter_map(|also| also.get(key.len()))
+                    .collect();
+                let is_entry = |(name, value): &(&String, &Value)| {
+                    let holds_servers = inner.contains(name) && says_nothing(value);
+                    !holds_servers && (!key.is_empty() || !says_nothing(value))
+                };
+                members
+                    .iter()
+                    .filter(is_entry)
+                    .map(|(name, value)| make(name, value))
+                    .collect()
+            }
+            Some(Value::Array(items)) if self.file.list => {
+                let name =
+                    |item: &Value| item.get("name").and_then(Value::as_str).map(str::to_owned);
+                items
+                    .iter()
+                    .filter_map(|item| Some(make(&name(item)?, item)))
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Names that are switched off in lists of their own.
+    fn names_off(&self, whole: &Value, project: Option<&Path>, home: &Home) -> Vec<String> {
+        let list = |off: &Off| {
+            let other = match &off.place {
+                None => None,
+                Some(place) => {
+                    let text = read_file(&home.resolve(place)?).ok()?;
+                    Some(document::read(&text, document::Format::Jsonc).ok()?)
+                }
+            };
+            let key = off.key.iter().map(|key| match key.as_str() {
+                "{project}" => project.map(|project| project.to_string_lossy().into_owned()),
+                key => Some(key.to_owned()),
+            });
+            let key: Vec<String> = key.collect::<Option<_>>()?;
+            let names = at(other.as_ref().unwrap_or(whole), &key)?
+                .as_array()?
+                .clone();
+            Some(
+                names
+                    .iter()
+                    .filter_map(|name| name.as_str().map(str::to_owned))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        self.file.off.iter().filter_map(list).flatten().collect()
+    }
+}
+
+/// The keys that a way with a `*` stands for, each with the project that the `*` is.
+fn expand(whole: &Value, key: &[String], home: &Home) -> Vec<(Vec<String>, Option<PathBuf>)> {
+    let Some(star) = key.iter().position(|part| part == "*") else {
+        return vec![(key.to_vec(), None)];
+    };
+    let members = at(whole, &key[..star]).and_then(Value::as_object);
+    let names = members.into_iter().flat_map(|members| members.keys());
+    // Entries of projects that are gone stay in the file for ever.
+    let is_there =
+        |name: &&String| Path::new(name).is_dir() || home.project() == Some(Path::new(name));
+    let names = names.filter(is_there).map(|name| {
+        let mut key = key.to_vec();
+        key[star].clone_from(name);
+        (key, Some(PathBuf::from(name)))
+    });
+    names.collect()
+}
+
+fn says_off(value: &Value) -> bool {
+    value.get("disabled") == Some(&Value::Bool(true))
+        || value.get("enabled") == Some(&Value::Bool(false))
+}
+
+/// It says neither what to start nor where to call.
+fn says_nothing(value: &Value) -> bool {
+    !crate::translate::names_server(value)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Where a person's files lie: everything that is read from a machine is found from here.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+
+/// Which kind of system the files are laid out for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum System {
+    /// Linux, and whatever keeps to XDG.
+    #[default]
+    Linux,
+    /// macOS.
+    Mac,
+    /// Windows.
+    Windows,
+}
+
+impl System {
+    /// The one that this program was built for.
+    pub fn of_build() -> Self {
+        if cfg!(target_os = "macos") {
+            Self::Mac
+        } else if cfg!(windows) {
+            Self::Windows
+        } else {
+            Self::Linux
+        }
+    }
+}
+
+/// A home folder, the variables that move files about, and the project one stands in.
+#[derive(Debug, Clone)]
+pub struct Home {
+    folder: PathBuf,
+    variables: BTreeMap<String, String>,
+    project: Option<PathBuf>,
+    system: System,
+}
+
+impl Home {
+    /// The files below `folder`, as `variables` of the environment have them.
+    pub fn new(
+        folder: impl Into<PathBuf>,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Self {
+        Self {
+            folder: folder.into(),
+            variables: variables.into_iter().collect(),
+            project: None,
+            system: System::of_build(),
+        }
+    }
+
+    /// Looks at this project's files too.
+    #[must_use]
+    pub fn with_project(mut self, project: impl Into<PathBuf>) -> Self {
+        self.project = Some(project.into());
+        self
+    }
+
+    /// Lays the files out as on another system.
+    #[must_use]
+    pub fn with_system(mut self, system: System) -> Self {
+        self.system = system;
+        self
+    }
+
+    /// The home folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The project one stands in, where its files are asked for.
+    pub fn project(&self) -> Option<&Path> {
+        self.project.as_deref()
+    }
+
+    /// The system whose layout counts.
+    pub fn system(&self) -> System {
+        self.system
+    }
+
+    /// A variable that is set and not empty.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        let value = self.variables.get(name)?;
+        Some(value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// A place of the table as a path; none where something that it names is not set.
+    pub(crate) fn resolve(&self, place: &str) -> Option<PathBuf> {
+        let Some(rest) = place.strip_prefix('{') else {
+            return Some(PathBuf::from(place));
+        };
+        let (name, rest) = rest.split_once('}')?;
+        let base = match name {
+            "home" => self.folder.clone(),
+            "project" => self.project.clone()?,
+            "xdg" => self.xdg_folder(),
+            "config" => self.config_folder(),
+            "local" => self.windows_folder("LOCALAPPDATA", "Local"),
+            name => PathBuf::from(self.variable(name.strip_prefix('$')?)?),
+        };
+        match rest.strip_prefix('/') {
+            Some(rest) => Some(base.join(rest)),
+            None => Some(base),
+        }
+    }
+
+    fn xdg_folder(&self) -> PathBuf {
+        match self.variable("XDG_CONFIG_HOME") {
+            Some(folder) if Path::new(folder).is_absolute() => PathBuf::from(folder),
+            _ => self.folder.join(".config"),
+        }
+    }
+
+    fn config_folder(&self) -> PathBuf {
+        match self.system {
+            System::Linux => self.xdg_folder(),
+            System::Mac => self.folder.join("Library/Application Support"),
+            System::Windows => self.windows_folder("APPDATA", "Roaming"),
+        }
+    }
+
+    fn windows_folder(&self, variable: &str, name: &str) -> PathBuf {
+        match self.variable(variable) {
+            Some(folder) => PathBuf::from(folder),
+            None => self.folder.join("AppData").join(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::{Home, System};
+
+    #[track_caller]
+    fn check(system: System, place: &str, expected: Option<&str>) {
+        let variables = [("CODEX_HOME", "/codex"), ("EMPTY", "")];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let home = Home::new("/home/ada", variables).with_system(system);
+        assert_eq!(home.resolve(place), expected.map(PathBuf::from), "{place}");
+    }
+
+    #[test]
+    fn places_are_found_from_the_home() {
+        use System::{Linux, Mac, Windows};
+        check(Linux, "{home}/.cursor", Some("/home/ada/.cursor"));
+        check(Linux, "{config}/Code", Some("/home/ada/.config/Code"));
+        let mac = "/home/ada/Library/Application Support/Code";
+        check(Mac, "{config}/Code", Some(mac));
+        check(Mac, "{xdg}/zed", Some("/home/ada/.config/zed"));
+        check(
+            Windows,
+            "{config}/Zed",
+            Some("/home/ada/AppData/Roaming/Zed"),
+        );
+        check(
+            Linux,
+            "{$CODEX_HOME}/config.toml",
+            Some("/codex/config.toml"),
+        );
+        check(Linux, "{$CODEX_HOME}", Some("/codex"));
+        check(Linux, "{$EMPTY}/x", None);
+        check(Linux, "{project}/.mcp.json", None);
+    }
+}

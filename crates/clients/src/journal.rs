@@ -1,0 +1,214 @@
+//! What was changed, written down before the next thing is: so that it can be undone, also where
+//! a run was cut off.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Change,
+    change::{Added, Taken},
+    disk::{delete, digest, read, write, write_new},
+    document::Format,
+};
+
+/// The changes of one run.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Journal {
+    /// When the run was, as its backups are named.
+    pub stamp: String,
+    /// Its changes, the oldest first.
+    pub(crate) changes: Vec<Record>,
+    #[serde(skip)]
+    path: PathBuf,
+}
+
+/// One file that was changed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) file: PathBuf,
+    /// What the file was known by; none where it was not there.
+    pub(crate) before: Option<String>,
+    pub(crate) after: String,
+    /// A copy of the file as it was.
+    pub(crate) backup: Option<PathBuf>,
+    /// None of a file that is no client's: it is put back whole or not at all.
+    pub(crate) format: Option<Format>,
+    pub(crate) added: Vec<Added>,
+    pub(crate) removed: Vec<Taken>,
+    /// Folders that were made for it, the outermost first.
+    #[serde(default)]
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+/// Where the copy of a file goes before it is changed.
+#[derive(Debug, Clone, Copy)]
+pub enum Backup<'a> {
+    /// Beside it, under its name and the stamp of the run.
+    Beside,
+    /// Into a folder of ours: a copy beside a file that a team shares is soon in their repository.
+    Into(&'a Path),
+}
+
+const ENDING: &str = ".init.json";
+
+impl Journal {
+    /// Begins the journal of a run in a folder of ours. The stamp sorts by time.
+    pub fn begin(folder: &Path, stamp: &str) -> io::Result<Self> {
+        let path = folder.join(format!("{stamp}{ENDING}"));
+        let journal = Self {
+            stamp: stamp.to_owned(),
+            changes: Vec::new(),
+            path,
+        };
+        files::own_folder(folder)?;
+        write_new(&journal.path, &journal.to_bytes()?)?;
+        Ok(journal)
+    }
+
+    /// The journal of the last run that was not undone.
+    pub fn read_last(folder: &Path) -> io::Result<Option<Self>> {
+        let files = match fs::read_dir(folder) {
+            Ok(files) => files,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let paths = files.flatten().map(|file| file.path());
+        let is_journal = |path: &PathBuf| path.to_string_lossy().ends_with(ENDING);
+        let Some(path) = paths.filter(is_journal).max() else {
+            return Ok(None);
+        };
+        let mut journal: Self =
+            serde_json::from_slice(&fs::read(&path)?).map_err(io::Error::other)?;
+        journal.path = path;
+        Ok(Some(journal))
+    }
+
+    /// Where the journal lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The files that it tells of, the oldest change first.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.changes.iter().map(|change| change.file.as_path())
+    }
+
+    /// Writes a client's file, after a copy of it and a line in the journal. A file that changed
+    /// since it was read is left as it is. Answers where the copy lies.
+    pub fn apply(&mut self, change: &Change, backup: Backup<'_>) -> io::Result<Option<PathBuf>> {
+        let record = Record {
+            file: change.path.clone(),
+            before: None,
+            after: String::new(),
+            backup: None,
+            format: Some(change.format),
+            added: change.added.clone(),
+            removed: change.removed.clone(),
+            folders: Vec::new(),
+        };
+        self.write(record, change.before.as_deref(), &change.after, backup)
+    }
+
+    /// The same for a file that is no client's, such as our own configuration.
+    pub fn replace(
+        &mut self,
+        path: &Path,
+        before: Option<&str>,
+        after: &str,
+        backup: Backup<'_>,
+    ) -> io::Result<Option<PathBuf>> {
+        let record = Record {
+            file: path.to_owned(),
+            before: None,
+            after: String::new(),
+            backup: None,
+            format: None,
+            added: Vec::new(),
+            removed: Vec::new(),
+            folders: Vec::new(),
+        };
+        self.write(record, before, after, backup)
+    }
+
+    fn write(
+        &mut self,
+        mut record: Record,
+        before: Option<&str>,
+        after: &str,
+        backup: Backup<'_>,
+    ) -> io::Result<Option<PathBuf>> {
+        let found = read(&record.file)?;
+        if found.as_deref() != before.map(str::as_bytes) {
+            return Err(io::Error::other("it was changed meanwhile; try again"));
+        }
+        if let Some(bytes) = &found {
+            let place = self.backup_place(&record.file, backup)?;
+            write_new(&place, bytes)?;
+            record.before = Some(digest(bytes));
+            record.backup = Some(place);
+        }
+        let folders = record
+            .file
+            .ancestors()
+            .skip(1)
+            .take_while(|folder| !folder.exists());
+        record.folders = folders.map(Path::to_owned).collect();
+        record.folders.reverse();
+        record.after = digest(after.as_bytes());
+        let backup = record.backup.clone();
+        let file = record.file.clone();
+        self.changes.push(record);
+        self.save()?;
+        match write(&file, after.as_bytes()) {
+            Ok(()) => Ok(backup),
+            Err(error) => {
+                self.changes.pop();
+                if let Some(backup) = backup {
+                    delete(&backup)?;
+                }
+                self.save()?;
+                Err(error)
+            }
+        }
+    }
+
+    fn backup_place(&self, file: &Path, backup: Backup<'_>) -> io::Result<PathBuf> {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let (folder, name) = match backup {
+            Backup::Beside => (file.parent().unwrap_or(Path::new("")), name.into_owned()),
+            Backup::Into(folder) => {
+                files::own_folder(folder)?;
+                let count = self.changes.len();
+                (folder, format!("{count}-{}", name.trim_start_matches('.')))
+            }
+        };
+        Ok(folder.join(format!("{name}.proxy-backup-{}", self.stamp)))
+    }
+
+    /// Where copies of this run's files can go that must not lie beside them.
+    pub fn backup_folder(&self) -> PathBuf {
+        self.path.with_file_name("backups")
+    }
+
+    pub(crate) fn save(&self) -> io::Result<()> {
+        write(&self.path, &self.to_bytes()?)
+    }
+
+    /// Forgets a change that was undone; the journal goes with its last.
+    pub(crate) fn forget(&mut self, index: usize) -> io::Result<()> {
+        self.changes.remove(index);
+        if self.changes.is_empty() {
+            delete(&self.path)
+        } else {
+            self.save()
+        }
+    }
+
+    fn to_bytes(&self) -> io::Result<Vec<u8>> {
+        serde_json::to_vec_pretty(self).map_err(io::Error::other)
+    }
+}

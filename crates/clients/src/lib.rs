@@ -1,0 +1,39 @@
+//! The configuration files of MCP clients: where they are, what servers they list, and how to
+//! give a client one entry and take others out so that nothing else in its file changes.
+//!
+//! This room knows other programs' files. It starts nothing, reaches no network and does not
+//! know our own configuration: what it finds is told as a [`Server`].
+
+#![warn(missing_docs)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod bundle;
+mod change;
+mod disk;
+mod document;
+mod entry;
+mod find;
+mod home;
+mod journal;
+mod merge;
+mod moved;
+mod read;
+mod server;
+mod server_json;
+mod table;
+mod translate;
+mod undo;
+
+pub use change::{Change, ChangeError};
+pub use document::{EditError, Format, SyntaxError};
+pub use entry::{Entry, Place};
+pub use find::{Found, Installed, Reading, find};
+pub use home::{Home, System};
+pub use journal::{Backup, Journal};
+pub use merge::{is_same, merge};
+pub use moved::{MovedUrl, archived_package, moved_url};
+pub use read::{ReadError, SHAPES, read_any_file, read_text};
+pub use server::{LeftOut, Need, Secret, SecretPlace, Server, Taken};
+pub use table::{Client, ConfigFile, Scope, get, list};
+pub use translate::{find_secrets, mask, translate};
+pub use undo::{Outcome, Undone};

@@ -1,0 +1,171 @@
+//! The same server, listed by several clients, taken once.
+
+use crate::server::{Server, Taken};
+
+/// Puts servers that are the same together: the first gives the name, and what the others have
+/// besides is added. Two with other values for one variable or header are two.
+pub fn merge(all: Vec<Taken>) -> Vec<Taken> {
+    let mut merged: Vec<Taken> = Vec::new();
+    for taken in all {
+        let same = |known: &&mut Taken| is_same(&known.server, &taken.server);
+        match merged.iter_mut().find(same) {
+            Some(known) => join(known, taken),
+            None => merged.push(taken),
+        }
+    }
+    merged
+}
+
+fn join(known: &mut Taken, other: Taken) {
+    for (name, value) in other.server.env {
+        if known.server.env.iter().all(|(set, _)| *set != name) {
+            known.server.env.push((name, value));
+        }
+    }
+    for (name, value) in other.server.headers {
+        if known
+            .server
+            .headers
+            .iter()
+            .all(|(set, _)| !set.eq_ignore_ascii_case(&name))
+        {
+            known.server.headers.push((name, value));
+        }
+    }
+    for name in other.server.inherit_env {
+        if !known.server.inherit_env.contains(&name) {
+            known.server.inherit_env.push(name);
+        }
+    }
+    // Who switched it off did so in one client; where it is on, it is wanted.
+    known.server.enabled |= other.server.enabled;
+    if known.server.allow != other.server.allow || known.server.deny != other.server.deny {
+        let remark =
+            "its clients let in other tools of it: all are let in that one of them lets in";
+        known.remarks.push(remark.to_owned());
+        widen(&mut known.server, &other.server.allow, &other.server.deny);
+    }
+    known.server.timeout_s = known.server.timeout_s.max(other.server.timeout_s);
+    known.server.is_per_client |= other.server.is_per_client;
+    known.entries.extend(other.entries);
+    for remark in other.remarks {
+        if !known.remarks.contains(&remark) {
+            known.remarks.push(remark);
+        }
+    }
+    for need in other.needs {
+        if known.needs.iter().all(|it| it.variable != need.variable) {
+            known.needs.push(need);
+        }
+    }
+    known.secrets = crate::translate::find_secrets(&known.server);
+}
+
+fn widen(server: &mut Server, allow: &[String], deny: &[String]) {
+    if server.allow.is_empty() || allow.is_empty() {
+        server.allow.clear();
+    } else {
+        let new = allow
+            .iter()
+            .filter(|name| !server.allow.contains(name))
+            .cloned();
+        let new: Vec<String> = new.collect();
+        server.allow.extend(new);
+    }
+    server.deny.retain(|name| deny.contains(name));
+}
+
+/// One program with one set of arguments, or one address; no variable or header with two values.
+pub fn is_same(a: &Server, b: &Server) -> bool {
+    let launch = match (&a.url, &b.url) {
+        (Some(a), Some(b)) => normal_url(a) == normal_url(b),
+        (None, None) => normal_line(a) == normal_line(b) && a.cwd == b.cwd,
+        _ => false,
+    };
+    launch && agree(&a.env, &b.env) && agree(&a.headers, &b.headers)
+}
+
+fn agree(a: &[(String, String)], b: &[(String, String)]) -> bool {
+    a.iter().all(|(name, value)| {
+        let other = b.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        other
+            .is_none_or(|(_, other)| other == value || other.contains("${") || value.contains("${"))
+    })
+}
+
+fn normal_url(url: &str) -> String {
+    let url = url.trim_end_matches('/');
+    match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+            format!(
+                "{}://{}/{path}",
+                scheme.to_ascii_lowercase(),
+                host.to_ascii_lowercase()
+            )
+        }
+        None => url.to_owned(),
+    }
+}
+
+/// Runners by their names alone, and packages without what only says "install it" or "newest".
+fn normal_line(server: &Server) -> Vec<String> {
+    let command = server.command.as_deref().unwrap_or_default();
+    let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
+    let name = name.trim_end_matches(".cmd").trim_end_matches(".exe");
+    let is_runner = [
+        "npx", "uvx", "node", "python", "python3", "bunx", "docker", "uv", "deno",
+    ]
+    .contains(&name);
+    let args = server
+        .args
+        .iter()
+        .filter(|arg| !["-y", "--yes"].contains(&arg.as_str()));
+    let args = args.map(|arg| arg.strip_suffix("@latest").unwrap_or(arg).to_owned());
+    let command = if is_runner { name } else { command };
+    std::iter::once(command.to_owned()).chain(args).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Server, is_same};
+
+    fn server(line: &str, env: &[(&str, &str)]) -> Server {
+        let mut words = line.split(' ').map(str::to_owned);
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Server {
+            command: words.next(),
+            args: words.collect(),
+            env: env.iter().map(own).collect(),
+            ..Server::default()
+        }
+    }
+
+    #[test]
+    fn the_same_server_is_known_again() {
+        let check = |a: &Server, b: &Server, expected: bool| {
+            assert_eq!(is_same(a, b), expected, "{a:?} {b:?}");
+        };
+        let plain = server("npx -y pkg DIR", &[]);
+        check(&plain, &server("/usr/bin/npx pkg@latest DIR", &[]), true);
+        check(&plain, &server("npx -y pkg OTHER", &[]), false);
+        check(&plain, &server("npx -y pkg DIR", &[("A", "1")]), true);
+        let one = server("npx pkg", &[("TOKEN", "one")]);
+        check(&one, &server("npx pkg", &[("TOKEN", "two")]), false);
+        check(&one, &server("npx pkg", &[("TOKEN", "${TOKEN}")]), true);
+        let remote = |url: &str| Server {
+            url: Some(url.to_owned()),
+            ..Server::default()
+        };
+        check(
+            &remote("https://X.dev/mcp/"),
+            &remote("https://x.dev/mcp"),
+            true,
+        );
+        check(
+            &remote("https://x.dev/mcp"),
+            &remote("https://x.dev/MCP"),
+            false,
+        );
+    }
+}

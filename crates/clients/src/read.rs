@@ -1,0 +1,193 @@
+//! Servers in a text that was pasted, or in a file that is no client's: in whatever shape.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{
+    Home, bundle,
+    disk::read_file,
+    document::{self, Format, SyntaxError},
+    entry::Entry,
+    find, server_json,
+    translate::names_server,
+};
+
+/// The shapes that are understood, for whoever wrote another.
+pub const SHAPES: &str = "`mcpServers`, `servers`, `mcp`, `mcp_servers`, `context_servers` or `extensions` with an entry \
+                          a name, as JSON, TOML or YAML; a single entry with `command` or `url`; a registry's \
+                          `server.json`; a bundle's `manifest.json` or `.mcpb`";
+
+/// Why nothing was read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It is no JSON, TOML or YAML.
+    #[error("cannot be read: {0}")]
+    Syntax(#[from] SyntaxError),
+    /// It lists no server in any shape that we know.
+    #[error("no server in it; these shapes are understood: {SHAPES}")]
+    NoServer,
+    /// The file or the bundle cannot be opened.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+/// The servers that a file lists. A file of a known client is read as that client reads it.
+pub fn read_any_file(path: &Path, home: &Home) -> Result<Vec<Entry>, ReadError> {
+    let folder = path
+        .parent()
+        .filter(|it| *it != "")
+        .unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let is_bundle = |ending: &str| {
+        path.extension()
+            .is_some_and(|it| it.eq_ignore_ascii_case(ending))
+    };
+    if ["mcpb", "dxt"].into_iter().any(is_bundle) {
+        return bundle::read_packed(path)
+            .map(|entry| vec![entry])
+            .map_err(ReadError::Unreadable);
+    }
+    let known = find::find(&home.clone().with_project(&folder));
+    let same = |found: &find::Found| {
+        found.path == path
+            || found
+                .path
+                .canonicalize()
+                .is_ok_and(|it| path.canonicalize().is_ok_and(|path| path == it))
+    };
+    let files = known.into_iter().flat_map(|installed| installed.files);
+    let mut entries = Vec::new();
+    for found in files.filter(same) {
+        let home = home.clone().with_project(&folder);
+        entries.extend(found.read(&home).map_err(ReadError::Unreadable)?);
+    }
+    if !entries.is_empty() {
+        return Ok(entries);
+    }
+    let text = read_file(path).map_err(ReadError::Unreadable)?;
+    let mut entries = read_text(&text)?;
+    for entry in &mut entries {
+        entry.project = Some(folder.clone());
+        if let Some(bundle) = &mut entry.bundle {
+            bundle.folder = Some(folder.clone());
+        }
+    }
+    Ok(entries)
+}
+
+/// The servers in a text.
+pub fn read_text(text: &str) -> Result<Vec<Entry>, ReadError> {
+    let whole = read_value(text)?;
+    let entries = entries_of(&whole);
+    if entries.is_empty() {
+        Err(ReadError::NoServer)
+    } else {
+        Ok(entries)
+    }
+}
+
+/// The text in the first form that it is of. Pieces without their braces are JSON too.
+fn read_value(text: &str) -> Result<Value, SyntaxError> {
+    let trimmed = text.trim_start_matches('\u{feff}').trim();
+    let json = document::read(trimmed, Format::Jsonc);
+    let is_meant = trimmed.starts_with('{');
+    if is_meant || matches!(json, Ok(Value::Object(_) | Value::Array(_))) {
+        return json;
+    }
+    if trimmed.starts_with('"') {
+        let braced = format!("{{{}}}", trimmed.trim_end_matches(','));
+        if let Ok(value) = document::read(&braced, Format::Jsonc) {
+            return Ok(value);
+        }
+    }
+    if let Ok(Value::Object(table)) = document::read(trimmed, Format::Toml)
+        && !table.is_empty()
+    {
+        return Ok(Value::Object(table));
+    }
+    document::read(trimmed, Format::Yaml)
+}
+
+/// Keys under which servers stand, somewhere in a file.
+const HOLDERS: [&[&str]; 8] = [
+    &["mcpServers"],
+    &["mcp", "servers"],
+    &["mcp"],
+    &["mcp_servers"],
+    &["context_servers"],
+    &["amp.mcpServers"],
+    &["servers"],
+    &["extensions"],
+];
+
+fn entries_of(whole: &Value) -> Vec<Entry> {
+    if let Some(server) = whole.get("server").filter(|it| server_json::is_one(it)) {
+        return server_json::read(server);
+    }
+    if server_json::is_one(whole) {
+        return server_json::read(whole);
+    }
+    if bundle::is_manifest(whole) {
+        return vec![bundle::entry_of(whole, bundle::unpacked_nowhere())];
+    }
+    let inputs = whole
+        .get("inputs")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    let holders = HOLDERS
+        .iter()
+        .filter_map(|holder| holder.iter().try_fold(whole, |value, key| value.get(key)));
+    let projects = whole.get("projects").and_then(Value::as_object);
+    let local = projects.into_iter().flat_map(|projects| projects.values());
+    let local = local.filter_map(|project| project.get("mcpServers"));
+    let mut entries: Vec<Entry> = holders.chain(local).flat_map(read_holder).collect();
+    if entries.is_empty() {
+        entries = match whole {
+            one if names_server(one) => vec![named(one)],
+            many => read_holder(many),
+        };
+    }
+    for entry in &mut entries {
+        entry.inputs.clone_from(&inputs);
+    }
+    entries
+}
+
+fn read_holder(holder: &Value) -> Vec<Entry> {
+    let one = |(name, value): (&String, &Value)| {
+        names_server(value).then(|| Entry {
+            is_off: is_off(value),
+            ..Entry::pasted(name, value.clone())
+        })
+    };
+    match holder {
+        Value::Object(members) => members.iter().filter_map(one).collect(),
+        Value::Array(items) => items
+            .iter()
+            .filter(|item| names_server(item))
+            .map(named)
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn is_off(value: &Value) -> bool {
+    value.get("disabled") == Some(&Value::Bool(true))
+        || value.get("enabled") == Some(&Value::Bool(false))
+}
+
+/// An entry without a key: it says its name itself, or has none.
+fn named(value: &Value) -> Entry {
+    let own = ["name", "id", "title"]
+        .into_iter()
+        .find_map(|key| value.get(key)?.as_str());
+    Entry {
+        is_off: is_off(value),
+        ..Entry::pasted(own.unwrap_or_default(), value.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! `server.json` of the MCP registry: what a publisher says of a server, made an entry as a client
+//! would list it.
+
+use serde_json::{Map, Value, json};
+
+use crate::entry::Entry;
+
+/// Whether a value is one. Keys were in snake case before September 2025.
+pub(crate) fn is_one(whole: &Value) -> bool {
+    let has = |key: &str| whole.get(key).is_some_and(Value::is_array);
+    whole.get("name").is_some_and(Value::is_string) && (has("packages") || has("remotes"))
+}
+
+/// The server that it describes: the first package that can be started, else the first remote.
+pub(crate) fn read(whole: &Value) -> Vec<Entry> {
+    let name = whole["name"].as_str().unwrap_or_default();
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let list = |key: &str| {
+        whole
+            .get(key)
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
+    };
+    let package = list("packages").iter().find_map(of_package);
+    let value = package.or_else(|| list("remotes").iter().find_map(of_remote));
+    value
+        .map(|value| Entry::pasted(name, value))
+        .into_iter()
+        .collect()
+}
+
+/// A member under its name of today or of before.
+fn get<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    let snake: String = name
+        .chars()
+        .flat_map(|c| {
+            if c.is_ascii_uppercase() {
+                vec!['_', c.to_ascii_lowercase()]
+            } else {
+                vec![c]
+            }
+        })
+        .collect();
+    value.get(name).or_else(|| value.get(&snake))
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    get(value, name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn of_package(package: &Value) -> Option<Value> {
+    let id = get(package, "identifier")
+        .or_else(|| package.get("name"))?
+        .as_str()?;
+    let version = text(package, "version");
+    let transport = package
+        .get("transport")
+        .map_or("stdio", |it| text(it, "type"));
+    if transport != "stdio" && !transport.is_empty() {
+        return None;
+    }
+    let mut runtime = arguments(get(package, "runtimeArguments"));
+    let (hint, start) = match (
+        get(package, "registryType")
+            .or_else(|| package.get("registry_name"))?
+            .as_str()?,
+        version,
+    ) {
+        ("npm", "") => ("npx", id.to_owned()),
+        ("npm", version) => ("npx", format!("{id}@{version}")),
+        ("pypi", "") => ("uvx", id.to_owned()),
+        ("pypi", version) => ("uvx", format!("{id}@{version}")),
+        ("oci" | "docker", _) => ("docker", id.to_owned()),
+        ("nuget", version) => ("dnx", format!("{id}@{version}")),
+        _ => return None,
+    };
+    let variables = get(package, "environmentVariables").and_then(Value::as_array);
+    let variables = variables.cloned().unwrap_or_default();
+    let mut env = Map::new();
+    for variable in &variables {
+        let name = text(variable, "name");
+        if let Some(value) = value_of(variable, name) {
+            env.insert(name.to_owned(), value.into());
+        }
+    }
+    if hint == "npx" && !runtime.iter().any(|arg| arg == "-y" || arg == "--yes") {
+        runtime.insert(0, "-y".to_owned());
+    }
+    if hint == "docker" {
+        if runtime.first().map(String::as_str) != Some("run") {
+            runtime.splice(0..0, ["run", "-i", "--rm"].map(str::to_owned));
+        }
+        // Named alone, a variable is passed on from what docker itself gets: no secret in argv.
+        runtime.extend(env.keys().flat_map(|name| ["-e".to_owned(), name.clone()]));
+    }
+    let given = get(package, "runtimeHint")
+        .and_then(Value::as_str)
+        .filter(|it| !it.is_empty());
+    let args = [
+        runtime,
+        vec![start],
+        arguments(get(package, "packageArguments")),
+    ]
+    .concat();
+    Some(json!({"command": given.unwrap_or(hint), "args": args, "env": env}))
+}
+
+/// What stands for a value: itself, its default, or a variable to be set. None where it is not
+/// needed.
+fn value_of(input: &Value, name: &str) -> Option<String> {
+    let given = ["value", "default"]
+        .into_iter()
+        .find_map(|key| match input.get(key)? {
+            Value::String(text) => Some(text.clone()),
+            Value::Null => None,
+            other => Some(other.to_string()),
+        });
+    let is_required = get(input, "isRequired") == Some(&Value::Bool(true));
+    match given {
+        Some(text) => Some(fill_in(&text, input)),
+        None if is_required => Some(format!("${{input:{}}}", name.replace(['{', '}'], ""))),
+        None => None,
+    }
+}
+
+/// `{name}` in a text is one of its own variables.
+fn fill_in(text: &str, input: &Value) -> String {
+    let variables = input.get("variables").and_then(Value::as_object);
+    let mut text = text.to_owned();
+    for (name, variable) in variables.into_iter().flatten() {
+        let value = value_of(variable, name).unwrap_or_else(|| format!("${{input:{name}}}"));
+        text = text.replace(&format!("{{{name}}}"), &value);
+    }
+    text
+}
+
+fn arguments(list: Option<&Value>) -> Vec<String> {
+    let list = list.and_then(Value::as_array).into_iter().flatten();
+    list.flat_map(argument).collect()
+}
+
+fn argument(input: &Value) -> Vec<String> {
+    let name = text(input, "name");
+    let hint = text(input, "valueHint");
+    let asked = if hint.is_empty() {
+        name.trim_start_matches('-')
+    } else {
+        hint
+    };
+    let value = value_of(input, asked);
+    match (text(input, "type"), value) {
+        ("named", Some(value)) => vec![name.to_owned(), value],
+        ("named", None) if get(input, "isRequired") == Some(&Value::Bool(true)) => {
+            vec![name.to_owned()]
+        }
+        (_, value) => value.into_iter().collect(),
+    }
+}
+
+fn of_remote(remote: &Value) -> Option<Value> {
+    let url = fill_in(remote.get("url")?.as_str()?, remote);
+    let headers = remote
+        .get("headers")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let headers = headers.filter_map(|header| {
+        let name = text(header, "name");
+        let value = value_of(header, name)?;
+        Some((name.to_owned(), Value::from(value)))
+    });
+    let headers: Map<String, Value> = headers.collect();
+    let kind = get(remote, "type")
+        .or_else(|| get(remote, "transportType"))
+        .cloned();
+    Some(json!({"type": kind, "url": url, "headers": headers}))
+}

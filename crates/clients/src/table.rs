@@ -1,0 +1,220 @@
+//! What is known of clients: `registry/clients.toml`, checked when it is first asked for.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{Format, System};
+
+const SOURCE: &str = include_str!("../../../registry/clients.toml");
+
+/// Every client that we know, in the order of the table.
+pub fn list() -> &'static [Client] {
+    static ALL: LazyLock<Vec<Client>> = LazyLock::new(|| {
+        let table: Table = toml::from_str(SOURCE).expect("a test reads the same text");
+        table.clients
+    });
+    &ALL
+}
+
+/// The client of this id or name.
+pub fn get(name: &str) -> Option<&'static Client> {
+    let same = |client: &&Client| {
+        client.id.eq_ignore_ascii_case(name) || client.name.eq_ignore_ascii_case(name)
+    };
+    list().iter().find(same)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    clients: Vec<Client>,
+}
+
+/// A program that lists MCP servers in files of its own.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Client {
+    /// What it is called on our command line.
+    pub id: String,
+    /// What its makers call it.
+    pub name: String,
+    /// When a change of its files takes effect.
+    pub effect: String,
+    /// The program of its own that adds and removes entries of the user's scope.
+    pub command: Option<String>,
+    pub(crate) marks: Vec<String>,
+    marks_windows: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) variables: Variables,
+    pub(crate) timeout: Option<TimeUnit>,
+    entry: Value,
+    /// A folder of unpacked bundles, each with a manifest.
+    pub(crate) extensions: Option<String>,
+    /// Where its servers are listed.
+    pub files: Vec<ConfigFile>,
+}
+
+/// A file in which a client lists servers.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigFile {
+    /// For whom its servers are.
+    pub scope: Scope,
+    pub(crate) format: Format,
+    /// It is read by a parser that knows no comment.
+    #[serde(default)]
+    pub(crate) strict: bool,
+    /// The client reads it still, or may; what is new belongs elsewhere.
+    #[serde(default)]
+    pub(crate) read_only: bool,
+    pub(crate) key: Vec<String>,
+    #[serde(default)]
+    pub(crate) also: Vec<Vec<String>>,
+    #[serde(default)]
+    pub(crate) list: bool,
+    places: Vec<String>,
+    mac: Option<Vec<String>>,
+    windows: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) off: Vec<Off>,
+}
+
+/// A list of servers that are switched off.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Off {
+    /// Left out: the file itself.
+    pub(crate) place: Option<String>,
+    pub(crate) key: Vec<String>,
+}
+
+/// For whom a client starts a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// In every project of the user.
+    User,
+    /// In one project, written in the user's own file.
+    Local,
+    /// In one project, written in the project, where a team may share it.
+    Project,
+}
+
+/// How values name variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Variables {
+    /// Not at all: every text is what it is.
+    #[default]
+    None,
+    /// `${X}` and `${X:-default}`.
+    Braces,
+    /// `${env:X}`, `${input:id}`, `${workspaceFolder}` and the like.
+    Colon,
+    /// `{env:X}` and `{file:path}`.
+    Opencode,
+    /// `$X` and `${X}`.
+    Dollar,
+    /// As `Dollar`, and `$(command)`, which we never run.
+    Shell,
+    /// `${{ secrets.X }}`.
+    Secrets,
+    /// All of them but `$X`: a text that was pasted says not whose it is.
+    Any,
+}
+
+/// The unit of a client's `timeout`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TimeUnit {
+    Ms,
+    S,
+}
+
+impl Client {
+    pub(crate) fn marks(&self, system: System) -> &[String] {
+        match &self.marks_windows {
+            Some(marks) if system == System::Windows => marks,
+            _ => &self.marks,
+        }
+    }
+
+    /// The entry that stands for us in its files.
+    pub fn entry(&self, program: &str, args: &[String]) -> Value {
+        fill_in(&self.entry, program, args)
+    }
+}
+
+fn fill_in(value: &Value, program: &str, args: &[String]) -> Value {
+    match value {
+        Value::String(text) if text == "{program}" => program.into(),
+        Value::Array(items) => {
+            let fill = |item: &Value| match item.as_str() {
+                Some("{args}") => args.iter().map(|arg| arg.as_str().into()).collect(),
+                _ => vec![fill_in(item, program, args)],
+            };
+            items.iter().flat_map(fill).collect()
+        }
+        Value::Object(members) => {
+            let fill =
+                |(key, value): (&String, &Value)| (key.clone(), fill_in(value, program, args));
+            Value::Object(members.iter().map(fill).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+impl ConfigFile {
+    pub(crate) fn places(&self, system: System) -> &[String] {
+        let own = match system {
+            System::Linux => None,
+            System::Mac => self.mac.as_ref(),
+            System::Windows => self.windows.as_ref(),
+        };
+        own.unwrap_or(&self.places)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::{Scope, get, list};
+
+    #[test]
+    fn every_client_is_whole() {
+        let ids: BTreeSet<&str> = list().iter().map(|client| client.id.as_str()).collect();
+        assert_eq!(ids.len(), list().len());
+        assert!(ids.len() >= 26, "{}", ids.len());
+        for client in list() {
+            let user = client.files.iter().find(|file| file.scope == Scope::User);
+            assert!(!user.expect("a file to write").read_only, "{}", client.id);
+            let entry = client
+                .entry("/bin/proxy", &["serve".to_owned()])
+                .to_string();
+            assert!(
+                entry.contains("/bin/proxy") && entry.contains("\"serve\""),
+                "{entry}"
+            );
+            assert!(
+                !entry.contains("{args}") && !entry.contains("{program}"),
+                "{entry}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_entry_is_in_the_clients_own_form() {
+        let args = ["--config".to_owned(), "x".to_owned(), "serve".to_owned()];
+        let entry = |name: &str| get(name).unwrap().entry("/bin/proxy", &args);
+        assert_eq!(
+            entry("opencode"),
+            json!({"type": "local", "command": ["/bin/proxy", "--config", "x", "serve"]})
+        );
+        assert_eq!(entry("Goose")["cmd"], "/bin/proxy");
+    }
+}

@@ -1,0 +1,204 @@
+//! An entry in our own words: what it says of variables, folders, programs and tools means the
+//! same afterwards, or a remark says what became different.
+
+mod bridge;
+mod fields;
+mod paths;
+mod secrets;
+mod template;
+mod words;
+
+pub(crate) use fields::names_server;
+pub use secrets::{find_secrets, mask};
+
+use self::{fields::Fields, words::Words};
+use crate::{
+    Home, System,
+    entry::Entry,
+    moved::{archived_package, moved_url},
+    server::{Server, Taken},
+    table::TimeUnit,
+};
+
+/// The longest a call may take by our configuration, in seconds.
+const TIMEOUT_S_MAX: u64 = 86_400;
+
+/// The server of an entry; or why it is left out.
+pub fn translate(entry: &Entry, home: &Home) -> Result<Taken, String> {
+    let fields = fields::read(entry)?;
+    let mut words = Words::new(entry, home);
+    let mut server = match &fields.url {
+        Some(_) => remote(&fields, &mut words),
+        None => local(&fields, &mut words),
+    };
+    let mut remarks = entry.remarks.clone();
+    if server.command.is_some() {
+        unwrap_shell(&mut server, home.system());
+        bridge::unwrap(&mut server, &mut remarks);
+        remark_archived(&server, &mut remarks);
+    }
+    if let Some(moved) = server.url.as_deref().and_then(moved_url) {
+        let old = server.url.replace(moved.new.clone()).unwrap_or_default();
+        remarks.push(format!(
+            "its address {old} is now {}: {}",
+            moved.new, moved.why
+        ));
+    }
+    server.is_per_client = words.is_per_client;
+    if server.command.is_some() {
+        paths::make_absolute(&mut server, entry, home, &mut remarks);
+    }
+    server.enabled = !entry.is_off;
+    server.timeout_s = fields
+        .timeout
+        .and_then(|timeout| seconds(timeout, entry.timeout));
+    server.allow = fields.allow.iter().map(|name| escape_glob(name)).collect();
+    server.deny = fields.deny.iter().map(|name| escape_glob(name)).collect();
+    remarks.extend(words.remarks);
+    remarks.extend(fields.remarks);
+    remarks.dedup();
+    Ok(Taken {
+        secrets: find_secrets(&server),
+        server,
+        entries: vec![entry.clone()],
+        remarks,
+        needs: words.needs,
+    })
+}
+
+fn remote(fields: &Fields, words: &mut Words<'_>) -> Server {
+    let url = fields.url.as_deref().unwrap_or_default();
+    let pair = |(name, value): &(String, String)| (name.clone(), words.translate(value));
+    let mut headers: Vec<(String, String)> = fields.headers.iter().map(pair).collect();
+    for (name, variable) in &fields.header_variables {
+        let prefix = if name == "Authorization" && fields.is_bearer {
+            "Bearer "
+        } else {
+            ""
+        };
+        headers.push((name.clone(), format!("{prefix}${{{variable}}}")));
+    }
+    Server {
+        url: Some(words.translate(url)),
+        headers,
+        ..Server::default()
+    }
+}
+
+fn local(fields: &Fields, words: &mut Words<'_>) -> Server {
+    let command = fields
+        .command
+        .as_deref()
+        .map(|command| words.translate(command));
+    let args = fields.args.iter().map(|arg| words.translate(arg)).collect();
+    let mut env: Vec<(String, String)> = Vec::new();
+    for (name, value) in &fields.env {
+        env.push((name.clone(), words.translate_variable(value)));
+    }
+    for name in &fields.env_needed {
+        words.need(name, "kept by its client, in a place that we do not read");
+        env.push((name.clone(), format!("${{{name}}}")));
+    }
+    let cwd = fields.cwd.as_deref().map(|cwd| words.translate(cwd));
+    let mut server = Server {
+        command,
+        args,
+        env,
+        inherit_env: fields.inherit_env.clone(),
+        cwd: cwd.filter(|cwd| cwd != "."),
+        ..Server::default()
+    };
+    if let Some(file) = &fields.env_file {
+        let file = words.translate(file);
+        paths::read_env_file(&mut server, &file, words);
+    }
+    server
+}
+
+/// `cmd /c npx ...` and `wsl npx ...` are how Windows starts `npx`; elsewhere it is `npx`.
+fn unwrap_shell(server: &mut Server, system: System) {
+    if system == System::Windows {
+        return;
+    }
+    let name = |command: &str| {
+        let name = command
+            .rsplit(['/', '\\'])
+            .next()
+            .unwrap_or(command)
+            .to_ascii_lowercase();
+        name.trim_end_matches(".exe")
+            .trim_end_matches(".cmd")
+            .to_owned()
+    };
+    let skipped = match name(server.command.as_deref().unwrap_or_default()).as_str() {
+        "cmd"
+            if server
+                .args
+                .first()
+                .is_some_and(|arg| arg.eq_ignore_ascii_case("/c")) =>
+        {
+            1
+        }
+        "wsl" => usize::from(
+            server
+                .args
+                .first()
+                .is_some_and(|arg| arg == "--" || arg == "-e"),
+        ),
+        _ => {
+            let command = server.command.as_deref().unwrap_or_default();
+            if ["npx.cmd", "npm.cmd", "uvx.exe", "node.exe"].contains(&command) {
+                server.command = Some(name(command));
+            }
+            return;
+        }
+    };
+    let is_program =
+        |word: &String| !word.starts_with(['-', '/']) && !word.contains(char::is_whitespace);
+    if server.args.get(skipped).is_some_and(is_program) {
+        let rest = server.args.split_off(skipped);
+        server.command = rest.first().map(|program| name(program));
+        server.args = rest[1..].to_vec();
+    }
+}
+
+fn remark_archived(server: &Server, remarks: &mut Vec<String>) {
+    let found = server
+        .args
+        .iter()
+        .find_map(|arg| Some((arg, archived_package(arg)?)));
+    if let Some((package, instead)) = found {
+        remarks.push(format!("`{package}` is archived; use {instead} instead"));
+    }
+}
+
+/// Pasted texts say no unit: nobody means 1,000 seconds or more, or less than 1,000 milliseconds.
+fn seconds(timeout: f64, unit: Option<TimeUnit>) -> Option<u64> {
+    let seconds = match unit {
+        Some(TimeUnit::S) => timeout,
+        Some(TimeUnit::Ms) => timeout / 1_000.0,
+        None => return None,
+    };
+    let is_sensible = seconds.is_finite() && seconds > 0.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is clamped before"
+    )]
+    is_sensible
+        .then(|| seconds.ceil().clamp(1.0, 86_400.0) as u64)
+        .map(|it| it.min(TIMEOUT_S_MAX))
+}
+
+/// Clients list names; our lists hold patterns.
+fn escape_glob(name: &str) -> String {
+    name.chars()
+        .map(|c| match c {
+            '?' | '[' | ']' | '{' | '}' => format!("[{c}]"),
+            c => c.to_string(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

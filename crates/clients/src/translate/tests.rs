@@ -1,0 +1,329 @@
+//! What becomes of entries.
+
+use serde_json::{Value, json};
+
+use super::translate;
+use crate::{
+    Home, System,
+    entry::Entry,
+    server::Taken,
+    table::{TimeUnit, Variables},
+};
+
+fn home() -> Home {
+    Home::new("/home/ada", []).with_system(System::Linux)
+}
+
+fn entry(style: Variables, value: Value) -> Entry {
+    Entry {
+        variables: style,
+        ..Entry::pasted("x", value)
+    }
+}
+
+/// The parts that are said, a line each.
+fn tell(taken: &Taken) -> String {
+    let server = &taken.server;
+    let mut lines = Vec::new();
+    if let Some(command) = &server.command {
+        lines.push(
+            [std::slice::from_ref(command), &server.args]
+                .concat()
+                .join(" | "),
+        );
+    }
+    lines.extend(server.url.clone());
+    lines.extend(
+        server
+            .env
+            .iter()
+            .chain(&server.headers)
+            .map(|(name, value)| format!("{name}={value}")),
+    );
+    lines.extend(
+        server
+            .inherit_env
+            .iter()
+            .map(|name| format!("inherits {name}")),
+    );
+    lines.extend(server.cwd.iter().map(|cwd| format!("in {cwd}")));
+    lines.extend(
+        taken
+            .needs
+            .iter()
+            .map(|need| format!("needs {}: {}", need.variable, need.what)),
+    );
+    lines.extend(server.timeout_s.map(|timeout| format!("{timeout} s")));
+    lines.extend((!server.allow.is_empty()).then(|| format!("allows {:?}", server.allow)));
+    lines.extend((!server.deny.is_empty()).then(|| format!("denies {:?}", server.deny)));
+    lines.extend(server.is_per_client.then(|| "per client".to_owned()));
+    lines.extend(taken.remarks.iter().map(|remark| format!("! {remark}")));
+    lines.join("\n")
+}
+
+#[track_caller]
+fn check_entry(entry: &Entry, expected: &[&str]) {
+    let told = match translate(entry, &home()) {
+        Ok(taken) => tell(&taken),
+        Err(why) => format!("left out: {why}"),
+    };
+    assert_eq!(told, expected.join("\n"));
+}
+
+#[track_caller]
+fn check(style: Variables, value: Value, expected: &[&str]) {
+    check_entry(&entry(style, value), expected);
+}
+
+#[test]
+fn variables_are_written_our_way() {
+    let with = |text: &str| json!({"command": "x", "args": [text], "env": {"A": text}});
+    let both = |text: &str| vec![format!("x | {text}"), format!("A={text}")];
+    let check = |style, text: &str, expected: &str| {
+        let lines = both(expected);
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        check(style, with(text), &lines);
+    };
+    check(Variables::Braces, "${A}-${B:-c d}", "${A}-${B:-c d}");
+    check(Variables::Braces, "$A costs $5", "$A costs $5");
+    check(
+        Variables::Braces,
+        "a$$${A}",
+        "a$$$$$$${A}".replace("$$$$$$", "$$$$").as_str(),
+    );
+    check(
+        Variables::Colon,
+        "${env:A}/${userHome}${/}x",
+        "${A}//home/ada/x",
+    );
+    check(Variables::Colon, "${unknown:A}", "$${unknown:A}");
+    check(Variables::Opencode, "{env:A} {b}", "${A} {b}");
+    check(Variables::Secrets, "${{ secrets.A_B }}", "${A_B}");
+    check(Variables::Shell, "$A/${B}", "${A}/${B}");
+    check(Variables::Any, "${env:A}{env:B}${C}$D", "${A}${B}${C}$D");
+}
+
+#[test]
+fn a_dollar_is_a_variable_where_its_client_says_so() {
+    check(
+        Variables::Dollar,
+        json!({"command": "x", "args": ["$A"], "env": {"B": "$C-$5"}}),
+        &["x | $A", "B=${C}-$5"],
+    );
+    check(
+        Variables::None,
+        json!({"command": "x", "env": {"B": "${C}"}}),
+        &[
+            "x",
+            "B=$${C}",
+            "! its client does not fill in `${C}`: it is kept as a plain text",
+        ],
+    );
+    check(
+        Variables::Shell,
+        json!({"command": "x", "env": {"B": "$(cat /secret)"}}),
+        &[
+            "x",
+            "B=${X_VALUE}",
+            "needs X_VALUE: the output of a command in its entry, which we do not run",
+        ],
+    );
+}
+
+#[test]
+fn what_a_client_asks_for_becomes_a_variable() {
+    let mut asked = entry(
+        Variables::Colon,
+        json!({"type": "http", "url": "https://x.dev/mcp", "headers": {"Authorization": "Bearer ${input:api-key}"}}),
+    );
+    asked.inputs = vec![json!({"id": "api-key", "description": "Key of X", "password": true})];
+    check_entry(
+        &asked,
+        &[
+            "https://x.dev/mcp",
+            "Authorization=Bearer ${API_KEY}",
+            "needs API_KEY: Key of X",
+        ],
+    );
+}
+
+#[test]
+fn the_folder_of_a_project_is_the_clients_or_its_own() {
+    let value = json!({"command": "x", "args": ["--root", "${workspaceFolder}/src"], "cwd": "${workspaceFolder}"});
+    let remark = "! it works in the folder of a project: each client gets one of its own there";
+    check(
+        Variables::Colon,
+        value.clone(),
+        &["x | --root | ./src", "per client", remark],
+    );
+    let mut own = entry(Variables::Colon, value);
+    own.project = Some("/work/site".into());
+    check_entry(&own, &["x | --root | /work/site/src", "in /work/site"]);
+    let mut relative = entry(
+        Variables::Braces,
+        json!({"command": "./bin/x", "args": ["../data", "-v"]}),
+    );
+    relative.project = Some("/work/site".into());
+    check_entry(
+        &relative,
+        &["/work/site/bin/x | ../data | -v", "in /work/site"],
+    );
+    relative.project = None;
+    check_entry(
+        &relative,
+        &[
+            "./bin/x | ../data | -v",
+            "! its program `./bin/x` begins where its client was started: name the whole path",
+            "! its arguments begin where its client was started: name whole paths, or a `cwd`",
+        ],
+    );
+}
+
+#[test]
+fn every_way_to_say_the_same_is_read() {
+    use Variables::{Any, Braces, None};
+    check(
+        None,
+        json!({"type": "local", "command": ["npx", "-y", "x"], "environment": {"A": 1}}),
+        &["npx | -y | x", "A=1"],
+    );
+    check(
+        None,
+        json!({"command": "npx -y 'a b'", "args": ["c"]}),
+        &["npx | -y | a b | c"],
+    );
+    check(
+        None,
+        json!({"command": "/Apps/My App/x", "args": []}),
+        &["/Apps/My App/x"],
+    );
+    check(
+        None,
+        json!({"command": {"path": "x", "args": ["a"], "env": {"B": "c"}}}),
+        &["x | a", "B=c"],
+    );
+    check(
+        None,
+        json!({"httpUrl": "https://x.dev/mcp", "includeTools": ["a", "b[1]"], "excludeTools": ["c"]}),
+        &[
+            "https://x.dev/mcp",
+            r#"allows ["a", "b[[]1[]]"]"#,
+            r#"denies ["c"]"#,
+        ],
+    );
+    check(
+        None,
+        json!({"url": "https://x.dev/mcp", "bearer_token_env_var": "T", "env_http_headers": {"X-A": "B"}}),
+        &["https://x.dev/mcp", "X-A=${B}", "Authorization=Bearer ${T}"],
+    );
+    check(
+        None,
+        json!({"command": "x", "env_vars": ["A", {"name": "B"}]}),
+        &["x", "inherits A", "inherits B"],
+    );
+    check(
+        None,
+        json!({"cmd": "x", "envs": {"A": "1"}, "env_keys": ["A", "K"], "tools": ["*"]}),
+        &[
+            "x",
+            "A=1",
+            "K=${K}",
+            "needs K: kept by its client, in a place that we do not read",
+        ],
+    );
+    let mut timed = entry(Braces, json!({"command": "x", "timeout": 90_500}));
+    timed.timeout = Some(TimeUnit::Ms);
+    check_entry(&timed, &["x", "91 s"]);
+    check(
+        Any,
+        json!({"command": "x", "tool_timeout_sec": 5, "timeout": 3}),
+        &["x"],
+    );
+}
+
+#[test]
+fn what_cannot_be_a_server_of_ours_is_left_out() {
+    let check = |value, why: &str| check(Variables::None, value, &[&format!("left out: {why}")]);
+    check(
+        json!({"type": "builtin", "name": "developer"}),
+        "it is a part of pasted itself",
+    );
+    check(
+        json!({"type": "ws", "url": "wss://x.dev"}),
+        "it speaks over a WebSocket, which we do not",
+    );
+    check(
+        json!({"url": "unix:///run/x"}),
+        "it is called over a socket of this machine, which we cannot",
+    );
+    check(
+        json!({"type": "stdio"}),
+        "it names neither `command` nor `url`",
+    );
+    check(json!(3), "its entry is no table");
+}
+
+#[test]
+fn windows_wrappers_archives_and_dead_addresses_are_told() {
+    let none = Variables::None;
+    check(
+        none,
+        json!({"command": "cmd", "args": ["/c", "npx", "-y", "x"]}),
+        &["npx | -y | x"],
+    );
+    check(
+        none,
+        json!({"command": "C:\\Windows\\cmd.exe", "args": ["/C", "npx.cmd", "x"]}),
+        &["npx | x"],
+    );
+    check(
+        none,
+        json!({"command": "wsl", "args": ["--", "uvx", "x"]}),
+        &["uvx | x"],
+    );
+    check(
+        none,
+        json!({"command": "wsl", "args": ["-d", "Ubuntu", "x"]}),
+        &["wsl | -d | Ubuntu | x"],
+    );
+    check(
+        none,
+        json!({"command": "npx", "args": ["@modelcontextprotocol/server-slack"]}),
+        &[
+            "npx | @modelcontextprotocol/server-slack",
+            "! `@modelcontextprotocol/server-slack` is archived; use Slack's own MCP server instead",
+        ],
+    );
+    check(
+        none,
+        json!({"url": "https://mcp.linear.app/sse"}),
+        &[
+            "https://mcp.linear.app/mcp",
+            "! its address https://mcp.linear.app/sse is now https://mcp.linear.app/mcp: the vendor moved to streamable HTTP",
+        ],
+    );
+}
+
+#[test]
+fn the_variables_of_a_file_are_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(".env");
+    std::fs::write(&file, "# x\nexport A=\"1 2\"\nB='${C}'\nD=\n\nnot a pair\n").unwrap();
+    let mut filed = entry(
+        Variables::Colon,
+        json!({"command": "x", "envFile": "${workspaceFolder}/.env", "env": {"D": "4"}}),
+    );
+    filed.project = Some(folder.path().to_owned());
+    let remark = format!(
+        "! the variables of {} were taken over as they are now",
+        file.display()
+    );
+    check_entry(&filed, &["x", "D=4", "A=1 2", "B=$${C}", &remark]);
+    std::fs::remove_file(&file).unwrap();
+    let missing = translate(&filed, &home()).unwrap();
+    assert!(
+        missing.remarks[0].contains("cannot be read"),
+        "{:?}",
+        missing.remarks
+    );
+}

@@ -1,0 +1,318 @@
+//! Variables in texts, from each client's way of writing them to `${X}`.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::template::Template;
+use crate::{Home, entry::Entry, server::Need, table::Variables};
+
+/// What a client fills in, for one entry.
+pub(super) struct Words<'a> {
+    entry: &'a Entry,
+    pub(super) home: &'a Home,
+    pub(super) is_per_client: bool,
+    pub(super) needs: Vec<Need>,
+    pub(super) remarks: Vec<String>,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn new(entry: &'a Entry, home: &'a Home) -> Self {
+        Self {
+            entry,
+            home,
+            is_per_client: false,
+            needs: Vec::new(),
+            remarks: Vec::new(),
+        }
+    }
+
+    pub(super) fn project(&self) -> Option<&Path> {
+        self.entry.project.as_deref()
+    }
+
+    /// A text of an entry as one of ours.
+    pub(super) fn translate(&mut self, text: &str) -> String {
+        self.convert(text, self.entry.variables == Variables::Shell)
+    }
+
+    /// The value of a variable: here `$X` is one for those who write them so.
+    pub(super) fn translate_variable(&mut self, text: &str) -> String {
+        let bare = [Variables::Shell, Variables::Dollar].contains(&self.entry.variables);
+        self.convert(text, bare)
+    }
+
+    fn convert(&mut self, text: &str, bare: bool) -> String {
+        let mut template = Template::default();
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            match self.variable_at(rest, bare, &mut template) {
+                Some(length) => rest = &rest[length..],
+                None => {
+                    template.plain.push(c);
+                    rest = &rest[c.len_utf8()..];
+                }
+            }
+        }
+        template.finish()
+    }
+
+    /// Takes what begins here if it is a variable; its length.
+    fn variable_at(&mut self, rest: &str, bare: bool, template: &mut Template) -> Option<usize> {
+        let style = self.entry.variables;
+        let one_of = |styles: &[Variables]| style == Variables::Any || styles.contains(&style);
+        if let Some(inner) = rest
+            .strip_prefix("${{")
+            .filter(|_| one_of(&[Variables::Secrets]))
+        {
+            let end = inner.find("}}")?;
+            let name = inner[..end].trim();
+            let name = name.rsplit('.').next().unwrap_or(name);
+            template.variable(valid_name(name)?, None);
+            return Some(end + 5);
+        }
+        if let Some(inner) = rest.strip_prefix("${") {
+            let end = inner.find('}')?;
+            return self.resolve(&inner[..end], template).then_some(end + 3);
+        }
+        if let Some(inner) = rest
+            .strip_prefix("$(")
+            .filter(|_| style == Variables::Shell)
+        {
+            let end = inner.find(')')?;
+            let name = self.own_name("VALUE");
+            self.need(
+                &name,
+                "the output of a command in its entry, which we do not run",
+            );
+            template.variable(&name, None);
+            return Some(end + 3);
+        }
+        if let Some(inner) = rest.strip_prefix('$').filter(|_| bare) {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let end = inner.find(|c| !is_name(c)).unwrap_or(inner.len());
+            template.variable(valid_name(&inner[..end])?, None);
+            return Some(end + 1);
+        }
+        if !one_of(&[Variables::Opencode]) {
+            return None;
+        }
+        let inner = rest.strip_prefix('{')?;
+        let end = inner.find('}')?;
+        if let Some(name) = inner[..end].strip_prefix("env:") {
+            template.variable(valid_name(name)?, None);
+        } else {
+            let file = inner[..end].strip_prefix("file:")?;
+            let name = self.own_name("FILE");
+            self.need(&name, &format!("what the file {file} holds"));
+            template.variable(&name, None);
+        }
+        Some(end + 2)
+    }
+
+    /// What `${...}` holds, as its client reads it; whether it is anything to it.
+    fn resolve(&mut self, inner: &str, template: &mut Template) -> bool {
+        if self.resolve_bundle(inner, template) {
+            return true;
+        }
+        let style = self.entry.variables;
+        if style == Variables::None {
+            if valid_name(inner).is_some() {
+                let remark = format!(
+                    "its client does not fill in `${{{inner}}}`: it is kept as a plain text"
+                );
+                self.remarks.push(remark);
+            }
+            return false;
+        }
+        let has_colons = matches!(style, Variables::Colon | Variables::Any);
+        if has_colons && self.resolve_editor(inner, template) {
+            return true;
+        }
+        if inner == "CLAUDE_PROJECT_DIR" || inner.starts_with("CLAUDE_PROJECT_DIR:-") {
+            self.put_folder(template);
+            return true;
+        }
+        let (name, default) = match inner.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inner, None),
+        };
+        match valid_name(name) {
+            Some(name) => template.variable(name, default),
+            None => return false,
+        }
+        true
+    }
+
+    fn resolve_editor(&mut self, inner: &str, template: &mut Template) -> bool {
+        let home = self.home.folder().to_string_lossy();
+        match inner {
+            "userHome" => template.plain.push_str(&home),
+            "workspaceFolder" | "workspaceRoot" => self.put_folder(template),
+            "workspaceFolderBasename" => {
+                let name = self.project().and_then(Path::file_name);
+                match name.map(|name| name.to_string_lossy().into_owned()) {
+                    Some(name) => template.plain.push_str(&name),
+                    None => self.put_need(
+                        "WORKSPACE_NAME",
+                        "the name of the project's folder",
+                        template,
+                    ),
+                }
+            }
+            "pathSeparator" | "/" => template.plain.push('/'),
+            other => match other.split_once(':') {
+                Some(("env", name)) => match valid_name(name) {
+                    Some(name) => template.variable(name, None),
+                    None => return false,
+                },
+                Some(("input", id)) => self.put_input(id, template),
+                Some(("workspaceFolder", _)) => self.put_folder(template),
+                Some((kind @ ("config" | "command"), name)) => {
+                    let what = format!("what the editor puts in place of `${{{kind}:{name}}}`");
+                    self.put_need(&upper(name), &what, template);
+                }
+                _ => return false,
+            },
+        }
+        true
+    }
+
+    /// What a manifest leaves open: its folder, and answers of the person.
+    fn resolve_bundle(&mut self, inner: &str, template: &mut Template) -> bool {
+        let Some(bundle) = &self.entry.bundle else {
+            return false;
+        };
+        match inner {
+            "__dirname" => match &bundle.folder {
+                Some(folder) => template.plain.push_str(&folder.to_string_lossy()),
+                None => self.put_need(
+                    "BUNDLE_DIR",
+                    "the folder that the bundle is unpacked to",
+                    template,
+                ),
+            },
+            "HOME" | "DESKTOP" | "DOCUMENTS" | "DOWNLOADS" => {
+                let folder = self.with_folders(&format!("${{{inner}}}"));
+                template.plain.push_str(&folder);
+            }
+            "/" | "pathSeparator" => template.plain.push('/'),
+            other => {
+                let Some(key) = other.strip_prefix("user_config.") else {
+                    return false;
+                };
+                let question = bundle.questions.get(key).unwrap_or(&Value::Null);
+                let answer = bundle.answers.get(key).or_else(|| question.get("default"));
+                match answer.filter(|it| !it.is_null() && !it.is_object()) {
+                    Some(Value::String(text)) => template.plain.push_str(&self.with_folders(text)),
+                    Some(Value::Array(texts)) => {
+                        let texts: Vec<&str> = texts.iter().filter_map(Value::as_str).collect();
+                        template
+                            .plain
+                            .push_str(&self.with_folders(&texts.join(",")));
+                    }
+                    Some(other) => template.plain.push_str(&other.to_string()),
+                    None => {
+                        let title = question
+                            .get("title")
+                            .or_else(|| question.get("description"));
+                        let what = title
+                            .and_then(Value::as_str)
+                            .unwrap_or("asked for by the bundle");
+                        let what = what.to_owned();
+                        self.put_need(&upper(key), &what, template);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// The folders that a manifest may name in an answer.
+    fn with_folders(&self, text: &str) -> String {
+        let home = self.home.folder();
+        let folders = [
+            ("${HOME}", home.to_owned()),
+            ("${DESKTOP}", home.join("Desktop")),
+            ("${DOCUMENTS}", home.join("Documents")),
+            ("${DOWNLOADS}", home.join("Downloads")),
+        ];
+        folders
+            .iter()
+            .fold(text.to_owned(), |text, (name, folder)| {
+                text.replace(name, &folder.to_string_lossy())
+            })
+    }
+
+    /// The project's folder: its own, or that of whoever calls.
+    fn put_folder(&mut self, template: &mut Template) {
+        match self.entry.project.clone() {
+            Some(project) => template.plain.push_str(&project.to_string_lossy()),
+            None => {
+                self.is_per_client = true;
+                template.plain.push('.');
+                let remark =
+                    "it works in the folder of a project: each client gets one of its own there";
+                if self.remarks.iter().all(|it| it != remark) {
+                    self.remarks.push(remark.to_owned());
+                }
+            }
+        }
+    }
+
+    fn put_input(&mut self, id: &str, template: &mut Template) {
+        let is_it = |input: &&Value| input.get("id").and_then(Value::as_str) == Some(id);
+        let input = self.entry.inputs.iter().find(is_it);
+        let what = input.and_then(|input| input.get("description")?.as_str());
+        let what = what.unwrap_or("asked for by its client").to_owned();
+        self.put_need(&upper(id), &what, template);
+    }
+
+    fn put_need(&mut self, name: &str, what: &str, template: &mut Template) {
+        self.need(name, what);
+        template.variable(name, None);
+    }
+
+    /// A variable that must be set before the server can start.
+    pub(super) fn need(&mut self, name: &str, what: &str) {
+        if self.needs.iter().all(|need| need.variable != name) {
+            self.needs.push(Need {
+                variable: name.to_owned(),
+                what: what.to_owned(),
+            });
+        }
+    }
+
+    /// A name for a value of this entry that has none; another one each time.
+    fn own_name(&self, what: &str) -> String {
+        let base = upper(&format!("{}_{what}", self.entry.name));
+        match self.needs.len() {
+            0 => base,
+            count => format!("{base}_{}", count + 1),
+        }
+    }
+}
+
+/// The text if it can be the name of a variable.
+fn valid_name(name: &str) -> Option<&str> {
+    let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let is_name = starts_well && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_name.then_some(name)
+}
+
+/// A variable's name made of any text.
+fn upper(text: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    let name: String = text.chars().map(plain).collect();
+    match name.chars().next() {
+        Some(c) if c.is_ascii_digit() => format!("_{name}"),
+        Some(_) => name,
+        None => "VALUE".to_owned(),
+    }
+}

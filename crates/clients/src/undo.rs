@@ -1,0 +1,128 @@
+//! Files put back: byte for byte where nobody changed them since, else entry by entry.
+
+use std::{fs, io, path::PathBuf};
+
+use crate::{
+    change::entry_at,
+    disk::read_file,
+    disk::{delete, digest, read, write},
+    document::{self, Format, Slot},
+    journal::{Journal, Record},
+};
+
+/// What became of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undone {
+    /// The file.
+    pub file: PathBuf,
+    /// How far it is as it was.
+    pub outcome: Outcome,
+}
+
+/// How far a file is as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is, byte for byte.
+    Whole,
+    /// It was not there before, and is gone.
+    Gone,
+    /// Others changed it since: our entry is out, theirs are in again, the rest is as it is now.
+    Entries,
+    /// It is left as it is now, for this reason. A copy of what it was lies here.
+    Left(String, Option<PathBuf>),
+}
+
+impl Journal {
+    /// Undoes every change, the newest first. What cannot be undone stays in the journal.
+    pub fn undo(&mut self) -> io::Result<Vec<Undone>> {
+        let mut all = Vec::new();
+        for index in (0..self.changes.len()).rev() {
+            let record = self.changes[index].clone();
+            let outcome = match undo_one(&record) {
+                Ok(outcome) => outcome,
+                Err(why) => Outcome::Left(why, record.backup.clone()),
+            };
+            if !matches!(outcome, Outcome::Left(..)) {
+                if let (Some(backup), Outcome::Whole) = (&record.backup, &outcome) {
+                    delete(backup)?;
+                }
+                self.forget(index)?;
+            }
+            all.push(Undone {
+                file: record.file,
+                outcome,
+            });
+        }
+        Ok(all)
+    }
+}
+
+fn undo_one(record: &Record) -> Result<Outcome, String> {
+    let found = read(&record.file).map_err(|error| error.to_string())?;
+    let found = found.map(|bytes| digest(&bytes));
+    if found == record.before {
+        return Ok(if record.before.is_some() {
+            Outcome::Whole
+        } else {
+            Outcome::Gone
+        });
+    }
+    if found.as_ref() == Some(&record.after) {
+        return put_back(record);
+    }
+    match record.format {
+        Some(format) => undo_entries(record, format),
+        None => Err("it was changed since".to_owned()),
+    }
+}
+
+fn put_back(record: &Record) -> Result<Outcome, String> {
+    let Some(backup) = &record.backup else {
+        delete(&record.file).map_err(|error| error.to_string())?;
+        for folder in record.folders.iter().rev() {
+            // What others put in there keeps it.
+            let _ = fs::remove_dir(folder);
+        }
+        return Ok(Outcome::Gone);
+    };
+    let bytes = fs::read(backup).map_err(|error| format!("its copy cannot be read: {error}"))?;
+    if record.before.as_ref() != Some(&digest(&bytes)) {
+        return Err("its copy was changed".to_owned());
+    }
+    write(&record.file, &bytes).map_err(|error| error.to_string())?;
+    Ok(Outcome::Whole)
+}
+
+fn undo_entries(record: &Record, format: Format) -> Result<Outcome, String> {
+    if !record.file.exists() {
+        return Err("it is gone".to_owned());
+    }
+    let mut text = read_file(&record.file)?;
+    for added in &record.added {
+        let slot = Slot {
+            key: &added.key,
+            list: added.list,
+        };
+        let removed = document::remove(&text, format, slot, &added.name, added.made);
+        if let Some(removed) = removed.map_err(|error| error.to_string())? {
+            text = removed.text;
+        }
+    }
+    for taken in record.removed.iter().rev() {
+        let slot = Slot {
+            key: &taken.key,
+            list: taken.list,
+        };
+        let whole = document::read(&text, format).map_err(|error| error.to_string())?;
+        // Somebody put it in again, perhaps otherwise: theirs is newer.
+        if entry_at(&whole, slot, &taken.name).is_none() {
+            let added = document::add(&text, format, slot, &taken.name, &taken.value);
+            text = added.map_err(|error| error.to_string())?.0;
+        }
+    }
+    write(&record.file, text.as_bytes()).map_err(|error| error.to_string())?;
+    Ok(Outcome::Entries)
+}
+
+#[cfg(test)]
+mod tests;

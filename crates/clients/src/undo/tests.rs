@@ -1,0 +1,228 @@
+//! Runs over a home folder, and back.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+};
+
+use super::Outcome;
+use crate::{
+    Change, Found, Home, System, find,
+    journal::{Backup, Journal},
+};
+
+const CURSOR: &str = "{\n\t// mine\n\t\"mcpServers\": {\n\t\t\"old\": {\"command\": \"x\", \"env\": {}}, // gone\n\t\t\"kept\": {\"command\": \"y\"}\n\t}\n}";
+
+struct House {
+    folder: tempfile::TempDir,
+}
+
+impl House {
+    fn with(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn home(&self) -> Home {
+        Home::new(self.folder.path(), []).with_system(System::Linux)
+    }
+
+    fn main(&self) -> Found {
+        find(&self.home()).remove(0).main.unwrap()
+    }
+
+    /// Our entry goes in, `old` goes out.
+    fn change(&self) -> Change {
+        let found = self.main();
+        let mut change = Change::of_file(&found).unwrap();
+        let entry = found.client.entry("/bin/proxy", &["serve".to_owned()]);
+        change.add(&found, "proxy", &entry).unwrap();
+        for entry in find(&self.home()).remove(0).read(&self.home()).entries {
+            if entry.name == "old" {
+                assert!(change.remove(entry.place.as_ref().unwrap(), "old").unwrap());
+            }
+        }
+        change
+    }
+
+    fn begin(&self) -> Journal {
+        Journal::begin(&self.path("state"), "20261122-140000").unwrap()
+    }
+
+    fn undo(&self) -> Vec<Outcome> {
+        let mut journal = Journal::read_last(&self.path("state")).unwrap().unwrap();
+        let undone = journal.undo().unwrap();
+        undone.into_iter().map(|undone| undone.outcome).collect()
+    }
+
+    /// All files but those of ours, with their modes.
+    fn look(&self) -> Vec<(PathBuf, u32, Vec<u8>)> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder)
+                .unwrap()
+                .flatten()
+                .map(|entry| entry.path())
+            {
+                match entry.is_dir() {
+                    true if entry == self.path("state") => {}
+                    true => {
+                        found.push((entry.clone(), 0, Vec::new()));
+                        folders.push(entry);
+                    }
+                    false => found.push((entry.clone(), mode(&entry), fs::read(&entry).unwrap())),
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn a_run_is_undone_byte_for_byte() {
+    let house = House::with(&[(".cursor/mcp.json", CURSOR), ("config.toml", "# mine\n")]);
+    let before = house.look();
+    let mut journal = house.begin();
+    let backup = journal
+        .apply(&house.change(), Backup::Beside)
+        .unwrap()
+        .unwrap();
+    journal
+        .replace(
+            &house.path("config.toml"),
+            Some("# mine\n"),
+            "a = 1\n",
+            Backup::Into(&house.path("state/b")),
+        )
+        .unwrap();
+    let changed = fs::read_to_string(house.path(".cursor/mcp.json")).unwrap();
+    assert!(
+        changed.contains("// mine")
+            && changed.contains("\"/bin/proxy\"")
+            && !changed.contains("old"),
+        "{changed}"
+    );
+    assert_eq!(
+        backup.file_name().unwrap(),
+        "mcp.json.proxy-backup-20261122-140000"
+    );
+    assert_eq!((mode(&backup), mode(journal.path())), (0o600, 0o600));
+    assert_eq!(house.undo(), [Outcome::Whole, Outcome::Whole]);
+    assert_eq!(house.look(), before);
+    assert!(Journal::read_last(&house.path("state")).unwrap().is_none());
+}
+
+#[test]
+fn a_file_that_we_made_is_gone_again_with_its_folders() {
+    let house = House::with(&[(".lmstudio/x", "")]);
+    let before = house.look();
+    let mut journal = house.begin();
+    journal.apply(&house.change(), Backup::Beside).unwrap();
+    let place = house.path("a/b/config.toml");
+    journal
+        .replace(&place, None, "x = 1\n", Backup::Beside)
+        .unwrap();
+    assert_eq!(mode(&house.path(".lmstudio/mcp.json")), 0o600);
+    assert_eq!(house.undo(), [Outcome::Gone, Outcome::Gone]);
+    assert_eq!(house.look(), before);
+}
+
+#[test]
+fn what_others_changed_since_stays() {
+    let house = House::with(&[(".cursor/mcp.json", CURSOR), ("config.toml", "a = 1\n")]);
+    let mut journal = house.begin();
+    journal.apply(&house.change(), Backup::Beside).unwrap();
+    journal
+        .replace(
+            &house.path("config.toml"),
+            Some("a = 1\n"),
+            "a = 2\n",
+            Backup::Beside,
+        )
+        .unwrap();
+    let file = house.path(".cursor/mcp.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(
+        &file,
+        text.replace("\"kept\": {", "\"new\": {\"url\": \"z\"}, \"kept\": {"),
+    )
+    .unwrap();
+    fs::write(house.path("config.toml"), "a = 3\n").unwrap();
+    let outcomes = house.undo();
+    assert!(
+        matches!(&outcomes[0], Outcome::Left(why, Some(_)) if why == "it was changed since"),
+        "{outcomes:?}"
+    );
+    assert_eq!(outcomes[1], Outcome::Entries);
+    let text = fs::read_to_string(&file).unwrap();
+    let parts = ["// mine", "\"new\"", "\"kept\"", "\"old\": {"];
+    assert!(
+        parts.iter().all(|part| text.contains(part)) && !text.contains("proxy"),
+        "{text}"
+    );
+    // The rest waits in the journal until it can be undone.
+    fs::write(house.path("config.toml"), "a = 2\n").unwrap();
+    assert_eq!(house.undo(), [Outcome::Whole]);
+}
+
+#[test]
+fn a_link_a_mode_and_a_foreign_change_are_respected() {
+    let house = House::with(&[("dotfiles/mcp.json", CURSOR), (".cursor/x", "")]);
+    let (link, target) = (
+        house.path(".cursor/mcp.json"),
+        house.path("dotfiles/mcp.json"),
+    );
+    symlink(&target, &link).unwrap();
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
+    let change = house.change();
+    house.begin().apply(&change, Backup::Beside).unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(mode(&target), 0o640);
+    assert!(fs::read_to_string(&target).unwrap().contains("proxy"));
+    assert_eq!(house.undo(), [Outcome::Whole]);
+    assert!(link.is_symlink());
+    assert_eq!(
+        (mode(&target), fs::read_to_string(&target).unwrap()),
+        (0o640, CURSOR.to_owned())
+    );
+
+    let mut journal = house.begin();
+    fs::write(&target, "{}").unwrap();
+    assert!(journal.apply(&change, Backup::Beside).is_err());
+    assert_eq!(fs::read_to_string(&target).unwrap(), "{}");
+    let change = house.change();
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o444)).unwrap();
+    let refused = journal.apply(&change, Backup::Beside).unwrap_err();
+    assert!(refused.to_string().contains("read-only"), "{refused}");
+    assert_eq!(journal.files().count(), 0);
+    assert_eq!(fs::read_dir(house.path(".cursor")).unwrap().count(), 2);
+}
+
+#[test]
+fn a_run_that_was_cut_off_is_undone_as_far_as_it_came() {
+    let house = House::with(&[(".cursor/mcp.json", CURSOR)]);
+    let before = house.look();
+    let mut journal = house.begin();
+    journal.apply(&house.change(), Backup::Beside).unwrap();
+    // As if it had been killed between the journal and the file.
+    fs::write(house.path(".cursor/mcp.json"), CURSOR).unwrap();
+    drop(journal);
+    assert_eq!(house.undo(), [Outcome::Whole]);
+    assert_eq!(house.look(), before);
+}
