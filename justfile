@@ -16,6 +16,10 @@ test NAME:
 journeys *ARGS:
     cargo test --locked -p journeys --test journeys -- {{ ARGS }}
 
+# Every recipe that needs no key, started by npx or uvx: minutes, and some gigabytes below target/
+recipes:
+    PROXY_TESTS_RECIPES=all cargo test --locked -p journeys --test journeys -- real::recipes --nocapture
+
 # Speed beside calling a server directly; PART is hop, spawn, daemon, flight, search, memory or size
 bench *PART:
     cargo bench --locked -p journeys -- {{ PART }}

@@ -14,6 +14,7 @@ use processes::{Spawner, Tree};
 use tokio::{net::unix::pipe, process::Command, task::JoinHandle, time::timeout};
 
 mod stderr;
+mod telling;
 #[cfg(test)]
 mod tests;
 
@@ -120,11 +121,16 @@ impl Running {
         Arc::clone(&self.mask)
     }
 
-    /// Adds the end of stderr, and takes secrets out.
+    /// Adds what stderr says of it, and takes secrets out.
     pub(crate) fn with_stderr(&self, failure: Failure) -> Failure {
+        let (stderr, hint) = match self.stderr.find_telling() {
+            Some(telling) => (Some(telling.line), telling.hint.map(str::to_owned)),
+            None => (None, None),
+        };
         Failure {
             why: self.mask.apply(&failure.why),
-            stderr: self.stderr.telling_line(),
+            stderr,
+            hint: hint.or(failure.hint),
             ..failure
         }
     }
@@ -244,6 +250,17 @@ fn command(filled: &Filled) -> Result<Command, Failure> {
 }
 
 fn describe_not_found(command: &str, searched: &[PathBuf]) -> Failure {
+    if let [file] = searched
+        && file.is_file()
+    {
+        let file = file.display();
+        return Failure::new(format!(
+            "`{command}` may not be executed: {file} has no x bit"
+        ))
+        .hint(format!(
+            "chmod +x {file}, or name its interpreter as `command`"
+        ));
+    }
     let places: Vec<String> = searched
         .iter()
         .map(|path| path.display().to_string())
@@ -252,9 +269,21 @@ fn describe_not_found(command: &str, searched: &[PathBuf]) -> Failure {
         "command `{command}` not found; searched {}",
         places.join(":")
     ))
-    .hint(format!(
-        "install `{command}`, or give its whole path in the configuration"
-    ))
+    .hint(match package_of(command) {
+        Some(package) => format!("install {package}, which brings `{command}`"),
+        None => format!("install `{command}`, or give its whole path in the configuration"),
+    })
+}
+
+/// What brings a program that many servers are started by.
+fn package_of(command: &str) -> Option<&'static str> {
+    match command {
+        "node" | "npm" | "npx" => Some("Node.js"),
+        "uv" | "uvx" => Some("uv (https://docs.astral.sh/uv)"),
+        "docker" => Some("Docker"),
+        "bun" | "bunx" => Some("Bun"),
+        _ => None,
+    }
 }
 
 fn take_pipes(tree: &mut Tree) -> io::Result<Pipes> {

@@ -19,7 +19,7 @@ pub enum Ran {
 pub struct Failure {
     /// A sentence without a full stop.
     pub why: String,
-    /// The end of what the server wrote to stderr, if anything.
+    /// The line of what the server wrote to stderr that tells most, if it wrote anything.
     pub stderr: Option<String>,
     /// The next step, where we know one.
     pub hint: Option<String>,
@@ -46,6 +46,27 @@ impl Failure {
             .hint("set `headers.Authorization` of this server")
     }
 
+    /// Of a remote server that nobody could talk to.
+    pub(crate) fn unreachable(why: String) -> Self {
+        let why = why.replace("error sending request: client error (Connect): ", "");
+        let (what, hint) = match () {
+            () if why.contains("Connection refused") => (
+                "nothing listens there: ",
+                "start the server, or look at host and port of `url`",
+            ),
+            () if why.contains("dns error") => (
+                "no host has this name: ",
+                "look at `url`, and at the network",
+            ),
+            () if why.contains("certificate") => (
+                "its certificate is not trusted: ",
+                "name your authority's file in `SSL_CERT_FILE`, or look at the clock",
+            ),
+            () => return Self::new(why),
+        };
+        Self::new(format!("{what}{why}")).hint(hint)
+    }
+
     pub(crate) fn lasting(mut self) -> Self {
         self.is_lasting = true;
         self
@@ -62,7 +83,7 @@ impl fmt::Display for Failure {
         // What a server, or whoever stands before it, said of itself.
         f.write_str(&printable::one_line(&self.why))?;
         match &self.stderr {
-            Some(stderr) => write!(f, "; stderr ends: {}", printable::one_line(stderr)),
+            Some(stderr) => write!(f, "; stderr: {}", printable::one_line(stderr)),
             None => Ok(()),
         }
     }

@@ -11,8 +11,9 @@ pub(crate) const PIPE_BYTES: usize = 256 * 1024;
 /// this a server's notifications are dropped; calls do not pass through here.
 pub(crate) const RMCP_MESSAGES_MAX: usize = 256;
 
-/// Lines of a server's stderr kept for messages.
-pub(crate) const STDERR_LINES_MAX: usize = 40;
+/// Lines of a server's stderr kept for messages. What tells may stand before a launcher's own stack
+/// trace, of some 30 lines.
+pub(crate) const STDERR_LINES_MAX: usize = 80;
 
 /// Bytes kept of one line of stderr.
 pub(crate) const STDERR_LINE_BYTES_MAX: usize = 2 * 1024;

@@ -93,7 +93,7 @@ impl Link {
                         HandshakeError::WrongRevision(why) => OpenError::WrongRevision(why),
                         HandshakeError::Closed => Failure::new("it closed the connection").into(),
                         HandshakeError::Denied(why) => Failure::denial(why).into(),
-                        HandshakeError::Other(why) => Failure::new(why).into(),
+                        HandshakeError::Other(why) => Failure::unreachable(why).into(),
                     })?;
                 let kind = Kind::Remote(remote);
                 Ok((Self::new(about, kind), None))
@@ -203,7 +203,9 @@ async fn open_child(
         failed => {
             let error = match failed {
                 Ok(Err(HandshakeError::WrongRevision(why))) => OpenError::WrongRevision(why),
-                Ok(Err(HandshakeError::Closed)) => running.exit_reason().await.into(),
+                Ok(Err(HandshakeError::Closed)) => {
+                    suspect_no_server(running.exit_reason().await).into()
+                }
                 Ok(Err(HandshakeError::Denied(why) | HandshakeError::Other(why))) => {
                     running.with_stderr(Failure::new(why)).into()
                 }
@@ -220,4 +222,13 @@ fn describe_silence(spec: &ServerSpec) -> Failure {
     let seconds = spec.start_timeout.as_secs();
     let why = format!("it did not answer the handshake within {seconds} s");
     Failure::new(why).hint(format!("raise `servers.{}.start_timeout_s`", spec.name))
+}
+
+/// A program that ends at once and has nothing to say may be no server at all.
+fn suspect_no_server(failure: Failure) -> Failure {
+    if failure.stderr.is_some() || failure.hint.is_some() {
+        return failure;
+    }
+    failure
+        .hint("is it an MCP server that speaks over stdin and stdout? Look at `command` and `args`")
 }

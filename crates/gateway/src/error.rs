@@ -416,7 +416,7 @@ mod tests {
                 ran: Ran::No,
                 available: vec!["slack".parse().expect("a good name")],
             },
-            "error server_unavailable: github: it exited with code 1; stderr ends: no token. The \
+            "error server_unavailable: github: it exited with code 1; stderr: no token. The \
              call did not run. Tried 2 times in a row. Available: slack.",
         );
     }

@@ -214,6 +214,16 @@ pub(crate) enum Command {
         #[arg(long)]
         by_tool: bool,
     },
+    /// List and search the servers that are known by heart: what they give, what they take
+    ///
+    /// One name shows all that is known of it, and the table for the configuration.
+    #[command(
+        after_help = "Examples:\n  proxy recipes\n  proxy recipes browser screenshot\n  proxy recipes github\n  proxy recipes --json | jq '.[].name'"
+    )]
+    Recipes {
+        #[arg(value_name = "WORDS|NAME")]
+        words: Vec<String>,
+    },
     /// Look at the configuration
     #[command(subcommand)]
     Config(Config),

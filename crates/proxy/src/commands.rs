@@ -22,6 +22,7 @@ mod inspect;
 mod logging;
 mod manual;
 mod read;
+mod recipes;
 mod reindex;
 mod reply;
 mod serve;
@@ -60,6 +61,7 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
             return Ok(Exit::Success);
         }
         Command::Man { folder } => return manual::print_manual(folder.as_deref()),
+        Command::Recipes { words } => return Ok(recipes::print_recipes(&global, &words)),
         Command::Reaper => {
             processes::reap(std::io::stdin().lock());
             return Ok(Exit::Success);

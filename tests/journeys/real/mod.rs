@@ -3,5 +3,6 @@
 mod catalogue;
 mod clients;
 mod conformance;
+mod recipes;
 mod servers;
 mod servers_alone;

@@ -8,6 +8,7 @@ use tokio::{
     process::ChildStderr,
 };
 
+use super::telling::{self, Telling};
 use crate::{
     limits::{STDERR_LINE_BYTES_MAX, STDERR_LINES_MAX},
     log::Log,
@@ -27,15 +28,11 @@ impl Tail {
         lines.push_back(line);
     }
 
-    /// The line that tells most: the last one that speaks of an error, else the last one. (A
-    /// stack trace ends with the version of its interpreter.)
-    pub(super) fn telling_line(&self) -> Option<String> {
+    /// The line that says why the child ended.
+    pub(super) fn find_telling(&self) -> Option<Telling> {
         let lines = self.lock();
-        let speaks = |line: &&String| line.to_ascii_lowercase().contains("error");
-        let filled = |line: &&String| !line.trim().is_empty();
-        let line = lines.iter().rev().find(speaks);
-        line.or_else(|| lines.iter().rev().find(filled))
-            .map(|line| line.trim().to_owned())
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        telling::find_telling(&lines)
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {

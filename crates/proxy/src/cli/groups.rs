@@ -7,7 +7,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
     (
         "Servers",
         &[
-            "add", "remove", "enable", "disable", "rename", "servers", "log",
+            "recipes", "add", "remove", "enable", "disable", "rename", "servers", "log",
         ],
     ),
     ("Serving", &["serve", "status", "daemon"]),

@@ -34,6 +34,7 @@ fn help_says_what_there_is() {
     Usage: proxy [OPTIONS] <COMMAND>
 
     Servers:
+      recipes      List and search the servers that are known by heart: what they give, what they take
       add          Add a server to the configuration, and ask it for its tools
       remove       Take servers out of the configuration
       enable       Switch servers on

@@ -1,0 +1,299 @@
+//! `proxy recipes`: the servers that are known by heart.
+
+use std::collections::BTreeMap;
+
+use recipes::{Alternative, Auth, Given, Kind, Recipe, Scope, Variable, Way};
+use serde_json::{Value, json};
+
+use crate::{cli::Global, exit::Exit, report};
+
+/// Prints recipes a line each, the best first; or all of one, where the words are its name.
+pub(super) fn print_recipes(global: &Global, words: &[String]) -> Exit {
+    let asked = words.join(" ");
+    let named = recipes::find(&asked);
+    let found = named.map_or_else(|| recipes::search(&asked), |recipe| vec![recipe]);
+    if global.json {
+        let found: Vec<Value> = found.iter().map(|recipe| to_json(recipe)).collect();
+        report::print_json(&Value::Array(found));
+    } else if let Some(recipe) = named {
+        report::print_data(&render_whole(recipe));
+    } else if !found.is_empty() {
+        report::print_data(&render_list(&found));
+    }
+    if found.is_empty() {
+        report::say(&format!(
+            "no recipe has a word of `{asked}`\nhint: `proxy recipes` lists all {}; any other server can be configured by its command or address",
+            recipes::all().len()
+        ));
+        return Exit::Nothing;
+    }
+    Exit::Success
+}
+
+/// A line a recipe: name, kind, what it gives, what it takes.
+fn render_list(found: &[&Recipe]) -> String {
+    let widest = |text: fn(&Recipe) -> usize| found.iter().map(|it| text(it)).max().unwrap_or(0);
+    let name = widest(|recipe| recipe.name().len());
+    let what = widest(|recipe| recipe.what.chars().count());
+    let line = |recipe: &&Recipe| {
+        let line = format!(
+            "{:name$}  {:6}  {:what$}  {}",
+            recipe.name(),
+            recipe.kind.as_str(),
+            recipe.what,
+            summarise_needs(recipe),
+        );
+        line.trim_end().to_owned()
+    };
+    found.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// What somebody has to bring along, in a few words.
+fn summarise_needs(recipe: &Recipe) -> String {
+    if let Some(instead) = &recipe.deprecated {
+        return format!("no longer kept: take {instead}");
+    }
+    let parameters = recipe.missing(&BTreeMap::new());
+    let parameters = parameters.iter().map(|parameter| parameter.name.clone());
+    let variables = recipe.required().map(|variable| variable.name.clone());
+    let mut needs: Vec<String> = parameters.chain(variables).collect();
+    if recipe.auth == Auth::OAuth {
+        needs.push("a login".to_owned());
+    }
+    needs.extend(recipe.needs.iter().cloned());
+    match needs.is_empty() {
+        true => String::new(),
+        false => format!("needs {}", needs.join(", ")),
+    }
+}
+
+fn render_whole(recipe: &Recipe) -> String {
+    let known = &recipe.known;
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    let names: Vec<&str> = (known.aliases.iter().chain(&known.names))
+        .map(String::as_str)
+        .collect();
+    rows.push(("also", names.join(", ")));
+    rows.push((
+        "about",
+        format!("{}: {}", known.category, known.tags.join(", ")),
+    ));
+    rows.push(("for", recipe.verbs.join(", ")));
+    if let Some(package) = &recipe.package {
+        let kind = recipe.kind.as_str();
+        rows.push(("package", format!("{package} ({kind})")));
+    }
+    rows.push(("takes", describe_login(recipe)));
+    rows.extend(parameter_rows(recipe));
+    rows.extend((recipe.variables.iter()).map(|it| ("variable", describe_variable(it))));
+    rows.push(("needs", list_needs(recipe).join(", ")));
+    let pins = recipe.pins.iter();
+    rows.extend(pins.map(|pin| {
+        (
+            "pinned",
+            format!("{}: {} ({})", pin.with, pin.why, pin.checked),
+        )
+    }));
+    rows.push(("notes", recipe.notes.clone()));
+    if let Some(example) = &recipe.example {
+        let arguments = Value::Object(example.arguments.clone());
+        rows.push(("example", format!("{} {arguments}", example.tool)));
+    }
+    rows.extend((recipe.alternatives.iter()).map(|it| ("or", describe_alternative(it))));
+    if let Some(instead) = &recipe.deprecated {
+        rows.push(("instead", format!("no longer kept: take {instead}")));
+    }
+    rows.push(("checked", describe_check(recipe)));
+    let rows = rows.iter().filter(|(_, text)| !text.is_empty());
+    let rows = rows.map(|(label, text)| format!("  {label:8}  {text}"));
+    let lines: Vec<String> = rows.collect();
+    format!(
+        "{}: {}\n{}\n\n{}",
+        recipe.name(),
+        recipe.what,
+        lines.join("\n"),
+        render_table(recipe),
+    )
+}
+
+fn parameter_rows(recipe: &Recipe) -> impl Iterator<Item = (&'static str, String)> {
+    recipe.parameters.iter().map(|parameter| {
+        let default = parameter.default.as_ref();
+        let default = default.map_or(String::new(), |text| format!(" [default: {text}]"));
+        let text = format!("{}: {}{default}", parameter.name, parameter.what);
+        ("choose", text)
+    })
+}
+
+fn describe_login(recipe: &Recipe) -> String {
+    match (recipe.auth, recipe.kind) {
+        (Auth::None, _) => String::new(),
+        (Auth::Env, _) => "values of variables".to_owned(),
+        (Auth::Header, _) => "a token".to_owned(),
+        (Auth::OAuth, Kind::Remote) => {
+            let by_token = !recipe.variables.is_empty();
+            let or = if by_token { ", or a token" } else { "" };
+            format!("a login in a browser (OAuth){or}")
+        }
+        (Auth::OAuth, _) => "a login of its own, once".to_owned(),
+    }
+}
+
+fn describe_variable(variable: &Variable) -> String {
+    let required = if variable.required { "" } else { "optional " };
+    let secret = if variable.secret { "secret, " } else { "" };
+    let origin = variable.origin.as_ref();
+    let origin = origin.map_or(String::new(), |origin| format!("; from {origin}"));
+    format!(
+        "{required}{}: {secret}{}{origin}",
+        variable.name, variable.what
+    )
+}
+
+fn list_needs(recipe: &Recipe) -> Vec<String> {
+    let program = match recipe.kind {
+        Kind::Npm => Some(format!("Node.js {}", recipe.node.as_deref().unwrap_or(""))),
+        Kind::PyPi => Some("uv".to_owned()),
+        Kind::Docker => Some("Docker".to_owned()),
+        Kind::Remote => None,
+    };
+    let python = recipe.python.as_ref();
+    let python = python.map(|range| format!("Python {range}"));
+    let others = recipe.needs.iter().cloned();
+    program.into_iter().chain(python).chain(others).collect()
+}
+
+fn describe_alternative(alternative: &Alternative) -> String {
+    let way = match &alternative.way {
+        Way::Command(command) => command.join(" "),
+        Way::Remote { url, .. } => url.clone(),
+    };
+    let variables = alternative.variables.join(", ");
+    let variables = match variables.is_empty() {
+        true => String::new(),
+        false => format!(" with {variables}"),
+    };
+    format!("{way}{variables} ({})", alternative.why)
+}
+
+/// What was seen of it, or that nothing was.
+fn describe_check(recipe: &Recipe) -> String {
+    let day = &recipe.checked;
+    let newest = recipe.newest.as_ref();
+    let newest = newest.map_or(String::new(), |newest| format!("; there is a {newest}"));
+    match (&recipe.started, &recipe.not_started, &recipe.source) {
+        (Some(started), _, _) => format!(
+            "{day}: {} answered with {} tools{newest}",
+            started.version, started.tools
+        ),
+        (None, Some(why), _) => format!("{day}: did not answer us: {why}"),
+        (None, None, Some(source)) => format!("not by us; {source} says so ({day})"),
+        (None, None, None) => format!("not by us ({day})"),
+    }
+}
+
+/// The table of the configuration, with `{NAME}` where a choice goes.
+fn render_table(recipe: &Recipe) -> String {
+    let parameters = recipe.parameters.iter();
+    let chosen = parameters.map(|it| {
+        let default = it.default.clone();
+        let open = format!("{{{}}}", it.name);
+        (it.name.clone(), default.unwrap_or(open))
+    });
+    let variables = recipe.variables.iter();
+    let given = Given {
+        parameters: chosen.collect(),
+        variables: variables.map(|it| it.name.clone()).collect(),
+    };
+    let entry = recipe.entry(&given).unwrap_or_default();
+    let env = render_map("env", &entry.env);
+    let headers = render_map("headers", &entry.headers);
+    let mut lines = vec![format!("[servers.{}]", recipe.name())];
+    lines.extend(
+        entry
+            .command
+            .map(|command| format!("command = {command:?}")),
+    );
+    if !entry.args.is_empty() {
+        lines.push(format!("args = {:?}", entry.args));
+    }
+    lines.extend(entry.url.map(|url| format!("url = {url:?}")));
+    lines.extend(entry.scope.map(|scope| format!("scope = {scope:?}")));
+    lines.extend((entry.start_timeout_s).map(|s| format!("start_timeout_s = {s}")));
+    lines.extend(env.into_iter().chain(headers));
+    lines.join("\n")
+}
+
+fn render_map(key: &str, map: &BTreeMap<String, String>) -> Option<String> {
+    let members = map.iter().map(|(name, text)| format!("{name} = {text:?}"));
+    let members: Vec<String> = members.collect();
+    (!members.is_empty()).then(|| format!("{key} = {{ {} }}", members.join(", ")))
+}
+
+fn to_json(recipe: &Recipe) -> Value {
+    let known = &recipe.known;
+    let variable = |it: &Variable| {
+        json!({
+            "name": it.name, "required": it.required, "secret": it.secret,
+            "what": it.what, "where": it.origin,
+        })
+    };
+    let alternative = |it: &Alternative| json!({"way": way_json(&it.way), "variables": it.variables, "why": it.why, "tools": it.tools});
+    let parameter =
+        |it: &recipes::Parameter| json!({"name": it.name, "what": it.what, "default": it.default});
+    let pin = |it: &recipes::Pin| json!({"with": it.with, "why": it.why, "checked": it.checked});
+    let example = recipe.example.as_ref();
+    let started = recipe.started.as_ref();
+    json!({
+        "name": recipe.name(),
+        "what": recipe.what,
+        "kind": recipe.kind.as_str(),
+        "package": recipe.package,
+        "way": way_json(&recipe.way),
+        "env": recipe.env,
+        "auth": recipe.auth.as_str(),
+        "scope": if recipe.scope == Scope::Client { "client" } else { "shared" },
+        "start_timeout_s": recipe.start_timeout_s,
+        "variables": recipe.variables.iter().map(variable).collect::<Vec<_>>(),
+        "parameters": recipe.parameters.iter().map(parameter).collect::<Vec<_>>(),
+        "pins": recipe.pins.iter().map(pin).collect::<Vec<_>>(),
+        "node": recipe.node,
+        "python": recipe.python,
+        "needs": recipe.needs,
+        "category": known.category,
+        "tags": known.tags,
+        "aliases": known.aliases,
+        "names": known.names,
+        "verbs": recipe.verbs,
+        "notes": recipe.notes,
+        "example": example.map(|it| json!({"tool": it.tool, "arguments": it.arguments})),
+        "alternatives": recipe.alternatives.iter().map(alternative).collect::<Vec<_>>(),
+        "deprecated": recipe.deprecated,
+        "replaces": recipe.replaces,
+        "source": recipe.source,
+        "checked": recipe.checked,
+        "started": started.map(|it| json!({"version": it.version, "tools": it.tools})),
+        "newest": recipe.newest,
+        "not_started": recipe.not_started,
+    })
+}
+
+fn way_json(way: &Way) -> Value {
+    match way {
+        Way::Command(command) => json!({ "command": command }),
+        Way::Remote {
+            url,
+            transport,
+            headers,
+        } => {
+            let transport = match transport {
+                recipes::Transport::Http => "http",
+                recipes::Transport::Sse => "sse",
+            };
+            json!({"url": url, "transport": transport, "headers": headers})
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! Recipes that need nothing but Node.js and uv, held against the servers themselves: six of them
+//! in every run, others each day; all of them by `just recipes`.
+
+use std::{io::Write as _, path::Path};
+
+use journeys::{
+    house::Fake,
+    real_recipes::{Starters, part_of_today, startable},
+};
+
+use crate::house;
+
+const A_DAY: usize = 6;
+/// So many are configured at one time.
+const AT_ONCE: usize = 3;
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn servers_start_as_their_recipes_say() {
+    let starters = Starters::ready(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap());
+    let all = startable();
+    let chosen = match std::env::var("PROXY_TESTS_RECIPES") {
+        Ok(names) if names == "all" => all,
+        Ok(names) => {
+            let named = |name: &str| names.split(',').any(|it| it == name);
+            all.into_iter().filter(|it| named(it.name())).collect()
+        }
+        Err(_) => part_of_today(&all, A_DAY),
+    };
+    assert!(!chosen.is_empty(), "no recipe can be started here");
+    let mut failed = Vec::new();
+    for some in chosen.chunks(AT_ONCE) {
+        let house = house::<Fake>([]);
+        for (name, answer) in starters.ask(&house, some).await {
+            let told = match answer {
+                Ok(0) => Err("no tools".to_owned()),
+                Ok(tools) => Ok(format!("{tools} tools")),
+                Err(why) => Err(why),
+            };
+            // Not `eprintln!`: nobody would see it while the test passes.
+            let line = told.as_ref().unwrap_or_else(|why| why);
+            writeln!(std::io::stderr(), "recipe {name}: {line}").unwrap();
+            failed.extend(told.err().map(|why| format!("{name}: {why}")));
+        }
+        let list = house.cli(["list", "--json"]).await.stdout;
+        for recipe in some {
+            let name = recipe.name();
+            let example = recipe.example.as_ref();
+            let example = example.filter(|_| !failed.iter().any(|it| it.starts_with(name)));
+            let tool = example.map(|example| format!("\"{name}/{}\"", example.tool));
+            let is_gone = tool.filter(|tool| !list.contains(tool.as_str()));
+            failed.extend(is_gone.map(|tool| format!("{name}: its example calls {tool}")));
+        }
+        house.stops_clean().await;
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
