@@ -267,6 +267,11 @@ pub(super) static KEYS: &[Key] = &[
         "words its tools are found by besides their own",
     ),
     key(
+        "servers.NAME.notes",
+        Kind::Text,
+        "advice for the model, shown by `describe_tool` with each of its tools",
+    ),
+    key(
         "servers.NAME.timeout_s",
         SECONDS_OF_A_CALL,
         "how long one call may take, unless its tool or the call says otherwise",

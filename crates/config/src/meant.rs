@@ -138,6 +138,7 @@ fn read_server(name: &str, raw: RawServer, folders: &Folders<'_>) -> Result<Serv
         spec,
         enabled: raw.enabled,
         rules,
+        notes: raw.notes,
         max_tokens: raw.max_tokens,
         tools: read_limits(&raw.overlay),
     })

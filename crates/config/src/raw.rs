@@ -106,6 +106,7 @@ pub(super) struct RawServer {
     pub(super) category: Option<String>,
     #[serde(default)]
     pub(super) tags: Vec<String>,
+    pub(super) notes: Option<String>,
     pub(super) timeout_s: u64,
     pub(super) timeout_max_s: Option<u64>,
     pub(super) start_timeout_s: u64,

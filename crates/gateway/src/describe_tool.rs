@@ -85,9 +85,10 @@ impl Gateway {
         room: usize,
     ) -> Result<String, ToolError> {
         let heading = heading(self, generation, entry);
+        let notes = self.notes(entry);
         let (entry, registry) = (Arc::clone(entry), self.registry.clone());
         let describing = spawn_blocking(move || {
-            let text = text(heading, &entry, room);
+            let text = text(heading, &entry, notes, room);
             note_read(&registry, &entry);
             text
         });
@@ -114,8 +115,18 @@ impl Gateway {
             "input_schema": parse(&entry.tool.input_schema()),
             "output_schema": entry.tool.output_schema().map(parse),
             "example": example(entry),
-            "notes": entry.overlay.notes,
+            "notes": self.notes(entry),
         })
+    }
+
+    /// What the person wrote for the model: of the tool, then of its server.
+    fn notes(&self, entry: &Entry) -> Option<String> {
+        let settings = self.settings();
+        let server = settings.server(&entry.at.server);
+        let server = server.and_then(|server| server.notes.clone());
+        let notes = [entry.overlay.notes.clone(), server];
+        let notes: Vec<String> = notes.into_iter().flatten().collect();
+        (!notes.is_empty()).then(|| notes.join(" "))
     }
 }
 
@@ -147,7 +158,7 @@ fn note_read(registry: &Registry, entry: &Entry) {
 }
 
 /// The text form in a room of so many tokens.
-fn text(heading: String, entry: &Entry, room: usize) -> String {
+fn text(heading: String, entry: &Entry, notes: Option<String>, room: usize) -> String {
     let piece = |label, text: String, form| Piece { label, text, form };
     let mut pieces = Vec::new();
     let description = entry.description();
@@ -162,7 +173,6 @@ fn text(heading: String, entry: &Entry, room: usize) -> String {
     pieces.extend(output.map(|it| piece("output ", schema(it), Form::Schema)));
     let example = example(entry).map(|it| printable::seen_json(&it.to_string()).into_owned());
     pieces.extend(example.map(|it| piece("example ", it, Form::Whole)));
-    let notes = entry.overlay.notes.clone();
     pieces.extend(notes.map(|it| piece("notes ", it, Form::Prose)));
     room::fit(&entry.at.to_string(), heading, &pieces, room)
 }

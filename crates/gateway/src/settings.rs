@@ -47,6 +47,8 @@ pub struct ServerSettings {
     pub enabled: bool,
     /// What the registry has to know of it.
     pub rules: ServerRules,
+    /// Advice for the model, shown with each of its tools.
+    pub notes: Option<String>,
     /// For one result; none leaves it to [`results::Settings`].
     pub max_tokens: Option<u64>,
     /// By the tool's own name; only tools for which there is something else to say than for

@@ -12,7 +12,7 @@ use crate::{exit::Exit, report};
 pub(crate) mod complete;
 mod groups;
 
-use complete::{complete_servers, complete_tools};
+use complete::{complete_recipes, complete_servers, complete_tools};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -326,15 +326,19 @@ pub(crate) struct Call {
 
 const ADD_EXAMPLES: &str = "\
 Examples:
-  proxy add memory -- npx -y @modelcontextprotocol/server-memory
+  proxy add memory                                           from its recipe; `proxy recipes` lists them
+  proxy add filesystem ~/projects                            with the value that its recipe asks for
+  proxy add notes -- npx -y notes-mcp --folder ~/notes
   proxy add issues --env ISSUES_TOKEN -- uvx issues-mcp      the token comes from the environment
   proxy add docs https://docs.example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'";
 
 #[derive(Debug, Args)]
 pub(crate) struct Add {
     /// Its name: lower-case letters, digits and `-`; left out, one is made of the rest
+    #[arg(add = ArgValueCompleter::new(complete_recipes))]
     pub(crate) name: Option<String>,
-    /// The address of a server that runs elsewhere
+    /// The address of a server that runs elsewhere; or, for a recipe, the value it asks for
+    #[arg(value_name = "URL|VALUE")]
     pub(crate) url: Option<String>,
     /// The command that starts it, after `--`
     #[arg(last = true, value_name = "COMMAND")]
@@ -342,6 +346,12 @@ pub(crate) struct Add {
     /// A variable it gets: NAME=VALUE, or NAME to take it from the environment at each start
     #[arg(long, short = 'e', value_name = "NAME[=VALUE]")]
     pub(crate) env: Vec<String>,
+    /// A value that its recipe asks for; may be given again
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// A name of your own for a server that is added by its recipe
+    #[arg(long = "as", value_name = "NAME")]
+    pub(crate) alias: Option<String>,
     /// A header sent to its address; `${VAR}` in it is filled in at each start
     #[arg(long, short = 'H', value_name = "NAME: VALUE")]
     pub(crate) header: Vec<String>,

@@ -1,6 +1,9 @@
 //! The commands: how each is begun, and with what.
 
-use std::sync::Arc;
+use std::{
+    ops::ControlFlow::{self, Break, Continue},
+    sync::Arc,
+};
 
 use anyhow::{Context as _, bail};
 use config::{Config, Environment, Overrides};
@@ -48,63 +51,76 @@ pub(crate) fn run(arguments: Arguments) -> Exit {
 }
 
 fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
-    match command {
+    match run_without_config(&global, command)? {
+        Break(exit) => Ok(exit),
+        Continue(command) => run_with_config(&global, command),
+    }
+}
+
+/// Runs a command that reads no configuration, or only looks at the file itself; any other is
+/// given back.
+fn run_without_config(
+    global: &Global,
+    command: Command,
+) -> anyhow::Result<ControlFlow<Exit, Command>> {
+    Ok(Break(match command {
         Command::Config(ConfigCommand::Docs) => {
             report::print_data(&config::docs());
-            return Ok(Exit::Success);
+            Exit::Success
         }
-        Command::Config(ConfigCommand::Path) => return Ok(inspect::print_config_path(&global)),
+        Command::Config(ConfigCommand::Path) => inspect::print_config_path(global),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             complete::write_registration(shell, &mut text)?;
             report::print_data(&String::from_utf8(text)?);
-            return Ok(Exit::Success);
+            Exit::Success
         }
-        Command::Man { folder } => return manual::print_manual(folder.as_deref()),
-        Command::Recipes { words } => return Ok(recipes::print_recipes(&global, &words)),
+        Command::Man { folder } => manual::print_manual(folder.as_deref())?,
+        Command::Recipes { words } => recipes::print_recipes(global, &words),
         Command::Reaper => {
             processes::reap(std::io::stdin().lock());
-            return Ok(Exit::Success);
+            Exit::Success
         }
-        Command::Helper => return Ok(read::work_as_helper()),
+        Command::Helper => read::work_as_helper(),
         Command::DemoServer { name } => {
             run_async(demo::servers::run(&name))??;
-            return Ok(Exit::Success);
+            Exit::Success
         }
         Command::Demo => {
             log("error");
-            return run_async(play_demo())?;
+            run_async(play_demo())??
         }
-        Command::Daemon(verb) => return daemon::run_verb(&global, &verb),
-        Command::Add(add) => return add::add(&global, add),
-        Command::Remove { servers } => return edit::remove(&global, &servers),
-        Command::Enable { servers } => return edit::set_enabled(&global, &servers, true),
-        Command::Disable { servers } => return edit::set_enabled(&global, &servers, false),
-        Command::Rename { from, to } => return edit::rename(&global, &from, &to),
-        Command::Status { watch } => return status::print_status(&global, watch),
+        Command::Daemon(verb) => daemon::run_verb(global, &verb)?,
+        Command::Add(add) => add::add(global, add)?,
+        Command::Remove { servers } => edit::remove(global, &servers)?,
+        Command::Enable { servers } => edit::set_enabled(global, &servers, true)?,
+        Command::Disable { servers } => edit::set_enabled(global, &servers, false)?,
+        Command::Rename { from, to } => edit::rename(global, &from, &to)?,
+        Command::Status { watch } => status::print_status(global, watch)?,
         Command::Serve {
             standalone: false,
             http: None,
-        } => {
-            if let Some(exit) = serve::serve_through_daemon(&global)? {
-                return Ok(exit);
-            }
-        }
+        } => match serve::serve_through_daemon(global)? {
+            Some(exit) => exit,
+            None => return Ok(Continue(command)),
+        },
         Command::Serve {
             standalone: false,
             http: Some(at),
-        } => {
-            if let Some(exit) = serve_http::serve_through_daemon(&global, at)? {
-                return Ok(exit);
-            }
-        }
-        _ => {}
-    }
+        } => match serve_http::serve_through_daemon(global, at)? {
+            Some(exit) => exit,
+            None => return Ok(Continue(command)),
+        },
+        other => return Ok(Continue(other)),
+    }))
+}
+
+fn run_with_config(global: &Global, command: Command) -> anyhow::Result<Exit> {
     let config = match config::load(&global.overrides(), &Environment::of_process()) {
         Ok(config) => config,
         Err(error) => {
             if matches!(command, Command::Serve { http: None, .. }) {
-                return serve::serve_without_file(&global, &error);
+                return serve::serve_without_file(global, &error);
             }
             report::say(&error.to_string());
             return Ok(Exit::Usage);
@@ -119,7 +135,7 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
         &config.log
     });
     if let Command::Serve { http, .. } = command {
-        let load = live::loader_of(&global);
+        let load = live::loader_of(global);
         return match http {
             None => serve::serve_alone(config, load, None),
             Some(at) => serve_http::serve_alone(config, at, load),
@@ -129,9 +145,9 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
         match command {
             Command::Config(_) => Ok(inspect::print_config_check(&config, global.json)),
             Command::Log { server, lines } => {
-                Ok(inspect::print_server_log(&config, &global, &server, lines))
+                Ok(inspect::print_server_log(&config, global, &server, lines))
             }
-            other => Box::pin(run_with_gateway(config, &global, other)).await,
+            other => Box::pin(run_with_gateway(config, global, other)).await,
         }
     })?
 }

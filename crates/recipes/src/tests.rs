@@ -374,9 +374,9 @@ fn an_example_is_taken_by_the_schema_of_the_real_server() {
             .find(|tool| tool["name"] == example.tool.as_str());
         let name = recipe.name();
         let tool = tool.unwrap_or_else(|| panic!("{name} has no tool {}", example.tool));
-        let checker = Checker::new(&tool["inputSchema"].to_string());
-        assert!(!checker.is_blind(), "{name}");
-        let verdict = checker.check(&example.arguments);
+        let schema = Checker::new(&tool["inputSchema"].to_string());
+        assert!(!schema.is_blind(), "{name}");
+        let verdict = schema.check(&example.arguments);
         assert!(verdict.is_ok(), "{name}: {verdict:?}");
         checked.insert(name);
     }

@@ -65,9 +65,9 @@ impl Usage {
             None => self.fresh.entry(at.clone()).or_default(),
         };
         if ok {
-            calls.ok += 1
+            calls.ok += 1;
         } else {
-            calls.failed += 1
+            calls.failed += 1;
         }
         calls.last = now;
     }

@@ -5,12 +5,14 @@ use tool::{NameError, ServerName};
 
 use crate::naming::{name_of_command, name_of_url, valid_name};
 
-/// What was given for a server that is to be added. Texts are as typed: nothing is a template.
+/// What was given for a server that is to be added. Texts are as typed, and templates: `${VAR}` in
+/// them is filled in at each start.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
     /// Its name; an address in its place is taken for the address.
     pub name: Option<String>,
-    /// Its address, for a server that runs elsewhere.
+    /// Its address, for a server that runs elsewhere; with a name alone, the value of a recipe's
+    /// only parameter.
     pub url: Option<String>,
     /// Its program and arguments, for one that we start.
     pub command: Vec<String>,
@@ -27,10 +29,10 @@ pub struct Given {
 pub enum Refused {
     /// Neither an address nor a command, and no server that we know by the name.
     #[error(
-        "nothing says how `{0}` is started or reached\nhint: proxy add {0} -- npx -y PACKAGE, or: \
-         proxy add {0} https://HOST/mcp"
+        "no recipe knows `{0}`, and nothing says how it is started or reached\nhint: {near}proxy \
+         add {0} -- npx -y PACKAGE, or: proxy add {0} https://HOST/mcp", near = like(.1)
     )]
-    NoStart(String),
+    NoStart(String, Vec<&'static str>),
     /// An address and a command.
     #[error(
         "both an address and a command\nhint: `proxy add NAME URL` for a server that runs \
@@ -70,12 +72,22 @@ pub enum Refused {
     Env,
 }
 
+impl Given {
+    /// The name of a server of which nothing else is said, or what else is no start: a recipe has
+    /// to know it.
+    pub fn name_alone(&self) -> Option<&str> {
+        let name = self.name.as_deref().filter(|name| !name.contains("://"))?;
+        let has_address = self.url.as_ref().is_some_and(|url| url.contains("://"));
+        (!has_address && self.command.is_empty()).then_some(name)
+    }
+}
+
 fn hint(near: Option<&ServerName>) -> String {
     near.map(|near| format!("\nhint: `{near}` can be one"))
         .unwrap_or_default()
 }
 
-/// The name and the table of the server.
+/// The name and the table of a server whose start or address was given.
 pub fn read(given: &Given) -> Result<(ServerName, NewServer), Refused> {
     let (name, url) = match (&given.name, &given.url) {
         (Some(name), None) if name.contains("://") => (None, Some(name)),
@@ -86,16 +98,11 @@ pub fn read(given: &Given) -> Result<(ServerName, NewServer), Refused> {
         (Some(url), []) => remote(url, given)?,
         (None, [_, ..]) => child(given)?,
         (None, []) => {
-            let name = name.cloned();
-            return Err(name.map_or(Refused::NoName, Refused::NoStart));
+            return Err(name.map_or(Refused::NoName, |name| no_start(name)));
         }
     };
     let name = match (name, url) {
-        (Some(name), _) => {
-            let near = valid_name(name);
-            name.parse()
-                .map_err(|error| Refused::Name { error, near })?
-        }
+        (Some(name), _) => read_name(name)?,
         (None, Some(url)) => name_of_url(url).ok_or(Refused::NoName)?,
         (None, None) => {
             let words: Vec<&str> = given.command.iter().map(String::as_str).collect();
@@ -103,6 +110,33 @@ pub fn read(given: &Given) -> Result<(ServerName, NewServer), Refused> {
         }
     };
     Ok((name, server))
+}
+
+/// A name as typed.
+pub fn read_name(name: &str) -> Result<ServerName, Refused> {
+    let near = valid_name(name);
+    name.parse().map_err(|error| Refused::Name { error, near })
+}
+
+/// Of recipes that could be meant, so many are named.
+const RECIPES_NAMED: usize = 3;
+
+/// Nobody knows a server by this name.
+pub fn no_start(name: &str) -> Refused {
+    let names = recipes::all().iter().map(recipes::Recipe::name);
+    let mut near = tool::near(name, names, RECIPES_NAMED);
+    if near.is_empty() {
+        let found = recipes::search(name).into_iter().take(RECIPES_NAMED);
+        near = found.map(recipes::Recipe::name).collect();
+    }
+    Refused::NoStart(name.to_owned(), near)
+}
+
+fn like(near: &[&str]) -> String {
+    match near {
+        [] => String::new(),
+        near => format!("proxy add {}; else ", near.join(", or proxy add ")),
+    }
 }
 
 fn remote(url: &str, given: &Given) -> Result<NewServer, Refused> {
@@ -219,7 +253,7 @@ mod tests {
             name: Some(name.to_owned()),
             ..Given::default()
         };
-        check(&named("nobody"), "nothing says how `nobody` is started");
+        check(&named("nobody"), "no recipe knows `nobody`");
         check(&Given::default(), "no name can be made");
         let mut both = named("x");
         both.url = Some("https://a.example.com".to_owned());

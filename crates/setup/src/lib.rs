@@ -4,4 +4,5 @@
 #![warn(missing_docs)]
 
 pub mod add;
+pub mod known;
 pub mod naming;

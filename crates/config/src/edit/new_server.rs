@@ -30,6 +30,8 @@ pub struct NewServer {
     pub category: Option<String>,
     /// Words its tools are found by.
     pub tags: Vec<String>,
+    /// Advice for the model.
+    pub notes: Option<String>,
     /// How long one call may take, in seconds.
     pub timeout_s: Option<u64>,
     /// How long it may take to start, in seconds.
@@ -125,6 +127,7 @@ fn values(server: &NewServer) -> Vec<(&'static str, Value)> {
         server.is_disabled.then(|| ("enabled", Value::from(false))),
         text("category", &server.category),
         list("tags", &server.tags),
+        text("notes", &server.notes),
         seconds("timeout_s", server.timeout_s),
         seconds("start_timeout_s", server.start_timeout_s),
         server

@@ -87,6 +87,7 @@ fn settings_of(name: &ServerName) -> ServerSettings {
         cwd: None,
     };
     ServerSettings {
+        notes: None,
         spec: ServerSpec::new(name.clone(), launch),
         enabled: true,
         rules: ServerRules::plain(name.clone()),

@@ -31,6 +31,15 @@ pub(crate) fn complete_servers(current: &OsStr) -> Vec<CompletionCandidate> {
         .collect()
 }
 
+pub(crate) fn complete_recipes(current: &OsStr) -> Vec<CompletionCandidate> {
+    let known = recipes::all().iter();
+    let known = known.filter(|recipe| starts_with(recipe.name(), current));
+    let candidate = |recipe: &recipes::Recipe| {
+        CompletionCandidate::new(recipe.name()).help(Some(recipe.what.clone().into()))
+    };
+    known.map(candidate).collect()
+}
+
 /// `server/tool`; servers first, as long as there is no `/`.
 pub(crate) fn complete_tools(current: &OsStr) -> Vec<CompletionCandidate> {
     let config = config::load(&Overrides::default(), &Environment::of_process());

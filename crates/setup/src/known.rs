@@ -1,0 +1,329 @@
+//! A server that a recipe knows, made ready for the configuration.
+
+use std::{collections::BTreeMap, path::Path};
+
+use config::edit::NewServer;
+use recipes::{Auth, Given, Recipe, Way};
+
+/// What its user said of a server that is added by its recipe.
+#[derive(Debug, Clone)]
+pub struct Answers {
+    recipe: &'static Recipe,
+    parameters: BTreeMap<String, String>,
+    variables: BTreeMap<String, Value>,
+}
+
+/// Where the value of a variable is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Value {
+    /// In the environment, at each start.
+    Environment,
+    /// Said now: a template for the configuration.
+    Written(String),
+}
+
+/// Something the recipe cannot go without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The name of the variable or parameter.
+    pub name: String,
+    /// What its value is.
+    pub what: String,
+    /// Where to get it.
+    pub origin: Option<String>,
+    /// It is not to be seen while it is typed.
+    pub is_secret: bool,
+    /// It is a parameter: `--set`, not `--env`.
+    pub is_parameter: bool,
+}
+
+/// A value for something that the recipe does not have.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{server}` has no parameter `{name}`{}", known(.names))]
+pub struct NoParameter {
+    server: String,
+    name: String,
+    names: Vec<String>,
+}
+
+fn known(names: &[String]) -> String {
+    match names {
+        [] => "\nhint: it has none; a variable is given by `--env`".to_owned(),
+        names => format!("\nhint: it has `{}`", names.join("`, `")),
+    }
+}
+
+impl Answers {
+    /// Nothing said yet.
+    pub fn new(recipe: &'static Recipe) -> Self {
+        Self {
+            recipe,
+            parameters: BTreeMap::new(),
+            variables: BTreeMap::new(),
+        }
+    }
+
+    /// Takes `NAME=VALUE` for parameters; a value alone is that of the only one.
+    pub fn set(&mut self, given: &str) -> Result<(), NoParameter> {
+        let names = self.recipe.parameters.iter();
+        let names: Vec<String> = names.map(|it| it.name.clone()).collect();
+        let (name, value) = match given.split_once('=') {
+            Some((name, value)) if names.iter().any(|it| it == name) => (name, value),
+            None if names.len() == 1 => (names[0].as_str(), given),
+            _ => {
+                let name = given.split('=').next().unwrap_or(given).to_owned();
+                let server = self.recipe.name().to_owned();
+                return Err(NoParameter {
+                    server,
+                    name,
+                    names,
+                });
+            }
+        };
+        self.parameters
+            .insert(name.to_owned(), absolute(name, value));
+        Ok(())
+    }
+
+    /// Takes variables as [`crate::add::read_env`] has read them.
+    pub fn set_env(&mut self, env: Vec<(String, String)>) {
+        for (name, value) in env {
+            self.variables.insert(name, Value::Written(value));
+        }
+    }
+
+    /// Takes the answer to a question; it is no template.
+    pub fn answer(&mut self, question: &Question, value: &str) {
+        if question.is_parameter {
+            let value = NewServer::literal(&absolute(&question.name, value));
+            self.parameters.insert(question.name.clone(), value);
+        } else {
+            let value = Value::Written(NewServer::literal(value));
+            self.variables.insert(question.name.clone(), value);
+        }
+    }
+
+    /// What is still to be asked. A required variable that the environment has is not.
+    pub fn questions(&mut self, is_set: impl Fn(&str) -> bool) -> Vec<Question> {
+        let missing = self.recipe.missing(&self.parameters).into_iter();
+        let mut questions: Vec<Question> = missing
+            .map(|it| Question {
+                name: it.name.clone(),
+                what: it.what.clone(),
+                origin: None,
+                is_secret: false,
+                is_parameter: true,
+            })
+            .collect();
+        for variable in self.recipe.required() {
+            if self.variables.contains_key(&variable.name) {
+                continue;
+            }
+            if is_set(&variable.name) {
+                let name = variable.name.clone();
+                self.variables.insert(name, Value::Environment);
+                continue;
+            }
+            questions.push(Question {
+                name: variable.name.clone(),
+                what: variable.what.clone(),
+                origin: variable.origin.clone(),
+                is_secret: variable.secret,
+                is_parameter: false,
+            });
+        }
+        questions
+    }
+
+    /// The table for the configuration. What was not answered stands in it as `${VAR}` or
+    /// `{NAME}`.
+    pub fn server(&self) -> NewServer {
+        let given = Given {
+            parameters: self.parameters.clone(),
+            variables: self.variables.keys().cloned().collect(),
+        };
+        let entry = self.recipe.entry(&given).unwrap_or_default();
+        let written = |text: String| self.write_values(text);
+        let pairs = |pairs: BTreeMap<String, String>| {
+            let pairs = pairs.into_iter();
+            pairs.map(|(name, text)| (name, written(text))).collect()
+        };
+        let mut server = NewServer {
+            comment: vec![self.recipe.what.clone()],
+            command: entry.command,
+            args: entry.args.into_iter().map(written).collect(),
+            env: pairs(entry.env),
+            url: entry.url.map(written),
+            headers: pairs(entry.headers),
+            notes: Some(self.recipe.notes.clone()).filter(|it| !it.is_empty()),
+            start_timeout_s: entry.start_timeout_s,
+            is_per_client: entry.scope.is_some(),
+            ..NewServer::default()
+        };
+        // Variables that the recipe does not know are the person's own affair.
+        if let Way::Command(_) = self.recipe.way {
+            for (name, value) in &self.variables {
+                let is_there = server.env.iter().any(|(there, _)| there == name);
+                if let (false, Value::Written(value)) = (is_there, value) {
+                    server.env.push((name.clone(), value.clone()));
+                }
+            }
+        }
+        if let (Some(example), Some(arguments)) =
+            (&self.recipe.example, self.recipe.example_arguments(&given))
+        {
+            server.examples = vec![(example.tool.clone(), arguments.into())];
+        }
+        server
+    }
+
+    /// Puts what was said in the place of `${VAR}`.
+    fn write_values(&self, text: String) -> String {
+        let said = self.variables.iter();
+        said.fold(text, |text, (name, value)| match value {
+            Value::Written(value) => text.replace(&format!("${{{name}}}"), value),
+            Value::Environment => text,
+        })
+    }
+
+    /// What a person should know before it is used: a line each.
+    pub fn remarks(&self) -> Vec<String> {
+        let recipe = self.recipe;
+        let mut remarks = Vec::new();
+        if let Some(instead) = &recipe.deprecated {
+            remarks.push(format!("no longer the one to use; take {instead}"));
+        }
+        if !recipe.needs.is_empty() {
+            remarks.push(format!("needs {}", recipe.needs.join(", ")));
+        }
+        if recipe.started.is_none() {
+            let why = recipe.not_started.as_deref();
+            remarks.push(format!(
+                "not checked: {}",
+                why.unwrap_or("nobody started it here")
+            ));
+        }
+        if recipe.auth == Auth::OAuth && self.server().headers.is_empty() {
+            let optional = recipe.variables.iter().map(|it| it.name.as_str());
+            let tokens: Vec<&str> = optional.collect();
+            remarks.push(match tokens.as_slice() {
+                [] => "wants a login of its own".to_owned(),
+                tokens => format!(
+                    "wants a login of its own, or a token: `--env {}=...`",
+                    tokens.join("=...` or `--env ")
+                ),
+            });
+        }
+        for (name, value) in &self.variables {
+            let known = recipe.variables.iter().find(|it| it.name == *name);
+            let is_secret = known.is_some_and(|it| it.secret);
+            match value {
+                Value::Environment => remarks.push(format!(
+                    "`{name}` is taken from the environment at each start; a client that has \
+                     none of it needs it in its own entry"
+                )),
+                Value::Written(value) if is_secret && !value.contains("${") => {
+                    remarks.push(format!(
+                        "the value of `{name}` stands in the configuration file, which only you may read"
+                    ));
+                }
+                Value::Written(_) => {}
+            }
+        }
+        remarks
+    }
+}
+
+/// A folder or file starts at the folder we are in, as everywhere in a shell.
+fn absolute(name: &str, value: &str) -> String {
+    let is_path = ["DIR", "FILE"].contains(&name);
+    let is_relative = !value.starts_with(['/', '~', '$', ':']) && !value.contains(':');
+    if let (true, true, Ok(path)) = (is_path, is_relative, std::path::absolute(Path::new(value))) {
+        return path.to_string_lossy().into_owned();
+    }
+    match value.strip_prefix("~/") {
+        Some(rest) if is_path => format!("${{HOME}}/{rest}"),
+        _ => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Answers;
+    use crate::add::read_env;
+
+    fn answers(name: &str) -> Answers {
+        Answers::new(recipes::find(name).unwrap())
+    }
+
+    #[test]
+    fn a_recipe_asks_for_what_it_cannot_go_without() {
+        let mut files = answers("filesystem");
+        let questions = files.questions(|_| false);
+        let [question] = questions.as_slice() else {
+            panic!("{questions:?}");
+        };
+        assert!(question.is_parameter && question.name == "DIR");
+        files.answer(question, "/a/${b}");
+        assert!(files.questions(|_| false).is_empty());
+        assert_eq!(files.server().args.last().unwrap(), "/a/$${b}");
+        assert!(files.server().examples.iter().all(|(_, it)| it.is_object()));
+    }
+
+    #[test]
+    fn a_value_alone_is_that_of_the_only_parameter() {
+        let mut files = answers("filesystem");
+        files.set("here").unwrap();
+        let here = std::path::absolute("here").unwrap();
+        assert_eq!(files.server().args.last().unwrap(), here.to_str().unwrap());
+        files.set("DIR=~/x").unwrap();
+        assert_eq!(files.server().args.last().unwrap(), "${HOME}/x");
+        let error = files.set("FOLDER=/x").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "`filesystem` has no parameter `FOLDER`\nhint: it has `DIR`"
+        );
+        let error = answers("time").set("x").unwrap_err().to_string();
+        assert!(error.ends_with("hint: it has none; a variable is given by `--env`"));
+    }
+
+    #[test]
+    fn a_secret_comes_from_the_environment_or_is_written_and_said_to_be() {
+        let needing = recipes::all().iter().find(|it| {
+            let is_child = matches!(it.way, recipes::Way::Command(_));
+            is_child && it.parameters.is_empty() && it.required().any(|it| it.secret)
+        });
+        let name = needing.unwrap().name();
+        let variable = needing.unwrap().required().find(|it| it.secret).unwrap();
+        let mut answers = answers(name);
+        assert!(!answers.questions(|_| false).is_empty());
+        assert!(answers.clone().questions(|_| true).is_empty());
+        answers.questions(|_| true);
+        let value = |answers: &Answers| {
+            let env = answers.server().env;
+            let found = env.into_iter().find(|(name, _)| *name == variable.name);
+            found.unwrap().1
+        };
+        assert_eq!(value(&answers), format!("${{{}}}", variable.name));
+        let said = |answers: &Answers, words| answers.remarks().join("\n").contains(words);
+        assert!(said(&answers, "from the environment at each start"));
+        let given = format!("{}=hunter2", variable.name);
+        answers.set_env(read_env(&[given]).unwrap());
+        assert_eq!(value(&answers), "hunter2");
+        assert!(said(&answers, "stands in the configuration file"));
+        assert!(!said(&answers, "hunter2"));
+    }
+
+    #[test]
+    fn every_recipe_makes_a_table() {
+        for recipe in recipes::all() {
+            let mut answers = Answers::new(recipe);
+            for question in answers.questions(|_| false) {
+                answers.answer(&question, "/value");
+            }
+            let server = answers.server();
+            let name = recipe.name();
+            assert!(server.command.is_some() != server.url.is_some(), "{name}");
+        }
+    }
+}
