@@ -130,7 +130,9 @@ impl Client {
     ) -> (u64, impl Future<Output = Reply>) {
         if self.0.modern.load(Ordering::SeqCst) {
             params["_meta"][META_VERSION] = json!(MODERN_VERSION);
-            params["_meta"][META_CAPABILITIES] = json!({});
+            if params["_meta"][META_CAPABILITIES].is_null() {
+                params["_meta"][META_CAPABILITIES] = json!({});
+            }
         }
         let id = self.0.next_id.fetch_add(1, Ordering::SeqCst);
         let (sender, receiver) = oneshot::channel();
@@ -182,6 +184,17 @@ impl Client {
     /// those without one are refused with -32601.
     pub fn answers(&self, method: &str, result: Value) {
         self.state().answers.insert(method.to_owned(), result);
+    }
+
+    /// From now on a request of the server's with this method waits for [`Self::answer`].
+    pub fn holds_back(&self, method: &str) {
+        self.answers(method, Value::Null);
+    }
+
+    /// Answers a request of the server's.
+    pub async fn answer(&self, request: &Value, result: Value) {
+        let answer = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
+        self.send_line(&answer.to_string()).await;
     }
 
     /// All pages of `tools/list`.
@@ -365,16 +378,17 @@ impl Talk {
             return;
         }
         if message.get("id").is_some() {
-            self.answer(&message).await;
+            self.answer_by_itself(&message).await;
         }
         // A test that floods itself loses what it does not listen to.
         drop(heard.try_send(message));
     }
 
-    async fn answer(&self, request: &Value) {
+    async fn answer_by_itself(&self, request: &Value) {
         let method = request["method"].as_str().unwrap_or_default();
         let mut answer = json!({ "jsonrpc": "2.0", "id": request["id"] });
         match self.state().answers.get(method) {
+            Some(Value::Null) => return,
             Some(result) => answer["result"] = result.clone(),
             None => answer["error"] = json!({ "code": -32601, "message": "not here" }),
         }

@@ -131,9 +131,14 @@ impl Web {
 
     /// Begins a session of the legacy era under this name; what comes back is a client in it.
     pub async fn initialize(&self, name: &str, version: &str) -> Self {
+        self.initialize_with(name, version, json!({})).await
+    }
+
+    /// The same with these capabilities.
+    pub async fn initialize_with(&self, name: &str, version: &str, capabilities: Value) -> Self {
         let params = json!({
             "protocolVersion": version,
-            "capabilities": {},
+            "capabilities": capabilities,
             "clientInfo": { "name": name, "version": "1.0.0" },
         });
         let answer = self.send("initialize", params).await.1;
@@ -156,7 +161,9 @@ impl Web {
         let mut web = self.clone();
         if let Some(name) = &self.modern_name {
             params["_meta"][META_VERSION] = json!(MODERN_VERSION);
-            params["_meta"][META_CAPABILITIES] = json!({});
+            if params["_meta"][META_CAPABILITIES].is_null() {
+                params["_meta"][META_CAPABILITIES] = json!({});
+            }
             params["_meta"]["io.modelcontextprotocol/clientInfo"] =
                 json!({ "name": name, "version": "1.0.0" });
             web = web.with("mcp-method", method);

@@ -240,6 +240,12 @@ pub(super) static KEYS: &[Key] = &[
          of the file",
     ),
     key(
+        "servers.NAME.roots",
+        Kind::List(&Kind::Folder),
+        "the folders that it is told when it asks for the client's roots; without this key a server \
+         with `scope = \"client\"` is told its own client's, and any other that there are none",
+    ),
+    key(
         "servers.NAME.url",
         Kind::Url,
         "the address of a server that speaks streamable HTTP (or the older HTTP+SSE), in place of `command`",

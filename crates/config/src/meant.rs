@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use fleet::{Launch, Scope, ServerSpec, Start};
+use fleet::{Launch, Scope, ServerSpec, Start, Template};
 use gateway::{
     SearchSettings, ServerSettings, ToolLimits,
     policy::{ClientPolicies, ClientRule},
@@ -123,6 +123,7 @@ fn read_server(name: &str, raw: RawServer, folders: &Folders<'_>) -> Result<Serv
         calls_max: NonZeroUsize::new(raw.max_concurrent_calls),
         retries_safe_calls: raw.retry_safe_calls,
         inherit_env: raw.inherit_env.clone(),
+        roots: read_roots(&raw, folders)?,
         ..ServerSpec::new(name, read_launch(&raw, folders)?)
     };
     let rules = ServerRules {
@@ -158,6 +159,14 @@ fn read_scope(written: &str) -> Result<Scope, Fault> {
         "client" => Ok(Scope::Client),
         other => Err(Fault::bare(format!("no such scope: `{other}`"))),
     }
+}
+
+fn read_roots(raw: &RawServer, folders: &Folders<'_>) -> Result<Option<Vec<Template>>, Fault> {
+    let Some(roots) = &raw.roots else {
+        return Ok(None);
+    };
+    let root = |root: &String| read_template(&folders.resolve_folder(root)?);
+    roots.iter().map(root).collect::<Result<_, _>>().map(Some)
 }
 
 fn read_launch(raw: &RawServer, folders: &Folders<'_>) -> Result<Launch, Fault> {

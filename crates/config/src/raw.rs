@@ -99,6 +99,7 @@ pub(super) struct RawServer {
     pub(super) cwd: Option<String>,
     #[serde(default)]
     pub(super) inherit_env: Vec<String>,
+    pub(super) roots: Option<Vec<String>>,
     pub(super) url: Option<String>,
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,

@@ -15,8 +15,10 @@ use std::sync::{
 };
 
 use bytes::Bytes;
+use futures::FutureExt as _;
 use jsonrpc::{Json, Line, LineReader, Message, Outbox, ProtocolError, frame};
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 pub(crate) use self::{length::cap, pending::PendingRequests};
@@ -25,6 +27,7 @@ use self::{
     pending::{Answer, FIRST_ID, IDS, PendingRequest},
 };
 use crate::{
+    asking::{AnswerSink, Asking, Questions},
     error::RequestError,
     limits::LIST_BYTES_MAX,
     mask::Mask,
@@ -76,8 +79,9 @@ impl CallChannel {
         outbox: Arc<Outbox>,
         others: impl MessageSink,
         mask: Arc<Mask>,
+        asking: Arc<Asking>,
     ) -> Self {
-        Self::start_with(Arc::default(), lines, outbox, others, mask)
+        Self::start_with(Arc::default(), lines, outbox, others, mask, asking)
     }
 
     /// The same with requests that a reader before the channel knows of as well.
@@ -87,9 +91,11 @@ impl CallChannel {
         outbox: Arc<Outbox>,
         others: impl MessageSink,
         mask: Arc<Mask>,
+        asking: Arc<Asking>,
     ) -> Self {
         let lines = lines.capped(LIST_BYTES_MAX, cap(&pending));
-        tokio::spawn(read(lines, Arc::clone(&pending), others));
+        let questions = Questions::new(asking, answer_over(&outbox));
+        tokio::spawn(read(lines, Arc::clone(&pending), questions, others));
         Self {
             outbox,
             mask,
@@ -111,6 +117,7 @@ impl CallChannel {
             answer,
             bytes_max: bytes_max(method),
             listeners,
+            over: CancellationToken::new().drop_guard(),
         };
         self.pending.by_id.insert(id, request);
         let mut abandoned = Abandoned {
@@ -170,10 +177,24 @@ impl Drop for Abandoned<'_> {
     }
 }
 
-async fn read(mut lines: LineReader, pending: Arc<PendingRequests>, mut others: impl MessageSink) {
+fn answer_over(outbox: &Arc<Outbox>) -> AnswerSink {
+    let outbox = Arc::clone(outbox);
+    Arc::new(move |message| {
+        let outbox = Arc::clone(&outbox);
+        // A server that is gone waits for no answer.
+        async move { _ = outbox.send(&message).await }.boxed()
+    })
+}
+
+async fn read(
+    mut lines: LineReader,
+    pending: Arc<PendingRequests>,
+    questions: Questions,
+    mut others: impl MessageSink,
+) {
     loop {
         match lines.next().await {
-            Ok(Some(Line::Whole(line))) => route(&line, &pending, &mut others),
+            Ok(Some(Line::Whole(line))) => route(&line, &pending, &questions, &mut others),
             Ok(Some(Line::TooLong { head, bytes })) => refuse_too_long(&pending, &head, bytes),
             Ok(None) => break,
             Err(error) => {
@@ -185,7 +206,12 @@ async fn read(mut lines: LineReader, pending: Arc<PendingRequests>, mut others: 
     pending.end();
 }
 
-fn route(line: &Bytes, pending: &PendingRequests, others: &mut impl MessageSink) {
+fn route(
+    line: &Bytes,
+    pending: &PendingRequests,
+    questions: &Questions,
+    others: &mut impl MessageSink,
+) {
     let Some(message) = Message::parse(line) else {
         debug!(
             bytes = line.len(),
@@ -197,7 +223,7 @@ fn route(line: &Bytes, pending: &PendingRequests, others: &mut impl MessageSink)
         None => pending.take_answer(line, &message),
         Some("notifications/progress") => pending.pass_progress(&message),
         Some("notifications/message") => pending.pass_log(&message),
-        Some(_) => false,
+        Some(_) => questions.take(line, &message, None, || pending.askers()),
     };
     if !is_handled {
         others.take(line, &message);

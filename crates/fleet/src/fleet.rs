@@ -60,6 +60,20 @@ impl Fleet {
         self.roster.forget_client(client);
     }
 
+    /// Tells the servers that are this client's own that its roots may be others now.
+    pub fn tell_roots_changed(&self, client: u64) {
+        for server in self.roster.of_client(client) {
+            let Some(leased) = server
+                .open_now()
+                .filter(|_| server.asking.roots.can_change())
+            else {
+                continue;
+            };
+            self.keepers
+                .spawn(async move { leased.link.tell_roots_changed().await });
+        }
+    }
+
     /// Every server and what it is doing. Reads `/proc`, and so blocks for a moment.
     pub fn states(&self) -> Vec<ServerState> {
         let memory = processes::group_memory();
@@ -94,7 +108,8 @@ impl Fleet {
         request: &Request,
         cancel: &CancellationToken,
     ) -> Result<Json, CallError> {
-        let found = self.roster.find(server, request.client.as_ref())?;
+        let (client, asks) = (request.client.as_ref(), request.asks.as_ref());
+        let found = self.roster.find(server, client, asks)?;
         let patience = Patience::new(&found.spec, request);
         let request = patience.watch(request);
         let mut ran = Ran::No;
@@ -131,9 +146,8 @@ impl Fleet {
                 Err(CallError::Unavailable { ran: Ran::No, .. })
                     if server.is_retired() && !self.stop.is_cancelled() =>
                 {
-                    server = self
-                        .roster
-                        .find(&server.spec.name, request.client.as_ref())?;
+                    let (client, asks) = (request.client.as_ref(), request.asks.as_ref());
+                    server = self.roster.find(&server.spec.name, client, asks)?;
                 }
                 answer => return answer,
             }
@@ -145,7 +159,7 @@ impl Fleet {
         let missing = |error: CallError| SurveyError {
             failure: Failure::new(error.to_string()),
         };
-        let server = self.roster.find(server, None).map_err(missing)?;
+        let server = self.roster.find(server, None, None).map_err(missing)?;
         let leased = server.ready().await.map_err(|not_ready| SurveyError {
             failure: not_ready.failure,
         })?;
@@ -202,6 +216,8 @@ async fn call_in_turn(
     request: &Request,
     ran: &mut Ran,
 ) -> Result<Json, CallError> {
+    let session = request.asks.as_ref().map(|asks| asks.session());
+    let _turn = server.asking.take_turn(session).await;
     let _place = server.places.acquire().await;
     let may_retry = server.spec.retries_safe_calls && request.is_safe;
     match call_ready(server, request, ran).await {

@@ -12,11 +12,13 @@ use tracing::{info, warn};
 
 use crate::{
     ServerSpec, Spoken,
+    asking::Asking,
     changes::{Changes, OnListChanged},
     child::{Running, Surroundings},
     error::Failure,
     limits::{HEALTHY_AFTER, REST_MAX, REST_MIN},
     link::Link,
+    roots::Roots,
     server::{Server, Stage},
     vitals::Vitals,
 };
@@ -28,6 +30,7 @@ pub(crate) struct Keeper {
     stage: watch::Sender<Stage>,
     wanted: Arc<Notify>,
     vitals: Arc<Vitals>,
+    asking: Arc<Asking>,
     stop: CancellationToken,
     /// Its calls may finish; then it ends.
     retired: CancellationToken,
@@ -46,8 +49,9 @@ impl Keeper {
         changes: Arc<Changes>,
         stop: CancellationToken,
         before: Option<&Server>,
+        roots: Roots,
     ) -> (Self, Server) {
-        let (server, stage) = Server::new(spec, before);
+        let (server, stage) = Server::new(spec, before, roots);
         let spoken = server.spec.spoken.clone().unwrap_or_default();
         let keeper = Self {
             spec: Arc::clone(&server.spec),
@@ -56,6 +60,7 @@ impl Keeper {
             stage,
             wanted: Arc::clone(&server.wanted),
             vitals: Arc::clone(&server.vitals),
+            asking: Arc::clone(&server.asking),
             stop,
             retired: server.retired.clone(),
             before: before.map(|it| it.stage.clone()),
@@ -108,6 +113,7 @@ impl Keeper {
                 &self.spec,
                 &self.surroundings,
                 &on_list_changed,
+                &self.asking,
                 &self.spoken,
             );
             tokio::select! {

@@ -8,6 +8,7 @@
 
 mod about;
 mod activity;
+mod asking;
 mod changes;
 mod channel;
 mod child;
@@ -23,9 +24,12 @@ mod mask;
 mod params;
 mod patience;
 mod proxies;
+mod question;
 mod request;
+mod roots;
 mod roster;
 mod server;
+mod session_turns;
 mod spec;
 mod survey;
 mod template;
@@ -38,6 +42,7 @@ pub use child::Surroundings;
 pub use error::{CallError, Failure, Ran, SurveyError};
 pub use fleet::Fleet;
 pub use log::log_path;
+pub use question::{Answer, Asks, Question, QuestionKind};
 pub use request::{LogSink, ProgressSink, Request};
 pub use roster::Applied;
 pub use spec::{

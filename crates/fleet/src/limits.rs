@@ -76,3 +76,16 @@ pub(crate) const EXIT_REASON_WAIT: Duration = Duration::from_secs(2);
 
 /// A list whose time to live is shorter than this is not looked at more often.
 pub(crate) const LOOK_AGAIN_MIN: Duration = Duration::from_mins(1);
+
+/// A question may wait so long for its person, who may be at lunch. The clock of the call stands
+/// meanwhile, so nothing else would end it.
+pub(crate) const QUESTION_TIMEOUT: Duration = Duration::from_mins(60);
+
+/// Questions of one server that are open at one time; further ones are refused.
+pub(crate) const QUESTIONS_MAX: usize = 64;
+
+/// Visits to addresses that one server asked for, and of which it may still say that they are over.
+pub(crate) const ELICITATIONS_MAX: usize = 256;
+
+/// A client says its roots without asking anybody; past this the server gets those that we know.
+pub(crate) const ROOTS_TIMEOUT: Duration = Duration::from_secs(10);

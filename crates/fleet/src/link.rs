@@ -9,13 +9,14 @@ use tokio::time::timeout;
 use crate::{
     About, Launch, Request, ServerSpec, Spoken, Surroundings,
     activity::Activity,
+    asking::Asking,
     changes::OnListChanged,
     channel::CallChannel,
     child::{Pipes, Running},
     error::{Failure, RequestError},
-    params::{write_call, write_list},
+    params::{write_list, write_params},
     request::Listeners,
-    wire::{HandshakeError, PipeTransport, Remote, Service, open_session, own_meta},
+    wire::{HandshakeError, OwnMeta, PipeTransport, Remote, Service, open_session},
 };
 
 /// An open connection, and who uses it.
@@ -31,8 +32,8 @@ enum Kind {
     Child {
         channel: CallChannel,
         /// Members that the revision has each request carry in its `_meta`.
-        own_meta: Vec<(String, String)>,
-        _service: Service,
+        own_meta: OwnMeta,
+        service: Service,
     },
     Remote(Remote),
 }
@@ -53,11 +54,13 @@ impl Link {
         spec: &ServerSpec,
         surroundings: &Arc<Surroundings>,
         on_list_changed: &OnListChanged,
+        asking: &Arc<Asking>,
         guess: &Spoken,
     ) -> Result<(Self, Option<Running>), Failure> {
-        match Self::open_with(spec, surroundings, on_list_changed, guess).await {
+        let open_with = |guess| Self::open_with(spec, surroundings, on_list_changed, asking, guess);
+        match open_with(guess.clone()).await {
             Err(OpenError::WrongRevision(first)) => {
-                Self::open_with(spec, surroundings, on_list_changed, &guess.alternative())
+                open_with(guess.alternative())
                     .await
                     .map_err(|error| match error {
                         OpenError::WrongRevision(_) => Failure::new(format!(
@@ -75,17 +78,19 @@ impl Link {
         spec: &ServerSpec,
         surroundings: &Arc<Surroundings>,
         on_list_changed: &OnListChanged,
-        guess: &Spoken,
+        asking: &Arc<Asking>,
+        guess: Spoken,
     ) -> Result<(Self, Option<Running>), OpenError> {
         match &spec.launch {
             Launch::Child { .. } => {
                 let spoken = guess.over(Transport::Stdio);
                 let (link, running) =
-                    open_child(spec, surroundings, on_list_changed, &spoken).await?;
+                    open_child(spec, surroundings, on_list_changed, asking, &spoken).await?;
                 Ok((link, Some(running)))
             }
             Launch::Remote { url, headers } => {
-                let opening = Remote::open(url, headers, guess, Arc::clone(on_list_changed));
+                let opening =
+                    Remote::open(url, headers, &guess, Arc::clone(on_list_changed), asking);
                 let (remote, about) = timeout(spec.start_timeout, opening)
                     .await
                     .map_err(|_| describe_silence(spec))?
@@ -114,25 +119,31 @@ impl Link {
             Kind::Child {
                 channel, own_meta, ..
             } => {
-                let params = |id| write_call(request, own_meta, id);
+                let own_meta = own_meta.of_call(request);
+                let params = |id| write_params(request, &own_meta, id);
                 let listeners = Listeners::of(request);
-                Ok(channel.request("tools/call", params, listeners).await?)
+                Ok(channel.request(request.method, params, listeners).await?)
             }
             Kind::Remote(remote) => remote.call(request).await,
         }
     }
 
-    /// One page of `tools/list`.
-    pub(crate) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, RequestError> {
+    /// One page of a list, such as `tools/list`.
+    pub(crate) async fn list(
+        &self,
+        method: &'static str,
+        cursor: Option<&str>,
+    ) -> Result<Json, RequestError> {
         match &self.kind {
             Kind::Child {
                 channel, own_meta, ..
             } => {
-                let params = |_| write_list(cursor, own_meta);
+                let own_meta = own_meta.of_survey();
+                let params = |_| write_list(cursor, &own_meta);
                 let listeners = Listeners::default();
-                Ok(channel.request("tools/list", params, listeners).await?)
+                Ok(channel.request(method, params, listeners).await?)
             }
-            Kind::Remote(remote) => remote.list_tools(cursor).await,
+            Kind::Remote(remote) => remote.list(method, cursor).await,
         }
     }
 
@@ -147,6 +158,14 @@ impl Link {
         match &self.kind {
             Kind::Child { channel, .. } => channel.ended().await,
             Kind::Remote(remote) => remote.ended().await,
+        }
+    }
+
+    /// Tells the server that its roots may be others now.
+    pub(crate) async fn tell_roots_changed(&self) {
+        match &self.kind {
+            Kind::Child { service, .. } => service.tell_roots_changed().await,
+            Kind::Remote(remote) => remote.tell_roots_changed().await,
         }
     }
 
@@ -182,21 +201,26 @@ async fn open_child(
     spec: &ServerSpec,
     surroundings: &Arc<Surroundings>,
     on_list_changed: &OnListChanged,
+    asking: &Arc<Asking>,
     spoken: &Spoken,
 ) -> Result<(Link, Running), OpenError> {
     let (mut running, pipes) = Running::spawn(spec, surroundings)?;
     let Pipes { lines, outbox } = pipes;
     let (transport, feed) = PipeTransport::new(outbox.clone(), Arc::clone(on_list_changed));
-    let channel = CallChannel::start(lines, outbox, feed, running.mask());
-    let folder = spec.client_folder.as_deref();
-    let opening = open_session(transport, spoken, Arc::clone(on_list_changed), folder);
+    let channel = CallChannel::start(lines, outbox, feed, running.mask(), Arc::clone(asking));
+    let opening = open_session(
+        transport,
+        spoken,
+        Arc::clone(on_list_changed),
+        &asking.roots,
+    );
     match timeout(spec.start_timeout, opening).await {
         Ok(Ok((service, about))) => {
-            let own_meta = own_meta(&about.spoken.revision);
+            let own_meta = OwnMeta::of(&about.spoken.revision);
             let kind = Kind::Child {
                 channel,
                 own_meta,
-                _service: service,
+                service,
             };
             Ok((Link::new(about, kind), running))
         }

@@ -6,33 +6,36 @@ use serde_json::{Value, value::RawValue};
 
 use crate::request::Request;
 
-/// Members that each request carries in its `_meta`, keys and JSON texts; none before the
-/// revision 2026-07-28.
-pub(crate) type OwnMeta = [(String, String)];
+/// Members that a request carries in its `_meta`, keys and JSON texts; none before the revision
+/// 2026-07-28.
+pub(crate) type OwnMembers = [(String, String)];
 
-/// The `params` of a `tools/call`, the arguments byte for byte as they came.
-pub(crate) fn write_call(request: &Request, own: &OwnMeta, id: u64) -> Vec<Bytes> {
-    let name = Value::from(request.tool.as_str());
-    let head = format!(r#"{{"name":{name},"arguments":"#);
+/// The `params` of a client's request, each member byte for byte as it came.
+pub(crate) fn write_params(request: &Request, own: &OwnMembers, id: u64) -> Vec<Bytes> {
+    let mut parts = Vec::with_capacity(2 * request.params.len() + 1);
+    let mut before = "{";
+    for (key, value) in &request.params {
+        parts.push(Bytes::from(format!(r#"{before}"{key}":"#)));
+        parts.push(value.bytes());
+        before = ",";
+    }
     let passed = request.meta.iter();
     let passed = passed.map(|(key, value)| (key.as_str(), value.as_str()));
     let token = request.progress.is_some().then(|| id.to_string());
     let token = token.as_deref().map(|token| ("progressToken", token));
     let meta = write_members(passed.chain(texts(own)).chain(token));
-    let tail = if meta.is_empty() {
-        "}".to_owned()
-    } else {
-        format!(r#","_meta":{{{meta}}}}}"#)
-    };
-    vec![
-        Bytes::from(head),
-        request.arguments.bytes(),
-        Bytes::from(tail),
-    ]
+    parts.push(Bytes::from(
+        match (meta.is_empty(), request.params.is_empty()) {
+            (true, true) => "{}".to_owned(),
+            (true, false) => "}".to_owned(),
+            (false, _) => format!(r#"{before}"_meta":{{{meta}}}}}"#),
+        },
+    ));
+    parts
 }
 
-/// The `params` of one page of a `tools/list`.
-pub(crate) fn write_list(cursor: Option<&str>, own: &OwnMeta) -> Vec<Bytes> {
+/// The `params` of one page of a list.
+pub(crate) fn write_list(cursor: Option<&str>, own: &OwnMembers) -> Vec<Bytes> {
     let meta = write_members(texts(own));
     let cursor = cursor.map(|cursor| format!(r#""cursor":{}"#, Value::from(cursor)));
     let meta = (!meta.is_empty()).then(|| format!(r#""_meta":{{{meta}}}"#));
@@ -40,7 +43,7 @@ pub(crate) fn write_list(cursor: Option<&str>, own: &OwnMeta) -> Vec<Bytes> {
     vec![Bytes::from(format!("{{{}}}", params.join(",")))]
 }
 
-fn texts(own: &OwnMeta) -> impl Iterator<Item = (&str, &str)> {
+fn texts(own: &OwnMembers) -> impl Iterator<Item = (&str, &str)> {
     own.iter()
         .map(|(key, value)| (key.as_str(), value.as_str()))
 }

@@ -1,11 +1,19 @@
-//! How long a call is waited for, and what progress adds to that.
+//! How long a call is waited for, and what progress and questions add to that.
 
 use std::{sync::Arc, time::Duration};
 
+use futures::{FutureExt as _, future::BoxFuture};
+use jsonrpc::Json;
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep_until},
+};
 
-use crate::{Request, ServerSpec};
+use crate::{
+    Request, ServerSpec,
+    question::{Answer, Asks, Question},
+};
 
 /// The limits of waiting for a call.
 pub(crate) struct Patience {
@@ -13,47 +21,237 @@ pub(crate) struct Patience {
     limit: Duration,
     /// The hard limit, where progress extends the other.
     limit_max: Option<Duration>,
-    heard: Arc<Mutex<Instant>>,
+    clock: Arc<Clock>,
+}
+
+/// The clock of one call. It stands while the client is asked something.
+struct Clock {
+    time: Mutex<Time>,
+    moved: Notify,
+}
+
+struct Time {
+    heard: Instant,
+    /// Questions that are open, and since when there are any.
+    questions: usize,
+    standing_since: Instant,
+    /// How long it stood, in all and since `heard`.
+    stood: Duration,
+    stood_since_heard: Duration,
 }
 
 impl Patience {
     pub(crate) fn new(spec: &ServerSpec, request: &Request) -> Self {
         let began = Instant::now();
+        let time = Time {
+            heard: began,
+            questions: 0,
+            standing_since: began,
+            stood: Duration::ZERO,
+            stood_since_heard: Duration::ZERO,
+        };
         Self {
             began,
             limit: request.limit.unwrap_or(spec.call_timeout),
             limit_max: spec.call_timeout_max.filter(|_| !request.limit_is_final),
-            heard: Arc::new(Mutex::new(began)),
+            clock: Arc::new(Clock {
+                time: Mutex::new(time),
+                moved: Notify::new(),
+            }),
         }
     }
 
-    /// The request, its progress heard by us too where that counts.
+    /// The request, its progress heard by us too where that counts, and its questions always.
     pub(crate) fn watch(&self, request: &Request) -> Request {
         let mut request = request.clone();
         if self.limit_max.is_some() {
-            let heard = Arc::clone(&self.heard);
+            let clock = Arc::clone(&self.clock);
             let client = request.progress.take();
             request.progress = Some(Arc::new(move |params| {
-                *heard.lock() = Instant::now();
+                clock.hear();
                 if let Some(client) = &client {
                     client(params);
                 }
             }));
         }
+        request.asks = request.asks.map(|client| {
+            let clock = Arc::clone(&self.clock);
+            Arc::new(Watched { client, clock }) as Arc<dyn Asks>
+        });
         request
     }
 
     /// Returns the limit that was reached.
     pub(crate) async fn wait_for_end(&self) -> Duration {
         loop {
-            let quiet_until = *self.heard.lock() + self.limit;
-            let longest = self.limit_max.unwrap_or(self.limit).max(self.limit);
-            let last = self.began + longest;
-            let until = quiet_until.min(last);
+            let moved = self.clock.moved.notified();
+            let Some(until) = self.end() else {
+                moved.await;
+                continue;
+            };
             if until <= Instant::now() {
-                return until.saturating_duration_since(self.began);
+                let stood = self.clock.time.lock().stood;
+                return until.saturating_duration_since(self.began + stood);
             }
-            sleep_until(until).await;
+            tokio::select! {
+                () = sleep_until(until) => {}
+                () = moved => {}
+            }
         }
+    }
+
+    /// The moment at which the limit is reached as things are; none while the clock stands.
+    fn end(&self) -> Option<Instant> {
+        let time = self.clock.time.lock();
+        if time.questions > 0 {
+            return None;
+        }
+        let quiet_until = time.heard + self.limit + time.stood_since_heard;
+        let longest = self.limit_max.unwrap_or(self.limit).max(self.limit);
+        Some(quiet_until.min(self.began + longest + time.stood))
+    }
+}
+
+impl Clock {
+    fn hear(&self) {
+        let mut time = self.time.lock();
+        time.heard = Instant::now();
+        time.stood_since_heard = Duration::ZERO;
+    }
+
+    fn halt(self: &Arc<Self>) -> Halt {
+        let mut time = self.time.lock();
+        if time.questions == 0 {
+            time.standing_since = Instant::now();
+        }
+        time.questions += 1;
+        drop(time);
+        self.moved.notify_one();
+        Halt(Arc::clone(self))
+    }
+}
+
+/// The clock stands until this is dropped.
+struct Halt(Arc<Clock>);
+
+impl Drop for Halt {
+    fn drop(&mut self) {
+        let mut time = self.0.time.lock();
+        time.questions -= 1;
+        if time.questions == 0 {
+            let since = time.standing_since.max(time.heard);
+            time.stood_since_heard += since.elapsed();
+            let stood = time.standing_since.elapsed();
+            time.stood += stood;
+        }
+        drop(time);
+        self.0.moved.notify_one();
+    }
+}
+
+/// A client whose call's clock stands while it is asked.
+struct Watched {
+    client: Arc<dyn Asks>,
+    clock: Arc<Clock>,
+}
+
+impl Asks for Watched {
+    fn session(&self) -> u64 {
+        self.client.session()
+    }
+
+    fn capabilities(&self) -> Json {
+        self.client.capabilities()
+    }
+
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+        async move {
+            let _halt = self.clock.halt();
+            self.client.ask(question).await
+        }
+        .boxed()
+    }
+
+    fn tell(&self, method: &str, params: &str) {
+        self.client.tell(method, params);
+    }
+
+    fn without_call(&self) -> Arc<dyn Asks> {
+        self.client.without_call()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{sync::oneshot, time::advance};
+
+    use super::*;
+    use crate::{Launch, QuestionKind, Template};
+
+    /// It answers when the test says so.
+    struct Person(Mutex<Option<oneshot::Receiver<()>>>);
+
+    impl Asks for Person {
+        fn session(&self) -> u64 {
+            0
+        }
+
+        fn capabilities(&self) -> Json {
+            Json::of_built("{}".to_owned())
+        }
+
+        fn ask(&self, _: Question) -> BoxFuture<'_, Answer> {
+            let answered = self.0.lock().take().expect("it is asked once");
+            async move {
+                let _ = answered.await;
+                Answer::refuse("no")
+            }
+            .boxed()
+        }
+
+        fn tell(&self, _: &str, _: &str) {}
+
+        fn without_call(&self) -> Arc<dyn Asks> {
+            unreachable!("nobody wants it")
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_clock_stands_while_a_person_is_asked() {
+        let launch = Launch::Child {
+            command: Template::literal("x"),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+        };
+        let spec = ServerSpec::new("any".parse().expect("a name"), launch);
+        let (answer, answered) = oneshot::channel();
+        let json = |text: &str| Json::of_built(text.to_owned());
+        let request = Request {
+            asks: Some(Arc::new(Person(Mutex::new(Some(answered))))),
+            limit: Some(Duration::from_secs(10)),
+            limit_is_final: true,
+            ..Request::call_tool("ask", json("{}"))
+        };
+        let patience = Arc::new(Patience::new(&spec, &request));
+        let asks = patience.watch(&request).asks.expect("it is passed on");
+        let waiting = tokio::spawn({
+            let patience = Arc::clone(&patience);
+            async move { patience.wait_for_end().await }
+        });
+        advance(Duration::from_secs(9)).await;
+        let question = Question {
+            kind: QuestionKind::Elicitation,
+            params: json("{}"),
+        };
+        let asking = tokio::spawn(async move { asks.ask(question).await });
+        tokio::task::yield_now().await;
+        advance(Duration::from_secs(3600)).await;
+        assert!(!waiting.is_finished());
+        answer.send(()).expect("it waits");
+        asking.await.expect("it ends");
+        let answered_at = Instant::now();
+        assert_eq!(waiting.await.expect("it ends"), Duration::from_secs(10));
+        assert_eq!(answered_at.elapsed(), Duration::from_secs(1));
     }
 }

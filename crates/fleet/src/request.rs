@@ -3,18 +3,18 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use jsonrpc::{Json, limits::LINE_BYTES_MAX};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 use tool::ClientId;
 
-use crate::limits::LIST_BYTES_MAX;
+use crate::{limits::LIST_BYTES_MAX, question::Asks};
 
-/// One `tools/call`, and all that it carries.
+/// One request of a client, and all that it carries.
 #[derive(Clone)]
 pub struct Request {
-    /// The tool's own name.
-    pub tool: String,
-    /// The arguments, a JSON object as the client wrote it.
-    pub arguments: Json,
+    /// Such as `tools/call`.
+    pub method: &'static str,
+    /// The members of its `params` but for `_meta`, each as the client wrote it.
+    pub params: Vec<(&'static str, Json)>,
     /// Members of the client's `_meta` that travel on; the keys of the protocol itself do not,
     /// they belong to one hop.
     pub meta: Vec<(String, Json)>,
@@ -22,6 +22,8 @@ pub struct Request {
     pub progress: Option<ProgressSink>,
     /// Receives the server's log meanwhile.
     pub log: Option<LogSink>,
+    /// The client that calls, where it can be asked on the server's behalf.
+    pub asks: Option<Arc<dyn Asks>>,
     /// The time that the caller waits; the server's own limit when it does not say.
     pub limit: Option<Duration>,
     /// The caller named the limit itself: progress does not extend it.
@@ -35,10 +37,43 @@ pub struct Request {
     pub client: Option<ClientId>,
 }
 
+impl Request {
+    /// A request with the limits of its server, of which nobody hears anything but its answer.
+    pub fn new(method: &'static str, params: Vec<(&'static str, Json)>) -> Self {
+        Self {
+            method,
+            params,
+            meta: Vec::new(),
+            progress: None,
+            log: None,
+            asks: None,
+            limit: None,
+            limit_is_final: false,
+            is_safe: false,
+            has_header_arguments: false,
+            client: None,
+        }
+    }
+
+    /// The call of a tool by its own name, with a JSON object as arguments.
+    pub fn call_tool(name: &str, arguments: Json) -> Self {
+        let name = Json::of_built(Value::from(name).to_string());
+        Self::new("tools/call", vec![("name", name), ("arguments", arguments)])
+    }
+
+    /// A member of its `params`.
+    pub fn param(&self, key: &str) -> Option<&Json> {
+        let mut params = self.params.iter();
+        params
+            .find(|(name, _)| *name == key)
+            .map(|(_, value)| value)
+    }
+}
+
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
-            .field("tool", &self.tool)
+            .field("method", &self.method)
             .finish_non_exhaustive()
     }
 }
@@ -68,25 +103,27 @@ impl fmt::Debug for LogSink {
 /// The sinks of one request.
 #[derive(Clone, Default)]
 pub(crate) struct Listeners {
-    /// It is the call of a tool: what the server logs may be because of it.
-    pub(crate) is_call: bool,
+    /// It is a client's: what the server logs may be because of it.
+    pub(crate) is_of_client: bool,
     pub(crate) progress: Option<ProgressSink>,
     pub(crate) log: Option<LogSink>,
+    pub(crate) asks: Option<Arc<dyn Asks>>,
 }
 
 impl Listeners {
     pub(crate) fn of(request: &Request) -> Self {
         Self {
-            is_call: true,
+            is_of_client: true,
             progress: request.progress.clone(),
             log: request.log.clone(),
+            asks: request.asks.clone(),
         }
     }
 }
 
 /// The sink of the one session whose calls are under way, of all these requests.
 pub(crate) fn find_sole_log(requests: impl IntoIterator<Item = Listeners>) -> Option<LogSink> {
-    let mut calls = requests.into_iter().filter(|it| it.is_call);
+    let mut calls = requests.into_iter().filter(|it| it.is_of_client);
     let first = calls.next()?.log?;
     let is_same = |other: Listeners| other.log.is_some_and(|it| it.session == first.session);
     calls.all(is_same).then_some(first)
@@ -95,7 +132,7 @@ pub(crate) fn find_sole_log(requests: impl IntoIterator<Item = Listeners>) -> Op
 /// The bound on the answer to a request. What a list says is kept, sent on and indexed; a
 /// result is cut.
 pub(crate) fn bytes_max(method: &str) -> usize {
-    if method == "tools/list" {
+    if method.ends_with("/list") {
         LIST_BYTES_MAX
     } else {
         LINE_BYTES_MAX

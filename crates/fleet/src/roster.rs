@@ -12,7 +12,7 @@ use tool::{ClientId, ServerName};
 
 use crate::{
     CallError, Launch, Scope, ServerSpec, Start, Surroundings, Template, changes::Changes,
-    keeper::Keeper, limits::CALLS_OF_CLIENT_MAX, server::Server,
+    keeper::Keeper, limits::CALLS_OF_CLIENT_MAX, question::Asks, roots::Roots, server::Server,
 };
 
 /// The effect of a change of the specifications.
@@ -88,6 +88,7 @@ impl Roster {
         &self,
         name: &ServerName,
         client: Option<&ClientId>,
+        asks: Option<&Arc<dyn Asks>>,
     ) -> Result<Server, CallError> {
         let unknown = || CallError::UnknownServer(name.clone());
         let shared = self.get(name).ok_or_else(unknown)?;
@@ -102,7 +103,7 @@ impl Roster {
         let mut servers = self.write();
         // Both may have changed before we held the lock.
         let shared = servers.shared.get(name).cloned().ok_or_else(unknown)?;
-        let new = || self.begin(in_folder_of(&shared.spec, client), None);
+        let new = || self.begin(in_folder_of(&shared.spec, client), None, asks);
         Ok(servers.of_clients.entry(key).or_insert_with(new).clone())
     }
 
@@ -126,6 +127,16 @@ impl Roster {
             }
             *of != client
         });
+    }
+
+    /// The servers that are this client's own.
+    pub(crate) fn of_client(&self, client: u64) -> Vec<Server> {
+        let servers = self.read();
+        let own = servers
+            .of_clients
+            .iter()
+            .filter(|((_, of), _)| *of == client);
+        own.map(|(_, server)| server.clone()).collect()
     }
 
     /// Makes the servers those of `specs`. One that changed is replaced when its calls are done,
@@ -159,7 +170,7 @@ impl Roster {
                 }
                 None => applied.added.push(name.clone()),
             }
-            let server = self.begin(spec, old.as_ref());
+            let server = self.begin(spec, old.as_ref(), None);
             if old.is_some() && server.spec.start == Start::Eager {
                 server.want();
             }
@@ -168,13 +179,20 @@ impl Roster {
         applied
     }
 
-    fn begin(&self, spec: ServerSpec, before: Option<&Server>) -> Server {
+    fn begin(
+        &self,
+        spec: ServerSpec,
+        before: Option<&Server>,
+        client: Option<&Arc<dyn Asks>>,
+    ) -> Server {
+        let roots = Roots::of(&spec, client);
         let (keeper, server) = Keeper::new(
             spec,
             Arc::clone(&self.surroundings),
             Arc::clone(&self.changes),
             self.stop.clone(),
             before,
+            roots,
         );
         self.keepers.spawn(keeper.run());
         server

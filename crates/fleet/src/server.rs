@@ -11,9 +11,11 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     ServerSpec, ServerState, State,
     activity::Lease,
+    asking::Asking,
     error::Failure,
     limits::{EXIT_REASON_WAIT, REST_WAIT_MAX},
     link::Link,
+    roots::Roots,
     vitals::Vitals,
 };
 
@@ -43,6 +45,7 @@ pub(crate) struct Server {
     /// One permit a call that may be under way.
     pub(crate) places: Arc<Semaphore>,
     pub(crate) vitals: Arc<Vitals>,
+    pub(crate) asking: Arc<Asking>,
     pub(crate) stage: watch::Receiver<Stage>,
     pub(crate) wanted: Arc<Notify>,
     pub(crate) retired: CancellationToken,
@@ -65,7 +68,11 @@ pub(crate) struct LeasedLink {
 impl Server {
     /// The handle, and the sender of its stages, which is the keeper's. It is counted on where
     /// the server before it was.
-    pub(crate) fn new(spec: ServerSpec, before: Option<&Self>) -> (Self, watch::Sender<Stage>) {
+    pub(crate) fn new(
+        spec: ServerSpec,
+        before: Option<&Self>,
+        roots: Roots,
+    ) -> (Self, watch::Sender<Stage>) {
         let (sender, stage) = watch::channel(Stage::Stopped { last: None });
         let places = spec
             .calls_max
@@ -74,6 +81,7 @@ impl Server {
             spec: Arc::new(spec),
             places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             vitals: before.map_or_else(Arc::default, |it| Arc::clone(&it.vitals)),
+            asking: Asking::new(roots),
             stage,
             wanted: Arc::default(),
             retired: CancellationToken::new(),

@@ -19,8 +19,10 @@ pub struct ServerSpec {
     pub start: Start,
     /// Who shares it.
     pub scope: Scope,
-    /// The folder of the one client that it is started for; its root.
+    /// The folder of the one client that it is started for; its root where the client says none.
     pub client_folder: Option<PathBuf>,
+    /// The roots that it is told; none: those of the one client that it is started for, if it is.
+    pub roots: Option<Vec<Template>>,
     /// From spawn or connect to the end of the handshake.
     pub start_timeout: Duration,
     /// For one call, unless the call or its tool says otherwise.
@@ -110,6 +112,7 @@ impl ServerSpec {
             start: Start::default(),
             scope: Scope::default(),
             client_folder: None,
+            roots: None,
             start_timeout: START_TIMEOUT_DEFAULT,
             call_timeout: CALL_TIMEOUT_DEFAULT,
             call_timeout_max: None,

@@ -69,7 +69,10 @@ async fn read_pages(link: &Arc<Link>) -> Result<Survey, RequestError> {
     let mut reading = Reading::new(link.about().clone());
     let mut cursors: Vec<String> = Vec::new();
     for _ in 0..PAGES_MAX {
-        let answer = match link.list_tools(cursors.last().map(String::as_str)).await {
+        let answer = match link
+            .list("tools/list", cursors.last().map(String::as_str))
+            .await
+        {
             Err(RequestError::Protocol(_)) if !reading.survey.about.offers_tools => {
                 return Ok(reading.end(None));
             }

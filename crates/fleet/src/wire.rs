@@ -9,6 +9,6 @@ mod remote;
 mod sse;
 mod streamable;
 
-pub(crate) use handshake::{HandshakeError, Service, open_session, own_meta};
+pub(crate) use handshake::{HandshakeError, OwnMeta, Service, open_session};
 pub(crate) use pipes::PipeTransport;
 pub(crate) use remote::Remote;

@@ -7,7 +7,7 @@ use jsonrpc::Json;
 use tokio_util::sync::CancellationToken;
 use tool::ClientId;
 
-use crate::{policy::ClientPolicy, recent_searches::RecentSearches};
+use crate::{asks::CallAsker, policy::ClientPolicy, recent_searches::RecentSearches};
 
 /// Everything that comes with a call beside its tool and arguments; the default is a person's.
 #[derive(Clone, Default)]
@@ -22,6 +22,8 @@ pub struct CallContext {
     pub progress: Option<ProgressSink>,
     /// Hears what the server logs meanwhile.
     pub log: Option<LogSink>,
+    /// Takes what servers ask of the client meanwhile; none: nobody can be asked.
+    pub asks: Option<CallAsker>,
     /// Cancelled when the client takes its call back, or is gone.
     pub cancel: CancellationToken,
     /// The last searches of this session; none: nothing is learned from the call.

@@ -133,10 +133,11 @@ impl Gateway {
                     result,
                     budget,
                     origin,
+                    note,
                 } => {
                     let budget = budget.share(share);
                     let fitted = fit(result, budget, origin, &self.results).await;
-                    return (name, Reply::from(fitted));
+                    return (name, Reply::from(fitted).with_note(note.as_deref()));
                 }
                 Called::Own(reply) => (name, reply),
             },

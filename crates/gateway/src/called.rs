@@ -11,6 +11,8 @@ pub(super) enum Called {
         result: Json,
         budget: Budget,
         origin: Origin,
+        /// A line of ours behind the result.
+        note: Option<String>,
     },
     /// Of a tool of ours, which keeps to its budget itself.
     Own(Reply),
@@ -23,7 +25,8 @@ impl Called {
                 result,
                 budget,
                 origin,
-            } => Reply::from(fit(result, budget, origin, store).await),
+                note,
+            } => Reply::from(fit(result, budget, origin, store).await).with_note(note.as_deref()),
             Self::Own(reply) => reply,
         }
     }

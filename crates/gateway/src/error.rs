@@ -185,6 +185,14 @@ impl ToolError {
         }
     }
 
+    /// The same, with something more to say behind a server's own error.
+    pub(super) fn with_note(mut self, note: Option<&str>) -> Self {
+        if let (Self::ServerError { error, .. }, Some(note)) = (&mut self, note) {
+            error.message = format!("{} {note}", error.message);
+        }
+        self
+    }
+
     fn sentence(&self) -> String {
         match self {
             Self::UnknownTool {

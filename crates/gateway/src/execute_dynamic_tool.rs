@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fleet::Request;
+use fleet::{Asks, Request};
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::{Fields, text_of};
 use registry::{Entry, Generation};
@@ -66,27 +66,30 @@ impl Gateway {
             return Ok(Called::Own(reply));
         }
         let searches = context.searches;
+        let asker = context.asks.map(|asks| asks.for_server(&entry.at.server));
         let request = Request {
-            tool: entry.at.tool.clone(),
-            arguments,
             meta: context.meta,
             progress: context.progress,
             log: context.log,
+            asks: asker.clone().map(|asks| asks as Arc<dyn Asks>),
             client: context.client.clone(),
             limit,
             limit_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
             has_header_arguments: entry.tool.json().contains("x-mcp-header"),
+            ..Request::call_tool(&entry.at.tool, arguments)
         };
         let call = self
             .servers
             .call(&entry.at.server, &request, &context.cancel);
         let answer = call.await;
         self.usage.record(&entry.at, answer.is_ok(), now());
+        let untaken = asker.and_then(|asker| asker.explain_untaken());
         let result = answer.map_err(|error| {
             self.learn(searches.as_deref(), &entry.at, || false);
             let available = || self.available(generation, &policy);
-            ToolError::of_call(error, &entry.at, entry.signature(), available)
+            let error = ToolError::of_call(error, &entry.at, entry.signature(), available);
+            error.with_note(untaken.as_deref())
         })?;
         refuse_unfinished(result.as_str(), &entry.at)?;
         let budget = Budget {
@@ -101,6 +104,7 @@ impl Gateway {
             result,
             budget,
             origin,
+            note: untaken,
         };
         self.learn(searches.as_deref(), &entry.at, || !called.is_error());
         Ok(called)

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod arguments;
+mod asks;
 mod built_in;
 mod call_context;
 mod call_many;
@@ -48,13 +49,17 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
+pub use asks::CallAsker;
 pub use call_context::CallContext;
 pub use connection::Connection;
 pub use cost::{count_definition, count_ours, estimate_definition};
 pub use definitions::{DESCRIBE, EXECUTE, SEARCH, TOOLS, instructions};
 pub use error::ToolError;
 pub use gateway::Gateway;
-pub use out::{Out, ResponseSender, ResponseStream, ServerEvent, StreamRouter, response_stream};
+pub use out::{
+    Out, ResponseSender, ResponseStream, ServerEvent, StreamRouter, response_stream,
+    single_response,
+};
 pub use recent_searches::RecentSearches;
 pub use reply::Reply;
 pub use search_tools::SearchAnswer;

@@ -48,6 +48,16 @@ impl Out {
         }
     }
 
+    /// Returns when the client reads nothing of this any more.
+    pub(super) async fn gone(&self) {
+        match self {
+            Self::Line(outbox) => outbox.gone().await,
+            Self::Reply(responses) => responses.sender.closed().await,
+            // Its streams come and go.
+            Self::Router(_) => std::future::pending().await,
+        }
+    }
+
     /// The client took the request back that this is for.
     pub fn withdraw(&self) {
         if let Self::Reply(responses) = self {
@@ -93,6 +103,8 @@ const NOTIFICATION_BYTES_MAX: usize = 256 * 1024;
 pub struct ResponseSender {
     sender: mpsc::Sender<ServerEvent>,
     waiting_bytes: Arc<AtomicUsize>,
+    /// Its client takes the answer and nothing else.
+    is_single: bool,
 }
 
 /// One thing said about a request.
@@ -117,11 +129,21 @@ pub struct ResponseStream {
 
 /// Both ends of a stream.
 pub fn response_stream() -> (Arc<ResponseSender>, ResponseStream) {
+    open_response(false)
+}
+
+/// The same for a client that takes no events: it cannot be asked anything.
+pub fn single_response() -> (Arc<ResponseSender>, ResponseStream) {
+    open_response(true)
+}
+
+fn open_response(is_single: bool) -> (Arc<ResponseSender>, ResponseStream) {
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
     let waiting_bytes = Arc::new(AtomicUsize::new(0));
     let responses = ResponseSender {
         sender,
         waiting_bytes: Arc::clone(&waiting_bytes),
+        is_single,
     };
     let stream = ResponseStream {
         receiver,
@@ -137,6 +159,9 @@ impl ResponseSender {
     }
 
     async fn tell(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
+        if self.is_single {
+            return Err(Closed);
+        }
         self.waiting_bytes
             .fetch_add(size(&parts), Ordering::Relaxed);
         let sent = self.sender.send(ServerEvent::Note(parts)).await;
@@ -242,7 +267,7 @@ impl StreamRouter {
         }
     }
 
-    fn stream(&self) -> Option<Arc<ResponseSender>> {
+    pub(super) fn stream(&self) -> Option<Arc<ResponseSender>> {
         let streams = self.streams();
         let open = streams.iter().rev().find(|stream| !stream.is_closed());
         open.cloned()

@@ -43,6 +43,23 @@ impl Reply {
         }
     }
 
+    /// The same with a line of ours behind its other blocks.
+    #[must_use]
+    pub(super) fn with_note(mut self, note: Option<&str>) -> Self {
+        let Some((note, fields)) = note.zip(Fields::of(self.result.as_str())) else {
+            return self;
+        };
+        let blocks = fields.content().unwrap_or_default().into_iter();
+        let blocks = blocks.map(|block| block.get().to_owned());
+        let blocks: Vec<String> = blocks.chain([results::text_block(note)]).collect();
+        let content = format!(r#""content":[{}]"#, blocks.join(","));
+        let others = fields.0.iter().filter(|(key, _)| key != "content");
+        let others = others.map(|(key, value)| format!("{}:{value}", Value::from(key.as_ref())));
+        let members: Vec<String> = others.chain([content]).collect();
+        self.result = Json::of_built(format!("{{{}}}", members.join(",")));
+        self
+    }
+
     /// The cost of its blocks for a model, images and sounds left out; counted off the event loop.
     pub async fn tokens(&self) -> usize {
         results::tokens(&self.result).await

@@ -45,6 +45,9 @@ pub trait Servers: fmt::Debug + Send + Sync {
     /// Ends the servers that were the client's own.
     fn forget_client(&self, client: u64);
 
+    /// Tells the servers that are the client's own that its roots may be others now.
+    fn tell_roots_changed(&self, client: u64);
+
     /// The state of each server, and what was counted of it.
     fn states(&self) -> Vec<ServerState>;
 
@@ -97,6 +100,10 @@ impl Servers for Fleet {
 
     fn forget_client(&self, client: u64) {
         Self::forget_client(self, client);
+    }
+
+    fn tell_roots_changed(&self, client: u64) {
+        Self::tell_roots_changed(self, client);
     }
 
     fn states(&self) -> Vec<ServerState> {

@@ -122,7 +122,7 @@ impl Session {
     ) -> Arc<Self> {
         let client = gateway.clients.add(connection);
         Arc::new(Self {
-            calls: Arc::new(Calls::new(gateway, client, gone)),
+            calls: Arc::new(Calls::new(gateway, client, out.clone(), gone)),
             out,
             opening,
             is_open: AtomicBool::new(opening == Opening::None),
@@ -189,8 +189,17 @@ impl Session {
             }
             // Before a session is open rmcp takes a notification for a breach.
             (Some(_), None) if !self.is_open.load(Ordering::Acquire) => return Ok(()),
-            // We ask the client for nothing, so an answer answers nothing.
-            (None, _) => return Ok(()),
+            (Some("notifications/roots/list_changed"), None) => {
+                let Calls {
+                    gateway, client, ..
+                } = &*self.calls;
+                gateway.servers.tell_roots_changed(client.number);
+                return Ok(());
+            }
+            (None, _) => {
+                self.calls.questions.take_answer(line, &message);
+                return Ok(());
+            }
             _ => {}
         }
         if let (Some(id), Out::Router(router), Out::Reply(responses)) = (message.id, &self.out, out)

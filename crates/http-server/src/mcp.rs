@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gateway::{Connection, Opening, Out, ResponseStream, Session, announced_name, response_stream};
+use gateway::{
+    Connection, Opening, Out, ResponseSender, ResponseStream, Session, announced_name,
+    response_stream, single_response,
+};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::{
     Response, StatusCode,
@@ -133,7 +136,7 @@ impl Service {
             let of_all = self.take_place(&self.request_places, peer, State::Busy)?;
             held = Some((in_session, of_all));
         }
-        let (responses, stream) = response_stream();
+        let (responses, stream) = open_response(&asked);
         let out = Out::Reply(responses);
         let is_first = asked.method == "initialize";
         let taken = used.0.session.take(asked.line, &out).await;
@@ -233,7 +236,7 @@ impl Service {
         peer: &Peer,
         opening: Opening,
     ) -> (ResponseStream, Arc<Session>) {
-        let (responses, stream) = response_stream();
+        let (responses, stream) = open_response(asked);
         let out = Out::Reply(responses);
         let connection = Connection {
             transport: "http",
@@ -285,6 +288,14 @@ struct Asked<'a> {
     accepts: Accepts,
     spoken: Spoken,
     line: &'a Bytes,
+}
+
+fn open_response(asked: &Asked<'_>) -> (Arc<ResponseSender>, ResponseStream) {
+    if asked.accepts.events {
+        response_stream()
+    } else {
+        single_response()
+    }
 }
 
 /// The time for which a body that is refused may go on arriving. A client that still writes when

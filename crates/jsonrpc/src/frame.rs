@@ -39,6 +39,11 @@ pub fn notification(method: &str, params: &str) -> Bytes {
     Bytes::from(line + "\n")
 }
 
+/// An error answer; `error` is JSON text in the pieces that it comes in.
+pub fn error_of(id: &str, error: impl IntoIterator<Item = Bytes>) -> Vec<Bytes> {
+    enclose(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":"#), error)
+}
+
 /// An error answer. `code` is what prints as a JSON number.
 pub fn error(id: &str, code: impl Display, message: &str) -> Bytes {
     let message = Value::from(message);

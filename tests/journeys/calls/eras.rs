@@ -4,34 +4,9 @@ use journeys::{
     fake::{Era, LEGACY_VERSIONS, Step},
     house::fake,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::house;
-
-/// rmcp would decline for the person, who was never asked.
-#[journey]
-async fn a_question_for_the_person_is_refused_and_not_answered() {
-    let asks = Step::Ask {
-        method: "elicitation/create".to_owned(),
-        params: json!({"message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}}),
-    };
-    let house = house([fake("curious").tool("risky", [asks, Step::Echo])]);
-    house.indexed().await;
-    let client = house.client().await;
-    client.execute("curious/risky", json!({})).await.good();
-    let answers = house.received("curious");
-    let answers = answers
-        .iter()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let refused = answers.filter(|it| it["error"]["code"] == -32601).count();
-    assert_eq!(refused, 1);
-    let declined = house
-        .received("curious")
-        .iter()
-        .any(|line| line.contains("decline"));
-    assert!(!declined);
-    house.stops_clean().await;
-}
 
 #[journey]
 async fn every_client_reaches_every_server() {

@@ -7,6 +7,7 @@ mod limits;
 mod lists_that_change;
 mod odd_tools;
 mod overlays;
+mod questions;
 mod remote;
 mod secrets;
 mod sessions;

@@ -1,4 +1,4 @@
-//! The five scenes that must play (interface, section 9).
+//! The five scenes that must play (interface, section 10).
 
 use journeys::{
     fake::Step,

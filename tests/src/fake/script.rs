@@ -159,6 +159,11 @@ pub enum Step {
         method: String,
         params: Value,
     },
+    /// A request to the client; the call is answered with the answer's `result` or `error`.
+    AskAndTell {
+        method: String,
+        params: Value,
+    },
     WaitMs(u64),
     /// Goes on when the client cancels this request.
     UntilCancelled,
@@ -238,6 +243,15 @@ impl Step {
         Self::Notify {
             method: "notifications/message".to_owned(),
             params,
+        }
+    }
+
+    /// Asks the person for a text, and answers the call with what came back.
+    pub fn elicit(message: &str) -> Self {
+        let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
+        Self::AskAndTell {
+            method: "elicitation/create".to_owned(),
+            params: json!({ "message": message, "requestedSchema": schema }),
         }
     }
 

@@ -76,7 +76,7 @@ struct State {
     /// Requests in flight by the text of their id, to be told when cancelled.
     calls: HashMap<String, Arc<Notify>>,
     /// Our own requests that wait for the client's answer.
-    asks: HashMap<String, oneshot::Sender<()>>,
+    asks: HashMap<String, oneshot::Sender<Value>>,
     /// The id of the modern client's `subscriptions/listen`.
     subscription: Option<Value>,
 }
@@ -186,7 +186,8 @@ impl Fake {
             }
             (Some(id), None) => {
                 let ask = self.with_state(|state| state.asks.remove(&id.to_string()));
-                ask.map(|ask| ask.send(()));
+                let answer = serde_json::from_slice(line).unwrap_or_default();
+                ask.map(|ask| ask.send(answer));
             }
             (None, Some(method)) => {
                 let params = heard
@@ -294,7 +295,13 @@ impl Fake {
                     tokio::time::sleep(LOOK_EVERY).await;
                 }
             }
-            Step::Ask { method, params } => self.ask(method, params).await,
+            Step::Ask { method, params } => drop(self.ask(method, params).await),
+            Step::AskAndTell { method, params } => {
+                let answer = self.ask(method, params).await;
+                let told = answer.get("result").or_else(|| answer.get("error"));
+                let told = told.map(Value::to_string).unwrap_or_default();
+                self.send_result(request, answers::text_result(&told));
+            }
             Step::Proper => self.answer_properly(request),
             Step::Reveal => {
                 self.revealed.store(true, Ordering::SeqCst);
@@ -425,7 +432,8 @@ impl Fake {
         write_line(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
     }
 
-    async fn ask(&self, method: &str, params: &Value) {
+    /// The whole answer; null where the client is gone.
+    async fn ask(&self, method: &str, params: &Value) -> Value {
         let id = json!(format!(
             "fake-{}",
             self.asked.fetch_add(1, Ordering::SeqCst)
@@ -434,7 +442,7 @@ impl Fake {
         self.with_state(|state| state.asks.insert(id.to_string(), sender));
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         write_line(&request.to_string());
-        drop(answered.await);
+        answered.await.unwrap_or_default()
     }
 
     async fn until_cancelled(&self, request: &Request) {

@@ -7,10 +7,11 @@ use dashmap::DashMap;
 use jsonrpc::{Json, Message, ProtocolError};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::debug;
 
 use crate::{
+    asking::Asker,
     params::read_progress_token,
     request::{Listeners, find_sole_log},
 };
@@ -34,6 +35,8 @@ pub(super) struct PendingRequest {
     /// Of its answer.
     pub(super) bytes_max: usize,
     pub(super) listeners: Listeners,
+    /// The request is over when this is dropped.
+    pub(super) over: DropGuard,
 }
 
 impl fmt::Debug for PendingRequest {
@@ -99,6 +102,19 @@ impl PendingRequests {
 }
 
 impl PendingRequests {
+    /// The calls under way, the oldest first.
+    pub(super) fn askers(&self) -> Vec<Asker> {
+        let calls = self.by_id.iter().filter(|it| it.listeners.is_of_client);
+        let asker = |request: &PendingRequest| Asker {
+            asks: request.listeners.asks.clone(),
+            ended: request.over.token().clone(),
+        };
+        let mut askers: Vec<(u64, Asker)> =
+            calls.map(|it| (*it.key(), asker(it.value()))).collect();
+        askers.sort_by_key(|(id, _)| *id);
+        askers.into_iter().map(|(_, asker)| asker).collect()
+    }
+
     /// Every request under way fails at once: its sender is dropped.
     pub(super) fn end(&self) {
         self.ended.cancel();

@@ -42,7 +42,13 @@ impl Peer {
         let (input, output) = ours.into_split();
         let outbox = Outbox::new(Sink::stream(output));
         let left = Left::default();
-        let channel = CallChannel::start(LineReader::new(input), outbox, left.clone(), mask());
+        let channel = CallChannel::start(
+            LineReader::new(input),
+            outbox,
+            left.clone(),
+            mask(),
+            Arc::default(),
+        );
         let (requests, answers) = split(theirs);
         let requests = BufReader::new(requests).lines();
         Self {

@@ -1,10 +1,7 @@
 //! The handshake, and what stands for it where there is none, and what we answer when a server asks
 //! us.
 
-// Roots are deprecated in the newest revision, and asked for by servers of all others.
-#![expect(deprecated)]
-
-use std::{fmt, future::ready, path::Path};
+use std::{fmt, future::ready};
 
 use jsonrpc::Closed;
 use mcp::{HEADER_MISMATCH, Revision, Transport, meta};
@@ -13,7 +10,7 @@ use rmcp::{
     ClientHandler, ErrorData, Peer, RoleClient,
     model::{
         ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ErrorCode,
-        Implementation, ListRootsRequestMethod, ListRootsResult, ProtocolVersion, Root,
+        Implementation, ProtocolVersion,
     },
     service::{
         ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext,
@@ -21,7 +18,7 @@ use rmcp::{
     },
     transport::Transport as RmcpTransport,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::listen;
@@ -30,6 +27,8 @@ use crate::{
     changes::OnListChanged,
     error::describe,
     limits::{ABOUT_CHARS_MAX, INSTRUCTIONS_CHARS_MAX},
+    request::Request,
+    roots::Roots,
 };
 
 /// Why the handshake failed.
@@ -52,12 +51,21 @@ pub(crate) struct Service {
     pub(super) listener: Option<AbortOnDropHandle<()>>,
 }
 
-/// Opens a session; `folder` is that of the one client that the server works for, if it does.
+impl Service {
+    /// Tells the server that its roots may be others now.
+    pub(crate) async fn tell_roots_changed(&self) {
+        // A server that is gone has no roots.
+        let _ = self.running.peer().notify_roots_list_changed().await;
+    }
+}
+
+/// Opens a session. The server is told that it may ask for whatever can be passed on; for roots
+/// only where there are some (`docs/decisions/0020`).
 pub(crate) async fn open_session<T>(
     transport: T,
     guess: &Spoken,
     on_list_changed: OnListChanged,
-    folder: Option<&Path>,
+    roots: &Roots,
 ) -> Result<(Service, About), HandshakeError>
 where
     T: RmcpTransport<RoleClient> + 'static,
@@ -71,7 +79,7 @@ where
     };
     let ourselves = Ourselves {
         on_list_changed: OnListChanged::clone(&on_list_changed),
-        root: folder.and_then(root_at),
+        capabilities: typed_capabilities(roots),
     };
     let serving = ourselves.serve_with_lifecycle(transport, mode);
     let running = serving.await.map_err(classify)?;
@@ -140,13 +148,20 @@ fn read_about(peer: &Peer<RoleClient>, transport: Transport) -> About {
 #[derive(Clone)]
 pub(crate) struct Ourselves {
     on_list_changed: OnListChanged,
-    /// The folder of the one client that the server works for.
-    root: Option<Root>,
+    capabilities: ClientCapabilities,
 }
 
-fn root_at(folder: &Path) -> Option<Root> {
-    let url = reqwest::Url::from_directory_path(folder).ok()?;
-    Some(Root::new(url.as_str().trim_end_matches('/')))
+/// Everything that can be passed on to some client.
+fn capabilities() -> Value {
+    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}, "context": {}}})
+}
+
+fn typed_capabilities(roots: &Roots) -> ClientCapabilities {
+    let mut capabilities = capabilities();
+    if roots.are_announced() {
+        capabilities["roots"] = json!({"listChanged": roots.can_change()});
+    }
+    serde_json::from_value(capabilities).expect("they are those of the protocol")
 }
 
 impl fmt::Debug for Ourselves {
@@ -157,31 +172,16 @@ impl fmt::Debug for Ourselves {
 
 impl ClientHandler for Ourselves {
     fn get_info(&self) -> ClientConfig {
-        let capabilities = if self.root.is_some() {
-            ClientCapabilities::builder().enable_roots().build()
-        } else {
-            ClientCapabilities::default()
-        };
-        ClientConfig::new(capabilities, implementation())
+        ClientConfig::new(self.capabilities.clone(), implementation())
     }
 
-    fn list_roots(
-        &self,
-        _: RequestContext<RoleClient>,
-    ) -> impl Future<Output = Result<ListRootsResult, ErrorData>> + Send + '_ {
-        ready(match &self.root {
-            Some(root) => Ok(ListRootsResult::new(vec![root.clone()])),
-            None => Err(ErrorData::method_not_found::<ListRootsRequestMethod>()),
-        })
-    }
-
-    /// We announce no elicitation, and rmcp would answer for the person.
+    /// Questions are taken out before they come here; rmcp would answer for the person.
     fn create_elicitation(
         &self,
         _: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> impl Future<Output = Result<ElicitResult, ErrorData>> + Send + '_ {
-        let why = "elicitation/create: the client did not announce it".to_owned();
+        let why = "elicitation/create: it did not come as a message of its own".to_owned();
         ready(Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None)))
     }
 
@@ -200,19 +200,49 @@ fn implementation() -> Implementation {
 
 /// The members that each request of a revision carries in its `_meta`; none where a handshake
 /// has said it all.
-pub(crate) fn own_meta(revision: &Revision) -> Vec<(String, String)> {
-    if !revision.is_stateless() {
-        return Vec::new();
+#[derive(Debug)]
+pub(crate) struct OwnMeta(Option<Revision>);
+
+impl OwnMeta {
+    pub(crate) fn of(revision: &Revision) -> Self {
+        Self(revision.is_stateless().then(|| revision.clone()))
     }
-    let own = json!({"name": "proxy", "version": env!("CARGO_PKG_VERSION")});
-    let members = [
-        (meta::PROTOCOL_VERSION, json!(revision.as_str())),
-        (meta::CLIENT_INFO, own),
-        (meta::CLIENT_CAPABILITIES, json!({})),
-    ];
-    let members = members.into_iter();
-    let members = members.map(|(key, value)| (key.to_owned(), value.to_string()));
-    members.collect()
+
+    /// With the capabilities of the client that calls, no more and no fewer: what the server then
+    /// asks for can be answered.
+    pub(crate) fn of_call(&self, request: &Request) -> Vec<(String, String)> {
+        self.members(&mirrored_capabilities(request))
+    }
+
+    /// With everything that some client may have, so that no tool is held back.
+    pub(crate) fn of_survey(&self) -> Vec<(String, String)> {
+        self.members(&capabilities().to_string())
+    }
+
+    fn members(&self, capabilities: &str) -> Vec<(String, String)> {
+        let Some(revision) = &self.0 else {
+            return Vec::new();
+        };
+        let own = json!({"name": "proxy", "version": env!("CARGO_PKG_VERSION")});
+        let members = [
+            (meta::PROTOCOL_VERSION, json!(revision.as_str()).to_string()),
+            (meta::CLIENT_INFO, own.to_string()),
+            (meta::CLIENT_CAPABILITIES, capabilities.to_owned()),
+        ];
+        let members = members.into_iter();
+        members
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect()
+    }
+}
+
+/// The capabilities of the client that calls, as JSON text.
+pub(super) fn mirrored_capabilities(request: &Request) -> String {
+    let asks = request.asks.as_ref();
+    asks.map_or_else(
+        || "{}".to_owned(),
+        |asks| asks.capabilities().as_str().to_owned(),
+    )
 }
 
 #[cfg(test)]

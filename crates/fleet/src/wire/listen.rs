@@ -86,6 +86,7 @@ mod tests {
     use crate::{
         Spoken,
         channel::CallChannel,
+        roots::Roots,
         wire::{PipeTransport, open_session},
     };
 
@@ -126,7 +127,13 @@ mod tests {
         let (input, output) = split(ours);
         let outbox = Outbox::new(Sink::stream(output));
         let (transport, feed) = PipeTransport::new(Arc::clone(&outbox), Arc::new(|| {}));
-        let _channel = CallChannel::start(LineReader::new(input), outbox, feed, Arc::default());
+        let _channel = CallChannel::start(
+            LineReader::new(input),
+            outbox,
+            feed,
+            Arc::default(),
+            Arc::default(),
+        );
         let (requests, mut answers) = split(theirs);
         let server = async move {
             let mut requests = BufReader::new(requests).lines();
@@ -151,7 +158,7 @@ mod tests {
             ..Spoken::default()
         };
         let test = async {
-            let _open = open_session(transport, &guess, on_list_changed, None)
+            let _open = open_session(transport, &guess, on_list_changed, &Roots::default())
                 .await
                 .unwrap();
             // Two were told; the third stands for what happened between the two streams.

@@ -1,6 +1,8 @@
 //! A server over HTTP: streamable HTTP, or HTTP+SSE, the older transport, for those that speak only
 //! that.
 
+use std::sync::Arc;
+
 use jsonrpc::Json;
 use mcp::Transport;
 
@@ -12,6 +14,7 @@ use super::{
 };
 use crate::{
     About, Request, Spoken, Template,
+    asking::Asking,
     changes::OnListChanged,
     error::{Failure, RequestError},
 };
@@ -29,17 +32,19 @@ impl Remote {
         headers: &[(String, Template)],
         guess: &Spoken,
         on_list_changed: OnListChanged,
+        asking: &Arc<Asking>,
     ) -> Result<(Self, About), HandshakeError> {
         let site = Site::read(url, headers).map_err(HandshakeError::Other)?;
         let seems_sse = guess.transport == Transport::Sse || site.url.path().ends_with("/sse");
         if seems_sse {
-            match open_sse(&site, &on_list_changed).await {
+            match open_sse(&site, &on_list_changed, asking).await {
                 Err(SseError::NotSpoken) => {}
                 Err(SseError::Failed(error)) => return Err(error),
                 Ok(open) => return Ok(open),
             }
         }
-        let opened = Streamable::open(&site, guess, OnListChanged::clone(&on_list_changed)).await;
+        let on_changed = OnListChanged::clone(&on_list_changed);
+        let opened = Streamable::open(&site, guess, on_changed, asking).await;
         let refused = match opened {
             Ok((streamable, about)) => return Ok((Self::Streamable(streamable), about)),
             Err(refused) => refused,
@@ -47,7 +52,7 @@ impl Remote {
         if seems_sse || !refused.may_be_sse {
             return Err(refused.error);
         }
-        match open_sse(&site, &on_list_changed).await {
+        match open_sse(&site, &on_list_changed, asking).await {
             Ok(open) => Ok(open),
             Err(SseError::NotSpoken) => Err(refused.error),
             Err(SseError::Failed(error)) => Err(error),
@@ -61,10 +66,14 @@ impl Remote {
         }
     }
 
-    pub(crate) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, RequestError> {
+    pub(crate) async fn list(
+        &self,
+        method: &'static str,
+        cursor: Option<&str>,
+    ) -> Result<Json, RequestError> {
         match self {
-            Self::Streamable(streamable) => streamable.list_tools(cursor).await,
-            Self::Sse(sse) => sse.list_tools(cursor).await,
+            Self::Streamable(streamable) => streamable.list(method, cursor).await,
+            Self::Sse(sse) => sse.list(method, cursor).await,
         }
     }
 
@@ -79,6 +88,13 @@ impl Remote {
         match self {
             Self::Streamable(streamable) => streamable.ended().await,
             Self::Sse(sse) => sse.ended().await,
+        }
+    }
+
+    pub(crate) async fn tell_roots_changed(&self) {
+        match self {
+            Self::Streamable(streamable) => streamable.tell_roots_changed().await,
+            Self::Sse(sse) => sse.tell_roots_changed().await,
         }
     }
 
@@ -102,8 +118,10 @@ impl Remote {
 async fn open_sse(
     site: &Site,
     on_list_changed: &OnListChanged,
+    asking: &Arc<Asking>,
 ) -> Result<(Remote, About), SseError> {
-    let (sse, about) = SseConnection::open(site, OnListChanged::clone(on_list_changed)).await?;
+    let on_list_changed = OnListChanged::clone(on_list_changed);
+    let (sse, about) = SseConnection::open(site, on_list_changed, asking).await?;
     Ok((Remote::Sse(sse), about))
 }
 

@@ -36,11 +36,12 @@ use super::{
 };
 use crate::{
     About, Request, Spoken,
+    asking::Asking,
     changes::OnListChanged,
     channel::{self, CallChannel},
     error::{RequestError, describe},
     limits::LIST_BYTES_MAX,
-    params::{write_call, write_list},
+    params::{write_list, write_params},
     request::Listeners,
 };
 
@@ -68,6 +69,7 @@ impl SseConnection {
     pub(super) async fn open(
         site: &Site,
         on_list_changed: OnListChanged,
+        asking: &Arc<Asking>,
     ) -> Result<(Self, About), SseError> {
         let (mut events, endpoint) = subscribe(site).await?;
         let pending = Arc::default();
@@ -96,7 +98,14 @@ impl SseConnection {
         let lines = LineReader::new(StreamReader::new(Box::pin(inbound.lines())));
         let mask = Arc::clone(&site.mask);
         let mut connection = Self {
-            channel: CallChannel::start_with(pending, lines, outbox, feed, mask),
+            channel: CallChannel::start_with(
+                pending,
+                lines,
+                outbox,
+                feed,
+                mask,
+                Arc::clone(asking),
+            ),
             denied,
             service: None,
             _open: guard,
@@ -105,7 +114,7 @@ impl SseConnection {
             revision: Revision::LAST_WITH_HANDSHAKE,
             transport: Transport::Sse,
         };
-        let opened = open_session(transport, &spoken, on_list_changed, None).await;
+        let opened = open_session(transport, &spoken, on_list_changed, &asking.roots).await;
         let (service, about) = opened.map_err(|error| {
             let denied = connection.denied().map(HandshakeError::Denied);
             SseError::Failed(denied.unwrap_or(error))
@@ -115,21 +124,28 @@ impl SseConnection {
     }
 
     pub(super) async fn call(&self, request: &Request) -> Result<Json, RequestError> {
-        let params = |id| write_call(request, &[], id);
+        let params = |id| write_params(request, &[], id);
         let listeners = Listeners::of(request);
         Ok(self
             .channel
-            .request("tools/call", params, listeners)
+            .request(request.method, params, listeners)
             .await?)
     }
 
-    pub(super) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, RequestError> {
+    pub(super) async fn list(
+        &self,
+        method: &'static str,
+        cursor: Option<&str>,
+    ) -> Result<Json, RequestError> {
         let params = |_| write_list(cursor, &[]);
         let listeners = Listeners::default();
-        Ok(self
-            .channel
-            .request("tools/list", params, listeners)
-            .await?)
+        Ok(self.channel.request(method, params, listeners).await?)
+    }
+
+    pub(super) async fn tell_roots_changed(&self) {
+        if let Some(service) = &self.service {
+            service.tell_roots_changed().await;
+        }
     }
 
     pub(super) fn has_ended(&self) -> bool {

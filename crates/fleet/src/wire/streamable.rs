@@ -1,7 +1,7 @@
 //! A server over streamable HTTP.
 //!
 //! rmcp carries sessions, streams, their recovery and cancellation. Only the answers to
-//! `tools/call` and `tools/list`, and the progress of calls, are taken out below it, as bytes,
+//! requests of clients and lists, and the progress of calls, are taken out below it, as bytes,
 //! before its types could lose anything.
 
 mod errors;
@@ -19,12 +19,12 @@ use std::{
 };
 
 use jsonrpc::{Json, ProtocolError};
-use mcp::{HEADER_MISMATCH, Transport};
+use mcp::{HEADER_MISMATCH, Transport, meta::CLIENT_CAPABILITIES};
 use rmcp::{
     Peer, RoleClient,
     model::{
-        CallToolRequest, CallToolRequestParams, ClientRequest, GetExtensions as _,
-        ListToolsRequest, PaginatedRequestParams, RequestMetaObject,
+        CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest, GetExtensions as _,
+        JsonObject, ListToolsRequest, PaginatedRequestParams, RequestMetaObject,
     },
     service::{PeerRequestOptions, RequestHandle, RunningServiceCancellationToken, ServiceError},
     transport::{
@@ -33,6 +33,7 @@ use rmcp::{
     },
 };
 use serde::Deserialize;
+use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -41,11 +42,12 @@ use self::{
     pending::{Outcome, PendingCall, TransportError},
 };
 use super::{
-    handshake::{HandshakeError, open_session},
+    handshake::{HandshakeError, mirrored_capabilities, open_session},
     http::Site,
 };
 use crate::{
     About, Request, Spoken,
+    asking::Asking,
     changes::OnListChanged,
     error::{RequestError, describe},
     limits::PAGES_MAX,
@@ -93,11 +95,12 @@ impl Streamable {
         site: &Site,
         guess: &Spoken,
         on_list_changed: OnListChanged,
+        asking: &Arc<Asking>,
     ) -> Result<(Self, About), Refused> {
-        let client = InterceptingClient::new(site.clone());
+        let client = InterceptingClient::new(site.clone(), Arc::clone(asking));
         let transport = StreamableHttpClientTransport::with_client(client.clone(), configure(site));
         let spoken = guess.over(Transport::StreamableHttp);
-        let opened = open_session(transport, &spoken, on_list_changed, None).await;
+        let opened = open_session(transport, &spoken, on_list_changed, &asking.roots).await;
         let (service, about) = opened.map_err(|error| explain_refusal(error, &client))?;
         let ended = CancellationToken::new();
         let streamable = Self {
@@ -145,7 +148,7 @@ impl Streamable {
         }
         let mut cursor = None;
         for _ in 0..PAGES_MAX {
-            let page = self.list_tools(cursor.as_deref()).await?;
+            let page = self.list("tools/list", cursor.as_deref()).await?;
             let page: Option<Page> = serde_json::from_str(page.as_str()).ok();
             cursor = page.and_then(|page| page.next_cursor);
             if cursor.is_none() {
@@ -156,29 +159,38 @@ impl Streamable {
     }
 
     async fn call_once(&self, request: &Request) -> Result<Json, RequestError> {
-        let arguments = serde_json::from_str(request.arguments.as_str())
-            .map_err(|error| RequestError::Failed(format!("arguments are no object: {error}")))?;
-        let mut params = CallToolRequestParams::new(request.tool.clone());
-        params.arguments = Some(arguments);
-        params.meta = (!request.meta.is_empty()).then(|| typed_meta(&request.meta));
-        let call = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        self.request(call, Listeners::of(request)).await
+        let typed = type_request(request)
+            .map_err(|error| RequestError::Failed(format!("`params` are none: {error}")))?;
+        let capabilities = self.is_stateless.then(|| mirrored_capabilities(request));
+        let mut options = PeerRequestOptions::no_options();
+        options.meta = capabilities.map(|text| own_capabilities(&text));
+        self.request(typed, Listeners::of(request), options).await
     }
 
-    pub(super) async fn list_tools(&self, cursor: Option<&str>) -> Result<Json, RequestError> {
-        let params = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
-        let list = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-        self.request(list, Listeners::default()).await
+    pub(super) async fn list(
+        &self,
+        method: &'static str,
+        cursor: Option<&str>,
+    ) -> Result<Json, RequestError> {
+        let list = if method == "tools/list" {
+            let params = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
+            ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params))
+        } else {
+            let params = cursor.map(|cursor| json!({"cursor": cursor}));
+            ClientRequest::CustomRequest(CustomRequest::new(method, params))
+        };
+        let options = PeerRequestOptions::no_options();
+        self.request(list, Listeners::default(), options).await
     }
 
     async fn request(
         &self,
         mut request: ClientRequest,
         listeners: Listeners,
+        options: PeerRequestOptions,
     ) -> Result<Json, RequestError> {
         let call = Arc::new(PendingCall::new(listeners));
         request.extensions_mut().insert(Arc::clone(&call));
-        let options = PeerRequestOptions::no_options();
         let sent = self.peer.send_cancellable_request(request, options).await;
         let mut waiting = Waiting(Some(sent.map_err(|error| self.explain(error))?));
         let handle = waiting.0.as_mut().ok_or(RequestError::Lost)?;
@@ -217,6 +229,11 @@ impl Streamable {
             }
             other => RequestError::Failed(self.client.mask(&other.to_string())),
         }
+    }
+
+    pub(super) async fn tell_roots_changed(&self) {
+        // A server that is gone has no roots.
+        let _ = self.peer.notify_roots_list_changed().await;
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -284,6 +301,33 @@ impl Drop for Waiting {
             tokio::spawn(handle.cancel(Some("the caller stopped waiting".to_owned())));
         }
     }
+}
+
+/// The request as rmcp sends it. It has to know the arguments of a tool: some travel as headers.
+fn type_request(request: &Request) -> serde_json::Result<ClientRequest> {
+    let meta = (!request.meta.is_empty()).then(|| typed_meta(&request.meta));
+    let mut params = JsonObject::new();
+    for (key, value) in &request.params {
+        params.insert((*key).to_owned(), serde_json::from_str(value.as_str())?);
+    }
+    if request.method == "tools/call" {
+        let mut params: CallToolRequestParams = serde_json::from_value(params.into())?;
+        params.meta = meta;
+        return Ok(ClientRequest::CallToolRequest(CallToolRequest::new(params)));
+    }
+    let mut custom = CustomRequest::new(request.method, Some(params.into()));
+    if let Some(meta) = meta {
+        custom.extensions.insert(meta);
+    }
+    Ok(ClientRequest::CustomRequest(custom))
+}
+
+/// In place of those that rmcp gives each request: the client's own, no more and no fewer.
+fn own_capabilities(capabilities: &str) -> RequestMetaObject {
+    let mut own = RequestMetaObject::default();
+    let capabilities = serde_json::from_str(capabilities).unwrap_or_default();
+    own.0.0.insert(CLIENT_CAPABILITIES.to_owned(), capabilities);
+    own
 }
 
 fn typed_meta(members: &[(String, Json)]) -> RequestMetaObject {

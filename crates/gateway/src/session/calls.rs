@@ -17,6 +17,7 @@ use super::{
     refuse::refuse,
 };
 use crate::{
+    asks::{CallAsker, SessionQuestions},
     call_context::CallContext,
     clients::{ClientInfo, ConnectedClient},
     gateway::Gateway,
@@ -43,6 +44,7 @@ pub(super) struct Calls {
     /// Of a legacy session; a modern request says its own.
     pub(super) level: LogLevel,
     searches: Arc<RecentSearches>,
+    pub(super) questions: Arc<SessionQuestions>,
     pub(super) tasks: TaskTracker,
     /// One permit a call that is made, not merely taken off the line.
     turns: Semaphore,
@@ -72,7 +74,7 @@ impl ToolCall {
             .unwrap_or_default();
         let is_ours = match &meta.revision {
             Some(revision) => {
-                revision.is_known() && revision.is_stateless() && meta.has_capabilities
+                revision.is_known() && revision.is_stateless() && meta.capabilities.is_some()
             }
             None => is_open,
         };
@@ -92,11 +94,13 @@ impl Calls {
     pub(super) fn new(
         gateway: Arc<Gateway>,
         client: Arc<ConnectedClient>,
+        out: Out,
         gone: CancellationToken,
     ) -> Self {
         let folder = client.connection.cwd.as_deref();
         Self {
             searches: Arc::new(RecentSearches::in_folder(folder)),
+            questions: SessionQuestions::new(client.number, out),
             gateway,
             client,
             policy: OnceLock::new(),
@@ -110,6 +114,7 @@ impl Calls {
 
     /// The first name that the client says of itself holds for the whole session.
     pub(super) fn know_client(&self, message: &Message<'_>) {
+        self.questions.know_client(message);
         if self.policy.get().is_some() {
             return;
         }
@@ -148,6 +153,13 @@ impl Calls {
     }
 
     async fn answer(&self, call: ToolCall, out: &Out, cancel: CancellationToken) {
+        let asks = match call.meta.capabilities {
+            Some(announced) if call.meta.revision.is_some() => {
+                CallAsker::of_request(&self.questions, announced)
+            }
+            _ => CallAsker::in_session(&self.questions, out),
+        };
+        let _under_way = self.questions.begin_call(out);
         let context = CallContext {
             policy: self.policy(),
             client: Some(self.client_id()),
@@ -162,6 +174,7 @@ impl Calls {
                 out,
                 cancel.clone(),
             ),
+            asks: Some(asks),
             cancel: cancel.clone(),
             searches: Some(Arc::clone(&self.searches)),
         };

@@ -12,7 +12,8 @@ use crate::{clients::ClientInfo, log_level::LogLevel};
 pub(super) struct Meta {
     /// The revision that a request names where there is no handshake.
     pub(super) revision: Option<Revision>,
-    pub(super) has_capabilities: bool,
+    /// The capabilities of the client, where the request says them.
+    pub(super) capabilities: Option<Json>,
     pub(super) log_level: Option<LogLevel>,
     pub(super) progress_token: Option<Json>,
     /// What travels on to the server.
@@ -28,7 +29,10 @@ impl Meta {
         for (key, value) in fields.0 {
             match &*key {
                 keys::PROTOCOL_VERSION => meta.revision = text_of(value).map(Revision::named),
-                keys::CLIENT_CAPABILITIES => meta.has_capabilities = value.get().starts_with('{'),
+                keys::CLIENT_CAPABILITIES => {
+                    let is_object = value.get().starts_with('{');
+                    meta.capabilities = is_object.then(|| Json::part_of(line, value));
+                }
                 keys::LOG_LEVEL => {
                     meta.log_level = text_of(value).and_then(|level| LogLevel::parse(&level));
                 }

@@ -116,11 +116,13 @@ impl Servers for Memory {
         request: &'a Request,
         _: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Json, CallError>> {
-        let at = ToolRef::new(server.clone(), &request.tool);
+        let name = request.param("name").unwrap().as_str();
+        let name: String = serde_json::from_str(name).unwrap();
+        let at = ToolRef::new(server.clone(), &name);
         self.called.lock().push(at.to_string());
         let mut tools = self.tools.get(server).into_iter().flatten();
-        let (_, answer) = tools.find(|(tool, _)| tool.name() == request.tool).unwrap();
-        let answered = answer(request.arguments.as_str());
+        let (_, answer) = tools.find(|(tool, _)| tool.name() == name).unwrap();
+        let answered = answer(request.param("arguments").unwrap().as_str());
         Box::pin(async move { Ok(jsonrpc::json(answered?).unwrap()) })
     }
 
@@ -164,6 +166,8 @@ impl Servers for Memory {
     fn start_eager(&self) {}
 
     fn forget_client(&self, _: u64) {}
+
+    fn tell_roots_changed(&self, _: u64) {}
 
     fn states(&self) -> Vec<ServerState> {
         Vec::new()

@@ -66,24 +66,27 @@ async fn open_with(
         .map(|(name, value)| ((*name).to_owned(), Template::parse(value).unwrap()))
         .collect();
     let url = Template::parse(url).unwrap();
-    Remote::open(&url, &headers, &opening.guess(), Arc::new(on_list_changed)).await
+    Remote::open(
+        &url,
+        &headers,
+        &opening.guess(),
+        Arc::new(on_list_changed),
+        &Arc::default(),
+    )
+    .await
 }
 
 fn request(tool: &str) -> Request {
+    request_with(tool, r#"{"n":1.0}"#)
+}
+
+fn request_with(tool: &str, arguments: &str) -> Request {
     Request {
-        tool: tool.to_owned(),
-        arguments: text(r#"{"n":1.0}"#.to_owned()).unwrap(),
         meta: vec![(
             "traceparent".to_owned(),
             text(r#""00-ab-01""#.to_owned()).unwrap(),
         )],
-        progress: None,
-        log: None,
-        limit: None,
-        limit_is_final: false,
-        is_safe: false,
-        has_header_arguments: false,
-        client: None,
+        ..Request::call_tool(tool, text(arguments.to_owned()).unwrap())
     }
 }
 
@@ -151,7 +154,7 @@ async fn answers_come_back_byte_for_byte_in_both_revisions_and_both_forms() {
             let (remote, about) = open(&web.url("/mcp"), opening).await.unwrap();
             assert_eq!(about.spoken, opening.guess());
             check(&remote.call(&request("t")).await, ODD);
-            check(&remote.list_tools(Some("c")).await, ODD);
+            check(&remote.list("tools/list", Some("c")).await, ODD);
 
             let call = web.until("tools/call").await;
             assert_eq!(call.body["params"]["arguments"]["n"], json!(1.0));
@@ -179,12 +182,9 @@ async fn an_argument_marked_so_travels_as_a_header_as_well() {
     })
     .await;
     let (remote, _) = open(&web.url("/mcp"), Opening::Stateless).await.unwrap();
-    let call = Request {
-        arguments: text(r#"{"n":"eu"}"#.to_owned()).unwrap(),
-        ..request("t")
-    };
+    let call = request_with("t", r#"{"n":"eu"}"#);
     check(&remote.call(&call).await, "{}");
-    check(&remote.list_tools(None).await, list);
+    check(&remote.list("tools/list", None).await, list);
     let is_right = |asked: &Asked| asked.header("mcp-param-region") == Some("eu");
     let call = web.until_one(is_right).await;
     assert_eq!(call.header("mcp-name"), Some("t"));
@@ -207,9 +207,8 @@ async fn a_tool_that_is_known_to_take_headers_gets_them_with_its_first_call() {
     let (remote, _) = open(&web.url("/mcp"), Opening::Stateless).await.unwrap();
     for _ in 0..2 {
         let call = Request {
-            arguments: text(r#"{"n":"eu"}"#.to_owned()).unwrap(),
             has_header_arguments: true,
-            ..request("t")
+            ..request_with("t", r#"{"n":"eu"}"#)
         };
         check(&remote.call(&call).await, "{}");
     }
@@ -440,4 +439,39 @@ async fn a_server_that_restarts_between_two_calls_answers_the_next() {
         let _second = Web::at(address, life("second")).await;
         check(&remote.call(&request("t")).await, ODD);
     }
+}
+
+#[tokio::test]
+async fn a_request_of_any_method_travels_as_it_is_with_its_headers() {
+    let web = Web::start(move |asked| match asked.what() {
+        "prompts/get" => Reply::result(asked, ODD),
+        _ => play(asked),
+    })
+    .await;
+    for opening in [Opening::Handshake, Opening::Stateless] {
+        let (remote, _) = open(&web.url("/mcp"), opening).await.unwrap();
+        let raw = |value: &str| text(value.to_owned()).unwrap();
+        let params = vec![
+            ("name", raw(r#""é b""#)),
+            ("arguments", raw(r#"{"a":"1"}"#)),
+        ];
+        let request = Request {
+            meta: request("t").meta,
+            ..Request::new("prompts/get", params)
+        };
+        check(&remote.call(&request).await, ODD);
+    }
+    let is_right = |asked: &Asked| asked.header("mcp-name") == Some("=?base64?w6kgYg==?=");
+    let modern = web.until_one(is_right).await;
+    let params = &modern.body["params"];
+    assert_eq!(
+        (&params["name"], &params["arguments"]),
+        (&json!("é b"), &json!({"a": "1"}))
+    );
+    let meta = &params["_meta"];
+    assert_eq!(meta["traceparent"], "00-ab-01");
+    assert_eq!(
+        meta["io.modelcontextprotocol/protocolVersion"],
+        "2026-07-28"
+    );
 }

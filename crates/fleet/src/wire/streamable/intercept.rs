@@ -9,7 +9,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use futures::{Stream, StreamExt as _, stream::BoxStream};
+use futures::{FutureExt as _, Stream, StreamExt as _, stream::BoxStream};
 use http::{StatusCode, header};
 use jsonrpc::{Message, ProtocolError};
 use parking_lot::Mutex;
@@ -23,6 +23,7 @@ use rmcp::{
     },
 };
 use sse_stream::{Error as SseError, Sse};
+use tracing::debug;
 
 use super::{
     super::http::{Headers, Refusal, Site, header_text, is_event_stream, read_body},
@@ -30,7 +31,12 @@ use super::{
     events::read_events,
     pending::{Outcome, PendingCall, PendingCalls, Rewrite, TransportError, write_stand_in},
 };
-use crate::{error::describe, mask::Mask, request::bytes_max};
+use crate::{
+    asking::{AnswerSink, Asking, Questions},
+    error::describe,
+    mask::Mask,
+    request::bytes_max,
+};
 
 /// The HTTP client that takes answers out before rmcp reads them; its clones are one.
 #[derive(Clone)]
@@ -38,6 +44,7 @@ pub(super) struct InterceptingClient {
     site: Site,
     calls: Arc<PendingCalls>,
     notes: Arc<Notes>,
+    questions: Questions,
 }
 
 /// Notes of what HTTP said of the server beside its answers.
@@ -47,14 +54,19 @@ struct Notes {
     error: Mutex<Option<TransportError>>,
     denied: Mutex<Option<String>>,
     may_be_sse: AtomicBool,
+    /// The session and the headers of the last request: those of answers to questions.
+    head: Mutex<(Option<Arc<str>>, Headers)>,
 }
 
 impl InterceptingClient {
-    pub(super) fn new(site: Site) -> Self {
+    pub(super) fn new(site: Site, asking: Arc<Asking>) -> Self {
+        let notes = Arc::<Notes>::default();
+        let questions = Questions::new(asking, answer_over(site.clone(), Arc::clone(&notes)));
         Self {
             site,
             calls: Arc::default(),
-            notes: Arc::default(),
+            notes,
+            questions,
         }
     }
 
@@ -132,7 +144,10 @@ impl InterceptingClient {
 
     /// A body that is one answer.
     fn read_answer(&self, body: &Bytes, asked: &Asked) -> Result<ServerJsonRpcMessage, HttpError> {
-        if let Rewrite::Replace(text) = self.calls.intercept(body, asked.call.as_deref()) {
+        if let Rewrite::Replace(text) =
+            self.calls
+                .intercept(body, asked.call.as_deref(), &self.questions)
+        {
             return Ok(serde_json::from_str(&text)?);
         }
         if let Some(error) = read_error(body, asked) {
@@ -186,19 +201,48 @@ impl InterceptingClient {
         of: Option<Arc<PendingCall>>,
     ) -> BoxStream<'static, Result<Sse, SseError>> {
         let calls = Arc::clone(&self.calls);
+        let questions = self.questions.clone();
         let rewrite = move |event: Result<Sse, SseError>| {
             event.map(|mut event| {
                 let data = event.data.take().map(Bytes::from);
-                event.data = data.and_then(|text| match calls.intercept(&text, of.as_deref()) {
-                    Rewrite::Keep => String::from_utf8(text.into()).ok(),
-                    Rewrite::Replace(stand_in) => Some(stand_in),
-                    Rewrite::Drop => None,
-                });
+                event.data =
+                    data.and_then(
+                        |text| match calls.intercept(&text, of.as_deref(), &questions) {
+                            Rewrite::Keep => String::from_utf8(text.into()).ok(),
+                            Rewrite::Replace(stand_in) => Some(stand_in),
+                            Rewrite::Drop => None,
+                        },
+                    );
                 event
             })
         };
         events.map(rewrite).boxed()
     }
+}
+
+/// Posts what is said to the server beside rmcp.
+fn answer_over(site: Site, notes: Arc<Notes>) -> AnswerSink {
+    Arc::new(move |message| {
+        let (session, headers) = notes.head.lock().clone();
+        let mut post = site
+            .client
+            .post(site.url.clone())
+            .header(header::ACCEPT, "text/event-stream, application/json")
+            .header(header::CONTENT_TYPE, "application/json");
+        for (name, value) in headers {
+            post = post.header(name, value);
+        }
+        if let Some(session) = session {
+            post = post.header("mcp-session-id", session.as_ref());
+        }
+        let posting = post.body(message.concat()).send();
+        async move {
+            if let Err(error) = posting.await {
+                debug!(error = %error.without_url(), "an answer to a question did not get there");
+            }
+        }
+        .boxed()
+    })
 }
 
 /// An error that answers this request without naming it, as some do when they read no id.
@@ -283,6 +327,7 @@ impl StreamableHttpClient for InterceptingClient {
         };
         if let Some(call) = &asked.call {
             self.calls.add(call, request);
+            *self.notes.head.lock() = (session_id.clone(), custom_headers.clone());
         }
         let mut post = self
             .site

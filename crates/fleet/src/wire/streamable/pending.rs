@@ -9,9 +9,11 @@ use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ClientRequest, GetMeta as _, JsonRpcRequest};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::{
+    asking::{Asker, Questions},
     params::read_progress_token,
     request::{Listeners, find_sole_log},
 };
@@ -21,6 +23,7 @@ pub(super) struct PendingCall {
     outcome: Mutex<Option<Outcome>>,
     listeners: Listeners,
     names: OnceLock<Names>,
+    over: CancellationToken,
 }
 
 /// The names under which a call is known; they are forgotten with the call.
@@ -52,6 +55,7 @@ impl PendingCall {
             outcome: Mutex::default(),
             listeners,
             names: OnceLock::new(),
+            over: CancellationToken::new(),
         }
     }
 
@@ -61,6 +65,14 @@ impl PendingCall {
 
     pub(super) fn put(&self, outcome: Outcome) {
         self.lock().get_or_insert(outcome);
+        self.over.cancel();
+    }
+
+    pub(super) fn asker(&self) -> Asker {
+        Asker {
+            asks: self.listeners.asks.clone(),
+            ended: self.over.clone(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Outcome>> {
@@ -70,6 +82,7 @@ impl PendingCall {
 
 impl Drop for PendingCall {
     fn drop(&mut self) {
+        self.over.cancel();
         if let Some(names) = self.names.get() {
             names.calls.by_id.remove(&names.id);
             if let Some(token) = &names.token {
@@ -120,7 +133,12 @@ pub(super) enum Rewrite {
 
 impl PendingCalls {
     /// Takes out what is ours. `of` is the call whose own stream the message came on.
-    pub(super) fn intercept(&self, text: &Bytes, of: Option<&PendingCall>) -> Rewrite {
+    pub(super) fn intercept(
+        &self,
+        text: &Bytes,
+        of: Option<&PendingCall>,
+        questions: &Questions,
+    ) -> Rewrite {
         let Some(message) = Message::parse(text) else {
             return Rewrite::Keep;
         };
@@ -128,8 +146,22 @@ impl PendingCalls {
             None => self.take_answer(text, &message),
             Some("notifications/progress") => self.pass_progress(&message),
             Some("notifications/message") => self.pass_log(&message, of),
-            Some(_) => Rewrite::Keep,
+            Some(_) => {
+                let own = of.map(PendingCall::asker);
+                if questions.take(text, &message, own, || self.askers()) {
+                    Rewrite::Drop
+                } else {
+                    Rewrite::Keep
+                }
+            }
         }
+    }
+
+    /// The calls under way; which is the oldest is not known.
+    fn askers(&self) -> Vec<Asker> {
+        let calls = self.by_id.iter().filter_map(|call| call.upgrade());
+        let calls = calls.filter(|call| call.listeners.is_of_client && !call.over.is_cancelled());
+        calls.map(|call| call.asker()).collect()
     }
 
     fn take_answer(&self, text: &Bytes, message: &Message<'_>) -> Rewrite {
@@ -232,6 +264,7 @@ mod tests {
     #[test]
     fn a_request_that_is_over_leaves_nothing_and_the_first_answer_counts() {
         let calls = Arc::new(PendingCalls::default());
+        let questions = Questions::new(Arc::default(), Arc::new(|_| Box::pin(async {})));
         let call = Arc::new(PendingCall::new(Listeners::default()));
         let ping = ClientRequest::PingRequest(PingRequest::default());
         let message = ClientJsonRpcMessage::request(ping, RequestId::Number(7));
@@ -241,7 +274,8 @@ mod tests {
         calls.add(&call, request);
         for result in ["1.0", "2"] {
             let text = Bytes::from(format!(r#"{{"id":"7","result":{result}}}"#));
-            assert!(matches!(calls.intercept(&text, None), Rewrite::Replace(_)));
+            let taken = calls.intercept(&text, None, &questions);
+            assert!(matches!(taken, Rewrite::Replace(_)));
         }
         let answer = call.take();
         assert!(matches!(answer, Some(Outcome::Result(json)) if json.as_str() == "1.0"));

@@ -88,7 +88,7 @@ async fn an_older_server_is_found_served_byte_for_byte_and_remembered() {
         // Who keeps what it spoke knows how to open it next time.
         assert_eq!(about.spoken.transport, Transport::Sse);
         check(&remote.call(&request("t")).await, ODD);
-        check(&remote.list_tools(None).await, ODD);
+        check(&remote.list("tools/list", None).await, ODD);
         assert_eq!(web.whats()[before..before + 2], *first, "{path}");
         remote.close().await;
         remote.ended().await;
@@ -248,7 +248,7 @@ async fn a_refused_post_fails_its_call_and_a_denied_one_the_connection() {
     assert_eq!(error.message, "HTTP 500 Internal Server Error: ***");
     assert!(!remote.has_ended());
 
-    let listed = remote.list_tools(None).await;
+    let listed = remote.list("tools/list", None).await;
     assert!(matches!(listed, Err(RequestError::Lost)), "{listed:?}");
     remote.ended().await;
     assert_eq!(remote.exit_reason().why, "HTTP 401 Unauthorized");

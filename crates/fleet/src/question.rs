@@ -1,0 +1,107 @@
+//! Questions: what a server asks of the client for whom it works (elicitation, sampling, roots).
+
+use std::{fmt, sync::Arc};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use jsonrpc::{Json, frame};
+use serde_json::{Value, json};
+
+/// The kinds of questions that MCP knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum QuestionKind {
+    /// Something is asked of the person: a form, or a visit to an address.
+    Elicitation,
+    /// The client's model is to write something.
+    Sampling,
+    /// The folders that the client works in.
+    Roots,
+}
+
+impl QuestionKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
+
+    /// The method by which it is asked.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation/create",
+            Self::Sampling => "sampling/createMessage",
+            Self::Roots => "roots/list",
+        }
+    }
+
+    /// Reads a method; `None` for one that asks the client nothing.
+    pub fn of(method: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.method() == method)
+    }
+}
+
+/// One question, as the server wrote it.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// What is asked.
+    pub kind: QuestionKind,
+    /// Its `params`, a JSON object.
+    pub params: Json,
+}
+
+/// The answer to a question, as JSON text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The `result`.
+    Result(Json),
+    /// The `error`: the client's own, or why there is no other answer.
+    Error(Json),
+}
+
+impl Answer {
+    /// A refusal with its reason: nobody was asked.
+    pub fn refuse(why: &str) -> Self {
+        Self::error(frame::METHOD_NOT_FOUND, why)
+    }
+
+    /// An error that ends a question that was asked.
+    pub fn error(code: i32, why: &str) -> Self {
+        let error = json!({"code": code, "message": why});
+        Self::Error(Json::of_built(error.to_string()))
+    }
+
+    /// A result that we know ourselves.
+    pub fn result(result: &Value) -> Self {
+        Self::Result(Json::of_built(result.to_string()))
+    }
+
+    /// The message that answers the request of this id.
+    pub(crate) fn frame(&self, id: &str) -> Vec<Bytes> {
+        match self {
+            Self::Result(result) => frame::result(id, [result.bytes()]),
+            Self::Error(error) => frame::error_of(id, [error.bytes()]),
+        }
+    }
+}
+
+/// A client that can be asked, for as long as one call of it lasts.
+pub trait Asks: Send + Sync {
+    /// Tells sessions apart: their questions never mix.
+    fn session(&self) -> u64;
+
+    /// The capabilities that the client announced: the JSON object of the protocol.
+    fn capabilities(&self) -> Json;
+
+    /// Asks, and waits for the answer. What the client cannot take is refused at once. Dropping
+    /// the future takes the question back.
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
+
+    /// Tells the client something that belongs to a question of before.
+    fn tell(&self, method: &str, params: &str);
+
+    /// The same client where no call is under way.
+    fn without_call(&self) -> Arc<dyn Asks>;
+}
+
+impl fmt::Debug for dyn Asks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Asks({})", self.session())
+    }
+}

@@ -1,0 +1,89 @@
+//! The roots that a server is told: of the configuration, or of the client that it works for.
+
+use std::{path::PathBuf, sync::Arc};
+
+use jsonrpc::{Fields, Json};
+use reqwest::Url;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tracing::warn;
+
+use crate::{
+    ServerSpec, Template,
+    limits::ROOTS_TIMEOUT,
+    question::{Answer, Asks, Question, QuestionKind},
+};
+
+/// The source of the answer to `roots/list`. The default announces none.
+#[derive(Debug, Default)]
+pub(crate) struct Roots {
+    /// Folders that the configuration names.
+    configured: Option<Vec<Template>>,
+    /// The folder of the one client that the server works for.
+    folder: Option<PathBuf>,
+    /// That client, where it has roots of its own.
+    client: Option<Arc<dyn Asks>>,
+}
+
+impl Roots {
+    /// Those that the configuration names, else those of the one client that the server works for.
+    pub(crate) fn of(spec: &ServerSpec, client: Option<&Arc<dyn Asks>>) -> Self {
+        if spec.roots.is_some() {
+            return Self {
+                configured: spec.roots.clone(),
+                ..Self::default()
+            };
+        }
+        let has_roots = |client: &&Arc<dyn Asks>| {
+            let capabilities = client.capabilities();
+            Fields::of(capabilities.as_str()).is_some_and(|it| it.filled("roots").is_some())
+        };
+        Self {
+            configured: None,
+            folder: spec.client_folder.clone(),
+            client: client.filter(has_roots).map(|it| it.without_call()),
+        }
+    }
+
+    /// Whether the server is told that there are any.
+    pub(crate) fn are_announced(&self) -> bool {
+        self.configured.is_some() || self.folder.is_some() || self.client.is_some()
+    }
+
+    /// Whether they can become others while the server runs.
+    pub(crate) fn can_change(&self) -> bool {
+        self.client.is_some()
+    }
+
+    /// The answer to `roots/list`. A client that does not answer has its folder.
+    pub(crate) async fn list(&self) -> Answer {
+        if let Some(client) = &self.client {
+            let question = Question {
+                kind: QuestionKind::Roots,
+                params: Json::of_built("{}".to_owned()),
+            };
+            let asked = timeout(ROOTS_TIMEOUT, client.ask(question)).await;
+            if let Ok(answer @ Answer::Result(_)) = asked {
+                return answer;
+            }
+        }
+        if !self.are_announced() {
+            return Answer::refuse("roots/list: no roots were announced");
+        }
+        let configured = self.configured.iter().flatten().filter_map(expand);
+        let folders = configured.chain(self.folder.clone());
+        let roots: Vec<Value> = folders.filter_map(|it| root_at(&it)).collect();
+        Answer::result(&json!({"roots": roots}))
+    }
+}
+
+fn expand(root: &Template) -> Option<PathBuf> {
+    let expanded = root.expand(|name| std::env::var(name).ok());
+    let expanded = expanded.inspect_err(|error| warn!(%error, "a root is left out"));
+    expanded.ok().map(PathBuf::from)
+}
+
+fn root_at(folder: &std::path::Path) -> Option<Value> {
+    let url = Url::from_directory_path(folder).ok()?;
+    Some(json!({"uri": url.as_str().trim_end_matches('/')}))
+}

@@ -1,0 +1,212 @@
+//! What servers ask of clients: the one whose call is under way answers, and no other.
+
+use journeys::{
+    client::Client,
+    fake::{LEGACY_VERSION, Step},
+    house::{House, fake},
+};
+use serde_json::{Value, json};
+
+use crate::house;
+
+const ELICIT: &str = "elicitation/create";
+
+fn curious() -> House {
+    let sample = Step::AskAndTell {
+        method: "sampling/createMessage".to_owned(),
+        params: json!({"messages": [], "maxTokens": 5, "odd": 1.0}),
+    };
+    house([fake("curious")
+        .tool("ask", Step::elicit("Sure?"))
+        .tool("sample", sample)
+        .tool("echo", Step::Echo)])
+}
+
+async fn client_with(house: &House, capabilities: Value) -> Client {
+    let client = house.serve();
+    client.initialize_with(LEGACY_VERSION, capabilities).await;
+    client
+}
+
+/// The answer of a person.
+fn says(text: &str) -> Value {
+    json!({"action": "accept", "content": {"text": text}})
+}
+
+fn ask() -> Value {
+    json!({"name": "execute_dynamic_tool",
+        "arguments": {"tool_name": "curious/ask", "tool_input": {}}})
+}
+
+#[journey]
+async fn a_question_reaches_the_client_and_its_answer_the_server() {
+    let house = curious();
+    house.indexed().await;
+    let all = json!({"elicitation": {}, "sampling": {"tools": {}}});
+    let client = client_with(&house, all).await;
+    client.answers(ELICIT, says("yes"));
+    let told = client.execute("curious/ask", json!({})).await.good();
+    assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), says("yes"));
+    let asked = client.next(ELICIT).await;
+    assert_eq!(asked["params"]["message"], "[curious] Sure?");
+    assert!(asked["params"]["requestedSchema"]["properties"]["text"].is_object());
+
+    let message = json!({"role": "assistant", "content": {"type": "text", "text": "Hm."}});
+    client.answers("sampling/createMessage", message.clone());
+    let told = client.execute("curious/sample", json!({})).await.good();
+    assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), message);
+    let asked = client.next("sampling/createMessage").await;
+    assert_eq!(asked["params"]["odd"].to_string(), "1.0");
+    let seen = house.received_method("curious", "initialize");
+    let announced = &seen[0]["params"]["capabilities"];
+    assert!(announced["elicitation"]["url"].is_object(), "{announced}");
+    assert!(announced["sampling"]["tools"].is_object() && announced["roots"].is_null());
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn what_a_client_cannot_take_is_refused_and_its_model_is_told() {
+    let house = curious();
+    house.indexed().await;
+    let client = client_with(&house, json!({"roots": {}})).await;
+    let told = client.execute("curious/ask", json!({})).await.good();
+    assert!(
+        told.contains("-32601") && told.contains("does not offer elicitation"),
+        "{told}"
+    );
+    assert!(
+        told.ends_with(
+            "[proxy: curious asked for elicitation/create, which this client does not offer]"
+        ),
+        "{told}"
+    );
+    let declined = house
+        .received("curious")
+        .iter()
+        .any(|it| it.contains("decline"));
+    assert!(!declined, "nobody answers for the person");
+    house.stops_clean().await;
+}
+
+/// Nothing on a pipe says whose a question is, so calls of two clients take turns once a server is
+/// known to ask.
+#[journey]
+async fn two_clients_are_asked_one_after_another_and_each_its_own() {
+    let house = curious();
+    house.indexed().await;
+    let can = json!({"elicitation": {"form": {}, "url": {}}});
+    let first = client_with(&house, can.clone()).await;
+    let second = client_with(&house, can).await;
+    for client in [&first, &second] {
+        client.holds_back(ELICIT);
+    }
+    let (_, of_first) = first.begin("tools/call", ask()).await;
+    let question = first.next(ELICIT).await;
+    let (_, of_second) = second.begin("tools/call", ask()).await;
+    first.answer(&question, says("first")).await;
+    assert!(of_first.await.good().contains("first"));
+    let question = second.next(ELICIT).await;
+    second.answer(&question, says("second")).await;
+    assert!(of_second.await.good().contains("second"));
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn a_question_ends_with_its_call_and_a_late_answer_harms_nobody() {
+    let house = curious();
+    house.indexed().await;
+    let client = client_with(&house, json!({"elicitation": {}})).await;
+    client.holds_back(ELICIT);
+    let (call, _reply) = client.begin("tools/call", ask()).await;
+    let question = client.next(ELICIT).await;
+    client.cancel(call).await;
+    let taken_back = client.next("notifications/cancelled").await;
+    assert_eq!(taken_back["params"]["requestId"], question["id"]);
+    client.answer(&question, says("late")).await;
+    house
+        .until_received("curious", |line| line.contains("the call is over"))
+        .await;
+    client.execute("curious/echo", json!({})).await.good();
+    house.stops_clean().await;
+}
+
+#[journey(alone = "HTTP is served by one process either way")]
+async fn over_http_a_question_comes_on_the_stream_of_its_call() {
+    let house = curious();
+    house.indexed().await;
+    let site = house.site().await;
+    let can = json!({"elicitation": {}});
+    let client = site
+        .web()
+        .initialize_with("asked", LEGACY_VERSION, can)
+        .await;
+    let (id, mut answer) = client.send("tools/call", ask()).await;
+    let question = answer.message().await;
+    assert_eq!(question["method"], ELICIT);
+    let said = json!({"jsonrpc": "2.0", "id": question["id"], "result": says("yes")});
+    assert_eq!(client.post(said.to_string()).await.status, 202);
+    let reply = answer.message().await;
+    assert_eq!(reply["id"], id);
+    let text = reply["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(text).unwrap(), says("yes"));
+
+    // Without a stream nothing can be asked, and nobody waits for an answer that cannot come.
+    let deaf = client.with("accept", "application/json");
+    let told = deaf.execute("curious/ask", json!({})).await.good();
+    assert!(
+        told.contains("the client is gone, or takes no requests"),
+        "{told}"
+    );
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+/// A shared server would take the last client's folders for everybody's.
+#[journey]
+async fn roots_go_to_a_clients_own_server_and_are_kept_up_to_date() {
+    let asks = |name: &str| {
+        let list = Step::AskAndTell {
+            method: "roots/list".to_owned(),
+            params: json!({}),
+        };
+        fake(name).tool("roots", list)
+    };
+    let house = house([
+        asks("own").setting("scope = \"client\""),
+        asks("shared"),
+        asks("fixed").setting("roots = [\"/srv/site\"]"),
+    ]);
+    house.indexed().await;
+    let client = client_with(&house, json!({"roots": {"listChanged": true}})).await;
+    let roots =
+        |folder: &str| json!({"roots": [{"uri": format!("file:///{folder}"), "name": "x"}]});
+    let told = async |server: &str| {
+        let told = client
+            .execute(&format!("{server}/roots"), json!({}))
+            .await
+            .good();
+        serde_json::from_str::<Value>(&told).unwrap()
+    };
+    client.answers("roots/list", roots("one"));
+    assert_eq!(told("own").await, roots("one"));
+    client.answers("roots/list", roots("two"));
+    client
+        .notify("notifications/roots/list_changed", json!({}))
+        .await;
+    house
+        .until_received("own", |line| line.contains("roots/list_changed"))
+        .await;
+    assert_eq!(told("own").await, roots("two"));
+    assert_eq!(told("shared").await["code"], -32601);
+    assert_eq!(
+        told("fixed").await,
+        json!({"roots": [{"uri": "file:///srv/site"}]})
+    );
+    let announced = |server: &str| {
+        let seen = house.received_method(server, "initialize");
+        seen.last().unwrap()["params"]["capabilities"]["roots"].clone()
+    };
+    assert_eq!(announced("own"), json!({"listChanged": true}));
+    assert_eq!(announced("shared"), Value::Null);
+    house.stops_clean().await;
+}
