@@ -11,7 +11,7 @@ use tokio::{
 
 use fleet::Variables;
 
-use super::{environment::Taken, identity::Build, launch::Report};
+use super::{identity::Build, launch::Report};
 
 /// A line of ours is far shorter; past this somebody else speaks.
 const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -38,6 +38,9 @@ pub enum Purpose {
     Session {
         /// Where the client works.
         cwd: Option<PathBuf>,
+        /// Its environment: all of it, since the configuration may name other variables while the
+        /// session lasts.
+        variables: Variables,
     },
     /// To hear who is served, and by which servers.
     Status,
@@ -45,7 +48,7 @@ pub enum Purpose {
     Http {
         /// The address; none: what the configuration says.
         listen: Option<String>,
-        /// Of these the tokens are filled in.
+        /// Those of the process that asks: tokens are filled in from these.
         variables: Variables,
     },
     /// End now, whoever is served.
@@ -58,11 +61,8 @@ pub enum Purpose {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The session is open. Whether it is the right daemon for the client's secrets is the
-    /// client's to see: so they go nowhere.
+    /// The session is open.
     Welcome {
-        /// The variables of the environment that the daemon was started with, as digests.
-        taken: Taken,
         /// Clients may come over HTTP too, who cannot start a daemon.
         serves_http: bool,
     },

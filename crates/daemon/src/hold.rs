@@ -91,7 +91,7 @@ async fn ask(route: &Route, listen: Option<Listen>, say: fn(&str)) -> Result<Hel
         listen: listen.map(|it| it.to_string()),
         variables: Variables::of_process(),
     };
-    let reached = reach(route, &purpose, None).await?;
+    let reached = reach(route, &purpose).await?;
     reached.say_log_comes_late(route, say);
     let Reached { stream, answer, .. } = reached;
     match answer {

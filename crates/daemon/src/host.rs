@@ -22,7 +22,6 @@ use tracing::{debug, info, warn};
 
 use super::{
     Settings,
-    environment::Taken,
     hello::{Answer, Hello, Purpose, hear, is_ours, say},
     identity::Build,
     listeners::{Holder, Listeners, ReadSettings},
@@ -239,9 +238,16 @@ impl Daemon {
             }
         };
         let answered = match hello.purpose {
-            Purpose::Session { cwd } => {
+            Purpose::Session { cwd, variables } => {
                 if hello.build == self.build {
-                    return self.serve(stream, cwd, hello.pid).await;
+                    let connection = Connection {
+                        cwd,
+                        variables: Some(Arc::new(variables)),
+                        pid: Some(hello.pid),
+                        transport: "stdio",
+                        ..Connection::default()
+                    };
+                    return self.serve(stream, connection).await;
                 }
                 let answer = self.yield_to(&hello.build);
                 say(&mut stream, &answer).await
@@ -304,11 +310,9 @@ impl Daemon {
         }
     }
 
-    async fn serve(&self, mut stream: UnixStream, cwd: Option<PathBuf>, pid: u32) {
+    async fn serve(&self, mut stream: UnixStream, connection: Connection) {
         let _session = self.enter();
-        let taken = Taken::by(&self.gateway.settings().specs());
         let welcome = Answer::Welcome {
-            taken,
             serves_http: self.http.is_configured(),
         };
         if say(&mut stream, &welcome).await.is_err() {
@@ -317,12 +321,6 @@ impl Daemon {
         let Ok((input, output)) = split_stream(stream) else {
             warn!("a session failed: out of open files");
             return;
-        };
-        let connection = Connection {
-            cwd,
-            pid: Some(pid),
-            transport: "stdio",
-            ..Connection::default()
         };
         let (gateway, stop) = (Arc::clone(&self.gateway), self.stop.child_token());
         gateway::serve(gateway, connection, input, Sink::Socket(output), stop).await;

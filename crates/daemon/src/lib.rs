@@ -10,7 +10,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(missing_docs)]
 
-pub mod environment;
 pub mod hello;
 pub mod hold;
 pub mod host;

@@ -60,7 +60,7 @@ pub(crate) struct Holder {
 enum Opened {
     /// It is served anyway, at this address.
     Configured(String),
-    New(Bound),
+    New(Box<Bound>),
 }
 
 impl fmt::Debug for Listeners {
@@ -216,7 +216,7 @@ impl Listeners {
             }
         }
         let bound = http_server::bind(&endpoint).await;
-        bound.map(Opened::New).map_err(|error| {
+        bound.map(|it| Opened::New(Box::new(it))).map_err(|error| {
             let held = self.held.lock();
             let other = held.iter().find(|it| Some(it.listen) == wanted);
             match other {

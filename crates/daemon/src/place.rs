@@ -16,8 +16,7 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 const SOCKET: &str = "sock";
 
-/// The folder of the daemons of one configuration: usually one, more while an older one is busy
-/// or where clients come with other secrets.
+/// The folder of the daemons of one configuration: usually one, more while an older one is busy.
 #[derive(Debug, Clone)]
 pub struct Place {
     folder: PathBuf,
@@ -59,7 +58,7 @@ impl Place {
         Ok(place)
     }
 
-    /// The path of the socket; a variant is for clients whose secrets differ.
+    /// The path of the socket; a variant is for clients of another build.
     pub fn socket(&self, variant: Option<&str>) -> PathBuf {
         self.folder.join(match variant {
             None => SOCKET.to_owned(),

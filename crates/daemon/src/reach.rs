@@ -72,13 +72,9 @@ const LOG_COMES_LATE: &str = "the daemon runs already and logs as it was told to
                               `proxy daemon restart --log FILTER`, or `serve --standalone`";
 
 /// Says what we want to the daemon of our configuration and build, which is started if there is
-/// none. `variant` is for one whose secrets differ.
-pub async fn reach(
-    route: &Route,
-    purpose: &Purpose,
-    variant: Option<&str>,
-) -> Result<Reached, NoDaemon> {
-    let mut variant = variant.map(str::to_owned);
+/// none.
+pub async fn reach(route: &Route, purpose: &Purpose) -> Result<Reached, NoDaemon> {
+    let mut variant: Option<String> = None;
     for _ in 0..TRIES {
         let socket = route.place.socket(variant.as_deref());
         let connection = connect_or_start(&route.identity, &socket)

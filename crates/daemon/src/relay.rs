@@ -9,6 +9,7 @@ use std::{net::Shutdown, sync::Arc, time::Duration};
 
 use anyhow::anyhow;
 use bytes::Bytes;
+use fleet::Variables;
 use gateway::stdio;
 use jsonrpc::{Line, LineReader, Outbox, Sink, answered_id};
 use tokio::{
@@ -22,9 +23,6 @@ use super::{
     hello::{Answer, Purpose},
     reach::{NoDaemon, Route, reach},
 };
-
-/// The number of times that a daemon that is the wrong one is followed by a look for another.
-const TRIES: usize = 8;
 
 /// A daemon that served HTTP and was killed is started again at once, so often before the client's
 /// next message: one that fails by itself would be started for ever. One that lived long counts
@@ -269,27 +267,17 @@ impl Relay {
     }
 }
 
-/// Opens a session with the daemon of our configuration, build and environment, which is started
-/// if there is none.
+/// Opens a session with the daemon of our configuration and build, which is started if there is
+/// none.
 async fn open(route: &Route, say: fn(&str)) -> Result<Link, NoDaemon> {
     let purpose = Purpose::Session {
         cwd: std::env::current_dir().ok(),
+        variables: Variables::of_process(),
     };
-    let mut variant: Option<String> = None;
-    for _ in 0..TRIES {
-        let reached = reach(route, &purpose, variant.as_deref()).await?;
-        let (taken, serves_http) = match &reached.answer {
-            Answer::Welcome { taken, serves_http } => (taken, *serves_http),
-            other => return Err(anyhow!("the daemon answered with {other:?}").into()),
-        };
-        match taken.agrees() {
-            Ok(()) => {
-                reached.say_log_comes_late(route, say);
-                return Ok(Link::new(reached.stream, serves_http)?);
-            }
-            // With other secrets in our environment, servers are started by another daemon.
-            Err(digest) => variant = Some(digest),
-        }
+    let reached = reach(route, &purpose).await?;
+    reached.say_log_comes_late(route, say);
+    match reached.answer {
+        Answer::Welcome { serves_http } => Ok(Link::new(reached.stream, serves_http)?),
+        other => Err(anyhow!("the daemon answered with {other:?}").into()),
     }
-    Err(anyhow!("the daemon's variables changed {TRIES} times; see `proxy daemon logs`").into())
 }

@@ -6,7 +6,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use fleet::{ServerState, State};
+use fleet::{ServerState, Sharing, State};
 use gateway::{Gateway, clients::ConnectedClient};
 use serde_json::{Value, json};
 
@@ -38,6 +38,8 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
     let servers: Vec<Value> = states
         .map(|state| server(gateway, &state, &names))
         .collect();
+    let sharing = gateway.servers.sharing().into_iter();
+    let sharing: Vec<Value> = sharing.map(|it| describe_sharing(&it, &clients)).collect();
     let clients: Vec<Value> = clients.iter().map(client).collect();
     json!({
         "version": about.build.version,
@@ -58,6 +60,7 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
         "log": log::path(&settings.state_dir),
         "clients": clients,
         "servers": servers,
+        "sharing": sharing,
     })
 }
 
@@ -79,16 +82,42 @@ fn client(client: &Arc<ConnectedClient>) -> Value {
     })
 }
 
+/// What a client gets in another way than others. Names of variables, and no value.
+fn describe_sharing(sharing: &Sharing, clients: &[Arc<ConnectedClient>]) -> Value {
+    let told = |number: u64| {
+        let client = clients.iter().find(|it| it.number == number);
+        client.map_or_else(
+            || "a client that left".to_owned(),
+            |it| match it.connection.pid {
+                Some(pid) => format!("{} (pid {pid})", name(it)),
+                None => name(it),
+            },
+        )
+    };
+    let lent = sharing.lent.iter().map(|(variable, lender)| {
+        let from = lender.map_or_else(|| "the daemon".to_owned(), told);
+        json!({"name": variable, "from": from})
+    });
+    json!({
+        "server": sharing.server.as_str(),
+        "client": sharing.client,
+        "client_name": sharing.client.map(told),
+        "differing": sharing.differing,
+        "lent": lent.collect::<Vec<_>>(),
+    })
+}
+
 fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> Value {
     let catalog = gateway.registry.catalog();
     let known = catalog.servers.iter().find(|it| it.name == state.name);
     let own = clients
         .iter()
-        .find(|(number, _)| Some(*number) == state.client);
+        .filter(|(number, _)| state.clients.contains(number));
+    let own: Vec<&str> = own.map(|(_, name)| name.as_str()).collect();
     json!({
         "name": state.name.as_str(),
-        "client": state.client,
-        "client_name": own.map(|(_, name)| name),
+        "client": state.clients.first(),
+        "client_name": (!own.is_empty()).then(|| own.join(", ")),
         "state": match state.state {
             State::Stopped => "stopped",
             State::Starting => "starting",

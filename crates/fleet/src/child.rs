@@ -20,7 +20,7 @@ mod tests;
 
 use self::stderr::{Kept, Tail, drain};
 use crate::{
-    Launch, ServerSpec, Template,
+    Launch, ServerSpec, Template, Variables,
     environment::{expand, find_program, inherit, is_harmless, is_named},
     error::Failure,
     limits::{EXIT_STATUS_WAIT, PIPE_BYTES, STDERR_END_WAIT},
@@ -64,12 +64,13 @@ struct Filled {
 }
 
 impl Running {
-    /// Starts the child of a [`Launch::Child`].
+    /// Starts the child of a [`Launch::Child`], filled in from these variables.
     pub(crate) fn spawn(
         spec: &ServerSpec,
+        variables: &Variables,
         surroundings: &Arc<Surroundings>,
     ) -> Result<(Self, Pipes), Failure> {
-        let filled = fill(spec)?;
+        let filled = fill(spec, variables)?;
         let tree = surroundings
             .spawner
             .spawn(command(&filled)?)
@@ -158,7 +159,8 @@ impl Drop for Running {
     }
 }
 
-fn fill(spec: &ServerSpec) -> Result<Filled, Failure> {
+fn fill(spec: &ServerSpec, variables: &Variables) -> Result<Filled, Failure> {
+    let expand = |template: &Template| expand(template, variables);
     let Launch::Child {
         command,
         args,
@@ -172,30 +174,30 @@ fn fill(spec: &ServerSpec) -> Result<Filled, Failure> {
         .iter()
         .map(|(name, value)| Ok((name.clone(), expand(value)?)))
         .collect::<Result<_, Failure>>()?;
-    let mut env = inherit(&spec.inherit_env);
+    let mut env = inherit(&spec.inherit_env, variables);
     let texts = [command].into_iter().chain(args).chain(cwd);
     let of_texts = texts.chain(templates.iter().map(|(_, value)| value));
     let secrets = of_texts
-        .flat_map(secrets_of)
+        .flat_map(|template| secrets_of(template, variables))
         .chain(secrets_inherited(&env, &spec.inherit_env))
-        .chain(secrets_configured(templates, &configured))
+        .chain(secrets_configured(templates, &configured, variables))
         .chain(proxies::secrets());
     let mask = Mask::new(secrets);
     env.extend(configured);
     Ok(Filled {
         command: expand(command)?,
-        args: args.iter().map(expand).collect::<Result<_, _>>()?,
-        folder: cwd.as_ref().map(expand).transpose()?.map(PathBuf::from),
+        args: args.iter().map(&expand).collect::<Result<_, _>>()?,
+        folder: cwd.as_ref().map(&expand).transpose()?.map(PathBuf::from),
         mask,
         env,
     })
 }
 
-/// The values that a text of the configuration takes from our environment, but for those that
+/// The values that a text of the configuration takes from these variables, but for those that
 /// everybody may see.
-fn secrets_of(template: &Template) -> impl Iterator<Item = String> {
+fn secrets_of(template: &Template, variables: &Variables) -> impl Iterator<Item = String> {
     let hidden = template.variables().filter(|name| !is_harmless(name));
-    hidden.filter_map(|name| std::env::var(name).ok())
+    hidden.filter_map(|name| variables.get(name).map(str::to_owned))
 }
 
 fn secrets_inherited<'a>(
@@ -207,14 +209,16 @@ fn secrets_inherited<'a>(
     secrets.map(|(_, value)| value.clone())
 }
 
-/// The whole of a variable that takes a secret from our environment, or whose name tells.
+/// The whole of a variable that takes a secret, or whose name tells.
 fn secrets_configured<'a>(
     templates: &'a [(String, Template)],
     configured: &'a [(String, String)],
+    variables: &'a Variables,
 ) -> impl Iterator<Item = String> + 'a {
     let pairs = templates.iter().zip(configured);
-    let secrets = pairs
-        .filter(|((name, template), _)| is_telling(name) || secrets_of(template).next().is_some());
+    let secrets = pairs.filter(|((name, template), _)| {
+        is_telling(name) || secrets_of(template, variables).next().is_some()
+    });
     secrets.map(|(_, (_, value))| value.clone())
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::fs::{Access, access};
 
-use crate::{Template, error::Failure, proxies};
+use crate::{Template, Variables, error::Failure, proxies};
 
 /// Variables that every child gets. Anything else, and so every secret, is passed only where
 /// the configuration says so.
@@ -50,9 +50,9 @@ const PLACES: &[&str] = &[
 /// The folders of programs when no `PATH` says so.
 const PATH_DEFAULT: &str = "/usr/bin:/bin";
 
-/// Fills a template from our own environment.
-pub(crate) fn expand(template: &Template) -> Result<String, Failure> {
-    let lookup = |name: &str| std::env::var(name).ok();
+/// Fills a template.
+pub(crate) fn expand(template: &Template, variables: &Variables) -> Result<String, Failure> {
+    let lookup = |name: &str| variables.get(name).map(str::to_owned);
     template.expand(lookup).map_err(|unset| {
         let hint = format!(
             "set it, or write `${{{}:-default}}` in the configuration",
@@ -62,12 +62,17 @@ pub(crate) fn expand(template: &Template) -> Result<String, Failure> {
     })
 }
 
-/// Our environment as a child sees it before its own `env` is added: the usual few variables,
-/// and those that `inherit_env` names. The usual places are added to its `PATH`.
-pub(crate) fn inherit(inherit_env: &[String]) -> BTreeMap<String, String> {
+/// The environment of a child before its own `env` is added: the usual few variables, which are
+/// our own, and of `variables` those that `inherit_env` names. The usual places are added to its
+/// `PATH`.
+pub(crate) fn inherit(inherit_env: &[String], variables: &Variables) -> BTreeMap<String, String> {
     let ours = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut passed: BTreeMap<String, String> = select_passed(ours, inherit_env).collect();
+    let mut passed: BTreeMap<String, String> = select_usual(ours).collect();
+    let named = variables
+        .iter()
+        .filter(|(name, _)| is_named(name, inherit_env));
+    passed.extend(named.map(|(name, value)| (name.clone(), value.clone())));
     let home = passed.get("HOME").map(PathBuf::from);
     let path = passed.get("PATH").map_or(PATH_DEFAULT, String::as_str);
     passed.insert(
@@ -77,12 +82,11 @@ pub(crate) fn inherit(inherit_env: &[String]) -> BTreeMap<String, String> {
     passed
 }
 
-fn select_passed(
+fn select_usual(
     ours: impl Iterator<Item = (String, String)>,
-    inherit_env: &[String],
 ) -> impl Iterator<Item = (String, String)> {
     ours.filter_map(|(name, value)| {
-        if is_usual(&name) || is_named(&name, inherit_env) {
+        if is_usual(&name) {
             return Some((name, value));
         }
         // Who may use the proxy is a secret like any other: only where it is asked for.
@@ -193,7 +197,8 @@ fn is_program(path: &Path) -> bool {
 mod tests {
     use std::{fs, path::Path};
 
-    use super::{find_program, inherit, is_named, places, select_passed, with_places};
+    use super::{find_program, inherit, is_named, places, select_usual, with_places};
+    use crate::Variables;
 
     #[test]
     fn a_program_is_found_on_the_path_or_the_places_are_named() {
@@ -221,38 +226,42 @@ mod tests {
 
     #[test]
     fn a_child_sees_what_is_usual_and_what_was_asked_for() {
-        let ours = [
-            "HOME",
-            "LC_ALL",
-            "no_proxy",
-            "GITHUB_TOKEN",
-            "GITHUB_API",
-            "PROXY_CHILD",
+        let ours = ["HOME", "LC_ALL", "no_proxy", "GITHUB_TOKEN", "PROXY_CHILD"];
+        let ours = ours.map(|name| (name.to_owned(), String::new()));
+        let usual: Vec<String> = select_usual(ours.into_iter())
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(usual, ["HOME", "LC_ALL", "no_proxy"]);
+
+        let address = "http://me:pass@host:1";
+        let given = [
+            ("GITHUB_TOKEN", "a"),
+            ("GITHUB_API", "b"),
+            ("HTTPS_PROXY", address),
+            ("LANG", "of the client"),
         ];
-        let check = |inherit_env: &[&str], seen: &[&str]| {
+        let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let given: Variables = given.into_iter().collect();
+        let check = |inherit_env: &[&str], name: &str, value: Option<&str>| {
             let inherit_env: Vec<String> = inherit_env.iter().map(ToString::to_string).collect();
-            let ours = ours.map(|name| (name.to_owned(), String::new()));
-            let passed: Vec<_> = select_passed(ours.into_iter(), &inherit_env).collect();
-            let names: Vec<&str> = passed.iter().map(|(name, _)| name.as_str()).collect();
-            assert_eq!(names, seen);
+            let passed = inherit(&inherit_env, &given);
+            assert_eq!(
+                passed.get(name).map(String::as_str),
+                value,
+                "{inherit_env:?} {name}"
+            );
+            assert!(passed.contains_key("PATH"));
         };
-        check(&[], &["HOME", "LC_ALL", "no_proxy"]);
-        check(
-            &["GITHUB_T*"],
-            &["HOME", "LC_ALL", "no_proxy", "GITHUB_TOKEN"],
-        );
-        check(&["*"], &ours);
-        let proxy = |inherit_env: &[&str]| {
-            let inherit_env: Vec<String> = inherit_env.iter().map(ToString::to_string).collect();
-            let ours = ("HTTPS_PROXY".to_owned(), "http://me:pass@host:1".to_owned());
-            select_passed([ours].into_iter(), &inherit_env)
-                .next()
-                .unwrap()
-                .1
-        };
-        assert_eq!(proxy(&[]), "http://host:1");
-        assert_eq!(proxy(&["HTTPS_PROXY"]), "http://me:pass@host:1");
-        assert!(inherit(&[]).contains_key("PATH"));
+        check(&[], "GITHUB_TOKEN", None);
+        check(&["GITHUB_T*"], "GITHUB_TOKEN", Some("a"));
+        check(&["GITHUB_T*"], "GITHUB_API", None);
+        check(&["*"], "GITHUB_API", Some("b"));
+        check(&["HTTPS_PROXY"], "HTTPS_PROXY", Some(address));
+        check(&["LANG"], "LANG", Some("of the client"));
+
+        let proxy = ("HTTPS_PROXY".to_owned(), address.to_owned());
+        let bare = select_usual([proxy].into_iter()).next().unwrap().1;
+        assert_eq!(bare, "http://host:1");
     }
 
     #[test]

@@ -7,8 +7,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tool::ServerName;
 
 use crate::{
-    Applied, CallError, Failure, Ran, Request, Scope, ServerSpec, ServerState, Start, Surroundings,
-    Survey, SurveyError,
+    Applied, CallError, Failure, Ran, Request, Scope, ServerSpec, ServerState, Sharing, Start,
+    Surroundings, Survey, SurveyError, Variables,
     changes::Changes,
     error::RequestError,
     limits::LOOK_AGAIN_MIN,
@@ -55,6 +55,19 @@ impl Fleet {
         self.roster.apply(specs)
     }
 
+    /// Takes in the variables of a client, from which the servers that it uses are filled in. Where
+    /// these get the same of several clients, the clients share them; a variable that a client
+    /// lacks is ours, or that of the first client that has it. Answers the servers that have now
+    /// what they lacked to start.
+    pub fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName> {
+        self.roster.admit_client(client, variables)
+    }
+
+    /// What clients get in another way than others because of their variables.
+    pub fn sharing(&self) -> Vec<Sharing> {
+        self.roster.sharing()
+    }
+
     /// Ends the servers that were one client's own.
     pub fn forget_client(&self, client: u64) {
         self.roster.forget_client(client);
@@ -78,7 +91,7 @@ impl Fleet {
     pub fn states(&self) -> Vec<ServerState> {
         let memory = processes::group_memory();
         let all = self.roster.all().into_iter();
-        all.map(|(client, server)| server.state(client, &memory))
+        all.map(|(clients, server)| server.state(clients, &memory))
             .collect()
     }
 
@@ -168,8 +181,7 @@ impl Fleet {
 
     /// The same of a server that is running; `None` of one that is not, which is left alone.
     pub async fn survey_running(&self, server: &ServerName) -> Option<Result<Survey, SurveyError>> {
-        let server = self.roster.get(server)?;
-        let leased = server.open_now()?;
+        let (server, leased) = self.roster.get_open(server)?;
         Some(survey_leased(&server, leased).await)
     }
 

@@ -20,11 +20,13 @@ use crate::{
     link::Link,
     roots::Roots,
     server::{Server, Stage},
+    taken::Taken,
     vitals::Vitals,
 };
 
 pub(crate) struct Keeper {
     spec: Arc<ServerSpec>,
+    taken: Arc<Taken>,
     surroundings: Arc<Surroundings>,
     changes: Arc<Changes>,
     stage: watch::Sender<Stage>,
@@ -45,16 +47,18 @@ pub(crate) struct Keeper {
 impl Keeper {
     pub(crate) fn new(
         spec: ServerSpec,
+        taken: Taken,
         surroundings: Arc<Surroundings>,
         changes: Arc<Changes>,
         stop: CancellationToken,
         before: Option<&Server>,
         roots: Roots,
     ) -> (Self, Server) {
-        let (server, stage) = Server::new(spec, before, roots);
+        let (server, stage) = Server::new(spec, taken, before, roots);
         let spoken = server.spec.spoken.clone().unwrap_or_default();
         let keeper = Self {
             spec: Arc::clone(&server.spec),
+            taken: Arc::clone(&server.taken),
             surroundings,
             changes,
             stage,
@@ -111,6 +115,7 @@ impl Keeper {
         let opened = {
             let opening = Link::open(
                 &self.spec,
+                &self.taken.values,
                 &self.surroundings,
                 &on_list_changed,
                 &self.asking,

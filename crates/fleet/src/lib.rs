@@ -32,6 +32,7 @@ mod server;
 mod session_turns;
 mod spec;
 mod survey;
+mod taken;
 mod template;
 mod variables;
 mod vitals;
@@ -50,6 +51,7 @@ pub use spec::{
     Spoken, Start,
 };
 pub use survey::Survey;
+pub use taken::Sharing;
 pub use template::{Template, TemplateError, Unset};
 pub use variables::Variables;
 pub use vitals::{ServerState, State};

@@ -7,7 +7,7 @@ use mcp::Transport;
 use tokio::time::timeout;
 
 use crate::{
-    About, Launch, Request, ServerSpec, Spoken, Surroundings,
+    About, Launch, Request, ServerSpec, Spoken, Surroundings, Variables,
     activity::Activity,
     asking::Asking,
     changes::OnListChanged,
@@ -52,12 +52,22 @@ impl Link {
     /// is a guess: where the server refuses it, the alternative is tried on a fresh connection.
     pub(crate) async fn open(
         spec: &ServerSpec,
+        variables: &Variables,
         surroundings: &Arc<Surroundings>,
         on_list_changed: &OnListChanged,
         asking: &Arc<Asking>,
         guess: &Spoken,
     ) -> Result<(Self, Option<Running>), Failure> {
-        let open_with = |guess| Self::open_with(spec, surroundings, on_list_changed, asking, guess);
+        let open_with = |guess| {
+            Self::open_with(
+                spec,
+                variables,
+                surroundings,
+                on_list_changed,
+                asking,
+                guess,
+            )
+        };
         match open_with(guess.clone()).await {
             Err(OpenError::WrongRevision(first)) => {
                 open_with(guess.alternative())
@@ -76,6 +86,7 @@ impl Link {
 
     async fn open_with(
         spec: &ServerSpec,
+        variables: &Variables,
         surroundings: &Arc<Surroundings>,
         on_list_changed: &OnListChanged,
         asking: &Arc<Asking>,
@@ -84,13 +95,26 @@ impl Link {
         match &spec.launch {
             Launch::Child { .. } => {
                 let spoken = guess.over(Transport::Stdio);
-                let (link, running) =
-                    open_child(spec, surroundings, on_list_changed, asking, &spoken).await?;
+                let (link, running) = open_child(
+                    spec,
+                    variables,
+                    surroundings,
+                    on_list_changed,
+                    asking,
+                    &spoken,
+                )
+                .await?;
                 Ok((link, Some(running)))
             }
             Launch::Remote { url, headers } => {
-                let opening =
-                    Remote::open(url, headers, &guess, Arc::clone(on_list_changed), asking);
+                let opening = Remote::open(
+                    url,
+                    headers,
+                    variables,
+                    &guess,
+                    Arc::clone(on_list_changed),
+                    asking,
+                );
                 let (remote, about) = timeout(spec.start_timeout, opening)
                     .await
                     .map_err(|_| describe_silence(spec))?
@@ -199,12 +223,13 @@ impl From<Failure> for OpenError {
 
 async fn open_child(
     spec: &ServerSpec,
+    variables: &Variables,
     surroundings: &Arc<Surroundings>,
     on_list_changed: &OnListChanged,
     asking: &Arc<Asking>,
     spoken: &Spoken,
 ) -> Result<(Link, Running), OpenError> {
-    let (mut running, pipes) = Running::spawn(spec, surroundings)?;
+    let (mut running, pipes) = Running::spawn(spec, variables, surroundings)?;
     let Pipes { lines, outbox } = pipes;
     let (transport, feed) = PipeTransport::new(outbox.clone(), Arc::clone(on_list_changed));
     let channel = CallChannel::start(lines, outbox, feed, running.mask(), Arc::clone(asking));

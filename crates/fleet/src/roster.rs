@@ -8,11 +8,17 @@ use std::{
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tool::{ClientId, ServerName};
+use tool::{ClientId, Digest, ServerName};
 
 use crate::{
-    CallError, Launch, Scope, ServerSpec, Start, Surroundings, Template, changes::Changes,
-    keeper::Keeper, limits::CALLS_OF_CLIENT_MAX, question::Asks, roots::Roots, server::Server,
+    CallError, Launch, Scope, ServerSpec, Start, Surroundings, Template, Variables,
+    changes::Changes,
+    keeper::Keeper,
+    limits::CALLS_OF_CLIENT_MAX,
+    question::Asks,
+    roots::Roots,
+    server::{LeasedLink, Server},
+    taken::{Environments, Sharing, Taken},
 };
 
 /// The effect of a change of the specifications.
@@ -42,11 +48,15 @@ pub(crate) struct Roster {
     servers: RwLock<Servers>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Servers {
     /// One of each; of a server with a scope of clients the one that answers surveys.
     shared: BTreeMap<ServerName, Server>,
+    /// Those that get other variables than the shared one.
+    apart: HashMap<(ServerName, Digest), Server>,
+    /// What each client uses where they may differ: one of its own, one of those apart, the shared.
     of_clients: HashMap<(ServerName, u64), Server>,
+    environments: Environments,
     /// The calls that each client may still make of each server.
     turns: HashMap<(ServerName, u64), Arc<Semaphore>>,
 }
@@ -63,7 +73,13 @@ impl Roster {
             changes,
             stop,
             keepers,
-            servers: RwLock::default(),
+            servers: RwLock::new(Servers {
+                shared: BTreeMap::new(),
+                apart: HashMap::new(),
+                of_clients: HashMap::new(),
+                environments: Environments::new(Variables::of_process()),
+                turns: HashMap::new(),
+            }),
         }
     }
 
@@ -71,19 +87,40 @@ impl Roster {
         self.read().shared.get(name).cloned()
     }
 
-    /// All of them, those of single clients behind the others.
-    pub(crate) fn all(&self) -> Vec<(Option<u64>, Server)> {
+    /// All of them, with the clients whose own they are; those behind the others.
+    pub(crate) fn all(&self) -> Vec<(Vec<u64>, Server)> {
         let servers = self.read();
-        let shared = servers.shared.values().map(|server| (None, server.clone()));
-        let of_clients = servers.of_clients.iter();
-        let mut of_clients: Vec<_> = of_clients
-            .map(|((_, client), server)| (Some(*client), server.clone()))
+        let shared = servers.shared.values();
+        let mut own: Vec<(Vec<u64>, Server)> = servers
+            .apart
+            .values()
+            .map(|it| (Vec::new(), it.clone()))
             .collect();
-        of_clients.sort_by(|a, b| (&a.1.spec.name, a.0).cmp(&(&b.1.spec.name, b.0)));
-        shared.chain(of_clients).collect()
+        for ((name, client), server) in &servers.of_clients {
+            let is_this = |it: &&mut (Vec<u64>, Server)| it.1.is(server);
+            if let Some((clients, _)) = own.iter_mut().find(is_this) {
+                clients.push(*client);
+            } else if !servers.shared.get(name).is_some_and(|it| it.is(server)) {
+                own.push((vec![*client], server.clone()));
+            }
+        }
+        for (clients, _) in &mut own {
+            clients.sort_unstable();
+        }
+        own.sort_by(|a, b| (&a.1.spec.name, &a.0).cmp(&(&b.1.spec.name, &b.0)));
+        let shared = shared.map(|server| (Vec::new(), server.clone()));
+        shared.chain(own).collect()
     }
 
-    /// The server as this client has it: where its scope is the client, one of the client's own.
+    /// A server of this name that somebody has open, the shared one first.
+    pub(crate) fn get_open(&self, name: &ServerName) -> Option<(Server, LeasedLink)> {
+        let all = self.all().into_iter().map(|(_, server)| server);
+        let mut named = all.filter(|it| it.spec.name == *name && it.spec.scope == Scope::Shared);
+        named.find_map(|it| it.open_now().map(|open| (it, open)))
+    }
+
+    /// The server as this client has it: one of its own where its scope is the client, and one
+    /// apart where the client's variables make it another.
     pub(crate) fn find(
         &self,
         name: &ServerName,
@@ -92,7 +129,7 @@ impl Roster {
     ) -> Result<Server, CallError> {
         let unknown = || CallError::UnknownServer(name.clone());
         let shared = self.get(name).ok_or_else(unknown)?;
-        let client = client.filter(|_| shared.spec.scope == Scope::Client);
+        let client = client.filter(|_| shared.is_personal);
         let Some((client, connection)) = client.and_then(|it| Some((it, it.connection?))) else {
             return Ok(shared);
         };
@@ -100,11 +137,80 @@ impl Roster {
         if let Some(own) = self.read().of_clients.get(&key) {
             return Ok(own.clone());
         }
-        let mut servers = self.write();
+        let servers = &mut *self.write();
         // Both may have changed before we held the lock.
         let shared = servers.shared.get(name).cloned().ok_or_else(unknown)?;
-        let new = || self.begin(in_folder_of(&shared.spec, client), None, asks);
-        Ok(servers.of_clients.entry(key).or_insert_with(new).clone())
+        if let Some(own) = servers.of_clients.get(&key) {
+            return Ok(own.clone());
+        }
+        let taken = servers.environments.take(&shared.spec, Some(connection));
+        let server = if shared.spec.scope == Scope::Client {
+            self.begin(in_folder_of(&shared.spec, client), taken, None, asks)
+        } else if taken.key == shared.taken.key {
+            shared
+        } else {
+            let at = (name.clone(), taken.key);
+            let new = || self.begin((*shared.spec).clone(), taken, None, None);
+            servers.apart.entry(at).or_insert_with(new).clone()
+        };
+        servers.of_clients.insert(key, server.clone());
+        Ok(server)
+    }
+
+    /// Takes in the variables of a client. Answers the servers that have now what they lacked, and
+    /// may start for the first time.
+    pub(crate) fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName> {
+        let servers = &mut *self.write();
+        servers.environments.admit(client, variables);
+        let lack = servers.shared.values().filter(|it| it.taken.is_incomplete);
+        let lack: Vec<Server> = lack.cloned().collect();
+        let mut completed = Vec::new();
+        for old in lack {
+            let taken = servers.environments.take(&old.spec, None);
+            if self.stop.is_cancelled() || taken.key == old.taken.key {
+                continue;
+            }
+            let name = old.spec.name.clone();
+            if !taken.is_incomplete {
+                completed.push(name.clone());
+            }
+            // What lacks a variable has never run.
+            servers.retire(&name);
+            let server = self.begin((*old.spec).clone(), taken, Some(&old), None);
+            if server.spec.start == Start::Eager {
+                server.want();
+            }
+            servers.shared.insert(name, server);
+        }
+        completed
+    }
+
+    /// What each client gets in another way than others.
+    pub(crate) fn sharing(&self) -> Vec<Sharing> {
+        let servers = &mut *self.write();
+        let clients = servers.environments.clients().into_iter().map(Some);
+        let mut all = Vec::new();
+        for client in [None].into_iter().chain(clients) {
+            for shared in servers.shared.values().filter(|it| it.is_personal) {
+                let taken = servers.environments.take(&shared.spec, client);
+                let is_shared = shared.spec.scope == Scope::Client || taken.key == shared.taken.key;
+                let differing = if is_shared {
+                    Vec::new()
+                } else {
+                    taken.values.differing(&shared.taken.values)
+                };
+                if differing.is_empty() && taken.lent.is_empty() {
+                    continue;
+                }
+                all.push(Sharing {
+                    server: shared.spec.name.clone(),
+                    client,
+                    differing,
+                    lent: taken.lent.into_iter().collect(),
+                });
+            }
+        }
+        all
     }
 
     /// The permits for which calls over this connection wait before they wait for the server.
@@ -121,11 +227,22 @@ impl Roster {
     pub(crate) fn forget_client(&self, client: u64) {
         let mut servers = self.write();
         servers.turns.retain(|(_, of), _| *of != client);
+        servers.environments.forget(client);
         servers.of_clients.retain(|(_, of), server| {
-            if *of == client {
+            if *of == client && server.spec.scope == Scope::Client {
                 server.retire();
             }
             *of != client
+        });
+        let Servers {
+            apart, of_clients, ..
+        } = &mut *servers;
+        apart.retain(|_, server| {
+            let is_used = of_clients.values().any(|it| it.is(server));
+            if !is_used {
+                server.retire();
+            }
+            is_used
         });
     }
 
@@ -135,7 +252,7 @@ impl Roster {
         let own = servers
             .of_clients
             .iter()
-            .filter(|((_, of), _)| *of == client);
+            .filter(|((_, of), it)| *of == client && it.spec.scope == Scope::Client);
         own.map(|(_, server)| server.clone()).collect()
     }
 
@@ -170,7 +287,8 @@ impl Roster {
                 }
                 None => applied.added.push(name.clone()),
             }
-            let server = self.begin(spec, old.as_ref(), None);
+            let taken = servers.environments.take(&spec, None);
+            let server = self.begin(spec, taken, old.as_ref(), None);
             if old.is_some() && server.spec.start == Start::Eager {
                 server.want();
             }
@@ -182,12 +300,14 @@ impl Roster {
     fn begin(
         &self,
         spec: ServerSpec,
+        taken: Taken,
         before: Option<&Server>,
         client: Option<&Arc<dyn Asks>>,
     ) -> Server {
         let roots = Roots::of(&spec, client);
         let (keeper, server) = Keeper::new(
             spec,
+            taken,
             Arc::clone(&self.surroundings),
             Arc::clone(&self.changes),
             self.stop.clone(),
@@ -212,12 +332,14 @@ impl Servers {
         if let Some(server) = self.shared.remove(name) {
             server.retire();
         }
-        self.of_clients.retain(|(of, _), server| {
+        let keep = |of: &ServerName, server: &Server| {
             if of == name {
                 server.retire();
             }
             of != name
-        });
+        };
+        self.of_clients.retain(|(of, _), server| keep(of, server));
+        self.apart.retain(|(of, _), server| keep(of, server));
     }
 }
 

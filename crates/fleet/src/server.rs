@@ -9,13 +9,14 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ServerSpec, ServerState, State,
+    Scope, ServerSpec, ServerState, State,
     activity::Lease,
     asking::Asking,
     error::Failure,
     limits::{EXIT_REASON_WAIT, REST_WAIT_MAX},
     link::Link,
     roots::Roots,
+    taken::{Taken, takes_variables},
     vitals::Vitals,
 };
 
@@ -42,6 +43,10 @@ pub(crate) enum Stage {
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) spec: Arc<ServerSpec>,
+    /// What it gets when it is started.
+    pub(crate) taken: Arc<Taken>,
+    /// Clients may have one each, or one apart from others.
+    pub(crate) is_personal: bool,
     /// One permit a call that may be under way.
     pub(crate) places: Arc<Semaphore>,
     pub(crate) vitals: Arc<Vitals>,
@@ -70,6 +75,7 @@ impl Server {
     /// the server before it was.
     pub(crate) fn new(
         spec: ServerSpec,
+        taken: Taken,
         before: Option<&Self>,
         roots: Roots,
     ) -> (Self, watch::Sender<Stage>) {
@@ -77,8 +83,11 @@ impl Server {
         let places = spec
             .calls_max
             .map_or(Semaphore::MAX_PERMITS, NonZeroUsize::get);
+        let is_personal = spec.scope == Scope::Client || takes_variables(&spec);
         let server = Self {
+            is_personal,
             spec: Arc::new(spec),
+            taken: Arc::new(taken),
             places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             vitals: before.map_or_else(Arc::default, |it| Arc::clone(&it.vitals)),
             asking: Asking::new(roots),
@@ -153,6 +162,11 @@ impl Server {
         self.wanted.notify_one();
     }
 
+    /// Whether both are handles on the same one.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.spec, &other.spec)
+    }
+
     /// Lets it finish its calls, and no more.
     pub(crate) fn retire(&self) {
         self.retired.cancel();
@@ -162,14 +176,14 @@ impl Server {
         self.retired.is_cancelled()
     }
 
-    pub(crate) fn state(&self, client: Option<u64>, memory: &HashMap<i32, u64>) -> ServerState {
+    pub(crate) fn state(&self, clients: Vec<u64>, memory: &HashMap<i32, u64>) -> ServerState {
         let state = match &*self.stage.borrow() {
             Stage::Stopped { .. } | Stage::Ended => State::Stopped,
             Stage::Starting => State::Starting,
             Stage::Ready(_) => State::Ready,
             Stage::Resting { .. } => State::Resting,
         };
-        self.vitals.state(&self.spec, state, client, memory)
+        self.vitals.state(&self.spec, state, clients, memory)
     }
 
     /// Why the server that was ready a moment ago is gone.

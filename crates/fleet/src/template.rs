@@ -82,8 +82,13 @@ impl Template {
 
     /// The names of the variables this text needs, for messages and checks.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.needs().map(|(name, _)| name)
+    }
+
+    /// The same, and whether each is required: it has no default.
+    pub(crate) fn needs(&self) -> impl Iterator<Item = (&str, bool)> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Variable { name, .. } => Some(name.as_str()),
+            Part::Variable { name, default } => Some((name.as_str(), default.is_none())),
             Part::Text(_) => None,
         })
     }

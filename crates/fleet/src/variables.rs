@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-/// The environment of a process, ours or a client's. What prints it shows no value.
+/// The environment of a process, ours or a client's, or a part of it. What prints it shows no
+/// value.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Variables(BTreeMap<String, String>);
@@ -22,6 +23,22 @@ impl Variables {
     /// The value of one.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.0.iter()
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.0.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// The names whose values are not the same in both.
+    pub(crate) fn differing(&self, other: &Self) -> Vec<String> {
+        let names: std::collections::BTreeSet<&String> =
+            self.0.keys().chain(other.0.keys()).collect();
+        let differ = names.into_iter().filter(|it| self.get(it) != other.get(it));
+        differ.cloned().collect()
     }
 }
 

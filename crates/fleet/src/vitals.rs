@@ -29,8 +29,8 @@ pub enum State {
 pub struct ServerState {
     /// Its key in the configuration.
     pub name: ServerName,
-    /// The client whose own it is; none if it is everybody's.
-    pub client: Option<u64>,
+    /// The clients whose own it is; none if it is everybody's.
+    pub clients: Vec<u64>,
     /// What it is doing now.
     pub state: State,
     /// None for a remote server, and for one that does not run.
@@ -85,7 +85,7 @@ impl Vitals {
         &self,
         spec: &ServerSpec,
         state: State,
-        client: Option<u64>,
+        clients: Vec<u64>,
         memory: &HashMap<i32, u64>,
     ) -> ServerState {
         let pid = Some(self.pid.load(Ordering::Relaxed)).filter(|pid| *pid > 0);
@@ -93,7 +93,7 @@ impl Vitals {
         let group = pid.and_then(|pid| i32::try_from(pid).ok());
         ServerState {
             name: spec.name.clone(),
-            client,
+            clients,
             state,
             pid,
             memory_bytes: group.and_then(|group| memory.get(&group).copied()),

@@ -2,11 +2,16 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use fleet::Variables;
+
 /// The connection of one client.
 #[derive(Debug, Clone, Default)]
 pub struct Connection {
     /// The folder it works in, where we know.
     pub cwd: Option<PathBuf>,
+    /// Its environment, from which servers are filled in; none where it has told none, and ours
+    /// counts.
+    pub variables: Option<Arc<Variables>>,
     /// The process that we talk to: the client's relay.
     pub pid: Option<u32>,
     /// `stdio` or `http`, for people.

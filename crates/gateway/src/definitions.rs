@@ -2,6 +2,7 @@
 
 use excerpt::tokens;
 use registry::{Catalog, CatalogServer};
+use tool::ServerName;
 
 use crate::policy::ClientPolicy;
 
@@ -40,31 +41,41 @@ pub const TOOLS: &str = concat!(
 /// Tokens that the list of servers in the instructions may take (interface, section 3).
 const SERVER_LIST_TOKENS_MAX: usize = 120;
 
+/// The same where a sentence names those that are not shared, and what its list may take.
+const SERVER_LIST_BESIDE_APART_TOKENS_MAX: usize = 40;
+const APART_LIST_TOKENS_MAX: usize = 12;
+
 /// The instructions for the model, how to use us; made when a session begins and fixed while it
 /// lives.
 ///
 /// What this client does not see is not named. Servers with their counts where they fit, else
 /// categories with counts, else the count alone. A server that has never told its tools is named
-/// as one that is being asked.
-pub fn instructions(catalog: &Catalog, client: &ClientPolicy) -> String {
+/// as one that is being asked. Those of `apart` are not shared with other clients.
+pub fn instructions(catalog: &Catalog, client: &ClientPolicy, apart: &[ServerName]) -> String {
     let servers = catalog.servers.iter();
     let seen: Vec<&CatalogServer> = servers
         .filter(|server| client.sees(&server.name, &server.category))
         .collect();
-    let says = match (tools(&seen), being_asked(&seen)) {
+    let apart = not_shared(&seen, apart);
+    let list_tokens_max = match apart {
+        Some(_) => SERVER_LIST_BESIDE_APART_TOKENS_MAX,
+        None => SERVER_LIST_TOKENS_MAX,
+    };
+    let says = match (tools(&seen, list_tokens_max), being_asked(&seen)) {
         (Some(tools), Some(asked)) => format!("{tools}; {asked}"),
         (Some(tools), None) => tools,
         (None, Some(asked)) => format!("Gateway to MCP servers; {asked}"),
         (None, None) => "Gateway to MCP servers, none of which offers a tool now".to_owned(),
     };
+    let apart = apart.unwrap_or_default();
     format!(
-        "{says}. When a task needs a service, data or action beyond your built-in tools, call \
+        "{says}.{apart} When a task needs a service, data or action beyond your built-in tools, call \
          search_tools first, then execute_dynamic_tool. Never guess a tool name."
     )
 }
 
 /// The tools that are known, counted.
-fn tools(seen: &[&CatalogServer]) -> Option<String> {
+fn tools(seen: &[&CatalogServer], list_tokens_max: usize) -> Option<String> {
     let known: Vec<_> = seen.iter().filter(|server| server.tools > 0).collect();
     let total: usize = known.iter().map(|server| server.tools).sum();
     let mut servers: Vec<(&str, usize)> = known
@@ -81,7 +92,8 @@ fn tools(seen: &[&CatalogServer]) -> Option<String> {
             None => categories.push((&server.category, server.tools)),
         }
     }
-    let list = fitting_list(&mut servers).or_else(|| fitting_list(&mut categories));
+    let list = fitting_list(&mut servers, list_tokens_max)
+        .or_else(|| fitting_list(&mut categories, list_tokens_max));
     let list = list.map(|list| format!(": {list}")).unwrap_or_default();
     (total > 0).then(|| format!("Gateway to {total} tools{list}"))
 }
@@ -101,14 +113,30 @@ fn being_asked(seen: &[&CatalogServer]) -> Option<String> {
     }
 }
 
-fn fitting_list(counts: &mut [(&str, usize)]) -> Option<String> {
+/// The servers that run for this client apart from others, in a sentence.
+fn not_shared(seen: &[&CatalogServer], apart: &[ServerName]) -> Option<String> {
+    let seen = seen.iter().filter(|server| apart.contains(&server.name));
+    let names: Vec<&str> = seen.map(|server| server.name.as_str()).collect();
+    let list = names.join(", ");
+    let which = match names.len() {
+        0 => return None,
+        _ if tokens::upper_bound(&list) <= APART_LIST_TOKENS_MAX => list,
+        1 => "1 server".to_owned(),
+        count => format!("{count} servers"),
+    };
+    Some(format!(
+        " Not shared with other clients, whose variables differ: {which}."
+    ))
+}
+
+fn fitting_list(counts: &mut [(&str, usize)], tokens_max: usize) -> Option<String> {
     counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
     let named: Vec<String> = counts
         .iter()
         .map(|(name, tools)| format!("{name} {tools}"))
         .collect();
     let list = named.join(", ");
-    let fits = !list.is_empty() && tokens::upper_bound(&list) <= SERVER_LIST_TOKENS_MAX;
+    let fits = !list.is_empty() && tokens::upper_bound(&list) <= tokens_max;
     fits.then_some(list)
 }
 
@@ -116,11 +144,12 @@ fn fitting_list(counts: &mut [(&str, usize)]) -> Option<String> {
 mod tests {
     use excerpt::tokens;
     use registry::{Catalog, CatalogServer};
+    use tool::ServerName;
 
     use crate::policy::ClientPolicy;
 
     fn instructions(catalog: &Catalog) -> String {
-        super::instructions(catalog, &ClientPolicy::default())
+        super::instructions(catalog, &ClientPolicy::default(), &[])
     }
 
     fn catalog(servers: usize, tools: usize) -> Catalog {
@@ -144,6 +173,35 @@ mod tests {
     fn definitions_and_instructions_cost_at_most_320_tokens_with_eight_servers() {
         let count = crate::count_ours() + tokens::count(&instructions(&catalog(8, 130)));
         assert!(count <= 320, "{count} tokens");
+        // And where none of them is shared.
+        for names in [1, 8] {
+            let servers = catalog(8, 130);
+            let apart: Vec<ServerName> = servers.servers.iter().map(|it| it.name.clone()).collect();
+            let says = super::instructions(&servers, &ClientPolicy::default(), &apart[..names]);
+            let count = crate::count_ours() + tokens::count(&says);
+            assert!(count <= 320, "{count} tokens: {says}");
+        }
+    }
+
+    #[test]
+    fn servers_that_are_not_shared_are_named_to_who_may_see_them() {
+        let check = |apart: &[&str], says: &str| {
+            let apart: Vec<ServerName> = apart.iter().map(|it| it.parse().unwrap()).collect();
+            let told = super::instructions(&catalog(4, 7), &ClientPolicy::default(), &apart);
+            let (_, told) = told.split_once("some-server-3 7. ").unwrap();
+            let (told, _) = told.split_once("When").unwrap();
+            assert_eq!(told, says);
+        };
+        check(&[], "");
+        check(&["no-such-server"], "");
+        check(
+            &["some-server-3"],
+            "Not shared with other clients, whose variables differ: some-server-3. ",
+        );
+        check(
+            &["some-server-1", "some-server-2", "some-server-3"],
+            "Not shared with other clients, whose variables differ: 3 servers. ",
+        );
     }
 
     #[test]

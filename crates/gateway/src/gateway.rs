@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use arc_swap::ArcSwap;
-use fleet::{Applied, Fleet, ServerSpec, Surroundings};
+use fleet::{Applied, Fleet, ServerSpec, Surroundings, Variables};
 use parking_lot::Mutex;
 use processes::{Reaper, Spawner, own_program};
 use registry::{Generation, Registry, RelevanceFeedback, Usage};
@@ -14,7 +14,8 @@ use tracing::warn;
 
 use crate::{
     built_in,
-    clients::ConnectedClients,
+    clients::{ConnectedClient, ConnectedClients},
+    connection::Connection,
     error::ToolError,
     last_spoken::with_last_spoken,
     recent_searches,
@@ -46,6 +47,10 @@ pub struct Gateway {
     pub(crate) surveys: Surveys,
     /// The clients that are served now.
     pub clients: ConnectedClients,
+    /// Servers that lacked a variable up to now; they may never have told their tools.
+    pub(crate) completed: Mutex<Vec<ServerName>>,
+    /// Told when there are some.
+    pub(crate) has_completed: Notify,
     /// Told when there may be tools without a meaning.
     pub(crate) to_embed: Notify,
 }
@@ -84,6 +89,8 @@ impl Gateway {
             project: recent_searches::project(),
             surveys: Surveys::default(),
             clients: ConnectedClients::default(),
+            completed: Mutex::default(),
+            has_completed: Notify::new(),
             to_embed: Notify::new(),
         }))
     }
@@ -110,6 +117,23 @@ impl Gateway {
         let specs = with_last_spoken(settings.specs(), &self.registry.catalog());
         self.settings.store(Arc::new(settings));
         Ok(self.servers.apply(specs))
+    }
+
+    /// Takes in a client; its servers are filled in from its own variables.
+    pub(crate) fn admit(&self, connection: Connection) -> Arc<ConnectedClient> {
+        let client = self.clients.add(connection);
+        if let Some(variables) = &client.connection.variables {
+            self.admit_variables(client.number, variables);
+        }
+        client
+    }
+
+    fn admit_variables(&self, client: u64, variables: &Arc<Variables>) {
+        let completed = self.servers.admit_client(client, Arc::clone(variables));
+        if !completed.is_empty() {
+            self.completed.lock().extend(completed);
+            self.has_completed.notify_one();
+        }
     }
 
     /// The registry as it is now. Loading it, at the first question and after each commit, is

@@ -1,10 +1,11 @@
 //! The servers behind the gateway, by what it asks of them. [`Fleet`] runs real ones; a test brings
 //! its own.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use fleet::{
-    Applied, CallError, Failure, Fleet, Request, ServerSpec, ServerState, Survey, SurveyError,
+    Applied, CallError, Failure, Fleet, Request, ServerSpec, ServerState, Sharing, Survey,
+    SurveyError, Variables,
 };
 use futures::future::BoxFuture;
 use jsonrpc::Json;
@@ -41,6 +42,12 @@ pub trait Servers: fmt::Debug + Send + Sync {
 
     /// Starts the servers that are to run from the beginning.
     fn start_eager(&self);
+
+    /// Takes in the variables of a client. Answers the servers that have now what they lacked.
+    fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName>;
+
+    /// What clients get in another way than others because of their variables.
+    fn sharing(&self) -> Vec<Sharing>;
 
     /// Ends the servers that were the client's own.
     fn forget_client(&self, client: u64);
@@ -96,6 +103,14 @@ impl Servers for Fleet {
 
     fn start_eager(&self) {
         Self::start_eager(self);
+    }
+
+    fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName> {
+        Self::admit_client(self, client, variables)
+    }
+
+    fn sharing(&self) -> Vec<Sharing> {
+        Self::sharing(self)
     }
 
     fn forget_client(&self, client: u64) {

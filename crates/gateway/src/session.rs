@@ -120,7 +120,7 @@ impl Session {
         out: Out,
         opening: Opening,
     ) -> Arc<Self> {
-        let client = gateway.clients.add(connection);
+        let client = gateway.admit(connection);
         Arc::new(Self {
             calls: Arc::new(Calls::new(gateway, client, out.clone(), gone)),
             out,
@@ -228,7 +228,7 @@ impl Session {
             let policy = self.calls.policy();
             let says = match self.calls.gateway.config_mistakes() {
                 Some(_) if catalog.tools() == 0 => BROKEN.to_owned(),
-                _ => instructions(&catalog, &policy),
+                _ => instructions(&catalog, &policy, &self.calls.list_apart()),
             };
             let face = Face::new(says, self.calls.level.clone());
             let (engine, task) = Engine::start(face, self.out.clone(), self.opening);

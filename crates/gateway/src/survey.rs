@@ -164,6 +164,18 @@ pub fn get_to_know(
     }
 }
 
+/// Gets to know servers that lacked a variable when they were to be asked first, and have it since
+/// a client came. Runs until it is dropped.
+pub async fn know_completed(gateway: Arc<Gateway>) {
+    loop {
+        gateway.has_completed.notified().await;
+        let mut servers = std::mem::take(&mut *gateway.completed.lock());
+        let unknown = unknown(&gateway.registry.catalog());
+        servers.retain(|it| unknown.contains(it));
+        get_to_know(Arc::clone(&gateway), servers).await;
+    }
+}
+
 /// Keeps the registry up with servers that change while they run: each that says so, was started
 /// anew, or whose list is past its time is asked again, and what is new is taken in. Runs until
 /// it is dropped.

@@ -27,6 +27,7 @@ impl Upkeep {
         let mut tasks = JoinSet::new();
         let unknown = survey::unknown(&gateway.registry.catalog());
         tasks.spawn(survey::get_to_know(Arc::clone(gateway), unknown));
+        tasks.spawn(survey::know_completed(Arc::clone(gateway)));
         tasks.spawn(survey::keep_fresh(Arc::clone(gateway)));
         tasks.spawn(survey::keep_meaning(Arc::clone(gateway)));
         tasks.spawn(flush(Arc::clone(gateway)));

@@ -6,3 +6,4 @@ mod http;
 mod live_config;
 mod scope;
 mod sharing;
+mod variables;

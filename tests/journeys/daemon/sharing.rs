@@ -213,30 +213,6 @@ async fn its_socket_is_ours_alone_and_it_holds_nothing_of_its_clients() {
     house.stops_clean().await;
 }
 
-/// Servers get secrets from the environment, so another environment is another daemon.
-#[tokio::test]
-async fn clients_with_other_secrets_do_not_share_servers() {
-    let server = fake("any").tool("environment", Step::Environment);
-    let house = house_with_daemon([server.env("TOKEN", "${BANK_TOKEN:-none}")]);
-    house.indexed().await;
-    let with = |token: &str| {
-        let mut command = house.command(["serve"]);
-        command.env("BANK_TOKEN", token).env("TERM", token);
-        house.keep(Client::start(command))
-    };
-    let clients = [("a", with("a")), ("b", with("b")), ("a", with("a"))];
-    for (token, client) in &clients {
-        client.initialize(LEGACY_VERSION).await;
-        let told = client.execute("any/environment", json!({})).await.good();
-        let told: Value = serde_json::from_str(&told).unwrap();
-        assert_eq!(told["TOKEN"], *token);
-    }
-    assert_eq!(house.starts("any"), 3, "reindex, and one for each token");
-    let daemons = house.cli(["status", "--json"]).await.json();
-    assert_eq!(daemons["daemons"].as_array().unwrap().len(), 2);
-    house.stops_clean().await;
-}
-
 #[tokio::test]
 async fn another_state_folder_is_another_daemon() {
     let house = echoing().await;

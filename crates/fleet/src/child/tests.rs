@@ -3,7 +3,7 @@ use std::{fs, path::Path, sync::Arc};
 use super::{Running, Surroundings};
 use files::LOG_BYTES_MAX;
 
-use crate::{Launch, ServerSpec, Template, error::Failure, log::log_path};
+use crate::{Launch, ServerSpec, Template, Variables, error::Failure, log::log_path};
 
 fn template(text: &str) -> Template {
     Template::parse(&text.replace('$', "$$")).unwrap()
@@ -27,10 +27,17 @@ fn surroundings(log_folder: Option<&Path>) -> Arc<Surroundings> {
     })
 }
 
+fn spawn(
+    spec: &ServerSpec,
+    surroundings: &Arc<Surroundings>,
+) -> Result<(Running, super::Pipes), Failure> {
+    Running::spawn(spec, &Variables::default(), surroundings)
+}
+
 /// Starts a script, and waits until the last thing it wrote to stderr is `last`. Its stdin is
 /// closed, as a stop begins.
 async fn started(script: &str, last: &str, surroundings: &Arc<Surroundings>) -> Running {
-    let (running, pipes) = Running::spawn(&shell(script), surroundings).unwrap();
+    let (running, pipes) = spawn(&shell(script), surroundings).unwrap();
     drop(pipes);
     while running.with_stderr(Failure::new("")).stderr.as_deref() != Some(last) {
         tokio::task::yield_now().await;
@@ -44,7 +51,7 @@ async fn stderr_is_logged_line_by_line_without_secrets_and_colours() {
     let script = "printf '\\033[31mred\\033[0m \\377 token %s\\n\\nhalf' $API_TOKEN >&2; echo >&2
         printf '%02045d%s%03000d\\n' 0 $API_TOKEN 0 >&2; printf 'no end' >&2";
     let surroundings = surroundings(Some(folder.path()));
-    let (running, pipes) = Running::spawn(&shell(script), &surroundings).unwrap();
+    let (running, pipes) = spawn(&shell(script), &surroundings).unwrap();
     drop(pipes);
     running.stop().await;
 
@@ -84,7 +91,7 @@ fn a_command_that_is_not_found_says_where_it_was_looked_for() {
         cwd: None,
     };
     let spec = ServerSpec::new("shell".parse().unwrap(), launch);
-    let failure = Running::spawn(&spec, &surroundings(None)).unwrap_err();
+    let failure = spawn(&spec, &surroundings(None)).unwrap_err();
     assert_eq!(
         failure.why,
         "command `no-such-program` not found; searched /nowhere:/bin"

@@ -11,7 +11,7 @@ use reqwest::{
     redirect::{Action, Attempt, Policy},
 };
 
-use crate::{Template, environment::expand, error::describe, mask::Mask, proxies};
+use crate::{Template, Variables, environment::expand, error::describe, mask::Mask, proxies};
 
 /// Connecting a socket, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,11 +41,15 @@ impl fmt::Debug for Site {
 }
 
 impl Site {
-    pub(super) fn read(url: &Template, headers: &[(String, Template)]) -> Result<Self, String> {
-        let mask = mask(url, headers);
-        let url = expand(url).map_err(|failure| failure.why)?;
+    pub(super) fn read(
+        url: &Template,
+        headers: &[(String, Template)],
+        variables: &Variables,
+    ) -> Result<Self, String> {
+        let mask = mask(url, headers, variables);
+        let url = expand(url, variables).map_err(|failure| failure.why)?;
         let url = Url::parse(&url).map_err(|error| format!("`url` is no address: {error}"))?;
-        let headers = read_headers(headers)?;
+        let headers = read_headers(headers, variables)?;
         let client = client(&url).map_err(|error| describe(&error))?;
         Ok(Self {
             client,
@@ -110,15 +114,18 @@ fn redirect(attempt: Attempt<'_>) -> Action {
 
 /// The secrets of a remote server: values of variables, of every header, and who may use the
 /// network proxy that we go through.
-fn mask(url: &Template, headers: &[(String, Template)]) -> Mask {
-    let variables = url.variables().filter_map(|name| std::env::var(name).ok());
-    let values = headers.iter().filter_map(|(_, value)| expand(value).ok());
+fn mask(url: &Template, headers: &[(String, Template)], variables: &Variables) -> Mask {
+    let of_url = url.variables().filter_map(|name| variables.get(name));
+    let values = headers
+        .iter()
+        .filter_map(|(_, value)| expand(value, variables).ok());
     // `Bearer TOKEN`: the token alone is the secret.
     let values = values.flat_map(|value| {
         let words: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
         words.into_iter().chain([value])
     });
-    Mask::new(variables.chain(values).chain(proxies::secrets()))
+    let of_url = of_url.map(str::to_owned);
+    Mask::new(of_url.chain(values).chain(proxies::secrets()))
 }
 
 /// Headers that the protocol gives a meaning.
@@ -131,11 +138,11 @@ const OURS: [&str; 6] = [
     "last-event-id",
 ];
 
-fn read_headers(headers: &[(String, Template)]) -> Result<Headers, String> {
+fn read_headers(headers: &[(String, Template)], variables: &Variables) -> Result<Headers, String> {
     headers
         .iter()
         .map(|(name, value)| {
-            let text = expand(value).map_err(|failure| failure.why)?;
+            let text = expand(value, variables).map_err(|failure| failure.why)?;
             let header = HeaderName::try_from(name.as_str())
                 .map_err(|_| format!("`{name}` is no name of a header"))?;
             if OURS.contains(&header.as_str()) {

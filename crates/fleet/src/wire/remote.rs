@@ -13,7 +13,7 @@ use super::{
     streamable::Streamable,
 };
 use crate::{
-    About, Request, Spoken, Template,
+    About, Request, Spoken, Template, Variables,
     asking::Asking,
     changes::OnListChanged,
     error::{Failure, RequestError},
@@ -30,11 +30,12 @@ impl Remote {
     pub(crate) async fn open(
         url: &Template,
         headers: &[(String, Template)],
+        variables: &Variables,
         guess: &Spoken,
         on_list_changed: OnListChanged,
         asking: &Arc<Asking>,
     ) -> Result<(Self, About), HandshakeError> {
-        let site = Site::read(url, headers).map_err(HandshakeError::Other)?;
+        let site = Site::read(url, headers, variables).map_err(HandshakeError::Other)?;
         let seems_sse = guess.transport == Transport::Sse || site.url.path().ends_with("/sse");
         if seems_sse {
             match open_sse(&site, &on_list_changed, asking).await {

@@ -10,7 +10,7 @@ use mcp::Revision;
 use serde_json::{Value, value::RawValue};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tool::ClientId;
+use tool::{ClientId, ServerName};
 
 use super::{
     meta::{Meta, read_client_info},
@@ -135,6 +135,17 @@ impl Calls {
     pub(super) fn policy(&self) -> Arc<ClientPolicy> {
         let nameless = || Arc::new(self.gateway.settings().clients.of(None));
         self.policy.get().cloned().unwrap_or_else(nameless)
+    }
+
+    /// The servers that this client does not share, since its variables differ from those of others.
+    pub(super) fn list_apart(&self) -> Vec<ServerName> {
+        if self.client.connection.variables.is_none() {
+            return Vec::new();
+        }
+        let sharing = self.gateway.servers.sharing().into_iter();
+        let apart =
+            sharing.filter(|it| it.client == Some(self.client.number) && !it.differing.is_empty());
+        apart.map(|it| it.server).collect()
     }
 
     /// Makes a call in a task of its own.

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use fleet::{
-    About, Applied, CallError, Failure, Launch, Request, ServerSpec, ServerState, Spoken, Survey,
-    SurveyError, Template,
+    About, Applied, CallError, Failure, Launch, Request, ServerSpec, ServerState, Sharing, Spoken,
+    Survey, SurveyError, Template, Variables,
 };
 use futures::future::BoxFuture;
 use jsonrpc::Json;
@@ -164,6 +164,14 @@ impl Servers for Memory {
     }
 
     fn start_eager(&self) {}
+
+    fn admit_client(&self, _: u64, _: Arc<Variables>) -> Vec<ServerName> {
+        Vec::new()
+    }
+
+    fn sharing(&self) -> Vec<Sharing> {
+        Vec::new()
+    }
 
     fn forget_client(&self, _: u64) {}
 

@@ -105,6 +105,7 @@ fn render(daemon: &Value) -> String {
     lines.push(render_clients(&daemon["clients"]));
     lines.push(String::new());
     lines.push(render_servers(&daemon["servers"]));
+    lines.extend(render_sharing(&daemon["sharing"]));
     lines.join("\n")
 }
 
@@ -163,6 +164,34 @@ fn render_servers(servers: &Value) -> String {
     render_table(head, rows.iter().map(row).collect())
 }
 
+/// A line for each client and server where its variables make a difference.
+fn render_sharing(sharing: &Value) -> Vec<String> {
+    let render = |it: &Value| {
+        let (server, client) = (render_cell(&it["server"]), it["client_name"].as_str());
+        let client = client.map_or_else(|| "clients over HTTP".to_owned(), printable::one_line);
+        let differing = it["differing"].as_array().into_iter().flatten();
+        let differing: Vec<String> = differing.map(render_cell).collect();
+        let apart = (!differing.is_empty()).then(|| {
+            let names = differing.join(", ");
+            format!("{server} runs apart for {client}: {names} differs from that of others")
+        });
+        let lent = it["lent"].as_array().into_iter().flatten().map(|lent| {
+            let (name, from) = (render_cell(&lent["name"]), render_cell(&lent["from"]));
+            let from = printable::one_line(&from);
+            format!("{server} gets {name} from {from} for {client}")
+        });
+        apart.into_iter().chain(lent).collect::<Vec<_>>()
+    };
+    let lines: Vec<String> = sharing
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(render)
+        .collect();
+    let gap = (!lines.is_empty()).then(String::new);
+    gap.into_iter().chain(lines).collect()
+}
+
 /// Of an error in a table; `--json` has all of it.
 const WHY_CHARS_MAX: usize = 80;
 
@@ -219,6 +248,12 @@ mod tests {
                 {"name": "shell", "client_name": "claude-code", "state": "stopped", "tools": 1,
                     "calls": 0, "errors": 0},
             ],
+            "sharing": [
+                {"server": "git", "client_name": "codex (pid 9)", "differing": ["TOKEN", "USER"],
+                    "lent": []},
+                {"server": "git", "client_name": null, "differing": [],
+                    "lent": [{"name": "TOKEN", "from": "claude-code (pid 8)"}]},
+            ],
         });
         assert_snapshot!(render(&daemon), @"
         daemon 1.2.3, pid 7, up 1 min, 5 MiB
@@ -232,6 +267,9 @@ mod tests {
         server               state    pid  memory  tools  calls  errors  last error
         git                  ready    9    1 MiB   12     3      1       no answer
         shell (claude-code)  stopped  -    -       1      0      0
+
+        git runs apart for codex (pid 9): TOKEN, USER differs from that of others
+        git gets TOKEN from claude-code (pid 8) for clients over HTTP
         ");
     }
 }

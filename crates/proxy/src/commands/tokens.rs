@@ -24,8 +24,8 @@ pub(super) async fn count_tokens(
         .collect();
     let theirs: usize = counts.iter().sum();
     let servers = catalog.servers.iter().filter(|it| it.tools > 0).count();
-    let ours =
-        gateway::count_ours() + tokens::count(&instructions(&catalog, &ClientPolicy::default()));
+    let ours = gateway::count_ours()
+        + tokens::count(&instructions(&catalog, &ClientPolicy::default(), &[]));
     let saved = theirs.saturating_sub(ours);
     let percent = (saved * 100).checked_div(theirs).unwrap_or(0);
     if global.json {

@@ -66,9 +66,11 @@ async fn open_with(
         .map(|(name, value)| ((*name).to_owned(), Template::parse(value).unwrap()))
         .collect();
     let url = Template::parse(url).unwrap();
+    let variables = crate::Variables::default();
     Remote::open(
         &url,
         &headers,
+        &variables,
         &opening.guess(),
         Arc::new(on_list_changed),
         &Arc::default(),
