@@ -35,6 +35,7 @@ pub(crate) struct Added {
     pub(crate) key: Vec<String>,
     pub(crate) list: bool,
     pub(crate) made: Made,
+    pub(crate) value: Value,
 }
 
 /// An entry of others that we took out: what it was, and how it was written.
@@ -127,6 +128,7 @@ impl Change {
             key,
             list: file.list,
             made,
+            value: entry.clone(),
         });
         Ok(())
     }
@@ -166,6 +168,26 @@ impl Change {
             path: self.path.display().to_string(),
             error,
         })
+    }
+}
+
+impl Change {
+    /// Whether a text of the file says of our entries and of those taken out what this change says.
+    pub(crate) fn is_done_in(&self, text: &str) -> bool {
+        let Ok(whole) = document::read(text, self.format) else {
+            return false;
+        };
+        let is_there = |key: &[String], list: bool, name: &str| {
+            entry_at(&whole, Slot { key, list }, name).is_some()
+        };
+        let is_added = |name: &str| self.added.iter().any(|added| added.name == name);
+        self.added
+            .iter()
+            .all(|it| is_there(&it.key, it.list, &it.name))
+            && self
+                .removed
+                .iter()
+                .all(|it| is_added(&it.name) || !is_there(&it.key, it.list, &it.name))
     }
 }
 

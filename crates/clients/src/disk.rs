@@ -41,8 +41,8 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
             "it is read-only",
         ));
     }
-    if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder)?;
+    if let Some(folder) = target.parent().filter(|folder| !folder.exists()) {
+        files::own_folder(folder)?;
     }
     let mut file = Unfinished::begin(&target)?;
     file.write_all(bytes)?;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Change,
     change::{Added, Taken},
+    command::{Run, calls_of},
     disk::{delete, digest, read, write, write_new},
     document::Format,
 };
@@ -39,6 +40,9 @@ pub(crate) struct Record {
     pub(crate) format: Option<Format>,
     pub(crate) added: Vec<Added>,
     pub(crate) removed: Vec<Taken>,
+    /// The client's own program, where it changed the file.
+    #[serde(default)]
+    pub(crate) program: Option<String>,
     /// Folders that were made for it, the outermost first.
     #[serde(default)]
     pub(crate) folders: Vec<PathBuf>,
@@ -87,6 +91,15 @@ impl Journal {
         Ok(Some(journal))
     }
 
+    /// Ends the run. A journal of nothing goes.
+    pub fn finish(self) -> io::Result<()> {
+        if self.changes.is_empty() {
+            delete(&self.path)
+        } else {
+            Ok(())
+        }
+    }
+
     /// Where the journal lies.
     pub fn path(&self) -> &Path {
         &self.path
@@ -108,6 +121,7 @@ impl Journal {
             format: Some(change.format),
             added: change.added.clone(),
             removed: change.removed.clone(),
+            program: None,
             folders: Vec::new(),
         };
         self.write(record, change.before.as_deref(), &change.after, backup)
@@ -129,6 +143,7 @@ impl Journal {
             format: None,
             added: Vec::new(),
             removed: Vec::new(),
+            program: None,
             folders: Vec::new(),
         };
         self.write(record, before, after, backup)
@@ -137,6 +152,70 @@ impl Journal {
     fn write(
         &mut self,
         mut record: Record,
+        before: Option<&str>,
+        after: &str,
+        backup: Backup<'_>,
+    ) -> io::Result<Option<PathBuf>> {
+        let backup = self.note(&mut record, before, after, backup)?;
+        let file = record.file.clone();
+        self.changes.push(record);
+        self.save()?;
+        match write(&file, after.as_bytes()) {
+            Ok(()) => Ok(backup),
+            Err(error) => {
+                self.changes.pop();
+                if let Some(backup) = backup {
+                    delete(&backup)?;
+                }
+                self.save()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Has the client's own program make the change, after a copy and a line in the journal. What
+    /// it did is looked at: an error says that it is not what was meant.
+    pub fn apply_by(
+        &mut self,
+        program: &str,
+        change: &Change,
+        backup: Backup<'_>,
+        run: &mut Run<'_>,
+    ) -> io::Result<Option<PathBuf>> {
+        let mut record = Record {
+            file: change.path.clone(),
+            before: None,
+            after: String::new(),
+            backup: None,
+            format: Some(change.format),
+            added: change.added.clone(),
+            removed: change.removed.clone(),
+            program: Some(program.to_owned()),
+            folders: Vec::new(),
+        };
+        let backup = self.note(&mut record, change.before.as_deref(), &change.after, backup)?;
+        self.changes.push(record);
+        self.save()?;
+        let calls = calls_of(program, &change.added, &change.removed);
+        let run = calls.iter().try_for_each(run).map_err(io::Error::other);
+        let found = read(&change.path)?.unwrap_or_default();
+        if let Some(record) = self.changes.last_mut() {
+            record.after = digest(&found);
+        }
+        self.save()?;
+        run?;
+        if change.is_done_in(&String::from_utf8_lossy(&found)) {
+            return Ok(backup);
+        }
+        Err(io::Error::other(format!(
+            "`{program}` ended well, and its file is not as it should be"
+        )))
+    }
+
+    /// Fills in what the file is before the change, and copies it.
+    fn note(
+        &self,
+        record: &mut Record,
         before: Option<&str>,
         after: &str,
         backup: Backup<'_>,
@@ -159,21 +238,7 @@ impl Journal {
         record.folders = folders.map(Path::to_owned).collect();
         record.folders.reverse();
         record.after = digest(after.as_bytes());
-        let backup = record.backup.clone();
-        let file = record.file.clone();
-        self.changes.push(record);
-        self.save()?;
-        match write(&file, after.as_bytes()) {
-            Ok(()) => Ok(backup),
-            Err(error) => {
-                self.changes.pop();
-                if let Some(backup) = backup {
-                    delete(&backup)?;
-                }
-                self.save()?;
-                Err(error)
-            }
-        }
+        Ok(record.backup.clone())
     }
 
     fn backup_place(&self, file: &Path, backup: Backup<'_>) -> io::Result<PathBuf> {

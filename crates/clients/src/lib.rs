@@ -9,6 +9,7 @@
 
 mod bundle;
 mod change;
+mod command;
 mod disk;
 mod document;
 mod entry;
@@ -25,6 +26,7 @@ mod translate;
 mod undo;
 
 pub use change::{Change, ChangeError};
+pub use command::{Call, Run};
 pub use document::{EditError, Format, SyntaxError};
 pub use entry::{Entry, Place};
 pub use find::{Found, Installed, Reading, find};
@@ -35,5 +37,5 @@ pub use moved::{MovedUrl, archived_package, moved_url};
 pub use read::{ReadError, SHAPES, read_any_file, read_text};
 pub use server::{LeftOut, Need, Secret, SecretPlace, Server, Taken};
 pub use table::{Client, ConfigFile, Scope, get, list};
-pub use translate::{find_secrets, mask, translate};
+pub use translate::{find_secrets, mask, mask_line, translate};
 pub use undo::{Outcome, Undone};

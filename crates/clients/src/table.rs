@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::{Format, System};
@@ -49,6 +49,7 @@ pub struct Client {
     #[serde(default)]
     pub(crate) variables: Variables,
     pub(crate) timeout: Option<TimeUnit>,
+    #[serde(deserialize_with = "read_entry")]
     entry: Value,
     /// A folder of unpacked bundles, each with a manifest.
     pub(crate) extensions: Option<String>,
@@ -145,6 +146,12 @@ impl Client {
     pub fn entry(&self, program: &str, args: &[String]) -> Value {
         fill_in(&self.entry, program, args)
     }
+}
+
+/// JSON keeps the order of its keys, a table of TOML need not.
+fn read_entry<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    serde_json::from_str(&text).map_err(serde::de::Error::custom)
 }
 
 fn fill_in(value: &Value, program: &str, args: &[String]) -> Value {

@@ -9,7 +9,7 @@ mod template;
 mod words;
 
 pub(crate) use fields::names_server;
-pub use secrets::{find_secrets, mask};
+pub use secrets::{find_secrets, mask, mask_line};
 
 use self::{fields::Fields, words::Words};
 use crate::{

@@ -4,6 +4,7 @@ use std::{fs, io, path::PathBuf};
 
 use crate::{
     change::entry_at,
+    command::{Run, calls_back},
     disk::read_file,
     disk::{delete, digest, read, write},
     document::{self, Format, Slot},
@@ -34,11 +35,15 @@ pub enum Outcome {
 
 impl Journal {
     /// Undoes every change, the newest first. What cannot be undone stays in the journal.
-    pub fn undo(&mut self) -> io::Result<Vec<Undone>> {
+    pub fn undo(&mut self, run: &mut Run<'_>) -> io::Result<Vec<Undone>> {
         let mut all = Vec::new();
+        if self.changes.is_empty() {
+            // It was cut off before its first change.
+            delete(self.path())?;
+        }
         for index in (0..self.changes.len()).rev() {
             let record = self.changes[index].clone();
-            let outcome = match undo_one(&record) {
+            let outcome = match undo_one(&record, run) {
                 Ok(outcome) => outcome,
                 Err(why) => Outcome::Left(why, record.backup.clone()),
             };
@@ -57,7 +62,7 @@ impl Journal {
     }
 }
 
-fn undo_one(record: &Record) -> Result<Outcome, String> {
+fn undo_one(record: &Record, run: &mut Run<'_>) -> Result<Outcome, String> {
     let found = read(&record.file).map_err(|error| error.to_string())?;
     let found = found.map(|bytes| digest(&bytes));
     if found == record.before {
@@ -71,7 +76,9 @@ fn undo_one(record: &Record) -> Result<Outcome, String> {
         return put_back(record);
     }
     match record.format {
-        Some(format) => undo_entries(record, format),
+        Some(format) => {
+            undo_by_program(record, run).unwrap_or_else(|| undo_entries(record, format))
+        }
         None => Err("it was changed since".to_owned()),
     }
 }
@@ -91,6 +98,13 @@ fn put_back(record: &Record) -> Result<Outcome, String> {
     }
     write(&record.file, &bytes).map_err(|error| error.to_string())?;
     Ok(Outcome::Whole)
+}
+
+/// None where there is no such program, or it fails: then the file is edited.
+fn undo_by_program(record: &Record, run: &mut Run<'_>) -> Option<Result<Outcome, String>> {
+    let calls = calls_back(record.program.as_deref()?, &record.added, &record.removed);
+    calls.iter().try_for_each(run).ok()?;
+    Some(Ok(Outcome::Entries))
 }
 
 fn undo_entries(record: &Record, format: Format) -> Result<Outcome, String> {

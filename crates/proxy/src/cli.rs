@@ -17,6 +17,7 @@ use complete::{complete_recipes, complete_servers, complete_tools};
 const EXAMPLES: &str = "\
 Examples:
   proxy demo                                       see it work, without any configuration
+  proxy init                                       take over your clients' servers
   proxy reindex                                    ask every configured server for its tools
   proxy search create a github issue               the tools that fit, a line each
   proxy describe github/create_issue               everything about one of them
@@ -97,6 +98,28 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Move in: take over the servers of your clients, and give each client one entry
+    ///
+    /// Looks for MCP clients, writes their servers into the configuration, asks these for their
+    /// tools, puts this program into each client's file and takes out what it stands for now. A
+    /// server that does not answer stays with its clients. Every file is copied first, and
+    /// `--undo` puts all of them back. On a terminal it shows what it found and asks.
+    #[command(
+        after_help = "Examples:\n  proxy init --dry-run                 show every change, make none\n  proxy init --yes                     ask nothing\n  proxy init --client cursor --keep    Cursor alone, and its entries stay\n  proxy init --undo                    put everything back\n\nExit codes: 0 all of it, 3 something stays where it was (it says what), 2 nothing was done"
+    )]
+    Init(Init),
+    /// Take servers over from clients and files, and change none of them
+    #[command(
+        after_help = "Examples:\n  proxy import                      from every client that is here\n  proxy import cursor .mcp.json     from a client, and from a file\n  pbpaste | proxy import -          what a README says to paste\n  proxy import server.json          a server of the registry\n  proxy import notes.mcpb           a bundle"
+    )]
+    Import {
+        /// Clients, files, or `-` for stdin [default: every client]
+        #[arg(value_name = "CLIENT|FILE")]
+        from: Vec<String>,
+        /// Show the change of the configuration, make none
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Serve one MCP client over stdin and stdout, or any number over HTTP
     ///
     /// This is what a client's configuration names. It answers at once from the last snapshots;
@@ -248,6 +271,33 @@ pub(crate) enum Command {
     /// One of the demo's servers (started by `demo`)
     #[command(hide = true)]
     DemoServer { name: String },
+}
+
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
+pub(crate) struct Init {
+    /// Only this client; may be given again
+    #[arg(long = "client", value_name = "CLIENT")]
+    pub(crate) clients: Vec<String>,
+    /// Leave the clients' own entries beside ours
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Take over what this project's files list, too, and take it out of them: a team may share
+    /// them. Our entry never goes in there
+    #[arg(long)]
+    pub(crate) project: bool,
+    /// Show every change, make none
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Ask nothing
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Put back what the last run changed
+    #[arg(long, conflicts_with_all = ["clients", "keep", "project", "dry_run"])]
+    pub(crate) undo: bool,
 }
 
 /// The address at which HTTP is served.

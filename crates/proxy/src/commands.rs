@@ -18,12 +18,16 @@ use crate::{
 
 mod add;
 mod call;
+mod client_program;
 mod daemon;
 mod edit;
 mod event_loop;
+mod import;
+mod init;
 mod inspect;
 mod logging;
 mod manual;
+mod moving;
 mod read;
 mod recipes;
 mod reindex;
@@ -91,6 +95,8 @@ fn run_without_config(
             run_async(play_demo())??
         }
         Command::Daemon(verb) => daemon::run_verb(global, &verb)?,
+        Command::Init(init) => init::init(global, &init)?,
+        Command::Import { from, dry_run } => import::import(global, &from, dry_run)?,
         Command::Add(add) => add::add(global, add)?,
         Command::Remove { servers } => edit::remove(global, &servers)?,
         Command::Enable { servers } => edit::set_enabled(global, &servers, true)?,

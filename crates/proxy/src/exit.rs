@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     Nothing,
     /// The command line or the configuration is wrong.
     Usage,
-    /// `reindex` only: some servers answered, others failed.
+    /// `reindex`: some servers answered, others failed. `init`: something stays where it was.
     Partial,
 }
 

@@ -76,6 +76,19 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", make_safe(text, true));
 }
 
+/// Whether there is a person who can be asked.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks on the terminal; the answer, in lower case.
+pub(crate) fn ask(question: &str) -> String {
+    let _ = write!(io::stderr(), "{} ", make_safe(question, true));
+    let mut answer = String::new();
+    let _ = io::stdin().read_line(&mut answer);
+    answer.trim().to_lowercase()
+}
+
 /// Says what went wrong.
 pub(crate) fn fail(error: &anyhow::Error) {
     say(&format!("error: {error:#}"));

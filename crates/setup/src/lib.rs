@@ -2,7 +2,9 @@
 //!
 //! It reads and writes files and asks nobody; the commands of `proxy` talk to the person.
 #![warn(missing_docs)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod add;
 pub mod known;
+pub mod moving;
 pub mod naming;

@@ -3,5 +3,6 @@
 mod config_mistakes;
 mod demo;
 mod edit;
+mod moving_in;
 mod reindex;
 mod verbs;

@@ -111,6 +111,43 @@ pub fn mask(text: &str, secrets: &[Secret]) -> String {
         .fold(text.to_owned(), |text, value| text.replace(value, "***"))
 }
 
+/// A line of any file with what looks secret in it made `***`: values of telling keys, and tokens
+/// by their form.
+pub fn mask_line(line: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.+/".contains(c);
+    let (mut masked, mut rest, mut name) = (String::new(), line, "");
+    while let Some(c) = rest.chars().next() {
+        let length = match rest.find(|c| !is_part(c)) {
+            Some(0) => c.len_utf8(),
+            Some(end) => end,
+            None => rest.len(),
+        };
+        let (part, behind) = rest.split_at(length);
+        let is_word = is_part(c);
+        let is_scheme = ["Bearer", "Basic"].contains(&part);
+        let is_variable = masked.ends_with("${") || masked.ends_with("${env:");
+        let is_value =
+            is_word && !is_scheme && !is_variable && names_secret(name) && holds_one(part);
+        let is_masked = (is_value && !is_key(behind)) || (is_word && looks_secret(part));
+        masked += if is_masked { "***" } else { part };
+        let names_next = is_key(behind) || part.starts_with("--");
+        name = match (is_word, is_scheme || names_next) {
+            (false, _) => name,
+            (true, true) if is_scheme => "Authorization",
+            (true, true) => part,
+            (true, false) => "",
+        };
+        rest = behind;
+    }
+    masked
+}
+
+/// What stands behind a word makes it the key of a value.
+fn is_key(behind: &str) -> bool {
+    let behind = behind.trim_start_matches(['"', '\'', ' ']);
+    behind.starts_with([':', '='])
+}
+
 fn is_secret(name: &str, value: &str) -> bool {
     let is_clear = !value.is_empty() && !value.contains("${");
     is_clear && (looks_secret(value) || (names_secret(name) && holds_one(value)))
@@ -165,7 +202,7 @@ fn credentials_in(url: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Server, find_secrets, mask};
+    use super::{Server, find_secrets, mask, mask_line};
 
     #[test]
     fn secrets_are_found_by_name_or_form() {
@@ -211,5 +248,32 @@ mod tests {
         );
         assert_eq!(mask("a=abcdef, b=abc123", &found), "a=***, b=***");
         assert!(!format!("{found:?}").contains("sesame"));
+    }
+
+    #[test]
+    fn lines_of_any_file_are_masked() {
+        let check = |line: &str, masked: &str| assert_eq!(mask_line(line), masked);
+        check(
+            r#"  "API_KEY": "abcdef", // mine"#,
+            r#"  "API_KEY": "***", // mine"#,
+        );
+        check(
+            r#""args": ["--api-key", "abcdef", "x"]"#,
+            r#""args": ["--api-key", "***", "x"]"#,
+        );
+        check("token = 'abc-def'", "token = '***'");
+        check(
+            r#""Authorization": "Bearer abcdef""#,
+            r#""Authorization": "Bearer ***""#,
+        );
+        check("text ghp_0123456789ab text", "text *** text");
+        check(
+            r#""API_KEY": "${API_KEY}", "name": "x""#,
+            r#""API_KEY": "${API_KEY}", "name": "x""#,
+        );
+        check(
+            r#""numStartups": 5, "tokens": true"#,
+            r#""numStartups": 5, "tokens": true"#,
+        );
     }
 }

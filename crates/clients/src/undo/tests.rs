@@ -8,7 +8,7 @@ use std::{
 
 use super::Outcome;
 use crate::{
-    Change, Found, Home, System, find,
+    Call, Change, Found, Home, System, find,
     journal::{Backup, Journal},
 };
 
@@ -61,7 +61,7 @@ impl House {
 
     fn undo(&self) -> Vec<Outcome> {
         let mut journal = Journal::read_last(&self.path("state")).unwrap().unwrap();
-        let undone = journal.undo().unwrap();
+        let undone = journal.undo(&mut |_| Err("no program".to_owned())).unwrap();
         undone.into_iter().map(|undone| undone.outcome).collect()
     }
 
@@ -225,4 +225,54 @@ fn a_run_that_was_cut_off_is_undone_as_far_as_it_came() {
     drop(journal);
     assert_eq!(house.undo(), [Outcome::Whole]);
     assert_eq!(house.look(), before);
+}
+
+#[test]
+fn a_client_that_owns_its_file_changes_it_itself() {
+    let text =
+        r#"{"numStartups": 1, "mcpServers": {"old": {"command": "x", "env": {"T": "secret"}}}}"#;
+    let house = House::with(&[(".claude.json", text)]);
+    let change = house.change();
+    let mut journal = house.begin();
+    let mut calls = Vec::new();
+    let file = house.path(".claude.json");
+    let mut run = |call: &Call| {
+        calls.push((call.args.join(" "), call.stdin.clone()));
+        if calls.len() == 2 {
+            fs::write(&file, &change.after).unwrap();
+        }
+        Ok(())
+    };
+    journal
+        .apply_by("claude", &change, Backup::Beside, &mut run)
+        .unwrap();
+    let entry = r#"{"type":"stdio","command":"/bin/proxy","args":["serve"],"alwaysLoad":true}"#;
+    let added = (
+        "mcp add-json -s user proxy -".to_owned(),
+        Some(entry.to_owned()),
+    );
+    assert_eq!(calls, [("mcp remove -s user old".to_owned(), None), added]);
+
+    // A session wrote its file since, so the program takes ours out and puts theirs in.
+    fs::write(&file, change.after.replace("1,", "2,")).unwrap();
+    let mut journal = Journal::read_last(&house.path("state")).unwrap().unwrap();
+    let mut back = Vec::new();
+    let undone = journal.undo(&mut |call| {
+        back.push((call.args.join(" "), call.stdin.clone()));
+        Ok(())
+    });
+    assert_eq!(undone.unwrap()[0].outcome, Outcome::Entries);
+    assert_eq!(back[0].0, "mcp remove -s user proxy");
+    assert!(back[1].1.as_ref().unwrap().contains("secret"), "{back:?}");
+
+    // One that does something else is found out.
+    fs::write(&file, text).unwrap();
+    let mut journal = Journal::begin(&house.path("state"), "later").unwrap();
+    let failed = journal.apply_by("claude", &house.change(), Backup::Beside, &mut |_| Ok(()));
+    assert!(
+        failed
+            .unwrap_err()
+            .to_string()
+            .contains("not as it should be")
+    );
 }

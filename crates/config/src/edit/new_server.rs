@@ -59,6 +59,16 @@ impl NewServer {
 
 /// Puts it behind the last server, in the form that the file has its servers in.
 pub(super) fn insert(toml: &mut DocumentMut, name: &ServerName, server: &NewServer, apart: bool) {
+    // Of a file that holds comments alone they are what stands behind its tables; people mean
+    // them to stand before.
+    let mut head = String::new();
+    if toml.is_empty() {
+        head.push_str(toml.trailing().as_str().unwrap_or_default());
+        if !head.is_empty() && !head.ends_with('\n') {
+            head.push('\n');
+        }
+        toml.set_trailing("");
+    }
     let servers = toml.entry("servers").or_insert_with(|| {
         let mut servers = Table::new();
         servers.set_implicit(true);
@@ -70,7 +80,8 @@ pub(super) fn insert(toml: &mut DocumentMut, name: &ServerName, server: &NewServ
         }
         servers => {
             let mut table = table(server);
-            let mut above = if apart { "\n" } else { "" }.to_owned();
+            let mut above = head;
+            above.push_str(if apart { "\n" } else { "" });
             for line in &server.comment {
                 above.push_str(format!("# {line}").trim_end());
                 above.push('\n');

@@ -220,3 +220,14 @@ proptest! {
         prop_assert_eq!(expanded.unwrap(), text);
     }
 }
+
+#[test]
+fn a_file_of_comments_alone_keeps_them_at_its_head() {
+    let mut edited = document("# Ours.");
+    edited
+        .add_server(&"time".parse().unwrap(), &npx("x"))
+        .unwrap();
+    let text = edited.text();
+    assert!(text.starts_with("# Ours.\n"), "{text}");
+    assert!(text.contains("[servers.time]"), "{text}");
+}

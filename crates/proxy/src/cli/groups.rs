@@ -4,6 +4,7 @@ use clap::Command;
 
 /// Every command that is shown, once.
 pub(super) const GROUPS: &[(&str, &[&str])] = &[
+    ("Moving in", &["init", "import"]),
     (
         "Servers",
         &[

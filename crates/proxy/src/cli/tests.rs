@@ -33,6 +33,9 @@ fn help_says_what_there_is() {
 
     Usage: proxy [OPTIONS] <COMMAND>
 
+    Moving in:
+      init         Move in: take over the servers of your clients, and give each client one entry
+      import       Take servers over from clients and files, and change none of them
     Servers:
       recipes      List and search the servers that are known by heart: what they give, what they take
       add          Add a server to the configuration, and ask it for its tools
@@ -78,6 +81,7 @@ fn help_says_what_there_is() {
 
     Examples:
       proxy demo                                       see it work, without any configuration
+      proxy init                                       take over your clients' servers
       proxy reindex                                    ask every configured server for its tools
       proxy search create a github issue               the tools that fit, a line each
       proxy describe github/create_issue               everything about one of them

@@ -1,0 +1,82 @@
+//! Clients whose files belong to the running program: changed by a command of theirs.
+
+use std::path::PathBuf;
+
+use crate::{
+    change::{Added, Taken},
+    find::Found,
+};
+
+/// A command of a client, to be run by whoever runs programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The client's program.
+    pub program: String,
+    /// Its arguments; no secret is among them.
+    pub args: Vec<String>,
+    /// What it reads: an entry may hold secrets, and arguments are seen by everybody.
+    pub stdin: Option<String>,
+    /// The folder to run it in.
+    pub folder: Option<PathBuf>,
+}
+
+/// Runs a command to its end; else why it failed.
+pub type Run<'a> = dyn FnMut(&Call) -> Result<(), String> + 'a;
+
+impl Found {
+    /// The client's own program for this file, where the file is better left to it.
+    pub fn program(&self) -> Option<&'static str> {
+        self.client.command.as_deref()
+    }
+}
+
+/// The commands that put entries in and take others out.
+pub(crate) fn calls_of(program: &str, added: &[Added], removed: &[Taken]) -> Vec<Call> {
+    let removals = removed
+        .iter()
+        .map(|taken| removal(program, &taken.key, &taken.name));
+    let additions = added
+        .iter()
+        .map(|added| addition(program, &added.key, &added.name, &added.value));
+    removals.chain(additions).collect()
+}
+
+/// The commands that undo them. What the command does not know of an entry is lost.
+pub(crate) fn calls_back(program: &str, added: &[Added], removed: &[Taken]) -> Vec<Call> {
+    let removals = added
+        .iter()
+        .map(|added| removal(program, &added.key, &added.name));
+    let additions = removed.iter();
+    let additions = additions.map(|taken| addition(program, &taken.key, &taken.name, &taken.value));
+    removals.chain(additions).collect()
+}
+
+fn removal(program: &str, key: &[String], name: &str) -> Call {
+    let (scope, folder) = scope_of(key);
+    let args = ["mcp", "remove", "-s", scope, name].map(str::to_owned);
+    Call {
+        program: program.to_owned(),
+        args: args.to_vec(),
+        stdin: None,
+        folder,
+    }
+}
+
+fn addition(program: &str, key: &[String], name: &str, value: &serde_json::Value) -> Call {
+    let (scope, folder) = scope_of(key);
+    let args = ["mcp", "add-json", "-s", scope, name, "-"].map(str::to_owned);
+    Call {
+        program: program.to_owned(),
+        args: args.to_vec(),
+        stdin: Some(value.to_string()),
+        folder,
+    }
+}
+
+/// `projects.FOLDER.mcpServers` is the local scope of that folder.
+fn scope_of(key: &[String]) -> (&'static str, Option<PathBuf>) {
+    match key {
+        [projects, folder, _] if projects == "projects" => ("local", Some(PathBuf::from(folder))),
+        _ => ("user", None),
+    }
+}

@@ -1,0 +1,51 @@
+//! Clients' own programs, which change files that are theirs.
+
+use std::{process::Stdio, time::Duration};
+
+use setup::moving::Call;
+use tokio::io::AsyncWriteExt as _;
+
+use super::event_loop::run_async;
+
+/// Time for a client's own program to change its file: it starts a runtime first.
+const PROGRAM_TIME_MAX: Duration = Duration::from_mins(1);
+
+/// Whether there is such a program.
+pub(super) fn is_on_path(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
+}
+
+/// Runs a client's own program to its end, within a time.
+pub(super) fn run_program(call: &Call) -> Result<(), String> {
+    let done = run_async(async {
+        let mut command = tokio::process::Command::new(&call.program);
+        command
+            .args(&call.args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        command.kill_on_drop(true);
+        if let Some(folder) = &call.folder {
+            command.current_dir(folder);
+        }
+        let mut child = command.spawn()?;
+        if let (Some(mut stdin), Some(text)) = (child.stdin.take(), &call.stdin) {
+            stdin.write_all(text.as_bytes()).await?;
+        }
+        tokio::time::timeout(PROGRAM_TIME_MAX, child.wait_with_output()).await?
+    });
+    let what = || format!("`{} {}`", call.program, call.args.join(" "));
+    let output = done.map_err(|error| error.to_string())?;
+    let output: std::process::Output =
+        output.map_err(|error: std::io::Error| format!("{}: {error}", what()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(format!(
+        "{} failed: {}",
+        what(),
+        setup::moving::mask_line(&said)
+    ))
+}

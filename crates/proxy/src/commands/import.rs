@@ -1,0 +1,120 @@
+//! `proxy import`: servers of clients and files come into the configuration; nobody's file but
+//! ours changes.
+
+use std::{io::Read as _, path::Path};
+
+use config::Environment;
+use serde_json::json;
+use setup::moving::{
+    Home, LeftOut, Own, difference, discover, get, read_any_file, read_text, receive, sort_out,
+};
+
+use super::{
+    edit,
+    moving::{
+        ask_servers, doubt_mode, find_home, find_own, list_remarks, names_to_ask, render_servers,
+        say_all, to_json,
+    },
+};
+use crate::{cli::Global, exit::Exit, report};
+
+pub(super) fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow::Result<Exit> {
+    let env = Environment::of_process();
+    let (home, own) = (find_home(&env)?, find_own(global, &env)?);
+    let Some(mut document) = edit::open(global) else {
+        return Ok(Exit::Usage);
+    };
+    let (taken, mut left) = match collect(from, &home, &own) {
+        Ok(collected) => collected,
+        Err(why) => {
+            report::say(&format!("error: {why}"));
+            return Ok(Exit::Usage);
+        }
+    };
+    let receiving = receive(&mut document, taken, &home, &global.overrides(), &env);
+    left.extend(receiving.left);
+    let received = receiving.received;
+    if dry_run {
+        let path = document.path().to_owned();
+        report::print_data(&difference(path, document.before(), &document.text()).text);
+        say_all(&list_remarks(&received, &left));
+        return Ok(Exit::Success);
+    }
+    if !edit::write(global, &document)? {
+        return Ok(Exit::Usage);
+    }
+    let asked = ask_servers(global, names_to_ask(&received))?;
+    if global.json {
+        let (servers, left) = to_json(&received, &left);
+        report::print_json(&json!({"servers": servers, "left_out": left}));
+    } else {
+        if !received.is_empty() {
+            report::print_data(&render_servers(&received));
+        }
+        say_all(&list_remarks(&received, &left));
+    }
+    say_all(Vec::from_iter(doubt_mode(document.path(), &received)).as_slice());
+    let exit = if global.json {
+        Exit::Success
+    } else {
+        asked.print()
+    };
+    if received.is_empty() {
+        report::say("nothing was taken over");
+        return Ok(Exit::Nothing);
+    }
+    Ok(exit)
+}
+
+type Collected = (Vec<setup::moving::Taken>, Vec<LeftOut>);
+
+/// The servers of everything that was named.
+fn collect(from: &[String], home: &Home, own: &Own) -> Result<Collected, String> {
+    if from.is_empty() {
+        let found = discover(home, &[], own, true);
+        say_all(&found.mistakes);
+        return Ok((found.taken, found.left));
+    }
+    let mut entries = Vec::new();
+    for name in from {
+        if let Some(client) = get(name).filter(|_| !Path::new(name).exists()) {
+            let found = discover(home, std::slice::from_ref(&client.id), own, true);
+            say_all(&found.mistakes);
+            if found.installed.is_empty() {
+                return Err(format!(
+                    "{} is not on this machine\nhint: name its file instead",
+                    client.name
+                ));
+            }
+            let all = found.taken.into_iter().flat_map(|it| it.entries);
+            entries.extend(all.chain(found.left.into_iter().map(|it| it.entry)));
+            continue;
+        }
+        let read = if name == "-" {
+            let mut text = String::new();
+            let read = std::io::stdin().read_to_string(&mut text);
+            read.map_err(|error| format!("stdin cannot be read: {error}"))?;
+            read_text(&text)
+        } else if Path::new(name).exists() {
+            read_any_file(Path::new(name), home)
+        } else {
+            return Err(unknown(name));
+        };
+        entries.extend(read.map_err(|error| format!("{name}: {error}"))?);
+    }
+    Ok(sort_out(&entries, home, own))
+}
+
+/// Neither a client nor a file.
+pub(super) fn unknown(name: &str) -> String {
+    let ids: Vec<&str> = setup::moving::list()
+        .iter()
+        .map(|client| client.id.as_str())
+        .collect();
+    let near = tool::near(name, ids.iter().copied(), 1);
+    let hint = match near.first() {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("clients are {}", ids.join(", ")),
+    };
+    format!("`{name}` is no client that we know and no file\nhint: {hint}")
+}

@@ -1,0 +1,322 @@
+//! `proxy init`: moving in, and back out.
+
+use std::path::PathBuf;
+
+use config::{Environment, edit::Document};
+use serde_json::{Value, json};
+use setup::moving::{
+    Backup, ClientPlan, Discovery, Journal, Outcome, Own, Received, Receiving, difference,
+    discover, get, plan_clients, receive,
+};
+
+use super::{
+    client_program::{is_on_path, run_program},
+    edit, import,
+    moving::{
+        ask_servers, doubt_mode, doubt_program, find_home, find_own, journal_folder, list_remarks,
+        names_to_ask, render_servers, render_table, say_all, to_json,
+    },
+};
+use crate::{
+    cli::{Global, Init},
+    exit::Exit,
+    report,
+};
+
+/// What a model is told to do with three tools that stand for many.
+const CLAUDE_MD: &str = "Lines for CLAUDE.md or AGENTS.md, if your model does not search by itself:
+
+    Other tools are behind `proxy`. Find one with `search_tools` (say what you want to do), look at it with
+    `describe_tool`, and call it with `execute_dynamic_tool`.";
+
+pub(super) fn init(global: &Global, init: &Init) -> anyhow::Result<Exit> {
+    let env = Environment::of_process();
+    if init.undo {
+        return undo(global, &env);
+    }
+    let mut ids = Vec::new();
+    for name in &init.clients {
+        match get(name) {
+            Some(client) => ids.push(client.id.clone()),
+            None => {
+                report::say(&format!("error: {}", import::unknown(name)));
+                return Ok(Exit::Usage);
+            }
+        }
+    }
+    let (home, own) = (find_home(&env)?, find_own(global, &env)?);
+    let Some(mut document) = edit::open(global) else {
+        return Ok(Exit::Usage);
+    };
+    let mut discovery = discover(&home, &ids, &own, init.project);
+    if discovery.installed.is_empty() {
+        report::say(
+            "error: no MCP client is here\nhint: `proxy add` adds servers one by one; README says what to give a client",
+        );
+        return Ok(Exit::Usage);
+    }
+    let taken = std::mem::take(&mut discovery.taken);
+    let receiving = receive(&mut document, taken, &home, &global.overrides(), &env);
+    let moving = Moving {
+        global,
+        init,
+        own,
+        document,
+        discovery,
+        receiving,
+    };
+    moving.go(&env)
+}
+
+struct Moving<'a> {
+    global: &'a Global,
+    init: &'a Init,
+    own: Own,
+    document: Document,
+    discovery: Discovery,
+    receiving: Receiving,
+}
+
+impl Moving<'_> {
+    fn go(&self, env: &Environment) -> anyhow::Result<Exit> {
+        if !self.global.json {
+            self.show();
+        }
+        if self.init.dry_run {
+            report::print_data(&self.render_differences());
+            return Ok(Exit::Success);
+        }
+        if !self.init.yes && !self.global.json && report::can_ask() && !self.ask() {
+            report::say("nothing was changed");
+            return Ok(Exit::Nothing);
+        }
+        let stamp = jiff::Timestamp::now()
+            .strftime("%Y%m%d-%H%M%S%3f")
+            .to_string();
+        let mut journal = Journal::begin(&journal_folder(self.global, env)?, &stamp)?;
+        if self.document.is_changed() {
+            let (path, before) = (self.document.path(), self.document.before());
+            journal.replace(path, before, &self.document.text(), Backup::Beside)?;
+        }
+        let asked = ask_servers(self.global, names_to_ask(&self.receiving.received))?;
+        let failed: Vec<&str> = asked
+            .lines
+            .iter()
+            .filter(|it| it.failure.is_some() && it.tools == 0)
+            .map(|it| it.server.as_str())
+            .collect();
+        if !self.global.json {
+            asked.print();
+            say_all(
+                Vec::from_iter(doubt_mode(self.document.path(), &self.receiving.received))
+                    .as_slice(),
+            );
+        }
+        let plans = self.plan(|it| !failed.contains(&it.name.as_str()));
+        let mut outcomes = Vec::new();
+        for plan in &plans {
+            let applied = match &plan.failed {
+                Some(why) => Err(why.clone()),
+                None => plan.apply(&mut journal, &mut run_program),
+            };
+            outcomes.push(applied);
+        }
+        journal.finish()?;
+        Ok(self.report(&plans, &outcomes, &failed))
+    }
+
+    fn plan(&self, is_taken_out: impl Fn(&Received) -> bool) -> Vec<ClientPlan> {
+        let keep = self.init.keep;
+        plan_clients(
+            &self.discovery,
+            &self.own,
+            &self.receiving.received,
+            |it| !keep && is_taken_out(it),
+            is_on_path,
+        )
+    }
+
+    fn show(&self) {
+        let row = |installed: &setup::moving::Installed| {
+            let of = &installed.client.id;
+            let count = |received: &&Received| {
+                received
+                    .taken
+                    .entries
+                    .iter()
+                    .any(|entry| entry.place.as_ref().is_some_and(|it| &it.client.id == of))
+            };
+            let servers = self.receiving.received.iter().filter(count).count();
+            let file = installed
+                .main
+                .as_ref()
+                .map(|main| main.path.display().to_string());
+            [
+                installed.client.name.clone(),
+                servers.to_string(),
+                file.unwrap_or_default(),
+            ]
+        };
+        let rows = self.discovery.installed.iter().map(row).collect();
+        report::print_data(&render_table(["client", "servers", "file"], rows));
+        if !self.receiving.received.is_empty() {
+            report::print_data(&format!("\n{}\n", render_servers(&self.receiving.received)));
+        }
+        let left = [&self.discovery.left[..], &self.receiving.left[..]].concat();
+        say_all(&list_remarks(&self.receiving.received, &left));
+        say_all(&self.discovery.mistakes);
+        if !self.discovery.of_projects.is_empty() {
+            let count = self.discovery.of_projects.len();
+            report::say(&format!(
+                "{count} entries in files of this project stay: a team may share them; `--project` takes them over"
+            ));
+        }
+        if let Some(doubt) = doubt_program(&self.own.program) {
+            report::say(&doubt);
+        }
+    }
+
+    fn render_differences(&self) -> String {
+        let path = self.document.path().to_owned();
+        let ours = difference(path, self.document.before(), &self.document.text());
+        let plans = self.plan(|_| true);
+        let theirs = plans
+            .iter()
+            .flat_map(ClientPlan::differences)
+            .map(|it| it.text);
+        std::iter::once(ours.text).chain(theirs).collect()
+    }
+
+    /// Whether the person wants it.
+    fn ask(&self) -> bool {
+        loop {
+            let answer = report::ask("Change these files? [y]es, [n]o, [d]ifferences:");
+            match answer.as_str() {
+                "y" | "yes" => return true,
+                "d" | "differences" => report::print_data(&self.render_differences()),
+                _ => return false,
+            }
+        }
+    }
+
+    fn report(
+        &self,
+        plans: &[ClientPlan],
+        outcomes: &[Result<Vec<PathBuf>, String>],
+        failed: &[&str],
+    ) -> Exit {
+        let is_whole = failed.is_empty() && outcomes.iter().all(Result::is_ok);
+        let exit = if is_whole {
+            Exit::Success
+        } else {
+            Exit::Partial
+        };
+        if self.global.json {
+            self.print_json(plans, outcomes, failed);
+            return exit;
+        }
+        for (plan, outcome) in plans.iter().zip(outcomes) {
+            let name = &plan.client.name;
+            match outcome {
+                Err(why) => report::say(&format!("{name}: not changed: {why}")),
+                Ok(_) if plan.files().next().is_none() => {
+                    report::say(&format!("{name}: nothing to change"));
+                }
+                Ok(_) => {
+                    let given = if plan.is_given {
+                        "has our entry"
+                    } else {
+                        "had our entry"
+                    };
+                    let out = match plan.removed.as_slice() {
+                        [] => String::new(),
+                        names => format!(", {} out", names.join(", ")),
+                    };
+                    report::say(&format!(
+                        "{name}: {given}{out}; it takes effect {}",
+                        plan.client.effect
+                    ));
+                }
+            }
+        }
+        if !failed.is_empty() {
+            let names = failed.join(", ");
+            report::say(&format!(
+                "{names}: did not answer, so its clients keep it; `proxy log {}` says more, then run this again",
+                failed[0]
+            ));
+        }
+        let copies = outcomes.iter().flatten().flatten().count();
+        report::say(&format!(
+            "{copies} files were copied beside themselves; back: proxy init --undo"
+        ));
+        if plans.iter().any(|plan| plan.client.id == "claude-code") {
+            report::say(&format!("\n{CLAUDE_MD}"));
+        }
+        exit
+    }
+
+    fn print_json(
+        &self,
+        plans: &[ClientPlan],
+        outcomes: &[Result<Vec<PathBuf>, String>],
+        failed: &[&str],
+    ) {
+        let left = [&self.discovery.left[..], &self.receiving.left[..]].concat();
+        let (servers, left) = to_json(&self.receiving.received, &left);
+        let client = |(plan, outcome): (&ClientPlan, &Result<Vec<PathBuf>, String>)| {
+            json!({
+                "client": plan.client.id,
+                "files": plan.files().collect::<Vec<_>>(),
+                "removed": plan.removed,
+                "copies": outcome.as_ref().ok(),
+                "error": outcome.as_ref().err(),
+                "effect": plan.client.effect,
+            })
+        };
+        let clients: Value = plans.iter().zip(outcomes).map(client).collect();
+        report::print_json(&json!({
+            "configuration": self.document.path(),
+            "servers": servers,
+            "left_out": left,
+            "failed": failed,
+            "clients": clients,
+            "mistakes": self.discovery.mistakes,
+        }));
+    }
+}
+
+fn undo(global: &Global, env: &Environment) -> anyhow::Result<Exit> {
+    let folder = journal_folder(global, env)?;
+    let Some(mut journal) = Journal::read_last(&folder)? else {
+        report::say(
+            "error: there is no run to undo\nhint: another configuration has runs of its own: `--config FILE`",
+        );
+        return Ok(Exit::Nothing);
+    };
+    let undone = journal.undo(&mut run_program)?;
+    let mut exit = Exit::Success;
+    for it in &undone {
+        let file = it.file.display();
+        report::say(&match &it.outcome {
+            Outcome::Whole => format!("{file}: as it was"),
+            Outcome::Gone => format!("{file}: gone again"),
+            Outcome::Entries => {
+                format!("{file}: others changed it since; our entry is out, its own are in again")
+            }
+            Outcome::Left(why, copy) => {
+                exit = Exit::Partial;
+                let copy = copy
+                    .as_ref()
+                    .map(|copy| format!("; what it was: {}", copy.display()));
+                format!("{file}: left as it is: {why}{}", copy.unwrap_or_default())
+            }
+        });
+    }
+    if global.json {
+        let one = |it: &setup::moving::Undone| json!({"file": it.file, "is_whole": matches!(it.outcome, Outcome::Whole | Outcome::Gone)});
+        let files: Value = undone.iter().map(one).collect();
+        report::print_json(&json!({"undone": files}));
+    }
+    Ok(exit)
+}

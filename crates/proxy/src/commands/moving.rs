@@ -1,0 +1,298 @@
+//! What `init` and `import` share: where things lie, what was found as a table, and the servers
+//! asked for their tools.
+
+use std::{
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use config::Environment;
+use gateway::Gateway;
+use printable::shorten;
+use serde_json::{Value, json};
+use setup::moving::{Entry, Home, LeftOut, Own, Received, mask_line};
+use tool::ServerName;
+
+use super::{event_loop::run_async, logging::log, reindex};
+use crate::{
+    cli::Global,
+    exit::Exit,
+    report::{self, Reindexed},
+};
+
+/// Room for a start line in a table.
+const START_CHARS_MAX: usize = 60;
+
+/// The home folder of this process, and the project that it stands in.
+pub(super) fn find_home(env: &Environment) -> anyhow::Result<Home> {
+    let folder = env
+        .path("HOME")
+        .context("`HOME` is not set: nobody's clients can be found")?;
+    let text = |(name, value): (&str, &std::ffi::OsStr)| {
+        Some((name.to_owned(), value.to_str()?.to_owned()))
+    };
+    let home = Home::new(folder, env.all().filter_map(text));
+    Ok(match std::env::current_dir() {
+        Ok(project) if project != home.folder() => home.with_project(project),
+        _ => home,
+    })
+}
+
+/// What stands for us in clients' files: this program by a path that an upgrade keeps, and the
+/// configuration where it is not where everybody looks.
+pub(super) fn find_own(global: &Global, env: &Environment) -> anyhow::Result<Own> {
+    let program = std::env::current_exe().context("our own program cannot be found")?;
+    let name = program.file_name().unwrap_or_default();
+    let folders = env.path("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&folders)
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_absolute() && path.canonicalize().is_ok_and(|it| it == program));
+    let file = config::file_path(&global.overrides(), env)?;
+    let mut args = Vec::new();
+    if config::default_path(env).as_ref() != Some(&file) {
+        args.extend(["--config".to_owned(), file.to_string_lossy().into_owned()]);
+    }
+    if let Some(folder) = config::named_state_dir(&global.overrides(), env) {
+        args.extend([
+            "--state-dir".to_owned(),
+            folder.to_string_lossy().into_owned(),
+        ]);
+    }
+    args.push("serve".to_owned());
+    let listen = config::load(&global.overrides(), env)
+        .ok()
+        .and_then(|config| config.http.listen);
+    let urls = listen.map(|listen| format!("http://{listen}/mcp"));
+    Ok(Own {
+        program: on_path.unwrap_or(program),
+        args,
+        urls: urls.into_iter().collect(),
+    })
+}
+
+/// A remark where a program lies in a folder that does not last.
+pub(super) fn doubt_program(program: &Path) -> Option<String> {
+    let parts: Vec<_> = program
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy())
+        .collect();
+    let passing = [
+        "target", ".nvm", ".fnm", ".asdf", ".volta", "mise", "_npx", "tmp",
+    ];
+    let part = parts.iter().find(|part| passing.contains(&part.as_ref()))?;
+    Some(format!(
+        "warning: clients will start {}, which lies in `{part}`: once that is cleaned or switched \
+         they find nothing. Install the program and run this again",
+        program.display()
+    ))
+}
+
+/// A table of the servers.
+pub(super) fn render_servers(received: &[Received]) -> String {
+    let row = |it: &Received| {
+        let origins: Vec<String> = it.taken.entries.iter().map(Entry::origin).collect();
+        let state = match (it.was_there, it.taken.server.enabled) {
+            (true, _) => "there already",
+            (false, true) => "",
+            (false, false) => "off",
+        };
+        [
+            it.name.to_string(),
+            unique(origins).join(", "),
+            state.to_owned(),
+            render_start(it),
+        ]
+    };
+    render_table(
+        ["server", "from", "", "start"],
+        received.iter().map(row).collect(),
+    )
+}
+
+fn unique(mut texts: Vec<String>) -> Vec<String> {
+    let mut seen = std::collections::BTreeSet::new();
+    texts.retain(|text| seen.insert(text.clone()));
+    texts
+}
+
+/// How a server is started or called, without what looks secret.
+fn render_start(received: &Received) -> String {
+    let server = &received.taken.server;
+    let line = match (&server.url, &server.command) {
+        (Some(url), _) => url.clone(),
+        (None, Some(command)) => {
+            let words = std::iter::once(command).chain(&server.args);
+            words.map(String::as_str).collect::<Vec<_>>().join(" ")
+        }
+        (None, None) => String::new(),
+    };
+    let line = setup::moving::mask(&line, &received.taken.secrets);
+    shorten(&mask_line(&line), START_CHARS_MAX).into_owned()
+}
+
+/// Columns as wide as what stands in them.
+pub(super) fn render_table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
+    let head = head.map(str::to_owned);
+    let rows: Vec<[String; N]> = std::iter::once(head).chain(rows).collect();
+    let width = |at: usize| {
+        rows.iter()
+            .map(|row| row[at].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: [usize; N] = std::array::from_fn(width);
+    let line = |row: &[String; N]| {
+        let cells = row
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// What a person should know of each server, and of what was left, a line each.
+pub(super) fn list_remarks(received: &[Received], left: &[LeftOut]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for Received {
+        name,
+        taken,
+        was_there,
+    } in received
+    {
+        if *was_there {
+            continue;
+        }
+        lines.extend(
+            taken
+                .remarks
+                .iter()
+                .map(|remark| format!("{name}: {remark}")),
+        );
+        for need in &taken.needs {
+            lines.push(format!(
+                "{name}: set the variable {} ({})",
+                need.variable, need.what
+            ));
+        }
+        if !taken.secrets.is_empty() {
+            let places: Vec<String> = taken
+                .secrets
+                .iter()
+                .map(|it| it.place.to_string())
+                .collect();
+            let places = unique(places).join(", ");
+            lines.push(format!("{name}: a secret stands in clear in {places}"));
+        }
+    }
+    let left = left.iter().map(|it| {
+        format!(
+            "left out: {} of {}: {}",
+            it.entry.name,
+            it.entry.origin(),
+            it.why
+        )
+    });
+    lines.extend(left);
+    lines
+}
+
+/// Each server and what was left, for a program.
+pub(super) fn to_json(received: &[Received], left: &[LeftOut]) -> (Value, Value) {
+    let server = |it: &Received| {
+        let from: Vec<String> = it.taken.entries.iter().map(Entry::origin).collect();
+        let needs: Vec<&str> = it
+            .taken
+            .needs
+            .iter()
+            .map(|need| need.variable.as_str())
+            .collect();
+        json!({
+            "name": it.name.to_string(),
+            "from": from,
+            "was_there": it.was_there,
+            "enabled": it.taken.server.enabled,
+            "remarks": it.taken.remarks,
+            "needs": needs,
+            "secrets_in_clear": it.taken.secrets.len(),
+        })
+    };
+    let left_one =
+        |it: &LeftOut| json!({"name": it.entry.name, "from": it.entry.origin(), "why": it.why});
+    (
+        received.iter().map(server).collect(),
+        left.iter().map(left_one).collect(),
+    )
+}
+
+/// What the servers that were asked answered.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    pub(super) lines: Vec<Reindexed>,
+    pub(super) seconds: f64,
+}
+
+impl Asked {
+    /// Prints a line a server; of nobody, nothing.
+    pub(super) fn print(&self) -> Exit {
+        if self.lines.is_empty() {
+            return Exit::Success;
+        }
+        report::print_reindex(&self.lines, self.seconds, false)
+    }
+}
+
+/// Asks these servers for their tools.
+pub(super) fn ask_servers(global: &Global, names: Vec<ServerName>) -> anyhow::Result<Asked> {
+    if names.is_empty() {
+        return Ok(Asked::default());
+    }
+    log("error");
+    let began = std::time::Instant::now();
+    let lines = run_async(async {
+        let config = config::load(&global.overrides(), &Environment::of_process())?;
+        let gateway = Gateway::new(config.gateway)?;
+        let asked = reindex::survey(&gateway, names, global, true).await;
+        gateway.stop().await;
+        asked
+    })??;
+    Ok(Asked {
+        lines,
+        seconds: began.elapsed().as_secs_f64(),
+    })
+}
+
+/// Those that were taken over and are to be asked: new, and switched on.
+pub(super) fn names_to_ask(received: &[Received]) -> Vec<ServerName> {
+    let new = received
+        .iter()
+        .filter(|it| !it.was_there && it.taken.server.enabled);
+    new.map(|it| it.name.clone()).collect()
+}
+
+/// Where the journals of `init` lie.
+pub(super) fn journal_folder(global: &Global, env: &Environment) -> anyhow::Result<PathBuf> {
+    let overrides = global.overrides();
+    let config =
+        config::load(&overrides, env).or_else(|_| config::load_without_file(&overrides, env))?;
+    Ok(config.gateway.state_dir.join("init"))
+}
+
+/// A warning where others can read a configuration that holds secrets.
+pub(super) fn doubt_mode(file: &Path, received: &[Received]) -> Option<String> {
+    let has_secrets = received
+        .iter()
+        .any(|it| !it.was_there && !it.taken.secrets.is_empty());
+    let mode = std::fs::metadata(file).ok()?.permissions().mode();
+    let file = file.display();
+    (has_secrets && mode & 0o077 != 0).then(|| {
+        format!("warning: others can read {file}, and secrets stand in it: chmod 600 {file}")
+    })
+}
+
+pub(super) fn say_all(lines: &[String]) {
+    for line in lines {
+        report::say(line);
+    }
+}

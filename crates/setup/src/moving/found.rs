@@ -1,0 +1,95 @@
+//! What is on this machine: clients, and the servers that they list.
+
+use std::path::{Path, PathBuf};
+
+use clients::{Entry, Home, Installed, LeftOut, Scope, Taken, find, merge, translate};
+
+/// What stands for us in clients' files.
+#[derive(Debug, Clone)]
+pub struct Own {
+    /// This program, by its whole path.
+    pub program: PathBuf,
+    /// What it is told: `serve`, and the configuration where it is not the usual one.
+    pub args: Vec<String>,
+    /// Addresses that we serve at.
+    pub urls: Vec<String>,
+}
+
+/// The clients, and what of their servers can be taken over.
+#[derive(Debug, Default)]
+pub struct Discovery {
+    /// Clients that are here.
+    pub installed: Vec<Installed>,
+    /// Servers, each once.
+    pub taken: Vec<Taken>,
+    /// Entries that stay where they are.
+    pub left: Vec<LeftOut>,
+    /// Entries of a project's own files, which are looked at only where asked for.
+    pub of_projects: Vec<Entry>,
+    /// Files that could not be read.
+    pub mistakes: Vec<String>,
+}
+
+/// Looks at the clients of these ids, or at all. Entries that stand in a project's own files are
+/// a team's: they are taken over only `with_project`.
+pub fn discover(home: &Home, ids: &[String], own: &Own, with_project: bool) -> Discovery {
+    let mut discovery = Discovery::default();
+    let mut entries = Vec::new();
+    for installed in find(home) {
+        if !ids.is_empty() && !ids.contains(&installed.client.id) {
+            continue;
+        }
+        let reading = installed.read(home);
+        discovery.mistakes.extend(reading.mistakes);
+        for entry in reading.entries {
+            let of_project = entry
+                .place
+                .as_ref()
+                .is_some_and(|it| it.scope == Scope::Project);
+            if of_project && !with_project {
+                discovery.of_projects.push(entry);
+            } else {
+                entries.push(entry);
+            }
+        }
+        discovery.installed.push(installed);
+    }
+    let (taken, left) = sort_out(&entries, home, own);
+    discovery.taken = taken;
+    discovery.left = left;
+    discovery
+}
+
+/// Entries as servers of ours, each once; and those that are left, with the reason. Our own entry
+/// is neither.
+pub fn sort_out(entries: &[Entry], home: &Home, own: &Own) -> (Vec<Taken>, Vec<LeftOut>) {
+    let (mut taken, mut left) = (Vec::new(), Vec::new());
+    for entry in entries {
+        match translate(entry, home) {
+            Ok(it) if is_own(&it, own) => {}
+            Ok(it) => taken.push(it),
+            Err(why) => left.push(LeftOut {
+                entry: entry.clone(),
+                why,
+            }),
+        }
+    }
+    (merge(taken), left)
+}
+
+/// It starts this program, or another build of it, or calls it: taken over, it would call itself.
+fn is_own(taken: &Taken, own: &Own) -> bool {
+    let server = &taken.server;
+    if let Some(url) = &server.url {
+        let same = |known: &String| known.trim_end_matches('/') == url.trim_end_matches('/');
+        return own.urls.iter().any(same);
+    }
+    let Some(command) = server.command.as_deref().map(Path::new) else {
+        return false;
+    };
+    let is_this =
+        command == own.program || command.canonicalize().is_ok_and(|it| it == own.program);
+    let is_serving = server.args.iter().any(|arg| arg == "serve");
+    let is_named_so = command.file_name() == own.program.file_name();
+    is_this || (is_named_so && is_serving)
+}

@@ -1,0 +1,44 @@
+//! Names for servers that come from several places.
+
+use clients::Taken;
+use tool::{SERVER_NAME_CHARS_MAX, ServerName};
+
+use crate::naming::{name_of_command, name_of_url, valid_name};
+
+/// A name for a server: its own where that is free, else with its client's behind it, else with
+/// a number. None where no name can be made.
+pub(super) fn name(taken: &Taken, is_free: impl Fn(&str) -> bool) -> Option<ServerName> {
+    let entry = taken.entries.first()?;
+    let base = valid_name(&entry.name).or_else(|| of_launch(taken))?;
+    let client = entry.place.as_ref().map(|place| place.client.id.as_str());
+    let numbered = (2..100).map(|number| with_end(base.as_str(), &number.to_string()));
+    let of_client = client.map(|client| with_end(base.as_str(), client));
+    let names = std::iter::once(base.to_string())
+        .chain(of_client)
+        .chain(numbered);
+    names
+        .filter(|name| is_free(name))
+        .find_map(|name| name.parse().ok())
+}
+
+fn of_launch(taken: &Taken) -> Option<ServerName> {
+    let server = &taken.server;
+    match (&server.url, &server.command) {
+        (Some(url), _) => name_of_url(url),
+        (None, Some(command)) => {
+            let args = server.args.iter().map(String::as_str);
+            name_of_command(
+                &std::iter::once(command.as_str())
+                    .chain(args)
+                    .collect::<Vec<_>>(),
+            )
+        }
+        (None, None) => None,
+    }
+}
+
+fn with_end(base: &str, end: &str) -> String {
+    let room = SERVER_NAME_CHARS_MAX.saturating_sub(end.len() + 1);
+    let base = base.get(..room).unwrap_or(base).trim_end_matches('-');
+    format!("{base}-{end}")
+}

@@ -1,0 +1,150 @@
+//! Servers taken into our configuration: what is there already stays, and one that would be a
+//! mistake is left out with the mistake.
+
+use clients::{Entry, Home, LeftOut, Need, Server, Taken, is_same, read_text, translate};
+use config::{
+    Environment, Mistake, Overrides,
+    edit::{Document, NewServer},
+};
+use tool::ServerName;
+
+use super::naming;
+
+/// A server that is in the configuration now.
+#[derive(Debug)]
+pub struct Received {
+    /// Its name there.
+    pub name: ServerName,
+    /// What was taken over, from where, with what remarks.
+    pub taken: Taken,
+    /// It was there before, perhaps under another name.
+    pub was_there: bool,
+}
+
+/// What became of the servers that were to be taken in.
+#[derive(Debug, Default)]
+pub struct Receiving {
+    /// Those that are in the configuration.
+    pub received: Vec<Received>,
+    /// Those that are not.
+    pub left: Vec<LeftOut>,
+}
+
+/// Adds the servers to the document. Nothing is written.
+pub fn receive(
+    document: &mut Document,
+    all: Vec<Taken>,
+    home: &Home,
+    overrides: &Overrides,
+    env: &Environment,
+) -> Receiving {
+    let known = known_servers(document, home);
+    let mut receiving = Receiving::default();
+    let mut mistakes = document.check(overrides, env).err().unwrap_or_default();
+    for taken in all {
+        if let Some((name, _)) = known
+            .iter()
+            .find(|(_, server)| is_same(server, &taken.server))
+        {
+            let (name, was_there) = (name.clone(), true);
+            receiving.received.push(Received {
+                name,
+                taken,
+                was_there,
+            });
+            continue;
+        }
+        match add(document, &taken, &mut mistakes, overrides, env) {
+            Ok(name) => receiving.received.push(Received {
+                name,
+                taken,
+                was_there: false,
+            }),
+            Err(why) => {
+                let entries = taken.entries.into_iter();
+                receiving.left.extend(entries.map(|entry| LeftOut {
+                    entry,
+                    why: why.clone(),
+                }));
+            }
+        }
+    }
+    receiving
+}
+
+fn add(
+    document: &mut Document,
+    taken: &Taken,
+    mistakes: &mut Vec<Mistake>,
+    overrides: &Overrides,
+    env: &Environment,
+) -> Result<ServerName, String> {
+    let servers = document.servers();
+    let is_free = |name: &str| servers.iter().all(|it| it != name);
+    let name = naming::name(taken, is_free).ok_or("no name can be made for it")?;
+    let server = write_out(taken);
+    document
+        .add_server(&name, &server)
+        .map_err(|error| error.to_string())?;
+    let after = document.check(overrides, env).err().unwrap_or_default();
+    let is_new = |mistake: &&Mistake| {
+        !mistakes
+            .iter()
+            .any(|old| old.what == mistake.what && old.key == mistake.key)
+    };
+    if let Some(mistake) = after.iter().find(is_new) {
+        let why = format!(
+            "our configuration would not take it: `{}`: {}",
+            mistake.key, mistake.what
+        );
+        document
+            .remove_server(name.as_str())
+            .map_err(|error| error.to_string())?;
+        return Err(why);
+    }
+    *mistakes = after;
+    Ok(name)
+}
+
+/// The servers of the document, in the words in which others' are compared.
+fn known_servers(document: &Document, home: &Home) -> Vec<(ServerName, Server)> {
+    let entries = read_text(&document.text()).unwrap_or_default();
+    let one = |entry: &Entry| {
+        let server = translate(entry, home).ok()?.server;
+        Some((entry.name.parse().ok()?, server))
+    };
+    entries.iter().filter_map(one).collect()
+}
+
+/// The table of a server, with where it is from and what is still to be done above it.
+fn write_out(taken: &Taken) -> NewServer {
+    let mut origins: Vec<String> = taken.entries.iter().map(Entry::origin).collect();
+    origins.dedup();
+    let mut comment = vec![format!("From {}.", origins.join(", "))];
+    let need = |need: &Need| format!("Needs the variable {}: {}.", need.variable, need.what);
+    comment.extend(taken.needs.iter().map(need));
+    let one_line = |line: &String| line.replace(char::is_control, " ");
+    let server = taken.server.clone();
+    NewServer {
+        comment: comment.iter().map(one_line).collect(),
+        command: server.command,
+        args: server.args,
+        env: server.env,
+        inherit_env: server.inherit_env,
+        cwd: server.cwd,
+        url: server.url,
+        headers: server.headers,
+        is_disabled: !server.enabled,
+        timeout_s: server
+            .timeout_s
+            .filter(|timeout| *timeout > TIMEOUT_S_DEFAULT),
+        is_per_client: server.is_per_client,
+        allow: server.allow,
+        deny: server.deny,
+        ..NewServer::default()
+    }
+}
+
+/// Calls may take as long as this anyway. A client's shorter limit is its own: where it is shorter
+/// than our default, it goes on waiting as long as it does.
+const TIMEOUT_S_DEFAULT: u64 = 60;

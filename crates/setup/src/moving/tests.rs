@@ -1,0 +1,91 @@
+//! Servers of several clients, taken into a configuration that has some.
+
+use std::{fs, path::Path};
+
+use clients::{Home, System, read_text};
+use config::{Environment, Overrides, edit::Document};
+
+use super::{Own, Receiving, receive, sort_out};
+
+fn own() -> Own {
+    Own {
+        program: "/opt/bin/proxy".into(),
+        args: vec!["serve".to_owned()],
+        urls: vec!["http://127.0.0.1:7331/mcp".to_owned()],
+    }
+}
+
+/// Takes what is pasted into a configuration; the new text, and what became of all.
+fn take_in(folder: &Path, config: &str, pasted: &str) -> (String, Receiving) {
+    let path = folder.join("config.toml");
+    fs::write(&path, config).unwrap();
+    let home = Home::new(folder, []).with_system(System::Linux);
+    let (taken, left) = sort_out(&read_text(pasted).unwrap(), &home, &own());
+    let mut document = Document::read(&path).unwrap();
+    let env: Environment = [("HOME".to_owned(), folder.to_string_lossy().into_owned())]
+        .into_iter()
+        .collect();
+    let overrides = Overrides {
+        config: Some(path),
+        ..Overrides::default()
+    };
+    let mut receiving = receive(&mut document, taken, &home, &overrides, &env);
+    receiving.left.splice(0..0, left);
+    (document.text(), receiving)
+}
+
+#[test]
+fn each_server_comes_once_under_a_name_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let pasted = r#"{"mcpServers": {
+        "Git Hub": {"command": "npx", "args": ["a"]},
+        "git-hub": {"command": "npx", "args": ["b"]},
+        "same": {"command": "npx", "args": ["-y", "kept@latest"]},
+        "proxy": {"command": "/opt/bin/proxy", "args": ["serve"]},
+        "other-build": {"command": "/elsewhere/proxy", "args": ["--config", "x", "serve"]},
+        "ourselves": {"url": "http://127.0.0.1:7331/mcp/"}}}"#;
+    let config = "# mine\n[servers.kept]\ncommand = \"npx\"\nargs = [\"kept\"]\n";
+    let (text, receiving) = take_in(folder.path(), config, pasted);
+    let names: Vec<(&str, bool)> = receiving
+        .received
+        .iter()
+        .map(|it| (it.name.as_str(), it.was_there))
+        .collect();
+    assert_eq!(
+        names,
+        [("git-hub", false), ("git-hub-2", false), ("kept", true)]
+    );
+    assert!(
+        text.starts_with(config) && text.contains("args = [\"b\"]"),
+        "{text}"
+    );
+    assert!(receiving.left.is_empty());
+}
+
+#[test]
+fn one_that_would_be_a_mistake_does_not_stop_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let pasted = r#"{"mcpServers": {
+        "bad": {"url": "ftp://x.dev/mcp"},
+        "odd": {"url": "unix:///run/x"},
+        "good": {"command": "x", "env": {"TOKEN": "pa$${s}", "B": "$c"}}}}"#;
+    let (text, receiving) = take_in(folder.path(), "", pasted);
+    let left: Vec<&str> = receiving
+        .left
+        .iter()
+        .map(|it| it.entry.name.as_str())
+        .collect();
+    assert_eq!(left, ["odd", "bad"]);
+    assert!(
+        receiving.left[1]
+            .why
+            .contains("our configuration would not take it"),
+        "{:?}",
+        receiving.left[1].why
+    );
+    assert!(
+        !text.contains("ftp") && text.contains("[servers.good]"),
+        "{text}"
+    );
+    assert_eq!(receiving.received[0].taken.secrets.len(), 0);
+}

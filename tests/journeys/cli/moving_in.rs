@@ -1,0 +1,356 @@
+//! Moving in: eight clients with twenty servers, and back out again.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use journeys::{
+    client::Client,
+    fake::{LEGACY_VERSION, Step},
+    house::{House, Output, fake},
+    processes::HOUSE_VARIABLE,
+};
+use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt as _, process::Command};
+
+use crate::{house, programs};
+
+/// Where each client keeps its file, and what is in it.
+const FILES: [(&str, &str); 8] = [
+    (".claude.json", include_str!("moving_in/claude.json")),
+    (".cursor/mcp.json", include_str!("moving_in/cursor.json")),
+    (
+        "xdg-config/Code/User/mcp.json",
+        include_str!("moving_in/vscode.json"),
+    ),
+    (".codex/config.toml", include_str!("moving_in/codex.toml")),
+    (
+        ".gemini/settings.json",
+        include_str!("moving_in/gemini.json"),
+    ),
+    (
+        "xdg-config/opencode/opencode.jsonc",
+        include_str!("moving_in/opencode.jsonc"),
+    ),
+    (
+        "xdg-config/goose/config.yaml",
+        include_str!("moving_in/goose.yaml"),
+    ),
+    (
+        "xdg-config/zed/settings.json",
+        include_str!("moving_in/zed.json"),
+    ),
+];
+
+/// What the servers are called in the clients; `diary` is the second `memory`.
+const SERVERS: [&str; 20] = [
+    "memory", "git", "time", "notes", "fetch", "files", "browser", "issues", "docs", "search",
+    "weather", "calendar", "mail", "db", "cache", "music", "photos", "maps", "kanban", "diary",
+];
+
+/// A house whose clients list all the servers, and which has no configuration.
+fn house_with_clients() -> House {
+    let servers = SERVERS.map(|name| {
+        fake(name)
+            .tool(&format!("use_{name}"), Step::Echo)
+            .tool("erase", Step::Echo)
+    });
+    let house = house(servers);
+    fs::remove_file(house.config()).unwrap();
+    fs::create_dir(house.path("site")).unwrap();
+    let root = house.path("").display().to_string();
+    let root = root.trim_end_matches('/');
+    house.write(
+        "browser.env",
+        &format!("# its variables\nexport {HOUSE_VARIABLE}='{root}'\n"),
+    );
+    for (name, text) in FILES {
+        let text = text
+            .replace("@FAKE@", &programs().fake_server.display().to_string())
+            .replace("@HOUSE@", root)
+            .replace("@MARK@", HOUSE_VARIABLE);
+        let path = house.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        let mode = if name == ".claude.json" { 0o600 } else { 0o644 };
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    house
+}
+
+/// The proxy where no client's own program is found, so that files are edited.
+fn command(house: &House, words: &[&str]) -> Command {
+    let mut command = house.command(words);
+    command
+        .env("PATH", "/usr/bin:/bin")
+        .env("ISSUES_TOKEN", "t0ken-of-ada");
+    command
+}
+
+async fn run(house: &House, words: &[&str]) -> Output {
+    let output = command(house, words)
+        .kill_on_drop(true)
+        .output()
+        .await
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Output {
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+        code: output.status.code(),
+    }
+}
+
+/// Every file of the house but those of our state and of the fakes' records, with its mode.
+fn look(house: &House) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![house.path("")];
+    let ours: [&Path; 2] = [&house.path("xdg-state"), &house.path("run")];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder)
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.path())
+        {
+            if ours.contains(&path.as_path()) || path.to_string_lossy().ends_with(".received") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let mode = fs::metadata(&path).unwrap().permissions().mode();
+                found.insert(path.clone(), (mode, fs::read(&path).unwrap()));
+            }
+        }
+    }
+    found
+}
+
+fn read(house: &House, name: &str) -> String {
+    fs::read_to_string(house.path(name)).unwrap()
+}
+
+#[tokio::test]
+async fn eight_clients_move_in_are_served_and_move_out() {
+    let house = house_with_clients();
+    let before = look(&house);
+
+    let shown = run(&house, &["init", "--dry-run"]).await;
+    shown.ended(0);
+    assert!(
+        shown.stdout.contains("+[servers.memory]"),
+        "{}",
+        shown.stdout
+    );
+    assert!(
+        shown.stdout.contains("-[mcp_servers.docs] # the manuals"),
+        "{}",
+        shown.stdout
+    );
+    assert_eq!(look(&house), before);
+
+    let moved = run(&house, &["init", "--yes"]).await;
+    moved.ended(0);
+    assert!(
+        moved
+            .stderr
+            .contains("developer of Goose: it is a part of Goose itself"),
+        "{}",
+        moved.stderr
+    );
+    check_servers(&house).await;
+    check_files(&house);
+    check_session(&house).await;
+
+    let again = run(&house, &["init", "--yes"]).await;
+    again.ended(0);
+    assert!(
+        again.stderr.contains("Cursor: nothing to change"),
+        "{}",
+        again.stderr
+    );
+    run(&house, &["init", "--undo"]).await.ended(0);
+    assert_eq!(look(&house), before);
+    run(&house, &["init", "--undo"]).await.ended(1);
+    house.stops_clean().await;
+}
+
+/// Twenty are in the configuration, each as its client had it.
+async fn check_servers(house: &House) {
+    let listed: Value = run(house, &["servers", "--json"]).await.json();
+    let listed = listed["servers"].as_array().unwrap();
+    let names: Vec<&str> = listed
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names.len(), 20, "{names:?}");
+    assert!(
+        names.contains(&"memory-zed") && names.contains(&"fetch"),
+        "{names:?}"
+    );
+    let off: Vec<&Value> = listed
+        .iter()
+        .filter(|it| it["state"] == "off")
+        .map(|it| &it["name"])
+        .collect();
+    assert_eq!(off, ["search"]);
+    let config = read(house, "config.toml");
+    let of_calendar = config.split("[servers.calendar]").nth(1).unwrap();
+    assert!(
+        of_calendar
+            .split("[servers")
+            .next()
+            .unwrap()
+            .contains("deny = [\"erase\"]"),
+        "{config}"
+    );
+}
+
+/// Each client has our entry and none of its own, and the rest of its file.
+fn check_files(house: &House) {
+    for (name, text) in FILES {
+        let now = read(house, name);
+        assert!(now.contains("proxy-under-test"), "{name}: {now}");
+        assert!(!now.contains("script.json"), "{name}: {now}");
+        let kept = [
+            "// the team uses these",
+            "\"numStartups\": 41",
+            "# Codex",
+            "// warm",
+            "ui_font_size",
+            "bundled: true",
+        ];
+        for part in kept.iter().filter(|part| text.contains(*part)) {
+            assert!(now.contains(part), "{name} lost {part}: {now}");
+        }
+    }
+    let copies = look(house)
+        .into_iter()
+        .filter(|(path, _)| path.to_string_lossy().contains(".proxy-backup-"));
+    let copies: Vec<u32> = copies.map(|(_, (mode, _))| mode & 0o777).collect();
+    assert_eq!(copies, [0o600; 8]);
+}
+
+/// A client that starts what its file says reaches servers of several others.
+async fn check_session(house: &House) {
+    let claude: Value = serde_json::from_str(&read(house, ".claude.json")).unwrap();
+    let entry = &claude["mcpServers"]["proxy"];
+    let args: Vec<&str> = entry["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it.as_str().unwrap())
+        .collect();
+    let mut started = Command::new(entry["command"].as_str().unwrap());
+    started.args(&args).arg("--standalone").env_clear();
+    let own = command(house, &[]);
+    for (name, value) in own
+        .as_std()
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)))
+    {
+        started.env(name, value);
+    }
+    let client = house.keep(Client::start(started));
+    client.initialize(LEGACY_VERSION).await;
+    for (server, tool) in [
+        ("notes", "use_notes"),
+        ("browser", "use_browser"),
+        ("weather", "use_weather"),
+        ("memory-zed", "use_diary"),
+    ] {
+        client
+            .execute(&format!("{server}/{tool}"), json!({"a": 1}))
+            .await
+            .good();
+    }
+    client.execute("calendar/erase", json!({})).await.bad();
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_stays_with_its_client() {
+    let house = house([fake("good").tool("echo", Step::Echo)]);
+    let good: toml::Table = read(&house, "config.toml").parse().unwrap();
+    let good = serde_json::to_value(&good["servers"]["good"]).unwrap();
+    fs::remove_file(house.config()).unwrap();
+    fs::create_dir(house.path(".cursor")).unwrap();
+    let file = json!({"mcpServers": {"good": good, "broken": {"command": "/nowhere/x", "env": {"API_KEY": "abc-secret-def"}}}});
+    house.write(".cursor/mcp.json", &file.to_string());
+    let before = look(&house);
+
+    let shown = run(&house, &["init", "--dry-run"]).await;
+    let told = format!("{}{}", shown.stdout, shown.stderr);
+    assert!(
+        !told.contains("abc-secret-def") && told.contains("a secret stands in clear"),
+        "{told}"
+    );
+    let moved = run(&house, &["init", "--yes", "--json"]).await;
+    moved.ended(3);
+    assert_eq!(moved.json()["failed"], json!(["broken"]));
+    let now: Value = serde_json::from_str(&read(&house, ".cursor/mcp.json")).unwrap();
+    let names: Vec<&String> = now["mcpServers"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["broken", "proxy"]);
+    let mode = fs::metadata(house.config()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    run(&house, &["init", "--undo"]).await.ended(0);
+    assert_eq!(look(&house), before);
+
+    run(&house, &["init", "--client", "cursr"]).await.ended(2);
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn what_is_pasted_is_taken_over() {
+    let house = house([fake("good").tool("echo", Step::Echo)]);
+    let table: toml::Table = read(&house, "config.toml").parse().unwrap();
+    let good = serde_json::to_value(&table["servers"]["good"]).unwrap();
+    house.configure("# mine\n");
+    let pasted = json!({"mcpServers": {"Good One": good}}).to_string();
+    let mut child = command(&house, &["import", "-"]);
+    let mut child = child
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(pasted.as_bytes())
+        .await
+        .unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let config = read(&house, "config.toml");
+    assert!(
+        config.starts_with("# mine\n") && config.contains("[servers.good-one]"),
+        "{config}"
+    );
+
+    let path = house.write("other.json", "{\"a\": 1}");
+    let refused = run(&house, &["import", &path.display().to_string()]).await;
+    refused.ended(2);
+    assert!(
+        refused.stderr.contains("these shapes are understood"),
+        "{}",
+        refused.stderr
+    );
+    let unknown = run(&house, &["import", "vs-code"]).await;
+    unknown.ended(2);
+    assert!(
+        unknown.stderr.contains("did you mean `vscode`?"),
+        "{}",
+        unknown.stderr
+    );
+    assert_eq!(read(&house, "config.toml"), config);
+    house.stops_clean().await;
+}
