@@ -204,6 +204,13 @@ pub(super) static KEYS: &[Key] = &[
         "it sees no tools of servers or categories whose name fits one of these",
     ),
     key(
+        "clients.NAME.resources",
+        Kind::Choice(&["auto", "off"]),
+        "`\"auto\"`: resources are announced where a server has them; some clients then give their \
+         model tools of their own for them. `\"off\"`: they are neither announced nor listed",
+    )
+    .or("\"auto\""),
+    key(
         "daemon.linger_s",
         count(0, 604_800, "seconds"),
         "how long the daemon stays after the last client has gone, with the servers that still \

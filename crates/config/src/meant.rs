@@ -84,6 +84,7 @@ fn read_clients(raw: BTreeMap<String, RawClient>) -> Result<ClientPolicies, (Str
             max_tokens: raw.max_tokens,
             allow: raw.allow,
             deny: raw.deny,
+            hides_resources: raw.resources == "off",
         };
         (name, rule)
     });

@@ -86,6 +86,7 @@ pub(super) struct RawClient {
     pub(super) max_tokens: Option<u64>,
     pub(super) allow: Vec<String>,
     pub(super) deny: Vec<String>,
+    pub(super) resources: String,
 }
 
 #[derive(Debug, serde::Deserialize)]

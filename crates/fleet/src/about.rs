@@ -1,5 +1,9 @@
 //! The account that a server gives of itself when a connection is opened.
 
+use std::collections::BTreeSet;
+
+use tool::Capability;
+
 use crate::Spoken;
 
 /// The account that a server gave of itself in the handshake.
@@ -15,4 +19,6 @@ pub struct About {
     pub spoken: Spoken,
     /// It has the capability `tools`.
     pub offers_tools: bool,
+    /// What else it announced.
+    pub capabilities: BTreeSet<Capability>,
 }

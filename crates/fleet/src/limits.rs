@@ -28,7 +28,7 @@ pub(crate) const LOG_BATCH_LINES: usize = 32;
 /// their own limit. So a client that floods a server delays others by so many calls at most.
 pub(crate) const CALLS_OF_CLIENT_MAX: usize = 64;
 
-/// Pages of `tools/list` read from one server: none of 85 real ones pages at all.
+/// Pages of a list read from one server: none of 85 real ones pages at all.
 pub(crate) const PAGES_MAX: usize = 200;
 
 /// Bytes of all pages of a server's `tools/list` together, and of one page while it is read. The
@@ -52,7 +52,19 @@ pub(crate) const INSTRUCTIONS_CHARS_MAX: usize = 20_000;
 /// Tools kept of one server; the largest real list holds some hundreds.
 pub(crate) const TOOLS_MAX: usize = 20_000;
 
-/// The whole survey of one server after its handshake.
+/// Prompts, resources and templates kept of one server, of each; a client's menu shows some hundreds.
+pub(crate) const ITEMS_MAX: usize = 5_000;
+
+/// Bytes of one of them: an icon may be in it.
+pub(crate) const ITEM_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes of each of these lists, read and kept.
+pub(crate) const ITEMS_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The lists besides tools, all of them: they hold up the tools, which are known by then.
+pub(crate) const OFFER_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The tools of one server, after its handshake.
 pub(crate) const SURVEY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// After its stdout closed, how long we wait to learn a child's exit status.

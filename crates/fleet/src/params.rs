@@ -15,7 +15,8 @@ pub(crate) fn write_params(request: &Request, own: &OwnMembers, id: u64) -> Vec<
     let mut parts = Vec::with_capacity(2 * request.params.len() + 1);
     let mut before = "{";
     for (key, value) in &request.params {
-        parts.push(Bytes::from(format!(r#"{before}"{key}":"#)));
+        let key = Value::from(key.as_str());
+        parts.push(Bytes::from(format!("{before}{key}:")));
         parts.push(value.bytes());
         before = ",";
     }

@@ -14,7 +14,7 @@ pub struct Request {
     /// Such as `tools/call`.
     pub method: &'static str,
     /// The members of its `params` but for `_meta`, each as the client wrote it.
-    pub params: Vec<(&'static str, Json)>,
+    pub params: Vec<(String, Json)>,
     /// Members of the client's `_meta` that travel on; the keys of the protocol itself do not,
     /// they belong to one hop.
     pub meta: Vec<(String, Json)>,
@@ -39,7 +39,7 @@ pub struct Request {
 
 impl Request {
     /// A request with the limits of its server, of which nobody hears anything but its answer.
-    pub fn new(method: &'static str, params: Vec<(&'static str, Json)>) -> Self {
+    pub fn new(method: &'static str, params: Vec<(String, Json)>) -> Self {
         Self {
             method,
             params,
@@ -58,15 +58,19 @@ impl Request {
     /// The call of a tool by its own name, with a JSON object as arguments.
     pub fn call_tool(name: &str, arguments: Json) -> Self {
         let name = Json::of_built(Value::from(name).to_string());
-        Self::new("tools/call", vec![("name", name), ("arguments", arguments)])
+        Self::new(
+            "tools/call",
+            vec![
+                ("name".to_owned(), name),
+                ("arguments".to_owned(), arguments),
+            ],
+        )
     }
 
     /// A member of its `params`.
     pub fn param(&self, key: &str) -> Option<&Json> {
         let mut params = self.params.iter();
-        params
-            .find(|(name, _)| *name == key)
-            .map(|(_, value)| value)
+        params.find(|(name, _)| name == key).map(|(_, value)| value)
     }
 }
 

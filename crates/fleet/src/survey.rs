@@ -1,11 +1,14 @@
-//! Surveys: a server's whole `tools/list`, page by page, each thing in it within its bound.
+//! Surveys: a server's whole `tools/list` and its other lists, page by page, each thing in them
+//! within its bound.
+
+mod offer;
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
-use tool::Tool;
+use tool::{Offer, Tool};
 
 use crate::{
     About, Failure, SurveyError,
@@ -22,7 +25,9 @@ use crate::{
 pub struct Survey {
     /// In the server's order, each name once.
     pub tools: Vec<Tool>,
-    /// Why each element that is not in `tools` was left out; of very many, that there are more.
+    /// What it offers besides.
+    pub offer: Offer,
+    /// Why each element that is not here was left out; of very many, that there are more.
     pub dropped: Vec<String>,
     /// From the handshake of the connection that was asked.
     pub about: About,
@@ -37,7 +42,12 @@ pub(crate) async fn survey_leased(
 ) -> Result<Survey, SurveyError> {
     let read = timeout(SURVEY_TIMEOUT, read_pages(&leased.link)).await;
     let failure = match read {
-        Ok(Ok(survey)) => return Ok(survey),
+        Ok(Ok(mut survey)) => {
+            let (offer, dropped) = offer::read(&leased.link).await;
+            survey.offer = offer;
+            survey.dropped.extend(dropped);
+            return Ok(survey);
+        }
         Ok(Err(RequestError::Lost)) => {
             drop(leased);
             server.exit_reason().await
@@ -115,6 +125,7 @@ impl Reading {
         Self {
             survey: Survey {
                 tools: Vec::new(),
+                offer: Offer::default(),
                 dropped: Vec::new(),
                 about,
                 time_to_live: None,

@@ -136,7 +136,7 @@ mod tests {
         let tool = tool::Tool::parse(&definition.to_string()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let options = registry::Options {
-            built_in: vec![tool],
+            built_in: vec![tool.into()],
             ..registry::Options::default()
         };
         let registry =

@@ -1,13 +1,17 @@
 //! The definitions of the built-in server `proxy`: tools that reach a model through the three
 //! besides the tools of servers.
 
-use registry::Entry;
-use tool::{ServerName, Tool};
+use registry::{BuiltIn, Entry};
+use tool::{Capability, ServerName, Tool};
 
 pub(super) const READ_RESULT: &str = "read_result";
 pub(super) const CALL_MANY: &str = "call_many";
 
-const TOOLS: [&str; 2] = [
+pub(super) const READ_RESOURCE: &str = "read_resource";
+pub(super) const LIST_RESOURCES: &str = "list_resources";
+pub(super) const GET_PROMPT: &str = "get_prompt";
+
+const TOOLS: [&str; 5] = [
     concat!(
         r#"{"name":"read_result","#,
         r#""description":"Read on in a result that was cut, by the handle its footer names. Say one of: part (by number; all parts joined are the whole), offset and limit (lines or bytes), grep, pointer, select, find.","#,
@@ -34,11 +38,41 @@ const TOOLS: [&str; 2] = [
         r#"},"required":["calls"]},"#,
         r#""annotations":{"readOnlyHint":false,"openWorldHint":true}}"#,
     ),
+    concat!(
+        r#"{"name":"read_resource","#,
+        r#""description":"Read an MCP resource by its URI, such as a resource_link in a tool's result.","#,
+        r#""inputSchema":{"type":"object","properties":{"uri":{"type":"string"}},"required":["uri"]},"#,
+        r#""annotations":{"readOnlyHint":true,"openWorldHint":true}}"#,
+    ),
+    concat!(
+        r#"{"name":"list_resources","#,
+        r#""description":"MCP resources and resource templates of the servers, a line each.","#,
+        r#""inputSchema":{"type":"object","properties":{"#,
+        r#""query":{"type":"string","description":"words; left out: all"},"#,
+        r#""server":{"type":"string"},"#,
+        r#""offset":{"type":"integer","minimum":0}}},"#,
+        r#""annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
+    ),
+    concat!(
+        r#"{"name":"get_prompt","#,
+        r#""description":"The messages of an MCP prompt, by the name under which a search lists it.","#,
+        r#""inputSchema":{"type":"object","properties":{"name":{"type":"string"},"#,
+        r#""arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["name"]},"#,
+        r#""annotations":{"readOnlyHint":true,"openWorldHint":true}}"#,
+    ),
 ];
 
-pub(super) fn tools() -> Vec<Tool> {
-    let parse = |json: &&str| Tool::parse(json).expect("our own definitions can be read");
-    TOOLS.iter().map(parse).collect()
+pub(super) fn tools() -> Vec<BuiltIn> {
+    let read = |json: &&str| {
+        let tool = Tool::parse(json).expect("our own definitions can be read");
+        let needs = match tool.name() {
+            READ_RESOURCE | LIST_RESOURCES => Some(Capability::Resources),
+            GET_PROMPT => Some(Capability::Prompts),
+            _ => None,
+        };
+        BuiltIn { tool, needs }
+    };
+    TOOLS.iter().map(read).collect()
 }
 
 pub(super) fn is_own(entry: &Entry) -> bool {
@@ -51,8 +85,15 @@ mod tests {
     fn our_own_definitions_can_be_read() {
         let names: Vec<String> = super::tools()
             .iter()
-            .map(|tool| tool.name().to_owned())
+            .map(|it| it.tool.name().to_owned())
             .collect();
-        assert_eq!(names, [super::READ_RESULT, super::CALL_MANY]);
+        let ours = [
+            super::READ_RESULT,
+            super::CALL_MANY,
+            super::READ_RESOURCE,
+            super::LIST_RESOURCES,
+            super::GET_PROMPT,
+        ];
+        assert_eq!(names, ours);
     }
 }

@@ -2,12 +2,15 @@
 
 use std::{fmt, sync::Arc};
 
-use fleet::{LogSink, ProgressSink};
+use fleet::{LogSink, ProgressSink, Request};
 use jsonrpc::Json;
 use tokio_util::sync::CancellationToken;
-use tool::ClientId;
+use tool::{ClientId, ServerName};
 
-use crate::{asks::CallAsker, policy::ClientPolicy, recent_searches::RecentSearches};
+use crate::{
+    asks::CallAsker, forward::UriLedger, instructions_told::InstructionsTold, policy::ClientPolicy,
+    recent_searches::RecentSearches,
+};
 
 /// Everything that comes with a call beside its tool and arguments; the default is a person's.
 #[derive(Clone, Default)]
@@ -28,6 +31,30 @@ pub struct CallContext {
     pub cancel: CancellationToken,
     /// The last searches of this session; none: nothing is learned from the call.
     pub searches: Option<Arc<RecentSearches>>,
+    /// The servers whose instructions this session's model was told; none: nobody's are told.
+    pub(crate) told: Option<Arc<InstructionsTold>>,
+    /// The URIs that passed to this client.
+    pub(crate) uris: Option<Arc<UriLedger>>,
+}
+
+impl CallContext {
+    /// The request with what its caller brings along.
+    pub(crate) fn complete(&self, request: Request) -> Request {
+        Request {
+            meta: self.meta.clone(),
+            progress: self.progress.clone(),
+            log: self.log.clone(),
+            client: self.client.clone(),
+            ..request
+        }
+    }
+
+    /// Remembers the links in what a server sent.
+    pub(crate) fn note_uris(&self, server: &ServerName, result: &str) {
+        if let Some(uris) = &self.uris {
+            uris.note_result(server, result);
+        }
+    }
 }
 
 impl fmt::Debug for CallContext {

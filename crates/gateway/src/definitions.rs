@@ -163,6 +163,7 @@ mod tests {
             surveyed_at: Some(1),
             protocol: String::new(),
             transport: None,
+            offer: None,
         };
         Catalog {
             servers: (0..servers).map(server).collect(),

@@ -16,8 +16,8 @@ use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use crate::{
-    definitions::DESCRIBE, error::ToolError, gateway::Gateway, loose::Loose, policy::ClientPolicy,
-    reply::Reply,
+    call_context::CallContext, definitions::DESCRIBE, error::ToolError, gateway::Gateway,
+    instructions_told::InstructionsTold, loose::Loose, policy::ClientPolicy, reply::Reply,
 };
 
 pub(super) use hits::fit_hits;
@@ -44,8 +44,10 @@ impl Gateway {
     pub(super) async fn describe_tool(
         &self,
         arguments: Option<&RawValue>,
-        client: &ClientPolicy,
+        context: &CallContext,
     ) -> Result<Reply, ToolError> {
+        let client = &*context.policy;
+        let told = context.told.as_deref();
         let arguments = Loose::read(arguments);
         let names = names(&arguments)?;
         let room = self.room(client);
@@ -54,14 +56,14 @@ impl Gateway {
             let path = arguments.text(&["path"]).filter(|path| !path.is_empty());
             return Ok(Reply::text(&match path {
                 Some(path) => branch(entry, &path, room)?,
-                None => self.describe(generation, entry, room).await?,
+                None => self.describe(generation, entry, told, room).await?,
             }));
         }
         let room = (room / names.len()).saturating_sub(BETWEEN_TOKENS);
         let mut texts = Vec::new();
         for name in &names {
             texts.push(match self.resolve(name, client).await {
-                Ok((generation, entry)) => self.describe(&generation, &entry, room).await?,
+                Ok((generation, entry)) => self.describe(&generation, &entry, told, room).await?,
                 Err(error) => whole_lines(error.to_string(), room),
             });
         }
@@ -82,13 +84,16 @@ impl Gateway {
         &self,
         generation: &Generation,
         entry: &Arc<Entry>,
+        told: Option<&InstructionsTold>,
         room: usize,
     ) -> Result<String, ToolError> {
         let heading = heading(self, generation, entry);
+        let server = generation.server(&entry.at.server);
+        let instructions = server.and_then(|server| told?.long(server));
         let notes = self.notes(entry);
         let (entry, registry) = (Arc::clone(entry), self.registry.clone());
         let describing = spawn_blocking(move || {
-            let text = text(heading, &entry, notes, room);
+            let text = text(heading, &entry, (notes, instructions), room);
             note_read(&registry, &entry);
             text
         });
@@ -158,7 +163,12 @@ fn note_read(registry: &Registry, entry: &Entry) {
 }
 
 /// The text form in a room of so many tokens.
-fn text(heading: String, entry: &Entry, notes: Option<String>, room: usize) -> String {
+fn text(
+    heading: String,
+    entry: &Entry,
+    (notes, instructions): (Option<String>, Option<String>),
+    room: usize,
+) -> String {
     let piece = |label, text: String, form| Piece { label, text, form };
     let mut pieces = Vec::new();
     let description = entry.description();
@@ -174,6 +184,8 @@ fn text(heading: String, entry: &Entry, notes: Option<String>, room: usize) -> S
     let example = example(entry).map(|it| printable::seen_json(&it.to_string()).into_owned());
     pieces.extend(example.map(|it| piece("example ", it, Form::Whole)));
     pieces.extend(notes.map(|it| piece("notes ", it, Form::Prose)));
+    let instructions = instructions.map(|it| as_description(&it));
+    pieces.extend(instructions.map(|it| piece("instructions of its server ", it, Form::Prose)));
     room::fit(&entry.at.to_string(), heading, &pieces, room)
 }
 
@@ -249,7 +261,8 @@ fn heading(gateway: &Gateway, generation: &Generation, entry: &Entry) -> String 
 /// each line that looks like one of ours.
 fn as_description(text: &str) -> String {
     static OURS: LazyLock<Regex> = LazyLock::new(|| {
-        let ours = r"(?m)^[ \t]*((?:input|output|example|notes) |\[cut: |[a-z0-9-]+/\S+ - )";
+        let ours =
+            r"(?m)^[ \t]*((?:input|output|example|notes|instructions) |\[cut: |[a-z0-9-]+/\S+ - )";
         Regex::new(ours).expect("the pattern is ours")
     });
     let first = printable::first_chars(text, DESCRIPTION_CHARS_MAX);

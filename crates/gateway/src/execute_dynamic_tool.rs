@@ -13,7 +13,7 @@ use tracing::debug;
 
 use crate::{
     arguments::check_arguments,
-    built_in::{CALL_MANY, READ_RESULT, is_own},
+    built_in::{CALL_MANY, GET_PROMPT, LIST_RESOURCES, READ_RESOURCE, READ_RESULT, is_own},
     call_context::CallContext,
     called::Called,
     clock::now,
@@ -65,20 +65,18 @@ impl Gateway {
             let reply = self.call_own(entry, &arguments, &options, context).await?;
             return Ok(Called::Own(reply));
         }
-        let searches = context.searches;
-        let asker = context.asks.map(|asks| asks.for_server(&entry.at.server));
+        let searches = context.searches.clone();
+        let asker = context.asks.clone();
+        let asker = asker.map(|asks| asks.for_server(&entry.at.server));
         let request = Request {
-            meta: context.meta,
-            progress: context.progress,
-            log: context.log,
             asks: asker.clone().map(|asks| asks as Arc<dyn Asks>),
-            client: context.client.clone(),
             limit,
             limit_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
             has_header_arguments: entry.tool.json().contains("x-mcp-header"),
             ..Request::call_tool(&entry.at.tool, arguments)
         };
+        let request = context.complete(request);
         let call = self
             .servers
             .call(&entry.at.server, &request, &context.cancel);
@@ -92,6 +90,7 @@ impl Gateway {
             error.with_note(untaken.as_deref())
         })?;
         refuse_unfinished(result.as_str(), &entry.at)?;
+        context.note_uris(&entry.at.server, result.as_str());
         let budget = Budget {
             is_off: options.raw,
             ..Budget::new(self.max_tokens(entry, &options, &policy))
@@ -125,6 +124,17 @@ impl Gateway {
                     let max_tokens = self.max_tokens(entry, options, &context.policy);
                     self.call_many(arguments, max_tokens, context).await
                 }
+                READ_RESOURCE => {
+                    let max_tokens = self.max_tokens(entry, options, &context.policy);
+                    let read = self.read_resource_for_model(entry, arguments, max_tokens, context);
+                    read.await
+                }
+                GET_PROMPT => {
+                    let max_tokens = self.max_tokens(entry, options, &context.policy);
+                    let got = self.get_prompt_for_model(entry, arguments, max_tokens, context);
+                    got.await
+                }
+                LIST_RESOURCES => self.list_resources(arguments, &context).await,
                 READ_RESULT => {
                     let client = context.client.as_ref();
                     self.read_result(arguments, options, client).await

@@ -151,7 +151,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let tool = tool::Tool::parse(r#"{"name":"t","inputSchema":{}}"#).unwrap();
         let options = Options {
-            built_in: vec![tool],
+            built_in: vec![tool.into()],
             ..Options::default()
         };
         let registry = Registry::open_with(folder.path(), rules(), options).unwrap();

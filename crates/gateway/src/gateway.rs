@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use processes::{Reaper, Spawner, own_program};
 use registry::{Generation, Registry, RelevanceFeedback, Usage};
 use results::ResultStore;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tool::ServerName;
 use tracing::warn;
 
@@ -17,6 +17,7 @@ use crate::{
     clients::{ConnectedClient, ConnectedClients},
     connection::Connection,
     error::ToolError,
+    forward::Ledgers,
     last_spoken::with_last_spoken,
     recent_searches,
     servers::Servers,
@@ -51,6 +52,10 @@ pub struct Gateway {
     pub(crate) completed: Mutex<Vec<ServerName>>,
     /// Told when there are some.
     pub(crate) has_completed: Notify,
+    /// The URIs that passed to clients whose requests stand alone.
+    pub(crate) ledgers: Ledgers,
+    /// Told when the lists of servers may be others.
+    pub(crate) lists_changed: watch::Sender<()>,
     /// Told when there may be tools without a meaning.
     pub(crate) to_embed: Notify,
 }
@@ -91,6 +96,8 @@ impl Gateway {
             clients: ConnectedClients::default(),
             completed: Mutex::default(),
             has_completed: Notify::new(),
+            ledgers: Ledgers::default(),
+            lists_changed: watch::Sender::new(()),
             to_embed: Notify::new(),
         }))
     }
@@ -116,7 +123,9 @@ impl Gateway {
         self.registry.apply_rules(settings.rules())?;
         let specs = with_last_spoken(settings.specs(), &self.registry.catalog());
         self.settings.store(Arc::new(settings));
-        Ok(self.servers.apply(specs))
+        let applied = self.servers.apply(specs);
+        self.lists_changed.send_replace(());
+        Ok(applied)
     }
 
     /// Takes in a client; its servers are filled in from its own variables.

@@ -22,7 +22,9 @@ mod envelope;
 mod error;
 mod execute_dynamic_tool;
 mod find;
+mod forward;
 mod gateway;
+mod instructions_told;
 mod last_spoken;
 #[cfg(any(test, fuzzing))]
 pub mod laws;

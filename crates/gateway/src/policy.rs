@@ -16,6 +16,7 @@ struct Table {
     pattern: Option<GlobMatcher>,
     max_tokens: Option<u64>,
     view: Option<Arc<View>>,
+    hides_resources: bool,
 }
 
 /// One `[clients.NAME]` as written.
@@ -27,6 +28,8 @@ pub struct ClientRule {
     pub allow: Vec<String>,
     /// Servers and categories that it does not see.
     pub deny: Vec<String>,
+    /// Resources are neither announced nor listed to it.
+    pub hides_resources: bool,
 }
 
 /// The rules for one client.
@@ -40,6 +43,8 @@ pub struct ClientPolicy {
     takes_tokens: Option<u64>,
     /// None: it sees everything.
     pub view: Option<Arc<View>>,
+    /// Resources are neither announced nor listed to it.
+    pub hides_resources: bool,
 }
 
 /// The tokens of one result that a known program takes without a detour. Claude Code counts what
@@ -71,6 +76,7 @@ impl ClientPolicies {
             max_tokens: table.and_then(|table| table.max_tokens),
             takes_tokens: known.map(|(_, tokens)| *tokens),
             view: table.and_then(|table| table.view.clone()),
+            hides_resources: table.is_some_and(|table| table.hides_resources),
         }
     }
 }
@@ -88,6 +94,7 @@ impl Table {
                 .transpose()?,
             max_tokens: rule.max_tokens,
             view: view.transpose()?.map(Arc::new),
+            hides_resources: rule.hides_resources,
         })
     }
 

@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use jsonrpc::{Fields, Json};
-use mcp::Revision;
 use results::Fitted;
 use serde_json::{Value, json, value::RawValue};
 
@@ -92,23 +91,35 @@ impl Reply {
         lines.join("\n")
     }
 
-    /// The result in pieces of bytes, as the revision has it that the call names.
-    pub(super) fn parts(&self, revision: Option<&Revision>) -> Vec<Bytes> {
-        let whole = self.result.bytes();
-        let says_type = || Fields::of(self.result.as_str()).is_some_and(|it| it.has("resultType"));
-        let has_type = revision.is_some_and(Revision::is_stateless);
-        if !has_type || says_type() {
-            return vec![whole];
-        }
-        // An object in JSON begins with `{`; what it holds goes on as it came.
-        let rest = whole.slice(1..);
-        let is_empty = rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'}');
-        let comma = if is_empty { "" } else { "," };
-        vec![
-            Bytes::from(format!(r#"{{"resultType":"complete"{comma}"#)),
-            rest,
-        ]
+    /// The result in pieces of bytes, as revisions with a handshake have it, or those without.
+    pub(super) fn parts(&self, is_stateless: bool) -> Vec<Bytes> {
+        let members: &[_] = if is_stateless {
+            &[("resultType", r#""complete""#)]
+        } else {
+            &[]
+        };
+        with_members(&self.result, members)
     }
+}
+
+/// The result with these members before its own, but for those that it has itself.
+pub(super) fn with_members(result: &Json, members: &[(&str, &str)]) -> Vec<Bytes> {
+    let whole = result.bytes();
+    let own = (!members.is_empty()).then(|| Fields::of(result.as_str()));
+    let Some(own) = own.flatten() else {
+        return vec![whole];
+    };
+    let missing = members.iter().filter(|(key, _)| !own.has(key));
+    let missing: Vec<String> = missing
+        .map(|(key, value)| format!(r#""{key}":{value}"#))
+        .collect();
+    if missing.is_empty() {
+        return vec![whole];
+    }
+    // An object in JSON begins with `{`; what it holds goes on as it came.
+    let rest = whole.slice(1..);
+    let comma = if own.0.is_empty() { "" } else { "," };
+    vec![Bytes::from(format!("{{{}{comma}", missing.join(","))), rest]
 }
 
 impl From<Fitted> for Reply {
@@ -148,13 +159,12 @@ fn printable(block: &RawValue) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Reply, Revision};
+    use super::Reply;
 
     #[track_caller]
     fn check(result: &str, is_stateless: bool, expected: &str) {
-        let revision = is_stateless.then_some(Revision::FIRST_STATELESS);
         let json = jsonrpc::json(result.to_owned()).expect("the case is JSON");
-        let parts = Reply::of_server(json, false).parts(revision.as_ref());
+        let parts = Reply::of_server(json, false).parts(is_stateless);
         let sent: Vec<u8> = parts.concat();
         assert_eq!(String::from_utf8(sent).expect("JSON is UTF-8"), expected);
     }

@@ -7,8 +7,15 @@ use serde_json::{Value, json, value::RawValue};
 use tool::ServerName;
 
 use crate::{
-    describe_tool, error::ToolError, gateway::Gateway, loose::Loose, policy::ClientPolicy,
-    recent_searches::RecentSearches, reply::Reply,
+    call_context::CallContext,
+    describe_tool,
+    error::ToolError,
+    forward::{Wanted, matching_lines, seen},
+    gateway::Gateway,
+    loose::Loose,
+    policy::ClientPolicy,
+    recent_searches::RecentSearches,
+    reply::Reply,
 };
 
 /// Hits when nobody says how many, and the most there can be (interface, section 4).
@@ -42,9 +49,9 @@ impl Gateway {
     pub(super) async fn search_tools(
         &self,
         arguments: Option<&RawValue>,
-        searches: Option<&RecentSearches>,
-        policy: &ClientPolicy,
+        context: &CallContext,
     ) -> Result<Reply, ToolError> {
+        let (policy, searches) = (&*context.policy, context.searches.as_deref());
         let arguments = Loose::read(arguments);
         let query = Query {
             view: policy.view.clone(),
@@ -60,7 +67,14 @@ impl Gateway {
         Ok(Reply::text(&if wants_json {
             describe_tool::fit_hits(self.search_json(&answer), self.room(policy))
         } else {
-            self.search_text(&answer, policy).await?
+            let text = self.search_text(&answer, policy).await?;
+            let besides = besides(&answer, context);
+            if besides.is_empty() {
+                text
+            } else {
+                let lines = format!("{text}\n{}", besides.join("\n"));
+                describe_tool::whole_lines(lines, self.room(policy))
+            }
         }))
     }
 
@@ -138,7 +152,9 @@ impl Gateway {
         } = answer;
         let room = self.room(policy);
         let text = match (found.kind, found.hits.as_slice(), missing.as_slice()) {
-            (Kind::Exact, [hit], _) => return self.describe(generation, &hit.entry, room).await,
+            (Kind::Exact, [hit], _) => {
+                return self.describe(generation, &hit.entry, None, room).await;
+            }
             (_, [], []) => self.explain_no_hit(query, found),
             (_, [], missing) => explain_no_hit_yet(query, missing),
             (_, _, []) => self.list(query, found),
@@ -290,6 +306,30 @@ impl Gateway {
         let down = servers.filter(|it| it.stale.is_some() || self.servers.is_down(&it.name));
         down.map(|server| server.name.to_string()).collect()
     }
+}
+
+/// Prompts and resources in one answer, of those that were asked for.
+const ITEMS_MAX: usize = 5;
+
+/// The lines behind the hits: prompts and resources where a request asks for them, and the
+/// instructions of the first hit's server, once a session.
+fn besides(answer: &SearchAnswer, context: &CallContext) -> Vec<String> {
+    let asked = text_of(&answer.query);
+    let wanted = Wanted::read(&asked);
+    let mut lines = Vec::new();
+    if wanted.is_any() {
+        let seen = seen(&answer.generation, &context.policy);
+        lines = matching_lines(&seen, wanted, &asked);
+        lines.truncate(ITEMS_MAX);
+    }
+    let first = answer.found.hits.first();
+    let server = first.and_then(|hit| answer.generation.server(&hit.entry.at.server));
+    let told = server.and_then(|server| {
+        let says = context.told.as_ref()?.brief(server)?;
+        Some(format!("instructions of {}: {says}", server.name))
+    });
+    lines.extend(told);
+    lines
 }
 
 /// Nothing among what is known, while servers have not said yet what they have.

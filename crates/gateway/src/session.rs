@@ -4,32 +4,37 @@
 //! own; everything else is left to rmcp.
 
 mod calls;
+mod changes;
 mod meta;
 mod methods;
 mod refuse;
+mod request;
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use bytes::Bytes;
-use calls::{Calls, ToolCall};
+use calls::Calls;
+use changes::Filter;
 use jsonrpc::{Fields, Line, LineReader, Message, Outbox, Sink, frame};
-use methods::Unserved;
+use methods::{Unserved, is_answered_in_a_task};
 use parking_lot::Mutex;
 use refuse::refuse_unreadable;
+use request::{ClientRequest, Wants};
 use tokio::{io::AsyncRead, task::JoinHandle, time::timeout};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tracing::debug;
 
 use crate::{
     clients::ClientInfo,
     connection::Connection,
     definitions::instructions,
+    forward::Announced,
     gateway::Gateway,
     out::Out,
     wire::{Engine, Face, Opening, Refused},
@@ -80,6 +85,9 @@ pub struct Session {
     opening: Opening,
     /// An `initialize` was seen: from here on calls need no metadata of their own.
     is_open: AtomicBool,
+    /// What is announced to the client besides tools; the same for as long as the session lives.
+    announced: OnceLock<Announced>,
+    telling: OnceLock<AbortOnDropHandle<()>>,
     /// Started by the first message that is for it.
     engine: Mutex<Option<Running>>,
 }
@@ -126,6 +134,8 @@ impl Session {
             out,
             opening,
             is_open: AtomicBool::new(opening == Opening::None),
+            announced: OnceLock::new(),
+            telling: OnceLock::new(),
             engine: Mutex::default(),
         })
     }
@@ -171,15 +181,16 @@ impl Session {
             return Ok(());
         };
         self.calls.know_client(&message);
-        if let Some(unserved) = Unserved::of(&message) {
+        self.tell_changes();
+        if let Some(unserved) = Unserved::of(&message, || self.announced()) {
             refuse(out, unserved.id, unserved.code, &unserved.why).await;
             return Ok(());
         }
         match (message.method.as_deref(), message.id) {
-            (Some("tools/call"), Some(_)) => {
+            (Some(method), Some(_)) if is_answered_in_a_task(method) => {
                 let is_open = self.is_open.load(Ordering::Acquire);
-                if let Some(call) = ToolCall::read(line, &message, is_open) {
-                    self.calls.start(call, out).await;
+                if let Some(request) = ClientRequest::read(line, &message, is_open) {
+                    self.start(request, out).await;
                     return Ok(());
                 }
             }
@@ -230,11 +241,43 @@ impl Session {
                 Some(_) if catalog.tools() == 0 => BROKEN.to_owned(),
                 _ => instructions(&catalog, &policy, &self.calls.list_apart()),
             };
-            let face = Face::new(says, self.calls.level.clone());
+            let face = Face::new(says, self.announced(), self.calls.level.clone());
             let (engine, task) = Engine::start(face, self.out.clone(), self.opening);
             Running { engine, task }
         });
         running.engine.clone()
+    }
+
+    async fn start(&self, request: ClientRequest, out: &Out) {
+        if let Wants::Listen(filter) = &request.wants {
+            let announced = self.announced();
+            self.calls.listen(request.id, filter, announced, out).await;
+        } else {
+            self.calls.start(request, out).await;
+        }
+    }
+
+    /// From here on the client hears of lists that change. One whose requests stand alone asks for
+    /// it itself.
+    fn tell_changes(&self) {
+        let is_open = self.is_open.load(Ordering::Acquire);
+        if !is_open || self.calls.client.connection.is_stateless {
+            return;
+        }
+        self.telling.get_or_init(|| {
+            let (calls, out) = (Arc::clone(&self.calls), self.out.clone());
+            let filter = Filter::of(self.announced());
+            let telling = async move {
+                changes::tell(&calls.gateway, &calls.policy(), filter, "", &out).await;
+            };
+            AbortOnDropHandle::new(tokio::spawn(telling))
+        });
+    }
+
+    fn announced(&self) -> Announced {
+        *self.announced.get_or_init(|| {
+            Announced::of(&self.calls.gateway.registry.catalog(), &self.calls.policy())
+        })
     }
 
     /// Whether the cancelled request was a call of ours, which ends; any other is rmcp's.
@@ -260,6 +303,8 @@ impl Session {
         }
         self.calls.gone.cancel();
         self.calls.tasks.wait().await;
+        self.calls.listening.close();
+        let _ = timeout(DRAIN_WAIT, self.calls.listening.wait()).await;
         let running = {
             let mut running = self.engine.lock();
             running.take()

@@ -47,10 +47,15 @@ pub fn survey(
 ) -> impl Stream<Item = Asked> + use<> {
     let parallel = gateway.settings().survey_parallel.max(1);
     let gateway = Arc::clone(gateway);
+    let catalog = gateway.registry.catalog();
+    let is_known = |server: &ServerName| {
+        let known = catalog.servers.iter().find(|it| it.name == *server);
+        known.is_some_and(|it| it.surveyed_at.is_some())
+    };
     let notes: Vec<(ServerName, SurveyNote)> = servers
         .into_iter()
         .map(|server| {
-            let note = gateway.surveys.begin(&server, false);
+            let note = gateway.surveys.begin(&server, is_known(&server));
             (server, note)
         })
         .collect();
@@ -90,6 +95,7 @@ async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot
     Snapshot {
         server: server.clone(),
         tools,
+        offer: survey.offer,
         server_name: survey.about.name.unwrap_or_default(),
         server_version: survey.about.version.unwrap_or_default(),
         instructions: survey.about.instructions,
@@ -110,6 +116,7 @@ pub async fn commit(
     let committing = tokio::task::spawn_blocking(move || registry.commit(news, keep_others, now()));
     let planned = committing.await??;
     gateway.to_embed.notify_one();
+    gateway.lists_changed.send_replace(());
     Ok(planned)
 }
 
@@ -133,10 +140,11 @@ pub async fn keep_meaning(gateway: Arc<Gateway>) {
     }
 }
 
-/// Servers that were never surveyed with success.
+/// Servers that were never surveyed with success, or by an earlier version that asked for tools
+/// alone.
 pub fn unknown(catalog: &Catalog) -> Vec<ServerName> {
     let unknown = catalog.servers.iter();
-    let unknown = unknown.filter(|server| server.surveyed_at.is_none());
+    let unknown = unknown.filter(|server| server.surveyed_at.is_none() || server.offer.is_none());
     unknown.map(|server| server.name.clone()).collect()
 }
 

@@ -1,6 +1,8 @@
 //! The gateway before servers that live in memory: what needs no process is tested here.
 
+mod forward;
 mod memory;
+mod peer;
 mod texts;
 
 use std::sync::Arc;

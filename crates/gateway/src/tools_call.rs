@@ -25,12 +25,8 @@ impl Gateway {
         context: CallContext,
     ) -> Option<Reply> {
         let reply = match name {
-            SEARCH => {
-                let searches = context.searches.as_deref();
-                self.search_tools(arguments, searches, &context.policy)
-                    .await
-            }
-            DESCRIBE => self.describe_tool(arguments, &context.policy).await,
+            SEARCH => self.search_tools(arguments, &context).await,
+            DESCRIBE => self.describe_tool(arguments, &context).await,
             EXECUTE => self.execute_dynamic_tool(arguments, context).await,
             _ => return None,
         };

@@ -67,6 +67,8 @@ pub fn sweep(state_dir: &Path) {
 async fn flush(gateway: Arc<Gateway>) {
     loop {
         tokio::time::sleep(FLUSH_EVERY).await;
+        // Another process may have committed.
+        gateway.lists_changed.send_replace(());
         let gateway = Arc::clone(&gateway);
         let _ = tokio::task::spawn_blocking(move || gateway.flush()).await;
     }

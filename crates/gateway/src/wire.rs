@@ -13,14 +13,15 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
     model::{
         CacheScope, ClientJsonRpcMessage, Implementation, ListToolsResult, PaginatedRequestParams,
-        ServerCapabilities, ServerConfig, ServerJsonRpcMessage, SetLevelRequestParams, Tool,
+        PromptsCapability, ResourcesCapability, ServerCapabilities, ServerConfig,
+        ServerJsonRpcMessage, SetLevelRequestParams, Tool,
     },
     service::{RequestContext, RxJsonRpcMessage, serve_directly},
     transport::Transport,
 };
 use tokio::sync::mpsc;
 
-use crate::{definitions::TOOLS, log_level::LogLevel, out::Out};
+use crate::{definitions::TOOLS, forward::Announced, log_level::LogLevel, out::Out};
 
 /// The time that a modern client may keep our list, in milliseconds: a day, for it never changes.
 const LIST_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -39,15 +40,17 @@ pub enum Opening {
 #[derive(Debug, Clone)]
 pub(super) struct Face {
     instructions: String,
+    announced: Announced,
     level: LogLevel,
     tools: Arc<Vec<Tool>>,
 }
 
 impl Face {
-    pub(super) fn new(instructions: String, level: LogLevel) -> Self {
+    pub(super) fn new(instructions: String, announced: Announced, level: LogLevel) -> Self {
         let tools = serde_json::from_str(TOOLS).expect("the three definitions are tools");
         Self {
             instructions,
+            announced,
             level,
             tools: Arc::new(tools),
         }
@@ -56,10 +59,26 @@ impl Face {
 
 impl ServerHandler for Face {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
+        let mut capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_logging()
             .build();
+        let Announced {
+            prompts,
+            resources,
+            completions,
+        } = self.announced;
+        capabilities.prompts = prompts.then(|| {
+            let mut prompts = PromptsCapability::default();
+            prompts.list_changed = Some(true);
+            prompts
+        });
+        capabilities.resources = resources.then(|| {
+            let mut resources = ResourcesCapability::default();
+            resources.list_changed = Some(true);
+            resources
+        });
+        capabilities.completions = completions.then(Default::default);
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("proxy", env!("CARGO_PKG_VERSION")))
             .with_instructions(self.instructions.clone())

@@ -145,8 +145,12 @@ fn check_routing(
         return Ok(());
     };
     check_same(METHOD, get_once(headers, METHOD)?, method)?;
-    let name = params.filter(|_| method == "tools/call");
-    let name = name.and_then(|params| params.get("name"));
+    let key = match method {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        _ => None,
+    };
+    let name = key.and_then(|key| params?.get(key));
     match name.and_then(text_of) {
         Some(name) => check_same(NAME, get_once(headers, NAME)?, &name),
         None => Ok(()),
@@ -226,6 +230,19 @@ mod tests {
         check(&[version, method], &call, Err("mcp-name is missing"));
         check(&[version, method, ("mcp-name", "ab")], &call, Err("\"ab\""));
         check(&[version, method, ("mcp-name", "a b")], &call, Ok(true));
+        let read =
+            format!(r#"{{"id":1,"method":"resources/read","params":{{"uri":"a:b",{META}}}}}"#);
+        let method_of_read = ("mcp-method", "resources/read");
+        check(
+            &[version, method_of_read],
+            &read,
+            Err("mcp-name is missing"),
+        );
+        check(
+            &[version, method_of_read, ("mcp-name", "a:b")],
+            &read,
+            Ok(true),
+        );
         let coded = ("mcp-name", "=?base64?YSBi?=");
         check(&[version, method, coded], &call, Ok(true));
         check(&[version, method, coded, coded], &call, Err("twice"));

@@ -46,8 +46,16 @@ pub fn error_of(id: &str, error: impl IntoIterator<Item = Bytes>) -> Vec<Bytes> 
 
 /// An error answer. `code` is what prints as a JSON number.
 pub fn error(id: &str, code: impl Display, message: &str) -> Bytes {
+    error_with(id, code, message, None)
+}
+
+/// The same with `data`, which is JSON text.
+pub fn error_with(id: &str, code: impl Display, message: &str, data: Option<&str>) -> Bytes {
     let message = Value::from(message);
-    let error = format!(r#"{{"code":{code},"message":{message}}}"#);
+    let data = data
+        .map(|data| format!(r#","data":{data}"#))
+        .unwrap_or_default();
+    let error = format!(r#"{{"code":{code},"message":{message}{data}}}"#);
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#) + "\n")
 }
 

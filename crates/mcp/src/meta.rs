@@ -12,5 +12,8 @@ pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 /// The capabilities of the client that asks; an object, which may be empty.
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
+/// The id of the `subscriptions/listen` request that a notification is for.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
 /// The level from which on the client hears the server's log during this request.
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";

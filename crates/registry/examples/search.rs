@@ -68,6 +68,7 @@ fn news_of(server: ServerName, tools: &[&str]) -> Result<News, Box<dyn Error>> {
     let snapshot = Snapshot {
         server: server.clone(),
         tools: parsed?,
+        offer: tool::Offer::default(),
         server_name: server.to_string(),
         server_version: "1.0.0".to_owned(),
         instructions: None,

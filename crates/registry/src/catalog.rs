@@ -1,9 +1,9 @@
 //! The small file that says what is there: the one thing a commit replaces.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tool::{ServerName, Tool};
+use tool::{Capability, Digest, Item, Offer, ServerName, Tool};
 
 use crate::allow_deny::AllowDeny;
 use crate::categories;
@@ -42,7 +42,63 @@ pub struct CatalogServer {
     pub protocol: String,
     /// The transport that was found, where the configuration does not say it: `sse`.
     pub transport: Option<String>,
+    /// What it offers besides tools; none: it was never asked.
+    pub offer: Option<OfferNote>,
 }
+
+/// A note of what a server offers besides tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferNote {
+    /// What it announced.
+    pub capabilities: BTreeSet<Capability>,
+    /// Of its prompts.
+    pub prompts: ListNote,
+    /// Of its resources and templates.
+    pub resources: ListNote,
+}
+
+/// A note of a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListNote {
+    /// The number of its elements.
+    pub count: usize,
+    /// Of all its elements in their order; empty of an empty list.
+    pub digest: String,
+}
+
+impl OfferNote {
+    /// Whether the server announced it.
+    pub fn has(&self, capability: Capability) -> bool {
+        self.capabilities.contains(&capability)
+    }
+
+    pub(crate) fn of(offer: &Offer) -> Self {
+        let resources = offer.resources.iter().chain(&offer.templates);
+        Self {
+            capabilities: offer.capabilities.clone(),
+            prompts: ListNote::of(offer.prompts.iter()),
+            resources: ListNote::of(resources),
+        }
+    }
+}
+
+impl ListNote {
+    fn of<'a>(items: impl Iterator<Item = &'a Item>) -> Self {
+        let texts: Vec<&str> = items.map(Item::json).collect();
+        let digest = Digest::of_bytes(texts.join("\n").as_bytes()).short(DIGEST_DIGITS);
+        Self {
+            count: texts.len(),
+            digest: if texts.is_empty() {
+                String::new()
+            } else {
+                digest
+            },
+        }
+    }
+}
+
+/// Of a list's digest: two lists are never the same by chance.
+const DIGEST_DIGITS: usize = 16;
 
 impl Catalog {
     /// All tools a search can find.
@@ -80,6 +136,7 @@ impl CatalogServer {
                 .map(|known| known.surveyed_at),
             protocol: known.protocol.clone(),
             transport: known.transport.clone(),
+            offer: known.offer.clone(),
         }
     }
 }
@@ -115,6 +172,9 @@ pub(crate) struct Record {
     /// Its tools have categories of their own.
     #[serde(default)]
     pub(crate) mixed: bool,
+    /// None where an earlier version asked for tools alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) offer: Option<OfferNote>,
 }
 
 impl Record {
@@ -254,6 +314,11 @@ fn salvage(disk: &Disk, server: &str, file_name: &str) -> Option<Record> {
             .map(|tool| tool.name().to_owned())
             .collect(),
         stale: Some("the catalog was damaged; this is the newest snapshot found".to_owned()),
+        offer: kept
+            .head
+            .capabilities
+            .is_some()
+            .then(|| OfferNote::of(&kept.offer)),
         ..Record::default()
     };
     record.guess(Guess::new(names, &kept.tools));

@@ -5,7 +5,7 @@ use std::{fs, io};
 
 use tool::Tool;
 
-use crate::catalog::{CATALOG, Record, Records};
+use crate::catalog::{CATALOG, OfferNote, Record, Records};
 use files::UNFINISHED;
 
 use crate::disk::{Disk, snapshot_path};
@@ -102,6 +102,7 @@ impl<'a> Commit<'a> {
             surveyed_at: snapshot.surveyed_at,
             protocol: snapshot.protocol.clone(),
             transport: snapshot.transport.clone(),
+            offer: Some(OfferNote::of(&snapshot.offer)),
             ..Record::default()
         };
         record.keep_changes(known, &plan.changed);

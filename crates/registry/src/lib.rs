@@ -34,14 +34,14 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::{Catalog, CatalogServer};
+pub use catalog::{Catalog, CatalogServer, ListNote, OfferNote};
 pub use categories::within as category_within;
 pub use entry::Entry;
 pub use error::{IndexError, RegistryError};
 pub use feedback::{Learned, RelevanceFeedback};
 pub use generation::Generation;
 pub use limits::EMBEDDED_TOOLS_MAX;
-pub use loaded_tools::KnownServer;
+pub use loaded_tools::{BuiltIn, KnownServer};
 pub use names::FindError;
 pub use plan::{Plan, Planned, plan};
 pub use registry::{Options, Registry};

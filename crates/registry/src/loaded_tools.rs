@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use tool::{Digest, ServerName, Tool, ToolRef};
+use tool::{Capability, Digest, Offer, ServerName, Tool, ToolRef};
 
 use crate::allow_deny::AllowDeny;
-use crate::catalog::{Record, Records};
+use crate::catalog::{OfferNote, Record, Records};
 use crate::disk::{Disk, snapshot_path};
 use crate::entry::{Context, Entry};
 use crate::guess::rules_digest;
@@ -26,6 +26,22 @@ pub(crate) struct LoadedTools {
     pub(crate) digests: Vec<(ServerName, String)>,
 }
 
+/// A tool of the built-in server `proxy`.
+#[derive(Debug, Clone)]
+pub struct BuiltIn {
+    /// Its definition.
+    pub tool: Tool,
+    /// It is there where a server has announced this.
+    pub needs: Option<Capability>,
+}
+
+/// A tool that is always there.
+impl From<Tool> for BuiltIn {
+    fn from(tool: Tool) -> Self {
+        Self { tool, needs: None }
+    }
+}
+
 /// One server as its snapshot shows it.
 #[derive(Debug, Clone)]
 pub struct KnownServer {
@@ -43,6 +59,10 @@ pub struct KnownServer {
     pub protocol: String,
     /// The server's instructions to its client.
     pub instructions: Option<String>,
+    /// Prompts, resources and templates.
+    pub offer: Arc<Offer>,
+    /// A note of them; none: it was never asked for them.
+    pub offer_note: Option<OfferNote>,
     /// Tools a search can find.
     pub tools: usize,
     /// Tokens that all of its definitions would cost a model up front.
@@ -62,7 +82,7 @@ impl LoadedTools {
         rules: &Rules,
         filters: &[AllowDeny],
         records: &Records,
-        built_in: &[Tool],
+        built_in: &[BuiltIn],
     ) -> Self {
         let mut loaded = Self {
             disabled: rules.disabled.clone(),
@@ -96,6 +116,7 @@ impl LoadedTools {
         match kept {
             Some(Ok(kept)) => {
                 server.describe(&kept.head);
+                server.offer = Arc::new(kept.offer);
                 server.tools = self.sort(server_rules, filter, record, kept.tools);
                 self.digests
                     .push((server_rules.name.clone(), digest(server_rules, record)));
@@ -147,21 +168,28 @@ impl LoadedTools {
         self.visible.len() - before
     }
 
-    fn add_built_in(&mut self, tools: &[Tool]) {
+    fn add_built_in(&mut self, built_in: &[BuiltIn]) {
+        let has = |needed: Capability| self.servers.iter().any(|it| it.offer.has(needed));
+        let is_of_use = |it: &&BuiltIn| it.needs.is_none_or(has);
+        let tools: Vec<&Tool> = built_in
+            .iter()
+            .filter(is_of_use)
+            .map(|it| &it.tool)
+            .collect();
         if tools.is_empty() {
             return;
         }
         let server = ServerName::built_in();
-        for tool in tools {
+        for tool in &tools {
             let at = ToolRef::new(server.clone(), tool.name());
             let context = Context {
                 category: "utility".to_owned(),
                 ..Context::default()
             };
             self.visible
-                .push(Arc::new(Entry::new(at, tool.clone(), context)));
+                .push(Arc::new(Entry::new(at, Tool::clone(tool), context)));
         }
-        let texts: Vec<&str> = tools.iter().map(Tool::json).collect();
+        let texts: Vec<&str> = tools.iter().map(|tool| tool.json()).collect();
         let digest = Digest::of_bytes(format!("{SCHEMA_VERSION} {texts:?}").as_bytes()).short(16);
         self.digests.push((server, digest));
     }
@@ -177,6 +205,8 @@ impl KnownServer {
             server_version: String::new(),
             protocol: String::new(),
             instructions: None,
+            offer: Arc::default(),
+            offer_note: record.offer.clone(),
             tools: 0,
             tokens: record.tokens,
             stale: record.stale.clone(),

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
-use tool::{Tool, ToolRef};
+use tool::ToolRef;
 
 use crate::{
     Planned, RegistryError,
@@ -16,7 +16,7 @@ use crate::{
     generation::Generation,
     index,
     limits::LOADS_MAX,
-    loaded_tools::LoadedTools,
+    loaded_tools::{BuiltIn, LoadedTools},
     server_rules::{Rules, ServerRules},
     snapshot::{News, Snapshot},
 };
@@ -26,7 +26,7 @@ use crate::{
 pub struct Options {
     /// The tools of the built-in server `proxy`. They are found and searched like any other, but
     /// stand in no catalog and no file of ours.
-    pub built_in: Vec<Tool>,
+    pub built_in: Vec<BuiltIn>,
     /// Tools are also found by their embeddings.
     pub embeds: bool,
 }
@@ -40,7 +40,7 @@ pub struct Registry(Arc<Inner>);
 struct Inner {
     disk: Disk,
     applied: ArcSwap<AppliedRules>,
-    built_in: Vec<Tool>,
+    built_in: Vec<BuiltIn>,
     encoder: LazyEncoder,
     seen: ArcSwapOption<Seen>,
     /// Held while a generation is loaded, so that it is loaded once.

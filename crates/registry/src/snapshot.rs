@@ -1,8 +1,10 @@
-//! A server's answer to `tools/list`, as a file.
+//! A server's answers to `tools/list` and its other lists, as a file.
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tool::{Digest, ServerName, Tool};
+use tool::{Capability, Digest, Item, ItemKind, Offer, ServerName, Tool};
 
 use crate::limits::FORMAT;
 
@@ -13,6 +15,8 @@ pub struct Snapshot {
     pub server: ServerName,
     /// Sorted by name, each name once.
     pub tools: Vec<Tool>,
+    /// Prompts, resources and templates.
+    pub offer: Offer,
     /// From `serverInfo`.
     pub server_name: String,
     /// From `serverInfo`.
@@ -58,13 +62,15 @@ impl Snapshot {
             protocol: self.protocol.clone(),
             transport: self.transport.clone(),
             instructions: self.instructions.clone(),
+            capabilities: Some(self.offer.capabilities.clone()),
         };
         let head = serde_json::to_string(&head).expect("a struct of texts is always JSON");
         let tools: Vec<&str> = self.tools.iter().map(Tool::json).collect();
-        format!(
-            "{{\"head\":{head},\n\"tools\":[\n{}\n]}}\n",
-            tools.join(",\n")
-        )
+        let tools = tools.join(",\n");
+        let lists = KINDS
+            .map(|kind| write_list(kind, self.offer.list(kind)))
+            .concat();
+        format!("{{\"head\":{head},\n\"tools\":[\n{tools}\n]{lists}}}\n")
     }
 
     /// The name of the file that holds this snapshot, once it is in order.
@@ -81,11 +87,23 @@ impl Snapshot {
     }
 }
 
+const KINDS: [ItemKind; 3] = [ItemKind::Prompt, ItemKind::Resource, ItemKind::Template];
+
+/// Nothing of an empty list.
+fn write_list(kind: ItemKind, items: &[Item]) -> String {
+    if items.is_empty() {
+        return String::new();
+    }
+    let items: Vec<&str> = items.iter().map(Item::json).collect();
+    format!(",\n\"{}\":[\n{}\n]", kind.list_key(), items.join(",\n"))
+}
+
 /// The content of a snapshot file; the rest of a [`Snapshot`] stands in the catalog.
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) head: Head,
     pub(crate) tools: Vec<Tool>,
+    pub(crate) offer: Offer,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -97,6 +115,9 @@ pub(crate) struct Head {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) transport: Option<String>,
     pub(crate) instructions: Option<String>,
+    /// None where an earlier version wrote it, which asked for tools alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) capabilities: Option<BTreeSet<Capability>>,
 }
 
 impl Kept {
@@ -112,9 +133,20 @@ impl Kept {
         // A proxy of an earlier version took in names that are refused by now.
         let parse = |raw: &&RawValue| Tool::parse(raw.get()).ok();
         let tools: Vec<Tool> = file.tools.iter().filter_map(parse).collect();
+        let items = |kind, list: &[&RawValue]| -> Vec<Item> {
+            let parse = |raw: &&RawValue| Item::parse(kind, raw.get()).ok();
+            list.iter().filter_map(parse).collect()
+        };
+        let offer = Offer {
+            capabilities: file.head.capabilities.clone().unwrap_or_default(),
+            prompts: items(ItemKind::Prompt, &file.prompts),
+            resources: items(ItemKind::Resource, &file.resources),
+            templates: items(ItemKind::Template, &file.templates),
+        };
         Ok(Self {
             head: file.head,
             tools,
+            offer,
         })
     }
 }
@@ -132,6 +164,12 @@ struct File<'a> {
     head: Head,
     #[serde(borrow)]
     tools: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    prompts: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    resources: Vec<&'a RawValue>,
+    #[serde(borrow, default, rename = "resourceTemplates")]
+    templates: Vec<&'a RawValue>,
 }
 
 /// The server a snapshot file belongs to, read from its name.

@@ -35,6 +35,7 @@ pub(super) fn news_of(name: &str, tools: &[Value]) -> News {
     let snapshot = Snapshot {
         server: server(name),
         tools: tools.iter().map(parse).collect(),
+        offer: tool::Offer::default(),
         server_name: format!("{name}-server"),
         server_version: "1.4.0".to_owned(),
         instructions: None,

@@ -12,6 +12,7 @@ mod example;
 #[cfg(any(test, fuzzing))]
 pub mod laws;
 mod names;
+mod offer;
 mod purpose;
 mod schema;
 mod signature;
@@ -22,6 +23,7 @@ pub use client::ClientId;
 pub use digest::Digest;
 pub use example::example;
 pub use names::{NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};
+pub use offer::{Capability, Item, ItemKind, Offer};
 pub use purpose::{PURPOSE_CHARS_MAX, purpose};
 pub use schema::{Parameter, minified, parameters};
 pub use signature::signature;

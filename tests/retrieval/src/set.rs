@@ -131,6 +131,7 @@ impl Catalogue {
             outcome: Ok(Snapshot {
                 server: server.clone(),
                 tools: tools.clone(),
+                offer: tool::Offer::default(),
                 server_name: said.clone(),
                 server_version: String::new(),
                 instructions: None,

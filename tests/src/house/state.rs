@@ -137,6 +137,7 @@ fn snapshot(server: &ServerName, script: &Script) -> Snapshot {
         server: server.clone(),
         tokens: tools.iter().map(tokens).sum(),
         tools,
+        offer: tool::Offer::default(),
         server_name: "fake-server".to_owned(),
         server_version: "1.0.0".to_owned(),
         instructions: script.instructions.clone(),

@@ -1,7 +1,7 @@
 //! The handshake, and what stands for it where there is none, and what we answer when a server asks
 //! us.
 
-use std::{fmt, future::ready};
+use std::{collections::BTreeSet, fmt, future::ready};
 
 use jsonrpc::Closed;
 use mcp::{HEADER_MISMATCH, Revision, Transport, meta};
@@ -10,7 +10,7 @@ use rmcp::{
     ClientHandler, ErrorData, Peer, RoleClient,
     model::{
         ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ErrorCode,
-        Implementation, ProtocolVersion,
+        Implementation, ProtocolVersion, ServerCapabilities,
     },
     service::{
         ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext,
@@ -20,6 +20,7 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
+use tool::Capability;
 
 use super::listen;
 use crate::{
@@ -141,7 +142,23 @@ fn read_about(peer: &Peer<RoleClient>, transport: Transport) -> About {
             transport,
         },
         offers_tools: info.capabilities.tools.is_some(),
+        capabilities: read_capabilities(&info.capabilities, info.protocol_version.as_str()),
     }
+}
+
+fn read_capabilities(said: &ServerCapabilities, revision: &str) -> BTreeSet<Capability> {
+    let resources = said.resources.as_ref();
+    let subscribes = resources.is_some_and(|it| it.subscribe == Some(true));
+    // The older capability is gone: a stream says for which URIs it is.
+    let listens = resources.is_some() && Revision::named(revision).is_stateless();
+    let all = [
+        (said.prompts.is_some(), Capability::Prompts),
+        (resources.is_some(), Capability::Resources),
+        (subscribes || listens, Capability::Subscribe),
+        (said.completions.is_some(), Capability::Completions),
+    ];
+    let said = all.into_iter().filter(|(is_said, _)| *is_said);
+    said.map(|(_, capability)| capability).collect()
 }
 
 /// Our side of a session, as a server sees it.
@@ -186,6 +203,22 @@ impl ClientHandler for Ourselves {
     }
 
     fn on_tool_list_changed(
+        &self,
+        _: NotificationContext<RoleClient>,
+    ) -> impl Future<Output = ()> + Send + '_ {
+        (self.on_list_changed)();
+        ready(())
+    }
+
+    fn on_prompt_list_changed(
+        &self,
+        _: NotificationContext<RoleClient>,
+    ) -> impl Future<Output = ()> + Send + '_ {
+        (self.on_list_changed)();
+        ready(())
+    }
+
+    fn on_resource_list_changed(
         &self,
         _: NotificationContext<RoleClient>,
     ) -> impl Future<Output = ()> + Send + '_ {

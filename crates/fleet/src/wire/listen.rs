@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rmcp::{
     Peer, RoleClient,
-    model::SubscriptionFilter,
+    model::{ServerCapabilities, SubscriptionFilter},
     service::{ServiceError, Subscription},
 };
 use tokio::time::sleep;
@@ -23,16 +23,32 @@ pub(super) fn start(
     about: &About,
     on_list_changed: OnListChanged,
 ) -> Option<AbortOnDropHandle<()>> {
-    let tells = peer.peer_info()?.capabilities.tools.as_ref()?.list_changed == Some(true);
-    let listens = tells && about.spoken.revision.is_stateless();
+    let info = peer.peer_info()?;
+    let filter = list_filter(&info.capabilities);
+    let listens = filter != SubscriptionFilter::default() && about.spoken.revision.is_stateless();
     listens.then(|| {
-        let listening = listen(peer.clone(), on_list_changed);
+        let listening = listen(peer.clone(), filter, on_list_changed);
         AbortOnDropHandle::new(tokio::spawn(listening))
     })
 }
 
-async fn listen(peer: Peer<RoleClient>, on_list_changed: OnListChanged) {
-    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+/// The lists that may change, as the server says.
+fn list_filter(said: &ServerCapabilities) -> SubscriptionFilter {
+    let (tools, prompts) = (said.tools.as_ref(), said.prompts.as_ref());
+    let resources = said.resources.as_ref();
+    let is_said = |told: Option<bool>| told.filter(|tells| *tells);
+    let mut filter = SubscriptionFilter::new();
+    filter.tools_list_changed = is_said(tools.and_then(|it| it.list_changed));
+    filter.prompts_list_changed = is_said(prompts.and_then(|it| it.list_changed));
+    filter.resources_list_changed = is_said(resources.and_then(|it| it.list_changed));
+    filter
+}
+
+async fn listen(
+    peer: Peer<RoleClient>,
+    filter: SubscriptionFilter,
+    on_list_changed: OnListChanged,
+) {
     let mut rest = REST_MIN;
     let mut missed_some = false;
     loop {

@@ -78,7 +78,8 @@ impl MessageSink for Feed {
             }
         };
         // Under a flood rmcp hears nothing of a change; we must.
-        if !taken && message.method.as_deref() == Some("notifications/tools/list_changed") {
+        let says_changed = |method: &str| method.ends_with("/list_changed");
+        if !taken && message.method.as_deref().is_some_and(says_changed) {
             (self.on_list_changed)();
         }
         if !taken && let (Some(id), Some(_)) = (message.id, &message.method) {

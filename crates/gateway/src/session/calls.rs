@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use dashmap::DashMap;
 use fleet::{LogSink, ProgressSink};
-use jsonrpc::{Fields, Json, Message, frame, text_of};
+use jsonrpc::{Fields, Json, Message, frame};
 use mcp::Revision;
 use serde_json::{Value, value::RawValue};
 use tokio::sync::Semaphore;
@@ -13,19 +13,22 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tool::{ClientId, ServerName};
 
 use super::{
+    changes::{self, Filter, Listening},
     meta::{Meta, read_client_info},
     refuse::refuse,
+    request::{ClientRequest, Wants},
 };
 use crate::{
     asks::{CallAsker, SessionQuestions},
     call_context::CallContext,
     clients::{ClientInfo, ConnectedClient},
+    forward::{Announced, UriLedger},
     gateway::Gateway,
+    instructions_told::InstructionsTold,
     log_level::LogLevel,
     out::Out,
     policy::ClientPolicy,
     recent_searches::RecentSearches,
-    reply::Reply,
 };
 
 /// Calls of one client under way at one time; a further one is refused.
@@ -34,6 +37,9 @@ const CALLS_MAX: usize = 1_024;
 /// Of those, how many are made at one time; the others wait. So many answers at most wait in
 /// memory for a client that does not read, beside what its outbox holds.
 const CALLS_AT_ONCE: usize = 128;
+
+/// Requests of one client that listen to changes at one time.
+const LISTENERS_MAX: usize = 16;
 
 /// The calls of one client, and what holds for them.
 pub(super) struct Calls {
@@ -45,49 +51,17 @@ pub(super) struct Calls {
     pub(super) level: LogLevel,
     searches: Arc<RecentSearches>,
     pub(super) questions: Arc<SessionQuestions>,
+    told: Arc<InstructionsTold>,
+    uris: OnceLock<Arc<UriLedger>>,
     pub(super) tasks: TaskTracker,
+    /// Requests that are answered by our end.
+    pub(super) listening: TaskTracker,
     /// One permit a call that is made, not merely taken off the line.
     turns: Semaphore,
     /// By the text of their request id.
     running: DashMap<String, CancellationToken>,
     /// Cancelled when the client is gone.
     pub(super) gone: CancellationToken,
-}
-
-/// A call of one of our tools, as it came.
-pub(super) struct ToolCall {
-    id: Json,
-    name: String,
-    arguments: Option<Box<RawValue>>,
-    meta: Meta,
-}
-
-impl ToolCall {
-    /// Reads a call that is ours to answer: of an open legacy session, or of a modern client that
-    /// says all that a request must say. Any other is left to rmcp, which knows how to refuse it.
-    pub(super) fn read(line: &Bytes, message: &Message<'_>, is_open: bool) -> Option<Self> {
-        let params = Fields::of(message.params?.get())?;
-        let name = text_of(params.get("name")?)?.into_owned();
-        let meta = params
-            .get("_meta")
-            .map(|raw| Meta::read(line, raw))
-            .unwrap_or_default();
-        let is_ours = match &meta.revision {
-            Some(revision) => {
-                revision.is_known() && revision.is_stateless() && meta.capabilities.is_some()
-            }
-            None => is_open,
-        };
-        if !is_ours {
-            return None;
-        }
-        Some(Self {
-            id: Json::part_of(line, message.id?),
-            name,
-            arguments: params.get("arguments").map(ToOwned::to_owned),
-            meta,
-        })
-    }
 }
 
 impl Calls {
@@ -105,7 +79,10 @@ impl Calls {
             client,
             policy: OnceLock::new(),
             level: LogLevel::unsaid(),
+            told: Arc::default(),
+            uris: OnceLock::new(),
             tasks: TaskTracker::new(),
+            listening: TaskTracker::new(),
             turns: Semaphore::new(CALLS_AT_ONCE),
             running: DashMap::new(),
             gone,
@@ -148,8 +125,8 @@ impl Calls {
         apart.map(|it| it.server).collect()
     }
 
-    /// Makes a call in a task of its own.
-    pub(super) async fn start(self: &Arc<Self>, call: ToolCall, out: &Out) {
+    /// Answers a request in a task of its own.
+    pub(super) async fn start(self: &Arc<Self>, call: ClientRequest, out: &Out) {
         if self.tasks.len() >= CALLS_MAX {
             let why = format!("more than {CALLS_MAX} calls under way");
             refuse(out, call.id.as_str(), -32_603, &why).await;
@@ -163,43 +140,53 @@ impl Calls {
             .spawn(async move { calls.answer(call, &out, cancel).await });
     }
 
-    async fn answer(&self, call: ToolCall, out: &Out, cancel: CancellationToken) {
-        let asks = match call.meta.capabilities {
-            Some(announced) if call.meta.revision.is_some() => {
-                CallAsker::of_request(&self.questions, announced)
-            }
-            _ => CallAsker::in_session(&self.questions, out),
+    /// Tells of changes on the request's own stream.
+    pub(super) async fn listen(
+        self: &Arc<Self>,
+        id: Json,
+        filter: &Json,
+        announced: Announced,
+        out: &Out,
+    ) {
+        if self.listening.len() >= LISTENERS_MAX {
+            let why = format!("more than {LISTENERS_MAX} requests to listen");
+            refuse(out, id.as_str(), frame::INTERNAL_ERROR, &why).await;
+            return;
+        }
+        let cancel = self.gone.child_token();
+        let key = id.as_str().to_owned();
+        self.running.insert(key.clone(), cancel.clone());
+        let listening = Listening {
+            id,
+            filter: Filter::read(filter.as_str(), announced),
+            out: out.clone(),
+            gone: self.gone.clone(),
+            cancel,
         };
+        let (calls, policy) = (Arc::clone(self), self.policy());
+        self.listening.spawn(async move {
+            changes::listen(Arc::clone(&calls.gateway), policy, listening).await;
+            calls.running.remove(&key);
+        });
+    }
+
+    async fn answer(&self, call: ClientRequest, out: &Out, cancel: CancellationToken) {
+        let ClientRequest { id, meta, wants } = call;
+        let is_stateless = meta.revision.is_some();
+        let context = self.context(meta, out, &cancel);
         let _under_way = self.questions.begin_call(out);
-        let context = CallContext {
-            policy: self.policy(),
-            client: Some(self.client_id()),
-            meta: call.meta.passed,
-            progress: call
-                .meta
-                .progress_token
-                .map(|token| progress(out.clone(), token, cancel.clone())),
-            log: self.log(
-                call.meta.log_level,
-                call.meta.revision.as_ref(),
-                out,
-                cancel.clone(),
-            ),
-            asks: Some(asks),
-            cancel: cancel.clone(),
-            searches: Some(Arc::clone(&self.searches)),
-        };
-        self.client.count_call();
+        if matches!(wants, Wants::Tool { .. }) {
+            self.client.count_call();
+        }
         // Held until the answer is on its way.
         let _turn = cancel.run_until_cancelled(self.turns.acquire()).await;
         let answering = async {
             // A client that does not read gets no further answers to keep for it.
             out.room().await;
-            let arguments = call.arguments.as_deref();
-            self.gateway.call_tool(&call.name, arguments, context).await
+            self.answer_with(&id, wants, context, is_stateless).await
         };
-        let reply = cancel.run_until_cancelled(answering).await;
-        self.running.remove(call.id.as_str());
+        let answer = cancel.run_until_cancelled(answering).await;
+        self.running.remove(id.as_str());
         // Nothing is said to a client that took its call back, or is gone. Over HTTP a call that
         // our own end cuts short is answered all the same: its client waits.
         if cancel.is_cancelled() {
@@ -210,14 +197,80 @@ impl Calls {
             }
             return;
         }
-        match reply {
-            Some(Some(reply)) => send(out, &call.id, &reply, call.meta.revision.as_ref()).await,
-            Some(None) => {
-                let why = format!("Unknown tool: {}", call.name);
-                refuse(out, call.id.as_str(), -32_602, &why).await;
-            }
-            None => {}
+        if let Some(line) = answer {
+            let _ = out.answer(line).await;
         }
+    }
+
+    /// The line that answers a request.
+    async fn answer_with(
+        &self,
+        id: &Json,
+        wants: Wants,
+        context: CallContext,
+        is_stateless: bool,
+    ) -> Vec<Bytes> {
+        let id = id.as_str();
+        match wants {
+            Wants::Tool { name, arguments } => {
+                let called = self.gateway.call_tool(&name, arguments.as_deref(), context);
+                match called.await {
+                    Some(reply) => frame::result(id, reply.parts(is_stateless)),
+                    None => {
+                        let why = format!("Unknown tool: {name}");
+                        vec![frame::error(id, frame::INVALID_PARAMS, &why)]
+                    }
+                }
+            }
+            Wants::Listen(_) => {
+                let why = "no way to listen in a call's task";
+                vec![frame::error(id, frame::INTERNAL_ERROR, why)]
+            }
+            Wants::Other(method, params) => {
+                match self
+                    .gateway
+                    .forward(method, &params, &context, is_stateless)
+                    .await
+                {
+                    Ok(answer) => frame::result(id, answer.parts(is_stateless)),
+                    Err(refusal) => vec![refusal.line(id, is_stateless)],
+                }
+            }
+        }
+    }
+
+    fn context(&self, meta: Meta, out: &Out, cancel: &CancellationToken) -> CallContext {
+        let progress = meta.progress_token;
+        let asks = match meta.capabilities {
+            Some(announced) if meta.revision.is_some() => {
+                CallAsker::of_request(&self.questions, announced)
+            }
+            _ => CallAsker::in_session(&self.questions, out),
+        };
+        CallContext {
+            asks: Some(asks),
+            policy: self.policy(),
+            client: Some(self.client_id()),
+            meta: meta.passed,
+            progress: progress.map(|token| forward_progress(out.clone(), token, cancel.clone())),
+            log: self.log(meta.log_level, meta.revision.as_ref(), out, cancel.clone()),
+            cancel: cancel.clone(),
+            searches: Some(Arc::clone(&self.searches)),
+            told: (!self.client.connection.is_stateless).then(|| Arc::clone(&self.told)),
+            uris: Some(self.uris()),
+        }
+    }
+
+    /// Of a client whose requests stand alone it is kept beside them.
+    fn uris(&self) -> Arc<UriLedger> {
+        let uris = self.uris.get_or_init(|| {
+            if self.client.connection.is_stateless {
+                self.gateway.ledgers.of(&self.client_id().name)
+            } else {
+                Arc::default()
+            }
+        });
+        Arc::clone(uris)
     }
 
     /// The client as servers and kept results know it. A name may be anybody's, a token is not; a
@@ -269,14 +322,9 @@ impl Calls {
     }
 }
 
-async fn send(out: &Out, id: &Json, reply: &Reply, revision: Option<&Revision>) {
-    let parts = frame::result(id.as_str(), reply.parts(revision));
-    let _ = out.answer(parts).await;
-}
-
 /// Forwards progress under the client's own token; none after a cancellation. What the
 /// client does not read in time is dropped.
-fn progress(out: Out, token: Json, cancel: CancellationToken) -> ProgressSink {
+fn forward_progress(out: Out, token: Json, cancel: CancellationToken) -> ProgressSink {
     Arc::new(move |params: &RawValue| {
         let Some(fields) = Fields::of(params.get()).filter(|_| !cancel.is_cancelled()) else {
             return;

@@ -3,15 +3,24 @@
 use jsonrpc::{Fields, Message, frame};
 
 use super::meta;
-use crate::log_level::LogLevel;
+use crate::{
+    forward::{Announced, Method},
+    log_level::LogLevel,
+};
 
 /// Requests that we serve, in one revision or another.
-const SERVED: [&str; 7] = [
+const SERVED: [&str; 13] = [
     "initialize",
     "ping",
     "server/discover",
     "tools/list",
     "tools/call",
+    "prompts/list",
+    "prompts/get",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "completion/complete",
     "logging/setLevel",
     "subscriptions/listen",
 ];
@@ -21,6 +30,11 @@ const GONE_IN_STATELESS: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
 
 /// The longest name of a method that is repeated, in characters.
 const METHOD_CHARS_MAX: usize = 100;
+
+/// Whether servers may have to be waited for.
+pub(super) fn is_answered_in_a_task(method: &str) -> bool {
+    ["tools/call", "subscriptions/listen"].contains(&method) || Method::parse(method).is_some()
+}
 
 /// Whether the revisions from 2026-07-28 on have dropped this method.
 pub fn is_gone_in_stateless(method: &str) -> bool {
@@ -35,7 +49,7 @@ pub fn explain_not_served(method: &str, is_stateless: bool) -> String {
         .collect();
     let method = printable::one_line_of(method, METHOD_CHARS_MAX);
     let served = served.join(", ");
-    format!("Method not found: {method}. proxy offers tools, and serves {served}")
+    format!("Method not found: {method}. proxy serves {served}")
 }
 
 /// A request that is refused as it stands.
@@ -47,14 +61,19 @@ pub(super) struct Unserved<'m> {
 
 impl<'m> Unserved<'m> {
     /// `None` for what is served, and for what is no request. A call of a tool is not looked into.
-    pub(super) fn of(message: &Message<'m>) -> Option<Self> {
+    ///
+    /// What was not announced is refused to clients of the stateless revisions; those before them
+    /// were seen to ask for every list and to leave where one is an error.
+    pub(super) fn of(message: &Message<'m>, announced: impl FnOnce() -> Announced) -> Option<Self> {
         let id = message.id?.get();
         let method = message.method.as_deref().filter(|it| *it != "tools/call")?;
         let params = message.params.and_then(|params| Fields::of(params.get()));
         let meta = params.as_ref().and_then(|params| params.get("_meta"));
         let revision = meta.and_then(meta::revision);
         let is_stateless = revision.is_some_and(|it| it.is_stateless());
-        if !SERVED.contains(&method) || is_stateless && is_gone_in_stateless(method) {
+        let is_served = SERVED.contains(&method)
+            && (!is_stateless || !is_gone_in_stateless(method) && is_announced(method, announced));
+        if !is_served {
             return Some(Self {
                 id,
                 code: frame::METHOD_NOT_FOUND,
@@ -73,6 +92,15 @@ impl<'m> Unserved<'m> {
     }
 }
 
+fn is_announced(method: &str, announced: impl FnOnce() -> Announced) -> bool {
+    match method.split_once('/') {
+        Some(("prompts", _)) => announced().prompts,
+        Some(("resources", _)) => announced().resources,
+        Some(("completion", _)) => announced().completions,
+        _ => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,7 +108,7 @@ mod tests {
     #[track_caller]
     fn check(line: &str, expected: Option<(i32, &str)>) {
         let message = Message::parse(line.as_bytes()).expect("the case is a message");
-        let found = Unserved::of(&message);
+        let found = Unserved::of(&message, Announced::default);
         let found = found.as_ref().map(|it| (it.code, it.why.as_str()));
         match (found, expected) {
             (Some((code, why)), Some((wanted, start))) => {
@@ -99,9 +127,13 @@ mod tests {
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#)
         };
         for method in ["prompts/list", "resources/read", "completion/complete"] {
-            let says = format!("Method not found: {method}. proxy offers tools");
-            check(&request(method, ""), Some((not_found, &says)));
+            let says = format!("Method not found: {method}. proxy serves ");
+            check(&request(method, ""), None);
             check(&request(method, modern), Some((not_found, &says)));
+        }
+        for method in ["sampling/createMessage", "tasks/list"] {
+            let says = format!("Method not found: {method}. proxy serves ");
+            check(&request(method, ""), Some((not_found, &says)));
         }
         for method in GONE_IN_STATELESS {
             check(

@@ -1,6 +1,11 @@
 //! Servers that live in memory: a list of tools, and a function for each.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
 use fleet::{
     About, Applied, CallError, Failure, Launch, Request, ServerSpec, ServerState, Sharing, Spoken,
@@ -11,10 +16,11 @@ use jsonrpc::Json;
 use parking_lot::Mutex;
 use registry::ServerRules;
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use tool::{ServerName, Tool, ToolRef};
+use tool::{Capability, Item, ItemKind, Offer, ServerName, Tool, ToolRef};
 
-use crate::{Gateway, ServerSettings, Servers, Settings, survey};
+use crate::{Gateway, ServerSettings, Servers, Settings, policy::ClientPolicies, survey};
 
 /// What a tool does with the text of its arguments.
 type Answer = Arc<dyn Fn(&str) -> Result<String, CallError> + Send + Sync>;
@@ -23,13 +29,26 @@ type Answer = Arc<dyn Fn(&str) -> Result<String, CallError> + Send + Sync>;
 #[derive(Default)]
 pub(super) struct Memory {
     tools: BTreeMap<ServerName, Vec<(Tool, Answer)>>,
+    instructions: BTreeMap<ServerName, String>,
+    /// May change after it was asked for.
+    offers: Offers,
+    /// By server and method: what is answered to its `params`.
+    answers: BTreeMap<(ServerName, String), Say>,
+    changes: Arc<(Mutex<Vec<ServerName>>, Notify)>,
     called: Arc<Mutex<Vec<String>>>,
 }
+
+/// What a server says to the `params` of a request.
+type Say = Arc<dyn Fn(&Value) -> Result<Value, CallError> + Send + Sync>;
+
+type Offers = Arc<Mutex<BTreeMap<ServerName, Offer>>>;
 
 /// A gateway before them. Its folder goes with it.
 pub(super) struct Scene {
     pub(super) gateway: Arc<Gateway>,
     called: Arc<Mutex<Vec<String>>>,
+    offers: Offers,
+    changes: Arc<(Mutex<Vec<ServerName>>, Notify)>,
     _folder: tempfile::TempDir,
 }
 
@@ -61,19 +80,68 @@ impl Memory {
         self
     }
 
+    /// One more prompt, resource or template of a server.
+    pub(super) fn item(self, server: &str, kind: ItemKind, item: &Value) -> Self {
+        let server: ServerName = server.parse().unwrap();
+        let mut offers = self.offers.lock();
+        add_item(offers.entry(server).or_default(), kind, item);
+        drop(offers);
+        self
+    }
+
+    /// What it says to its client when a connection is opened.
+    pub(super) fn instructs(mut self, server: &str, text: &str) -> Self {
+        self.instructions
+            .insert(server.parse().unwrap(), text.to_owned());
+        self
+    }
+
+    /// It completes arguments.
+    pub(super) fn completes(self, server: &str) -> Self {
+        let server: ServerName = server.parse().unwrap();
+        let mut offers = self.offers.lock();
+        let offer = offers.entry(server).or_default();
+        offer.capabilities.insert(Capability::Completions);
+        drop(offers);
+        self
+    }
+
+    /// What a server answers to the `params` of requests of this method.
+    pub(super) fn says(
+        mut self,
+        server: &str,
+        method: &str,
+        say: impl Fn(&Value) -> Result<Value, CallError> + Send + Sync + 'static,
+    ) -> Self {
+        let key = (server.parse().unwrap(), method.to_owned());
+        self.answers.insert(key, Arc::new(say));
+        self
+    }
+
     /// A gateway that has asked them for their tools.
     pub(super) async fn open(self) -> Scene {
+        self.open_with(ClientPolicies::default()).await
+    }
+
+    pub(super) async fn open_with(mut self, clients: ClientPolicies) -> Scene {
+        for server in self.offers.lock().keys() {
+            self.tools.entry(server.clone()).or_default();
+        }
         let folder = tempfile::tempdir().unwrap();
         let mut settings = Settings::in_folder(folder.path().to_owned());
         settings.search.embeds = false;
+        settings.clients = clients;
         let names: Vec<ServerName> = self.tools.keys().cloned().collect();
         settings.servers = names.iter().map(settings_of).collect();
         let called = Arc::clone(&self.called);
+        let (offers, changes) = (Arc::clone(&self.offers), Arc::clone(&self.changes));
         let gateway = Gateway::with_servers(settings, |_| Arc::new(self)).unwrap();
         survey::get_to_know(Arc::clone(&gateway), names).await;
         Scene {
             gateway,
             called,
+            offers,
+            changes,
             _folder: folder,
         }
     }
@@ -103,6 +171,31 @@ impl Scene {
     }
 }
 
+impl Scene {
+    /// A server has one more item from now on, and says so.
+    pub(super) fn add(&self, server: &str, kind: ItemKind, item: &Value) {
+        let server: ServerName = server.parse().unwrap();
+        add_item(
+            self.offers.lock().entry(server.clone()).or_default(),
+            kind,
+            item,
+        );
+        self.changes.0.lock().push(server);
+        self.changes.1.notify_one();
+    }
+}
+
+fn add_item(offer: &mut Offer, kind: ItemKind, item: &Value) {
+    let item = Item::parse(kind, &item.to_string()).unwrap();
+    let (list, capability) = match kind {
+        ItemKind::Prompt => (&mut offer.prompts, Capability::Prompts),
+        ItemKind::Resource => (&mut offer.resources, Capability::Resources),
+        ItemKind::Template => (&mut offer.templates, Capability::Resources),
+    };
+    list.push(item);
+    offer.capabilities.insert(capability);
+}
+
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Memory").finish_non_exhaustive()
@@ -116,6 +209,18 @@ impl Servers for Memory {
         request: &'a Request,
         _: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Json, CallError>> {
+        if request.method != "tools/call" {
+            let key = (server.clone(), request.method.to_owned());
+            let params = request.params.iter();
+            let params = params
+                .map(|(key, value)| (key.clone(), serde_json::from_str(value.as_str()).unwrap()));
+            let params: Value = params.collect::<serde_json::Map<_, _>>().into();
+            self.called
+                .lock()
+                .push(format!("{server} {} {params}", request.method));
+            let said = self.answers[&key](&params);
+            return Box::pin(async move { Ok(jsonrpc::json(said?.to_string()).unwrap()) });
+        }
         let name = request.param("name").unwrap().as_str();
         let name: String = serde_json::from_str(name).unwrap();
         let at = ToolRef::new(server.clone(), &name);
@@ -133,12 +238,14 @@ impl Servers for Memory {
         let about = About {
             name: None,
             version: None,
-            instructions: None,
+            instructions: self.instructions.get(server).cloned(),
             spoken: Spoken::default(),
             offers_tools: true,
+            capabilities: BTreeSet::new(),
         };
         let survey = Survey {
             tools,
+            offer: self.offers.lock().get(server).cloned().unwrap_or_default(),
             dropped: Vec::new(),
             about,
             time_to_live: None,
@@ -148,13 +255,20 @@ impl Servers for Memory {
 
     fn survey_running<'a>(
         &'a self,
-        _: &'a ServerName,
+        server: &'a ServerName,
     ) -> BoxFuture<'a, Option<Result<Survey, SurveyError>>> {
-        Box::pin(async { None })
+        Box::pin(async move { Some(self.survey(server).await) })
     }
 
     fn changed(&self) -> BoxFuture<'_, ServerName> {
-        Box::pin(std::future::pending())
+        Box::pin(async {
+            loop {
+                if let Some(server) = self.changes.0.lock().pop() {
+                    return server;
+                }
+                self.changes.1.notified().await;
+            }
+        })
     }
 
     fn look_again(&self, _: &ServerName, _: Duration) {}

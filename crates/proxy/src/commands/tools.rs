@@ -139,6 +139,7 @@ mod tests {
         let snapshot = Snapshot {
             server: server.clone(),
             tools,
+            offer: tool::Offer::default(),
             server_name: server.to_string(),
             server_version: String::new(),
             instructions: None,
@@ -164,9 +165,9 @@ mod tests {
             ..Rules::default()
         };
         let options = Options {
-            built_in: vec![tool(
-                r#"{"name": "read_result", "description": "Read a result."}"#,
-            )],
+            built_in: vec![
+                tool(r#"{"name": "read_result", "description": "Read a result."}"#).into(),
+            ],
             ..Options::default()
         };
         let registry = Registry::open_with(folder.path(), rules, options).unwrap();

@@ -315,7 +315,7 @@ fn tools_built_in_are_found_after_real_ones() {
         folder.path(),
         rules(&["a"]),
         Options {
-            built_in: vec![built_in],
+            built_in: vec![built_in.into()],
             ..Options::default()
         },
     )

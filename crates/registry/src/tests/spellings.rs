@@ -131,7 +131,7 @@ fn registry(folder: &std::path::Path) -> Registry {
     overlays.insert("remove_all".to_owned(), hidden);
     let built_in = Tool::parse(&tool("read_result").to_string()).unwrap();
     let options = Options {
-        built_in: vec![built_in],
+        built_in: vec![built_in.into()],
         ..Options::default()
     };
     let registry = Registry::open_with(folder, rules, options).unwrap();

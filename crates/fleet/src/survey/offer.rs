@@ -1,0 +1,198 @@
+//! The lists besides tools: those of which the server says that it has them. One that cannot be
+//! read is left out with the reason, and takes nothing from the others.
+
+use std::collections::HashSet;
+
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+use tool::{Capability, Item, ItemKind, Offer};
+
+use crate::{
+    error::RequestError,
+    limits::{
+        DROPPED_REASONS_MAX, ITEM_BYTES_MAX, ITEMS_BYTES_MAX, ITEMS_MAX, OFFER_TIMEOUT, PAGES_MAX,
+    },
+    link::Link,
+};
+
+/// Reads the lists; with them come the reasons why something is not in them.
+pub(super) async fn read(link: &Link) -> (Offer, Vec<String>) {
+    let capabilities = link.about().capabilities.clone();
+    let mut lists = [ItemKind::Prompt, ItemKind::Resource, ItemKind::Template].map(Reading::new);
+    let reading = async {
+        for list in &mut lists {
+            if capabilities.contains(&capability(list.kind)) {
+                list.read(link).await;
+            }
+        }
+    };
+    let is_late = timeout(OFFER_TIMEOUT, reading).await.is_err();
+    let mut dropped: Vec<String> = Vec::new();
+    if is_late {
+        let seconds = OFFER_TIMEOUT.as_secs();
+        dropped.push(format!(
+            "its prompts and resources took longer than {seconds} s"
+        ));
+    }
+    let mut take = |list: &mut Reading| {
+        dropped.append(&mut list.dropped);
+        std::mem::take(&mut list.items)
+    };
+    let [prompts, resources, templates] = &mut lists;
+    let offer = Offer {
+        capabilities,
+        prompts: take(prompts),
+        resources: take(resources),
+        templates: take(templates),
+    };
+    (offer, dropped)
+}
+
+fn capability(kind: ItemKind) -> Capability {
+    match kind {
+        ItemKind::Prompt => Capability::Prompts,
+        ItemKind::Resource | ItemKind::Template => Capability::Resources,
+    }
+}
+
+fn method(kind: ItemKind) -> &'static str {
+    match kind {
+        ItemKind::Prompt => "prompts/list",
+        ItemKind::Resource => "resources/list",
+        ItemKind::Template => "resources/templates/list",
+    }
+}
+
+/// One list while its pages come.
+struct Reading {
+    kind: ItemKind,
+    items: Vec<Item>,
+    ids: HashSet<String>,
+    /// Of all pages so far.
+    bytes: usize,
+    dropped: Vec<String>,
+}
+
+impl Reading {
+    fn new(kind: ItemKind) -> Self {
+        Self {
+            kind,
+            items: Vec::new(),
+            ids: HashSet::new(),
+            bytes: 0,
+            dropped: Vec::new(),
+        }
+    }
+
+    async fn read(&mut self, link: &Link) {
+        if let Err(why) = self.read_pages(link).await {
+            self.dropped.push(format!("`{}`: {why}", method(self.kind)));
+        }
+    }
+
+    async fn read_pages(&mut self, link: &Link) -> Result<(), String> {
+        let mut cursors: Vec<String> = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let cursor = cursors.last().map(String::as_str);
+            let page = link.list(method(self.kind), cursor).await;
+            let page = match page {
+                // Some announce resources and have no templates.
+                Err(RequestError::Protocol(_)) if self.kind == ItemKind::Template => return Ok(()),
+                page => page.map_err(explain)?,
+            };
+            self.bytes = self.bytes.saturating_add(page.len());
+            let Some(cursor) = self.take(page.as_str())? else {
+                return Ok(());
+            };
+            if self.items.len() >= ITEMS_MAX || self.bytes >= ITEMS_BYTES_MAX {
+                return Err(format!(
+                    "it goes on after {} elements and {} bytes",
+                    self.items.len(),
+                    self.bytes
+                ));
+            }
+            if cursors.contains(&cursor) {
+                return Err("it repeats a page for ever".to_owned());
+            }
+            cursors.push(cursor);
+        }
+        Err(format!("it goes on after {PAGES_MAX} pages"))
+    }
+
+    /// Takes one page in; answers where the next begins.
+    fn take(&mut self, page: &str) -> Result<Option<String>, String> {
+        let page = jsonrpc::Fields::of(page).ok_or("it is malformed")?;
+        let elements = page.get(self.kind.list_key()).ok_or("it is malformed")?;
+        let elements: Vec<&RawValue> =
+            serde_json::from_str(elements.get()).map_err(|error| error.to_string())?;
+        for raw in elements {
+            match self.read_item(raw.get()) {
+                Ok(item) => {
+                    self.ids.insert(item.id().to_owned());
+                    self.items.push(item);
+                }
+                Err(why) if self.dropped.len() < DROPPED_REASONS_MAX => self.dropped.push(why),
+                Err(_) => {}
+            }
+        }
+        let cursor = page.get("nextCursor").and_then(jsonrpc::text_of);
+        Ok(cursor.map(std::borrow::Cow::into_owned))
+    }
+
+    fn read_item(&self, json: &str) -> Result<Item, String> {
+        let item = Item::parse(self.kind, json)?;
+        let told = || printable::one_line_of(item.id(), 60);
+        if json.len() > ITEM_BYTES_MAX {
+            let bytes = json.len();
+            return Err(format!(
+                "`{}` has {bytes} bytes, over {ITEM_BYTES_MAX}",
+                told()
+            ));
+        }
+        if self.items.len() >= ITEMS_MAX {
+            return Err(format!("`{}`: over {ITEMS_MAX} in one list", told()));
+        }
+        if self.ids.contains(item.id()) {
+            return Err(format!("`{}` is listed twice", told()));
+        }
+        Ok(item)
+    }
+}
+
+fn explain(error: RequestError) -> String {
+    match error {
+        RequestError::Lost => "the connection ended".to_owned(),
+        RequestError::Failed(why) => why,
+        RequestError::Protocol(error) => format!("{} (error {})", error.message, error.code),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_flood_is_bounded_and_what_is_no_item_is_left_out() {
+        let mut reading = Reading::new(ItemKind::Resource);
+        let page = json!({"resources": [{"uri": "a:1"}, {"uri": "a:1"}, {}, 7], "nextCursor": ""});
+        assert_eq!(reading.take(&page.to_string()), Ok(Some(String::new())));
+        assert_eq!(reading.items.len(), 1);
+        assert_eq!(reading.dropped[0], "`a:1` is listed twice");
+        let many: Vec<_> = (0..ITEMS_MAX + 200)
+            .map(|n| json!({"uri": format!("b:{n}")}))
+            .collect();
+        let page = json!({ "resources": many });
+        assert_eq!(reading.take(&page.to_string()), Ok(None));
+        assert_eq!(reading.items.len(), ITEMS_MAX);
+        assert_eq!(reading.dropped.len(), DROPPED_REASONS_MAX);
+        let mut reading = Reading::new(ItemKind::Resource);
+        let long = json!({"resources": [{"uri": "a:1", "x": "x".repeat(ITEM_BYTES_MAX)}]});
+        assert_eq!(reading.take(&long.to_string()), Ok(None));
+        assert!(reading.items.is_empty(), "{:?}", reading.dropped);
+        for broken in ["[]", "{}", r#"{"resources":7}"#] {
+            assert!(reading.take(broken).is_err(), "{broken}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What passes through besides tools: prompts, resources, their templates and completions.
+//!
+//! Lists come from snapshots and wait for no server. Everything else goes to the one server that it
+//! belongs to, and comes back as bytes.
+
+mod announced;
+mod completion;
+mod explicit;
+mod ledger;
+mod matching;
+mod model;
+mod owner;
+mod page;
+mod prompt_names;
+mod prompts;
+mod refusal;
+mod request;
+mod resources;
+mod seen;
+mod template;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fleet::{Asks, Request};
+use jsonrpc::{Fields, Json, text_of};
+use registry::{Generation, KnownServer};
+
+pub(super) use announced::{Announced, ListState};
+pub(super) use ledger::{Ledgers, UriLedger};
+pub(super) use matching::{Wanted, lines as matching_lines};
+pub(super) use refusal::Refusal;
+pub(super) use request::{Method, Params};
+pub(super) use seen::seen;
+
+use crate::{call_context::CallContext, gateway::Gateway};
+
+/// The answer to such a request.
+#[derive(Debug)]
+pub(super) struct Answer {
+    result: Json,
+    /// Members that the revisions from 2026-07-28 on want in a result of this kind.
+    stateless: &'static [(&'static str, &'static str)],
+}
+
+const COMPLETE: (&str, &str) = ("resultType", r#""complete""#);
+
+/// Of a list: a minute, for it may change; of this client, who may see another than others.
+const OF_LIST: &[(&str, &str)] = &[COMPLETE, ("ttlMs", "60000"), ("cacheScope", r#""private""#)];
+
+/// Of what was read: nothing is known of how long it holds, or for whom.
+const OF_READ: &[(&str, &str)] = &[COMPLETE, ("ttlMs", "0"), ("cacheScope", r#""private""#)];
+
+const OF_OTHER: &[(&str, &str)] = &[COMPLETE];
+
+impl Answer {
+    /// The result in pieces of bytes, as the revision has it.
+    pub(super) fn parts(&self, is_stateless: bool) -> Vec<Bytes> {
+        let members = if is_stateless { self.stateless } else { &[] };
+        crate::reply::with_members(&self.result, members)
+    }
+}
+
+/// Whether the server asks for more before there is a result (2026-07-28).
+fn is_unfinished(result: &str) -> bool {
+    let kind = || {
+        let kind = Fields::of(result)?.get("resultType").and_then(text_of)?;
+        Some(kind == "input_required")
+    };
+    result.contains("input_required") && kind().unwrap_or(false)
+}
+
+impl Gateway {
+    /// Answers one request of a client for what is not a tool.
+    pub(super) async fn forward(
+        &self,
+        method: Method,
+        params: &Params,
+        context: &CallContext,
+        is_stateless: bool,
+    ) -> Result<Answer, Refusal> {
+        let generation = self.known().await?;
+        let seen = seen(&generation, &context.policy);
+        let (result, stateless) = match method {
+            Method::ListPrompts => (prompts::list(&seen, params)?, OF_LIST),
+            Method::ListResources => (resources::list(&seen, context, params)?, OF_LIST),
+            Method::ListTemplates => (resources::list_templates(&seen, context, params)?, OF_LIST),
+            Method::GetPrompt => (self.get_prompt(&seen, params, context).await?, OF_OTHER),
+            Method::ReadResource => {
+                let uri = request::text(params, "uri")?;
+                let read = self.read_resource(&generation, &uri, params, context).await;
+                (read?, OF_READ)
+            }
+            Method::Complete => (self.complete(&seen, params, context).await?, OF_OTHER),
+        };
+        if !is_stateless && is_unfinished(result.as_str()) {
+            return Err(Refusal::internal(
+                "the server asks for more before it goes on, which only a client of revision \
+                 2026-07-28 can be told",
+            ));
+        }
+        Ok(Answer { result, stateless })
+    }
+
+    async fn known(&self) -> Result<Arc<Generation>, Refusal> {
+        let generation = self.generation().await;
+        generation.map_err(|error| Refusal::internal(error.to_string()))
+    }
+
+    /// Asks the one server that it belongs to.
+    async fn ask(
+        &self,
+        server: &KnownServer,
+        request: Request,
+        context: &CallContext,
+    ) -> Result<Json, Refusal> {
+        let asks = context.asks.clone();
+        let asks = asks.map(|asks| asks.for_server(&server.name) as Arc<dyn Asks>);
+        let request = context.complete(Request { asks, ..request });
+        let asking = self.servers.call(&server.name, &request, &context.cancel);
+        asking.await.map_err(|error| Refusal::Call(Box::new(error)))
+    }
+}

@@ -1,0 +1,65 @@
+//! What we announce to a client besides tools.
+
+use registry::{Catalog, CatalogServer, OfferNote};
+use tool::{Capability, Digest};
+
+use crate::policy::ClientPolicy;
+
+/// The capabilities besides tools of one session. They are those of the servers that its client
+/// sees; one that was not asked yet may have any.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Announced {
+    pub(crate) prompts: bool,
+    pub(crate) resources: bool,
+    pub(crate) completions: bool,
+}
+
+impl Announced {
+    pub(crate) fn of(catalog: &Catalog, policy: &ClientPolicy) -> Self {
+        let has = |capability: Capability| {
+            let mut seen = seen(catalog, policy);
+            seen.any(|server| match &server.offer {
+                Some(note) => note.has(capability),
+                // One that cannot be asked has nothing to offer now.
+                None => server.stale.is_none(),
+            })
+        };
+        Self {
+            prompts: has(Capability::Prompts),
+            resources: !policy.hides_resources && has(Capability::Resources),
+            completions: has(Capability::Completions),
+        }
+    }
+}
+
+fn seen<'c>(
+    catalog: &'c Catalog,
+    policy: &ClientPolicy,
+) -> impl Iterator<Item = &'c CatalogServer> {
+    let servers = catalog.servers.iter();
+    servers.filter(|server| policy.sees(&server.name, &server.category))
+}
+
+/// The lists of a client at one time; two that are the same list the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ListState {
+    pub(crate) prompts: String,
+    pub(crate) resources: String,
+}
+
+impl ListState {
+    pub(crate) fn of(catalog: &Catalog, policy: &ClientPolicy) -> Self {
+        let digest = |of: fn(&OfferNote) -> &str| {
+            let notes = seen(catalog, policy).filter_map(|server| {
+                let digest = of(server.offer.as_ref()?);
+                (!digest.is_empty()).then(|| format!("{}:{digest}", server.name))
+            });
+            let notes: Vec<String> = notes.collect();
+            Digest::of_bytes(notes.join(",").as_bytes()).short(16)
+        };
+        Self {
+            prompts: digest(|note| &note.prompts.digest),
+            resources: digest(|note| &note.resources.digest),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! `completion/complete`: values for an argument of a prompt or a template, from the server that
+//! has it.
+
+use fleet::Request;
+use jsonrpc::{Fields, Json, text_of};
+use registry::KnownServer;
+use tool::Capability;
+
+use super::{
+    owner::find_template,
+    page::with_text,
+    prompt_names,
+    refusal::Refusal,
+    request::{Params, member, replaced},
+};
+use crate::{call_context::CallContext, gateway::Gateway};
+
+/// No values: of a server that completes nothing.
+const NONE: &str = r#"{"completion":{"values":[],"total":0,"hasMore":false}}"#;
+
+/// The last revision without a capability for completions: there a server has to be asked.
+const WITHOUT_CAPABILITY: &str = "2024-11-05";
+
+impl Gateway {
+    pub(super) async fn complete(
+        &self,
+        seen: &[&KnownServer],
+        params: &Params,
+        context: &CallContext,
+    ) -> Result<Json, Refusal> {
+        let reference = member(params, "ref").map_or("", Json::as_str);
+        let (server, reference) = resolve(seen, reference)?;
+        let may_complete = server.offer.has(Capability::Completions)
+            || server.protocol.as_str() <= WITHOUT_CAPABILITY;
+        if !may_complete {
+            return Ok(Json::of_built(NONE.to_owned()));
+        }
+        let params = replaced(params, "ref", reference);
+        let request = Request::new("completion/complete", params);
+        self.ask(server, request, context).await
+    }
+}
+
+/// The server that a reference means, and the reference as that server has it.
+fn resolve<'g>(
+    seen: &[&'g KnownServer],
+    reference: &str,
+) -> Result<(&'g KnownServer, Json), Refusal> {
+    let refuse = || {
+        Refusal::params(
+            "Invalid params: `ref` is {\"type\": \"ref/prompt\", \"name\"} or \
+                                     {\"type\": \"ref/resource\", \"uri\"}",
+        )
+    };
+    let fields = Fields::of(reference).ok_or_else(refuse)?;
+    let text = |key: &str| fields.get(key).and_then(text_of);
+    let (server, key, own) = match (text("type").as_deref(), text("name"), text("uri")) {
+        (Some("ref/prompt"), Some(name), _) => {
+            let (server, prompt) = prompt_names::find(seen, &name)?;
+            (server, "name", prompt.id().to_owned())
+        }
+        (Some("ref/resource"), _, Some(uri)) => {
+            let found = find_template(seen, &uri)?;
+            (found.server, "uri", found.uri)
+        }
+        _ => return Err(refuse()),
+    };
+    Ok((server, Json::of_built(with_text(reference, key, &own))))
+}

@@ -1,0 +1,127 @@
+//! Prompts and resources by words: the names of what there is, a line each, for a model.
+
+use std::collections::BTreeSet;
+
+use registry::KnownServer;
+use tool::{Item, ItemKind};
+
+use super::{explicit, prompt_names::listed_name};
+
+/// The longest line, in characters.
+const LINE_CHARS_MAX: usize = 200;
+
+/// The kinds that are asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    prompts: bool,
+    resources: bool,
+}
+
+impl Wanted {
+    pub(super) const RESOURCES: Self = Self {
+        prompts: false,
+        resources: true,
+    };
+
+    /// What the words of a request ask for by name.
+    pub(crate) fn read(query: &str) -> Self {
+        let words = words(query);
+        let has = |names: [&str; 2]| names.iter().any(|name| words.contains(*name));
+        Self {
+            prompts: has(["prompt", "prompts"]),
+            resources: has(["resource", "resources"]),
+        }
+    }
+
+    pub(crate) fn is_any(self) -> bool {
+        self.prompts || self.resources
+    }
+}
+
+/// Those that hold most of the words first, and none that holds none; all where no word is said.
+pub(crate) fn lines(seen: &[&KnownServer], wanted: Wanted, query: &str) -> Vec<String> {
+    let mut words = words(query);
+    for own in ["prompt", "prompts", "resource", "resources"] {
+        words.remove(own);
+    }
+    let kinds = [
+        (wanted.prompts, ItemKind::Prompt),
+        (wanted.resources, ItemKind::Resource),
+        (wanted.resources, ItemKind::Template),
+    ];
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for (_, kind) in kinds.into_iter().filter(|(is_wanted, _)| *is_wanted) {
+        for server in seen {
+            for item in server.offer.list(kind) {
+                let line = line(kind, server, item, seen);
+                let lower = line.to_lowercase();
+                let score = words
+                    .iter()
+                    .filter(|word| lower.contains(word.as_str()))
+                    .count();
+                if score > 0 || words.is_empty() {
+                    found.push((score, line));
+                }
+            }
+        }
+    }
+    // Stable: lists keep their order.
+    found.sort_by_key(|(score, _)| usize::MAX - score);
+    found.into_iter().map(|(_, line)| line).collect()
+}
+
+fn words(query: &str) -> BTreeSet<String> {
+    let words = query
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.len() > 1);
+    words.map(str::to_lowercase).collect()
+}
+
+fn line(kind: ItemKind, server: &KnownServer, item: &Item, seen: &[&KnownServer]) -> String {
+    let (label, name) = match kind {
+        ItemKind::Prompt => ("prompt", listed_name(&server.name, item.id())),
+        ItemKind::Resource => ("resource", uri(kind, server, item, seen)),
+        ItemKind::Template => ("resource template", uri(kind, server, item, seen)),
+    };
+    let title = item
+        .text("title")
+        .or_else(|| item.text("name"))
+        .filter(|it| *it != item.id());
+    let texts = [title, item.text("description")].into_iter().flatten();
+    let says: Vec<String> = texts.filter(|text| !text.trim().is_empty()).collect();
+    let line = if says.is_empty() {
+        format!("[{label}] {name}")
+    } else {
+        format!("[{label}] {name} - {}", says.join(": "))
+    };
+    printable::one_line_of(&line, LINE_CHARS_MAX)
+}
+
+/// With its server, where several have it.
+fn uri(kind: ItemKind, server: &KnownServer, item: &Item, seen: &[&KnownServer]) -> String {
+    if super::owner::owners_listed(seen, kind, item.id()).len() > 1 {
+        explicit::write(&server.name, item.id())
+    } else {
+        item.id().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Wanted;
+
+    #[test]
+    fn only_who_says_so_is_shown_prompts_and_resources() {
+        let check = |query: &str, prompts, resources| {
+            assert_eq!(
+                Wanted::read(query),
+                Wanted { prompts, resources },
+                "{query}"
+            );
+        };
+        check("create an issue", false, false);
+        check("a Prompt for reviews", true, false);
+        check("list resources", false, true);
+        check("resourceful prompting", false, false);
+    }
+}

@@ -1,0 +1,184 @@
+//! Prompts and resources for a model whose client shows it none: `proxy/read_resource`,
+//! `proxy/list_resources`, `proxy/get_prompt`.
+
+use jsonrpc::{Fields, Json, text_of};
+use registry::Entry;
+use results::{Budget, Origin};
+use serde_json::{Value, json, value::RawValue};
+
+use super::{
+    matching::{self, Wanted},
+    refusal::Refusal,
+    request::json_text,
+    seen::seen,
+};
+use crate::{
+    call_context::CallContext, called::Called, error::ToolError, gateway::Gateway, reply::Reply,
+};
+
+/// Lines of one answer of `proxy/list_resources`.
+const LINES_MAX: usize = 50;
+
+impl Gateway {
+    /// The resource as blocks that a model reads, within its budget.
+    pub(crate) async fn read_resource_for_model(
+        &self,
+        entry: &Entry,
+        arguments: &RawValue,
+        max_tokens: u64,
+        context: CallContext,
+    ) -> Result<Reply, ToolError> {
+        let uri = text(arguments, "uri").unwrap_or_default();
+        let generation = self.generation().await?;
+        let read = self
+            .read_resource(&generation, &uri, &Vec::new(), &context)
+            .await;
+        let result =
+            read.map_err(|refusal| refusal.into_tool_error(&entry.at, "uri", entry.signature()))?;
+        let blocks = elements(result.as_str(), "contents");
+        let blocks: Vec<String> = blocks.into_iter().map(content_block).collect();
+        Ok(self.fit(entry, &blocks, max_tokens, context).await)
+    }
+
+    /// The messages of a prompt, each under its role.
+    pub(crate) async fn get_prompt_for_model(
+        &self,
+        entry: &Entry,
+        arguments: &RawValue,
+        max_tokens: u64,
+        context: CallContext,
+    ) -> Result<Reply, ToolError> {
+        let name = text(arguments, "name").unwrap_or_default();
+        let own = Fields::of(arguments.get()).and_then(|it| it.filled("arguments"));
+        let own = own.map(|raw| Json::from(raw.to_owned()));
+        let mut params = vec![("name".to_owned(), json_text(&name))];
+        params.extend(own.map(|own| ("arguments".to_owned(), own)));
+        let generation = self.generation().await?;
+        let seen = seen(&generation, &context.policy);
+        let got = self.get_prompt(&seen, &params, &context).await;
+        let result =
+            got.map_err(|refusal| refusal.into_tool_error(&entry.at, "name", entry.signature()))?;
+        let messages = elements(result.as_str(), "messages");
+        let blocks: Vec<String> = messages.into_iter().flat_map(message_blocks).collect();
+        Ok(self.fit(entry, &blocks, max_tokens, context).await)
+    }
+
+    /// A line each; those that fit the words best, or all from an offset on.
+    pub(crate) async fn list_resources(
+        &self,
+        arguments: &RawValue,
+        context: &CallContext,
+    ) -> Result<Reply, ToolError> {
+        let generation = self.generation().await?;
+        let mut seen = seen(&generation, &context.policy);
+        if let Some(server) = text(arguments, "server") {
+            seen.retain(|it| tool::fold(it.name.as_str()) == tool::fold(&server));
+        }
+        let offset =
+            Fields::of(arguments.get()).and_then(|it| it.get("offset")?.get().parse().ok());
+        let offset: usize = offset.unwrap_or(0);
+        let query = text(arguments, "query").unwrap_or_default();
+        let lines = matching::lines(&seen, Wanted::RESOURCES, &query);
+        let total = lines.len();
+        let mut shown: Vec<String> = lines.into_iter().skip(offset).take(LINES_MAX).collect();
+        let end = offset + shown.len();
+        shown.insert(0, format!("{} of {total}", shown.len()));
+        if end < total {
+            shown.push(format!("more: \"offset\":{end}"));
+        }
+        let text = shown.join("\n");
+        Ok(Reply::text(&crate::describe_tool::whole_lines(
+            text,
+            self.room(&context.policy),
+        )))
+    }
+
+    async fn fit(
+        &self,
+        entry: &Entry,
+        blocks: &[String],
+        max_tokens: u64,
+        context: CallContext,
+    ) -> Reply {
+        let result = Json::of_built(format!(r#"{{"content":[{}]}}"#, blocks.join(",")));
+        let called = Called::Server {
+            result,
+            budget: Budget::new(max_tokens),
+            origin: Origin {
+                client: context.client,
+                tool: entry.at.to_string(),
+            },
+            note: None,
+        };
+        called.reply(&self.results).await
+    }
+}
+
+impl Refusal {
+    /// The same, as a model hears of it.
+    fn into_tool_error(self, at: &tool::ToolRef, path: &str, signature: &str) -> ToolError {
+        match self {
+            Self::Own { message, .. } => {
+                ToolError::own_input(&at.to_string(), path, &message, signature)
+            }
+            Self::Call(error) => ToolError::of_call(*error, at, signature, Vec::new),
+        }
+    }
+}
+
+fn text(arguments: &RawValue, key: &str) -> Option<String> {
+    let fields = Fields::of(arguments.get())?;
+    fields
+        .get(key)
+        .and_then(text_of)
+        .map(std::borrow::Cow::into_owned)
+}
+
+fn elements<'r>(result: &'r str, key: &str) -> Vec<&'r RawValue> {
+    let list = Fields::of(result).and_then(|fields| fields.get(key));
+    list.and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default()
+}
+
+/// One content of a resource. A picture or a sound is shown as what it is.
+fn content_block(content: &RawValue) -> String {
+    let fields = Fields::of(content.get());
+    let get = |key: &str| fields.as_ref().and_then(|it| it.filled(key));
+    let mime = get("mimeType").and_then(text_of).unwrap_or_default();
+    let kind = ["image", "audio"]
+        .into_iter()
+        .find(|kind| mime.split('/').next() == Some(kind));
+    match (kind, get("blob")) {
+        (Some(kind), Some(blob)) => {
+            let mime = Value::from(&*mime);
+            format!(
+                r#"{{"type":"{kind}","data":{},"mimeType":{mime}}}"#,
+                blob.get()
+            )
+        }
+        _ => format!(r#"{{"type":"resource","resource":{}}}"#, content.get()),
+    }
+}
+
+fn message_blocks(message: &RawValue) -> Vec<String> {
+    let fields = Fields::of(message.get());
+    let get = |key: &str| fields.as_ref().and_then(|it| it.get(key));
+    let role = get("role").and_then(text_of).unwrap_or_default();
+    let Some(content) = get("content") else {
+        return Vec::new();
+    };
+    let block = Fields::of(content.get());
+    let written = block
+        .as_ref()
+        .and_then(|it| it.get("text"))
+        .and_then(text_of);
+    match written {
+        Some(written) => {
+            vec![json!({"type": "text", "text": format!("{role}: {written}")}).to_string()]
+        }
+        None => vec![
+            json!({"type": "text", "text": format!("{role}:")}).to_string(),
+            content.get().to_owned(),
+        ],
+    }
+}

@@ -1,0 +1,154 @@
+//! The server that a URI belongs to.
+
+use registry::KnownServer;
+use tool::{Item, ItemKind};
+
+use super::{
+    explicit,
+    ledger::UriLedger,
+    refusal::{Refusal, shown},
+    template,
+};
+
+/// A resource at its server: the server, and the URI that it has there.
+#[derive(Debug)]
+pub(super) struct Owner<'g> {
+    pub(super) server: &'g KnownServer,
+    pub(super) uri: String,
+}
+
+/// The longest list of servers in an error.
+const OWNERS_TOLD: usize = 5;
+
+/// The owner of a URI, by the first of these that knows one: the explicit form, what passed to
+/// this client, the lists, `elsewhere`, the templates, the scheme.
+pub(super) fn find<'g>(
+    seen: &[&'g KnownServer],
+    uri: &str,
+    ledger: Option<&UriLedger>,
+    elsewhere: impl FnOnce() -> Vec<&'g KnownServer>,
+) -> Result<Owner<'g>, Refusal> {
+    let by_name = |name: &str| seen.iter().find(|it| it.name.as_str() == name).copied();
+    if let Some((name, own)) = explicit::read(uri)
+        && let Some(server) = by_name(name)
+    {
+        let uri = own.to_owned();
+        return Ok(Owner { server, uri });
+    }
+    let owner = |server| Owner {
+        server,
+        uri: uri.to_owned(),
+    };
+    let sender = ledger.and_then(|ledger| ledger.sender(uri));
+    if let Some(server) = sender.and_then(|name| by_name(name.as_str())) {
+        return Ok(owner(server));
+    }
+    let listed = owners_listed(seen, ItemKind::Resource, uri);
+    let listed = if listed.is_empty() {
+        elsewhere()
+    } else {
+        listed
+    };
+    let fitting = if listed.is_empty() {
+        owners_by_template(seen, uri)
+    } else {
+        listed
+    };
+    let found = if fitting.is_empty() {
+        owners_by_scheme(seen, uri)
+    } else {
+        fitting
+    };
+    match found.as_slice() {
+        [one] => Ok(owner(one)),
+        [] => Err(Refusal::no_resource(
+            uri,
+            "No server lists it, and none has a template or the scheme for it",
+        )),
+        several => {
+            let forms = several.iter().take(OWNERS_TOLD);
+            let forms: Vec<String> = forms
+                .map(|it| shown(&explicit::write(&it.name, uri)))
+                .collect();
+            let why = format!(
+                "Several servers may have it: read one of {}",
+                forms.join(", ")
+            );
+            Err(Refusal::no_resource(uri, &why))
+        }
+    }
+}
+
+/// The owner of a template by its very text, or by the explicit form of it.
+pub(super) fn find_template<'g>(
+    seen: &[&'g KnownServer],
+    asked: &str,
+) -> Result<Owner<'g>, Refusal> {
+    let (server, own) = explicit::read(asked).unwrap_or(("", asked));
+    let is_meant = |it: &&&KnownServer| server.is_empty() || it.name.as_str() == server;
+    let meant: Vec<_> = seen.iter().filter(is_meant).copied().collect();
+    let with_template = owners_listed(&meant, ItemKind::Template, own);
+    let owners = if with_template.is_empty() {
+        owners_listed(&meant, ItemKind::Resource, own)
+    } else {
+        with_template
+    };
+    match owners.as_slice() {
+        [one] => Ok(Owner {
+            server: one,
+            uri: own.to_owned(),
+        }),
+        [] => Err(Refusal::params(format!(
+            "Unknown resource template: {}",
+            shown(asked)
+        ))),
+        several => {
+            let forms = several.iter().take(OWNERS_TOLD);
+            let forms: Vec<String> = forms.map(|it| explicit::write(&it.name, own)).collect();
+            let forms = shown(&forms.join(", "));
+            Err(Refusal::params(format!(
+                "Several servers have this template: say one of {forms}"
+            )))
+        }
+    }
+}
+
+/// The servers that list it.
+pub(super) fn owners_listed<'g>(
+    seen: &[&'g KnownServer],
+    kind: ItemKind,
+    id: &str,
+) -> Vec<&'g KnownServer> {
+    let lists = |server: &&&KnownServer| server.offer.list(kind).iter().any(|it| it.id() == id);
+    seen.iter().filter(lists).copied().collect()
+}
+
+/// The servers with the template that fits best: the one with the most literal characters.
+fn owners_by_template<'g>(seen: &[&'g KnownServer], uri: &str) -> Vec<&'g KnownServer> {
+    let best = |server: &KnownServer| {
+        let templates = server.offer.templates.iter();
+        templates.filter_map(|it| template::fit(it.id(), uri)).max()
+    };
+    let fits = seen
+        .iter()
+        .filter_map(|server| Some((best(server)?, *server)));
+    let fits: Vec<(usize, &KnownServer)> = fits.collect();
+    let most = fits.iter().map(|(literal, _)| *literal).max();
+    let fits = fits
+        .into_iter()
+        .filter(|(literal, _)| Some(*literal) == most);
+    fits.map(|(_, server)| server).collect()
+}
+
+fn owners_by_scheme<'g>(seen: &[&'g KnownServer], uri: &str) -> Vec<&'g KnownServer> {
+    let Some(scheme) = explicit::scheme(uri) else {
+        return Vec::new();
+    };
+    let is_of_scheme =
+        |item: &Item| explicit::scheme(item.id()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
+    let has_scheme = |server: &&&KnownServer| {
+        let mut items = server.offer.resources.iter().chain(&server.offer.templates);
+        items.any(is_of_scheme)
+    };
+    seen.iter().filter(has_scheme).copied().collect()
+}

@@ -1,0 +1,95 @@
+//! Pages of a list that is put together from several servers.
+
+use jsonrpc::Json;
+use registry::KnownServer;
+use serde_json::{Value, json};
+use tool::{Digest, ItemKind};
+
+use super::{
+    refusal::{Refusal, shown},
+    request::{Params, member, text},
+};
+
+/// Elements of one page. Claude Code reads 20 pages at most.
+const PAGE_ITEMS: usize = 500;
+
+/// Bytes after which a page is full.
+const PAGE_BYTES: usize = 512 * 1024;
+
+/// The list of one kind, from the cursor of the request on. A cursor names the state of the lists:
+/// one from before they changed is refused, and the client begins again.
+pub(super) fn write(
+    kind: ItemKind,
+    seen: &[&KnownServer],
+    params: &Params,
+    items: impl Iterator<Item = String>,
+) -> Result<Json, Refusal> {
+    let state = state(kind, seen);
+    let offset = read_cursor(params, &state)?;
+    let mut page = String::new();
+    let mut count = 0;
+    let mut items = items.skip(offset).peekable();
+    while count < PAGE_ITEMS && page.len() < PAGE_BYTES {
+        let Some(item) = items.next() else { break };
+        if count > 0 {
+            page.push(',');
+        }
+        page.push_str(&item);
+        count += 1;
+    }
+    let next = items.peek().map(|_| format!("{state}.{}", offset + count));
+    let next = next.map(|next| format!(r#","nextCursor":{}"#, Value::from(next)));
+    let next = next.unwrap_or_default();
+    Ok(Json::of_built(format!(
+        r#"{{"{}":[{page}]{next}}}"#,
+        kind.list_key()
+    )))
+}
+
+fn state(kind: ItemKind, seen: &[&KnownServer]) -> String {
+    let notes = seen.iter().filter_map(|server| {
+        let note = server.offer_note.as_ref()?;
+        let list = match kind {
+            ItemKind::Prompt => &note.prompts,
+            ItemKind::Resource | ItemKind::Template => &note.resources,
+        };
+        Some(format!("{}:{}", server.name, list.digest))
+    });
+    let notes: Vec<String> = notes.collect();
+    let digest = Digest::of_bytes(notes.join(",").as_bytes()).short(12);
+    format!("{}.{digest}", kind.list_key())
+}
+
+fn read_cursor(params: &Params, state: &str) -> Result<usize, Refusal> {
+    if member(params, "cursor").is_none_or(|cursor| cursor.as_str() == "null") {
+        return Ok(0);
+    }
+    let refuse = || {
+        Refusal::params(
+            "Invalid params: `cursor` is none of this list as it is now; \
+                                     begin without one",
+        )
+    };
+    let cursor = text(params, "cursor").map_err(|_| refuse())?;
+    let offset = cursor
+        .strip_prefix(state)
+        .and_then(|it| it.strip_prefix('.'));
+    offset.and_then(|it| it.parse().ok()).ok_or_else(refuse)
+}
+
+/// An element with another text in one member; all else as its server wrote it.
+pub(super) fn with_text(item: &str, key: &str, text: &str) -> String {
+    let Some(fields) = jsonrpc::Fields::of(item) else {
+        return json!({ key: shown(text) }).to_string();
+    };
+    let text = Value::from(text).to_string();
+    let members = fields.0.iter().map(|(name, value)| {
+        let value = if name == key {
+            text.as_str()
+        } else {
+            value.get()
+        };
+        format!("{}:{value}", Value::from(name.as_ref()))
+    });
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+}

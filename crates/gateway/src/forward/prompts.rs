@@ -1,0 +1,39 @@
+//! Prompts: listed from snapshots, and made by the server that has them.
+
+use fleet::Request;
+use jsonrpc::Json;
+use registry::KnownServer;
+use tool::ItemKind;
+
+use super::{
+    page,
+    prompt_names::{find, listed_name},
+    refusal::Refusal,
+    request::{Params, json_text, replaced, text},
+};
+use crate::{call_context::CallContext, gateway::Gateway};
+
+pub(super) fn list(seen: &[&KnownServer], params: &Params) -> Result<Json, Refusal> {
+    let prompts = seen.iter().flat_map(|server| {
+        let list = server.offer.prompts.iter();
+        list.map(|it| page::with_text(it.json(), "name", &listed_name(&server.name, it.id())))
+    });
+    page::write(ItemKind::Prompt, seen, params, prompts)
+}
+
+impl Gateway {
+    /// `prompts/get` of the server that has the prompt.
+    pub(super) async fn get_prompt(
+        &self,
+        seen: &[&KnownServer],
+        params: &Params,
+        context: &CallContext,
+    ) -> Result<Json, Refusal> {
+        let (server, prompt) = find(seen, &text(params, "name")?)?;
+        let params = replaced(params, "name", json_text(prompt.id()));
+        let request = Request::new("prompts/get", params);
+        let result = self.ask(server, request, context).await?;
+        context.note_uris(&server.name, result.as_str());
+        Ok(result)
+    }
+}

@@ -1,0 +1,103 @@
+//! Why a request for what is not a tool is refused: an error of the protocol.
+
+use bytes::Bytes;
+use fleet::CallError;
+use jsonrpc::frame;
+use serde_json::{json, value::RawValue};
+
+/// The code of a resource that is not there, in revisions up to 2025-11-25.
+const NOT_FOUND: i64 = -32_002;
+
+/// The longest URI or name that is repeated, in characters.
+const ID_CHARS_MAX: usize = 300;
+
+/// An error of the protocol.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// Of ours.
+    Own {
+        code: i64,
+        message: String,
+        /// JSON text.
+        data: Option<String>,
+    },
+    /// The error with which a server answered, or why there is no answer.
+    Call(Box<CallError>),
+}
+
+impl Refusal {
+    pub(super) fn params(message: impl Into<String>) -> Self {
+        Self::own(frame::INVALID_PARAMS.into(), message.into(), None)
+    }
+
+    pub(super) fn internal(message: impl Into<String>) -> Self {
+        Self::own(frame::INTERNAL_ERROR.into(), message.into(), None)
+    }
+
+    /// A resource that no server that the client sees is known to have.
+    pub(super) fn no_resource(uri: &str, why: &str) -> Self {
+        let told = shown(uri);
+        let data = json!({ "uri": told }).to_string();
+        Self::own(
+            NOT_FOUND,
+            format!("Resource not found: {told}. {why}"),
+            Some(data),
+        )
+    }
+
+    fn own(code: i64, message: String, data: Option<String>) -> Self {
+        Self::Own {
+            code,
+            message,
+            data,
+        }
+    }
+
+    /// The whole line that answers a request.
+    pub(crate) fn line(self, id: &str, is_stateless: bool) -> Bytes {
+        let (code, message, data) = match self {
+            Self::Own {
+                code,
+                message,
+                data,
+            } => (code, message, data),
+            Self::Call(error) => explain(*error),
+        };
+        let code = match code {
+            NOT_FOUND if is_stateless => frame::INVALID_PARAMS.into(),
+            code => code,
+        };
+        frame::error_with(id, code, &message, data.as_deref())
+    }
+}
+
+fn explain(error: CallError) -> (i64, String, Option<String>) {
+    let own = i64::from(frame::INTERNAL_ERROR);
+    match error {
+        CallError::Protocol { error, .. } => {
+            let raw = |text: String| match serde_json::from_str::<&RawValue>(&text) {
+                Ok(_) => text,
+                Err(_) => json!(text).to_string(),
+            };
+            let code = error.code.parse().unwrap_or(own);
+            (code, error.message, error.data.map(raw))
+        }
+        CallError::Unavailable {
+            failure, server, ..
+        } => {
+            let hint = failure.hint.iter().map(|hint| format!(". Next: {hint}"));
+            let hint: String = hint.collect();
+            (
+                own,
+                format!("server `{server}` is not available: {failure}{hint}"),
+                None,
+            )
+        }
+        other => (own, other.to_string(), None),
+    }
+}
+
+/// A text of a client or server on one line, shortened.
+pub(super) fn shown(text: &str) -> String {
+    printable::one_line_of(text, ID_CHARS_MAX)
+}

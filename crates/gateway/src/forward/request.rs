@@ -1,0 +1,76 @@
+//! A request for what is not a tool: its method, and its `params` member by member.
+
+use std::borrow::Cow;
+
+use jsonrpc::{Json, text_of};
+use serde_json::value::RawValue;
+
+use super::refusal::Refusal;
+
+/// A method that is answered here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    ListPrompts,
+    GetPrompt,
+    ListResources,
+    ListTemplates,
+    ReadResource,
+    Complete,
+}
+
+impl Method {
+    const ALL: [Self; 6] = [
+        Self::ListPrompts,
+        Self::GetPrompt,
+        Self::ListResources,
+        Self::ListTemplates,
+        Self::ReadResource,
+        Self::Complete,
+    ];
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.as_str() == name)
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::ListPrompts => "prompts/list",
+            Self::GetPrompt => "prompts/get",
+            Self::ListResources => "resources/list",
+            Self::ListTemplates => "resources/templates/list",
+            Self::ReadResource => "resources/read",
+            Self::Complete => "completion/complete",
+        }
+    }
+}
+
+/// The `params` of such a request but for its `_meta`, each member as it came.
+pub(crate) type Params = Vec<(String, Json)>;
+
+/// A member that has to be a text.
+pub(super) fn text(params: &Params, key: &str) -> Result<String, Refusal> {
+    let value = member(params, key);
+    let raw: Option<&RawValue> = value.and_then(|it| serde_json::from_str(it.as_str()).ok());
+    let text = raw.and_then(text_of).filter(|text| !text.is_empty());
+    let missing = || Refusal::params(format!("Invalid params: `{key}` is missing; it is a text"));
+    text.map(Cow::into_owned).ok_or_else(missing)
+}
+
+pub(super) fn member<'p>(params: &'p Params, key: &str) -> Option<&'p Json> {
+    params
+        .iter()
+        .find(|(name, _)| name == key)
+        .map(|(_, value)| value)
+}
+
+/// The members of a request with one in place of its own.
+pub(super) fn replaced(params: &Params, key: &str, value: Json) -> Params {
+    let others = params.iter().filter(|(name, _)| name != key).cloned();
+    std::iter::once((key.to_owned(), value))
+        .chain(others)
+        .collect()
+}
+
+pub(super) fn json_text(text: &str) -> Json {
+    Json::of_built(serde_json::Value::from(text).to_string())
+}

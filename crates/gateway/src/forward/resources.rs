@@ -1,0 +1,109 @@
+//! Resources and their templates: listed from snapshots, and read from the server that has them.
+
+use std::collections::HashMap;
+
+use fleet::Request;
+use jsonrpc::Json;
+use registry::{Generation, KnownServer};
+use tool::{Item, ItemKind};
+
+use super::{
+    explicit,
+    owner::{self, Owner},
+    page,
+    refusal::Refusal,
+    request::{Params, json_text, replaced},
+    seen::seen,
+};
+use crate::{call_context::CallContext, gateway::Gateway};
+
+pub(super) fn list(
+    seen: &[&KnownServer],
+    context: &CallContext,
+    params: &Params,
+) -> Result<Json, Refusal> {
+    write_list(ItemKind::Resource, seen, context, params)
+}
+
+pub(super) fn list_templates(
+    seen: &[&KnownServer],
+    context: &CallContext,
+    params: &Params,
+) -> Result<Json, Refusal> {
+    write_list(ItemKind::Template, seen, context, params)
+}
+
+/// Every URI as its server has it, but for those that several servers have.
+fn write_list(
+    kind: ItemKind,
+    seen: &[&KnownServer],
+    context: &CallContext,
+    params: &Params,
+) -> Result<Json, Refusal> {
+    let seen = if context.policy.hides_resources {
+        &[]
+    } else {
+        seen
+    };
+    let mut owners: HashMap<&str, usize> = HashMap::new();
+    let all = || seen.iter().flat_map(|server| items(server, kind));
+    all().for_each(|(_, item)| *owners.entry(item.id()).or_default() += 1);
+    let write = |(server, item): (&KnownServer, &Item)| {
+        if owners[item.id()] == 1 {
+            return item.json().to_owned();
+        }
+        let explicit = explicit::write(&server.name, item.id());
+        page::with_text(item.json(), kind.id_key(), &explicit)
+    };
+    page::write(kind, seen, params, all().map(write))
+}
+
+fn items(server: &KnownServer, kind: ItemKind) -> impl Iterator<Item = (&KnownServer, &Item)> {
+    server.offer.list(kind).iter().map(move |it| (server, it))
+}
+
+impl Gateway {
+    /// `resources/read` of the server that the URI belongs to.
+    pub(crate) async fn read_resource(
+        &self,
+        generation: &Generation,
+        uri: &str,
+        params: &Params,
+        context: &CallContext,
+    ) -> Result<Json, Refusal> {
+        let Owner { server, uri } = find_owner(generation, uri, context)?;
+        let params = replaced(params, "uri", json_text(&uri));
+        let request = Request::new("resources/read", params);
+        let result = self.ask(server, request, context).await?;
+        context.note_uris(&server.name, result.as_str());
+        Ok(result)
+    }
+}
+
+fn find_owner<'g>(
+    generation: &'g Generation,
+    uri: &str,
+    context: &CallContext,
+) -> Result<Owner<'g>, Refusal> {
+    let seen = seen(generation, &context.policy);
+    let shown_by = || owners_of_page(generation, &seen, uri);
+    owner::find(&seen, uri, context.uris.as_deref(), shown_by)
+}
+
+/// The servers with a tool that is shown by this page (`_meta.ui.resourceUri`): such a page need
+/// not be in any list.
+fn owners_of_page<'g>(
+    generation: &'g Generation,
+    seen: &[&'g KnownServer],
+    uri: &str,
+) -> Vec<&'g KnownServer> {
+    if !uri.starts_with("ui://") {
+        return Vec::new();
+    }
+    let said = serde_json::Value::from(uri).to_string();
+    let names = |server: &&&KnownServer| {
+        let mut entries = generation.entries();
+        entries.any(|it| it.at.server == server.name && it.tool.json().contains(&said))
+    };
+    seen.iter().filter(names).copied().collect()
+}

@@ -1,0 +1,12 @@
+//! The servers of which a client may know.
+
+use registry::{Generation, KnownServer};
+
+use crate::policy::ClientPolicy;
+
+/// The servers that a client may know of.
+pub(crate) fn seen<'g>(generation: &'g Generation, policy: &ClientPolicy) -> Vec<&'g KnownServer> {
+    let servers = generation.servers().iter();
+    let seen = servers.filter(|server| policy.sees(&server.name, &server.category));
+    seen.collect()
+}

@@ -1,0 +1,48 @@
+//! Which servers' instructions the model of a session was told: each once.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+use registry::KnownServer;
+use tool::ServerName;
+
+/// Characters told with a search.
+const BRIEF_CHARS: usize = 300;
+
+/// Characters told with a description.
+const LONG_CHARS: usize = 600;
+
+/// The servers whose instructions were told, and whether as far as they are told at all.
+#[derive(Debug, Default)]
+pub(crate) struct InstructionsTold(Mutex<BTreeMap<ServerName, bool>>);
+
+impl InstructionsTold {
+    /// Their beginning on one line, the first time.
+    pub(crate) fn brief(&self, server: &KnownServer) -> Option<String> {
+        let text = instructions(server)?;
+        let mut told = self.0.lock();
+        if told.contains_key(&server.name) {
+            return None;
+        }
+        let is_whole = text.chars().count() <= BRIEF_CHARS;
+        told.insert(server.name.clone(), is_whole);
+        Some(printable::one_line_of(text, BRIEF_CHARS))
+    }
+
+    /// As far as they are told at all, unless that was done.
+    pub(crate) fn long(&self, server: &KnownServer) -> Option<String> {
+        let text = instructions(server)?;
+        let was_whole = self.0.lock().insert(server.name.clone(), true);
+        if was_whole == Some(true) {
+            return None;
+        }
+        let first = printable::first_chars(text, LONG_CHARS);
+        let end = if first.len() < text.len() { "…" } else { "" };
+        Some(format!("{first}{end}"))
+    }
+}
+
+fn instructions(server: &KnownServer) -> Option<&str> {
+    let text = server.instructions.as_deref().map(str::trim);
+    text.filter(|text| !text.is_empty())
+}

@@ -1,0 +1,151 @@
+//! What a client is told of lists that change: in a session when it is open, without one on the
+//! stream that it asked for.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jsonrpc::{Fields, Json, frame};
+use mcp::meta::SUBSCRIPTION_ID;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    forward::{Announced, ListState},
+    gateway::Gateway,
+    out::Out,
+    policy::ClientPolicy,
+};
+
+const PROMPTS: &str = "notifications/prompts/list_changed";
+const RESOURCES: &str = "notifications/resources/list_changed";
+
+/// The changes that a client hears of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Filter {
+    prompts: bool,
+    resources: bool,
+}
+
+impl Filter {
+    /// All that was announced to have lists.
+    pub(super) fn of(announced: Announced) -> Self {
+        Self {
+            prompts: announced.prompts,
+            resources: announced.resources,
+        }
+    }
+
+    /// What `subscriptions/listen` asks for, of what was announced.
+    pub(super) fn read(asked: &str, announced: Announced) -> Self {
+        let fields = Fields::of(asked);
+        let wants = |key: &str| {
+            let value = fields.as_ref().and_then(|it| it.get(key));
+            value.is_some_and(|it| it.get() == "true")
+        };
+        Self {
+            prompts: announced.prompts && wants("promptsListChanged"),
+            resources: announced.resources && wants("resourcesListChanged"),
+        }
+    }
+
+    fn json(self) -> String {
+        let kinds = [
+            (self.prompts, r#""promptsListChanged":true"#),
+            (self.resources, r#""resourcesListChanged":true"#),
+        ];
+        let kinds = kinds.into_iter().filter(|(is_wanted, _)| *is_wanted);
+        let kinds: Vec<&str> = kinds.map(|(_, text)| text).collect();
+        format!("{{{}}}", kinds.join(","))
+    }
+}
+
+/// Tells of every list that changes, until it is dropped. What a client does not read in time it is
+/// not told: it asks for the list when it looks again.
+pub(super) async fn tell(
+    gateway: &Gateway,
+    policy: &ClientPolicy,
+    filter: Filter,
+    meta: &str,
+    out: &Out,
+) {
+    let mut changes = gateway.lists_changed.subscribe();
+    let state = || ListState::of(&gateway.registry.catalog(), policy);
+    let mut told = state();
+    let params = if meta.is_empty() {
+        "{}".to_owned()
+    } else {
+        format!(r#"{{"_meta":{meta}}}"#)
+    };
+    while changes.changed().await.is_ok() {
+        let now = state();
+        let kinds = [
+            (filter.prompts && now.prompts != told.prompts, PROMPTS),
+            (
+                filter.resources && now.resources != told.resources,
+                RESOURCES,
+            ),
+        ];
+        for (_, method) in kinds.into_iter().filter(|(is_new, _)| *is_new) {
+            out.offer(vec![frame::notification(method, &params)]);
+        }
+        told = now;
+    }
+}
+
+/// One `subscriptions/listen`.
+pub(super) struct Listening {
+    pub(super) id: Json,
+    pub(super) filter: Filter,
+    pub(super) out: Out,
+    /// The client is gone, or we are.
+    pub(super) gone: CancellationToken,
+    /// That, or the client took it back.
+    pub(super) cancel: CancellationToken,
+}
+
+/// Answers it: what is heard of first, then every change, and a result when it is we who end it.
+pub(super) async fn listen(gateway: Arc<Gateway>, policy: Arc<ClientPolicy>, listening: Listening) {
+    let Listening {
+        id,
+        filter,
+        out,
+        gone,
+        cancel,
+    } = listening;
+    let meta = format!(r#"{{"{SUBSCRIPTION_ID}":{}}}"#, id.as_str());
+    let params = format!(r#"{{"notifications":{},"_meta":{meta}}}"#, filter.json());
+    let acknowledged = frame::notification("notifications/subscriptions/acknowledged", &params);
+    if out.tell(vec![acknowledged]).await.is_err() {
+        return;
+    }
+    let telling = tell(&gateway, &policy, filter, &meta, &out);
+    let _ = cancel.run_until_cancelled(telling).await;
+    if gone.is_cancelled() {
+        let result = format!(r#"{{"resultType":"complete","_meta":{meta}}}"#);
+        let _ = out
+            .answer(frame::result(id.as_str(), [Bytes::from(result)]))
+            .await;
+    } else {
+        out.withdraw();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_announced_is_listened_to() {
+        let announced = Announced {
+            prompts: true,
+            ..Announced::default()
+        };
+        let asked =
+            r#"{"promptsListChanged":true,"resourcesListChanged":true,"toolsListChanged":true}"#;
+        assert_eq!(
+            Filter::read(asked, announced).json(),
+            r#"{"promptsListChanged":true}"#
+        );
+        assert_eq!(Filter::read("{}", announced).json(), "{}");
+        assert_eq!(Filter::read("7", announced).json(), "{}");
+    }
+}

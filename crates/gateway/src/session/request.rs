@@ -1,0 +1,70 @@
+//! Requests that are answered in tasks of their own, as they came.
+
+use bytes::Bytes;
+use jsonrpc::{Fields, Json, Message, text_of};
+use serde_json::value::RawValue;
+
+use super::meta::Meta;
+use crate::forward::{Method, Params};
+
+/// A request of a client that servers may have to answer.
+pub(super) struct ClientRequest {
+    pub(super) id: Json,
+    pub(super) meta: Meta,
+    pub(super) wants: Wants,
+}
+
+/// What is asked for.
+pub(super) enum Wants {
+    /// One of our tools.
+    Tool {
+        name: String,
+        arguments: Option<Box<RawValue>>,
+    },
+    Other(Method, Params),
+    /// To hear of changes; the filter as it came.
+    Listen(Json),
+}
+
+impl ClientRequest {
+    /// Reads a request that is ours to answer: of an open legacy session, or of a modern client
+    /// that says all that a request must say. Any other is left to rmcp, which knows how to refuse
+    /// it.
+    pub(super) fn read(line: &Bytes, message: &Message<'_>, is_open: bool) -> Option<Self> {
+        let method = message.method.as_deref()?;
+        let params = message.params.and_then(|params| Fields::of(params.get()));
+        let meta = params.as_ref().and_then(|params| params.get("_meta"));
+        let meta = meta.map(|raw| Meta::read(line, raw)).unwrap_or_default();
+        let is_ours = match &meta.revision {
+            Some(revision) => {
+                revision.is_known() && revision.is_stateless() && meta.capabilities.is_some()
+            }
+            None => is_open,
+        };
+        if !is_ours {
+            return None;
+        }
+        let wants = if method == "tools/call" {
+            let params = params?;
+            Wants::Tool {
+                name: text_of(params.get("name")?)?.into_owned(),
+                arguments: params.get("arguments").map(ToOwned::to_owned),
+            }
+        } else if method == "subscriptions/listen" {
+            let filter = params?.get("notifications")?;
+            meta.revision.as_ref()?;
+            Wants::Listen(Json::part_of(line, filter))
+        } else {
+            let members = params.into_iter().flat_map(|params| params.0);
+            let members = members.filter(|(key, _)| key != "_meta");
+            let members =
+                members.map(|(key, value)| (key.into_owned(), Json::part_of(line, value)));
+            Wants::Other(Method::parse(method)?, members.collect())
+        };
+        Some(Self {
+            id: Json::part_of(line, message.id?),
+            meta,
+            wants,
+        })
+    }
+}
