@@ -40,6 +40,10 @@ run *ARGS:
 demo:
     cargo run --locked --release -p proxy -- demo
 
+# What people install without a compiler, into target/dist: archive, wheel, npm, .deb, container
+dist *ARGS:
+    .ci/dist {{ ARGS }}
+
 # Format everything
 fmt:
     cargo fmt --all

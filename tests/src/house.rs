@@ -8,7 +8,7 @@ mod state;
 
 use std::{
     cell::Cell,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs,
     path::{Path, PathBuf},
 };
@@ -240,8 +240,18 @@ impl House {
         client
     }
 
-    /// Runs a verb of the command line to its end.
+    /// Runs a verb of the command line to its end; in a house without a daemon it does without.
     pub async fn cli<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
+        let mut args: Vec<OsString> = args.collect();
+        let asks = |arg: &OsString| {
+            ["search", "describe", "call", "list"]
+                .iter()
+                .any(|verb| arg == verb)
+        };
+        if let (false, Some(verb)) = (self.has_daemon, args.iter().position(asks)) {
+            args.insert(verb + 1, "--standalone".into());
+        }
         let output = self.command(args).kill_on_drop(true).output();
         let output = timeout(DEADLINE, output).await.expect("the verb ends");
         let output = output.expect("the proxy can be started");

@@ -10,6 +10,7 @@ use tokio::{
 };
 
 use fleet::Variables;
+use gateway::shell::ShellRequest;
 
 use super::{identity::Build, launch::Report};
 
@@ -44,6 +45,15 @@ pub enum Purpose {
     },
     /// To hear who is served, and by which servers.
     Status,
+    /// A command of the command line.
+    Shell {
+        /// The folder it is run in.
+        cwd: Option<PathBuf>,
+        /// Its environment.
+        variables: Variables,
+        /// What is asked.
+        request: ShellRequest,
+    },
     /// HTTP is to be served until the connection ends.
     Http {
         /// The address; none: what the configuration says.
@@ -73,6 +83,8 @@ pub enum Answer {
         /// What is listened at; none where the configuration says so anyway.
         address: Option<String>,
     },
+    /// The command is run; its answer follows.
+    Running,
     /// What was asked for cannot be had.
     Refused(Report),
     /// We are of another build. `leaves`: we are older, and take no new clients from now on; a

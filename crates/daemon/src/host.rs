@@ -8,8 +8,13 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use fleet::Variables;
 use futures::FutureExt as _;
-use gateway::{Connection, Gateway, upkeep::Upkeep};
+use gateway::{
+    Connection, Gateway,
+    shell::{ShellReply, ShellRequest},
+    upkeep::Upkeep,
+};
 use jsonrpc::Sink;
 use parking_lot::Mutex;
 use tokio::{
@@ -25,7 +30,7 @@ use super::{
     hello::{Answer, Hello, Purpose, hear, is_ours, say},
     identity::Build,
     listeners::{Holder, Listeners, ReadSettings},
-    place,
+    place, shell,
     socket::{BoundSocket, SocketFile},
     status::{About, status},
 };
@@ -240,17 +245,24 @@ impl Daemon {
         let answered = match hello.purpose {
             Purpose::Session { cwd, variables } => {
                 if hello.build == self.build {
-                    let connection = Connection {
-                        cwd,
-                        variables: Some(Arc::new(variables)),
-                        pid: Some(hello.pid),
-                        transport: "stdio",
-                        ..Connection::default()
-                    };
+                    let connection = connection_of(cwd, variables, hello.pid, "stdio");
                     return self.serve(stream, connection).await;
                 }
                 let answer = self.yield_to(&hello.build);
                 say(&mut stream, &answer).await
+            }
+            Purpose::Shell {
+                cwd,
+                variables,
+                request,
+            } => {
+                if hello.build == self.build {
+                    let connection = connection_of(cwd, variables, hello.pid, "shell");
+                    self.run_shell(stream, connection, request).await
+                } else {
+                    let answer = self.yield_to(&hello.build);
+                    say(&mut stream, &answer).await
+                }
             }
             Purpose::Status => say(&mut stream, &Answer::Status(self.status().await)).await,
             Purpose::Http { listen, variables } => {
@@ -326,6 +338,25 @@ impl Daemon {
         gateway::serve(gateway, connection, input, Sink::Socket(output), stop).await;
     }
 
+    async fn run_shell(
+        &self,
+        stream: UnixStream,
+        connection: Connection,
+        request: ShellRequest,
+    ) -> io::Result<()> {
+        let _present = self.enter();
+        let run = async |gone: CancellationToken| {
+            let running = self.gateway.run_shell(connection, request, gone.clone());
+            let stopped = self.stop.run_until_cancelled(running).await;
+            stopped.unwrap_or_else(|| ShellReply {
+                told: "error: the daemon is being stopped; what was asked may have been done"
+                    .to_owned(),
+                ..ShellReply::default()
+            })
+        };
+        shell::answer(stream, run).await
+    }
+
     /// One more session, until the guard is dropped.
     fn enter(&self) -> Presence {
         self.sessions.send_modify(|count| *count += 1);
@@ -362,4 +393,20 @@ fn split_stream(stream: UnixStream) -> io::Result<(UnixStream, UnixStream)> {
     let stream: StdStream = stream.into_std()?;
     let twin = stream.try_clone()?;
     Ok((UnixStream::from_std(stream)?, UnixStream::from_std(twin)?))
+}
+
+/// The connection of who said hello.
+fn connection_of(
+    cwd: Option<PathBuf>,
+    variables: Variables,
+    pid: u32,
+    transport: &'static str,
+) -> Connection {
+    Connection {
+        cwd,
+        variables: Some(Arc::new(variables)),
+        pid: Some(pid),
+        transport,
+        ..Connection::default()
+    }
 }

@@ -20,6 +20,7 @@ pub mod log;
 pub mod place;
 pub mod reach;
 pub mod relay;
+pub mod shell;
 pub mod socket;
 pub mod status;
 

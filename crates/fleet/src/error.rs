@@ -47,7 +47,7 @@ impl Failure {
     }
 
     /// Of a remote server that nobody could talk to.
-    pub(crate) fn unreachable(why: String) -> Self {
+    pub(crate) fn unreachable(why: &str) -> Self {
         let why = why.replace("error sending request: client error (Connect): ", "");
         let (what, hint) = match () {
             () if why.contains("Connection refused") => (

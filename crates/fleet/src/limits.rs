@@ -91,7 +91,7 @@ pub(crate) const LOOK_AGAIN_MIN: Duration = Duration::from_mins(1);
 
 /// A question may wait so long for its person, who may be at lunch. The clock of the call stands
 /// meanwhile, so nothing else would end it.
-pub(crate) const QUESTION_TIMEOUT: Duration = Duration::from_mins(60);
+pub(crate) const QUESTION_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// Questions of one server that are open at one time; further ones are refused.
 pub(crate) const QUESTIONS_MAX: usize = 64;

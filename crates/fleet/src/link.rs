@@ -122,7 +122,7 @@ impl Link {
                         HandshakeError::WrongRevision(why) => OpenError::WrongRevision(why),
                         HandshakeError::Closed => Failure::new("it closed the connection").into(),
                         HandshakeError::Denied(why) => Failure::denial(why).into(),
-                        HandshakeError::Other(why) => Failure::unreachable(why).into(),
+                        HandshakeError::Other(why) => Failure::unreachable(&why).into(),
                     })?;
                 let kind = Kind::Remote(remote);
                 Ok((Self::new(about, kind), None))

@@ -246,7 +246,7 @@ mod tests {
         };
         let asking = tokio::spawn(async move { asks.ask(question).await });
         tokio::task::yield_now().await;
-        advance(Duration::from_secs(3600)).await;
+        advance(Duration::from_hours(1)).await;
         assert!(!waiting.is_finished());
         answer.send(()).expect("it waits");
         asking.await.expect("it ends");

@@ -40,6 +40,7 @@ mod search_tools;
 mod servers;
 mod session;
 mod settings;
+pub mod shell;
 pub mod state_dir;
 pub mod stdio;
 pub mod survey;

@@ -172,6 +172,9 @@ pub(crate) enum Command {
     Describe {
         #[arg(required = true, value_name = "NAME", add = ArgValueCompleter::new(complete_tools))]
         names: Vec<String>,
+        /// Ask with servers of this process, without the daemon
+        #[arg(long)]
+        standalone: bool,
     },
     /// Call a tool
     #[command(
@@ -183,6 +186,9 @@ pub(crate) enum Command {
         /// Only the tools of this server or category
         #[arg(value_name = "SERVER|CATEGORY", add = ArgValueCompleter::new(complete_servers))]
         of: Option<String>,
+        /// Ask with servers of this process, without the daemon
+        #[arg(long)]
+        standalone: bool,
     },
     /// Count tools by category, and by tag
     Categories,
@@ -344,6 +350,9 @@ pub(crate) struct Search {
     /// How many to pass over
     #[arg(long, default_value_t = 0, value_name = "COUNT")]
     pub(crate) offset: usize,
+    /// Ask with servers of this process, without the daemon
+    #[arg(long)]
+    pub(crate) standalone: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -372,6 +381,9 @@ pub(crate) struct Call {
     /// Check the arguments, call nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Call with servers of this process, without the daemon
+    #[arg(long)]
+    pub(crate) standalone: bool,
 }
 
 const ADD_EXAMPLES: &str = "\

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use config::{Config, Environment, Overrides};
-use gateway::{Gateway, survey};
+use gateway::Gateway;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -31,7 +31,6 @@ mod moving;
 mod read;
 mod recipes;
 mod reindex;
-mod reply;
 mod serve;
 mod serve_http;
 mod servers;
@@ -147,6 +146,16 @@ fn run_with_config(global: &Global, command: Command) -> anyhow::Result<Exit> {
             Some(at) => serve_http::serve_alone(config, at, load),
         };
     }
+    let asked = match tools::request_of(&command, global.json) {
+        Ok(asked) => asked,
+        Err(error) => {
+            report::fail(&error);
+            return Ok(Exit::Usage);
+        }
+    };
+    if let Some((request, is_standalone)) = asked {
+        return tools::run(config, global, request, is_standalone);
+    }
     run_async(async {
         match command {
             Command::Config(_) => Ok(inspect::print_config_check(&config, global.json)),
@@ -204,31 +213,11 @@ async fn ask(gateway: &Arc<Gateway>, global: &Global, command: Command) -> anyho
         Command::Usage { .. } => return usage::reset(gateway),
         _ => {}
     }
-    survey_new(gateway).await;
+    tools::say_never_asked(gateway);
+    gateway.survey_new().await;
     match command {
-        Command::Search(search) => tools::search(gateway, global, search).await,
-        Command::Describe { names } => tools::describe(gateway, global, &names).await,
-        Command::Call(call) => call::call(gateway, global, call).await,
-        Command::List { of } => tools::list(gateway, global, of.as_deref()).await,
         Command::Categories => usage::print_categories(gateway, global).await,
         Command::Tokens { by_tool } => tokens::count_tokens(gateway, global, by_tool).await,
         other => bail!("{other:?} has no gateway to ask"),
-    }
-}
-
-/// Servers that were never asked for their tools are asked now. One that failed before is left
-/// to `reindex`: a search does not wait for it again.
-async fn survey_new(gateway: &Arc<Gateway>) {
-    let catalog = gateway.registry.catalog();
-    let servers = catalog.servers.iter();
-    let new = servers.filter(|it| it.surveyed_at.is_none() && it.stale.is_none());
-    let new: Vec<_> = new.map(|server| server.name.clone()).collect();
-    if !new.is_empty() {
-        let names: Vec<&str> = new.iter().map(tool::ServerName::as_str).collect();
-        let names = names.join(", ");
-        report::say(&format!(
-            "asking for their tools for the first time: {names}"
-        ));
-        survey::get_to_know(Arc::clone(gateway), new).await;
     }
 }

@@ -25,6 +25,6 @@ pub use example::example;
 pub use names::{NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};
 pub use offer::{Capability, Item, ItemKind, Offer};
 pub use purpose::{PURPOSE_CHARS_MAX, purpose};
-pub use schema::{Parameter, minified, parameters};
+pub use schema::{Parameter, minified, parameter_types, parameters};
 pub use signature::signature;
 pub use tool::{Annotations, TOOL_NAME_CHARS_MAX, Tool, ToolError};

@@ -35,6 +35,15 @@ pub fn parameters(schema: &str) -> Vec<Parameter> {
     fields.map(|field| parameter(&field)).collect()
 }
 
+/// The types of the [`parameters`], in their order, as a signature tells them: `string[]`,
+/// `"a"|"b"`, `{x: number}`, with the default behind a `=`.
+pub fn parameter_types(schema: &str) -> Vec<String> {
+    let root: Value = serde_json::from_str(schema).unwrap_or_default();
+    let reading = Reading::new(&root);
+    let fields = reading.root().fields().into_iter();
+    fields.map(|field| field.type_text(Detail::FULL)).collect()
+}
+
 fn parameter(field: &Field<'_>) -> Parameter {
     let text = |value: &&Value| match value {
         Value::String(text) => text.clone(),

@@ -4,5 +4,7 @@ mod config_mistakes;
 mod demo;
 mod edit;
 mod moving_in;
+mod plugin;
 mod reindex;
+mod shell;
 mod verbs;

@@ -22,8 +22,8 @@ async fn servers_start_as_their_recipes_say() {
     let chosen = match std::env::var("PROXY_TESTS_RECIPES") {
         Ok(names) if names == "all" => all,
         Ok(names) => {
-            let named = |name: &str| names.split(',').any(|it| it == name);
-            all.into_iter().filter(|it| named(it.name())).collect()
+            let is_meant = |name: &str| names.split(',').any(|it| it == name);
+            all.into_iter().filter(|it| is_meant(it.name())).collect()
         }
         Err(_) => part_of_today(&all, A_DAY),
     };

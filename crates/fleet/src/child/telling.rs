@@ -97,9 +97,9 @@ fn of_uv(lines: &[&str]) -> Option<String> {
     let is_error = |line: &&str| {
         line.trim_start().starts_with("error: ") || line.trim_start().starts_with('×')
     };
-    let at = lines.iter().position(|line| is_error(&line))?;
+    let at = lines.iter().position(is_error)?;
     let error = lines[at].trim().trim_start_matches('×').trim();
-    let causes = lines[at + 1..]
+    let mut causes = lines[at + 1..]
         .iter()
         .enumerate()
         .filter_map(|(place, line)| {
@@ -107,7 +107,7 @@ fn of_uv(lines: &[&str]) -> Option<String> {
             let text = UV_CAUSES.iter().find_map(|mark| line.strip_prefix(mark))?;
             Some((at + 1 + place, text.trim()))
         });
-    let (at, cause) = causes.last()?;
+    let (at, cause) = causes.next_back()?;
     // A cause goes on in lines that are indented.
     let more = lines[at + 1..].iter().take_while(|line| {
         line.starts_with("   ") && !line.trim().is_empty() && !line.trim().starts_with("hint")
@@ -140,7 +140,7 @@ fn of_python(lines: &[&str]) -> Option<String> {
         line.trim_start_matches([' ', '+', '|', '-'])
             .starts_with("Traceback (most recent call last)")
     };
-    let at = inside.iter().rposition(|line| is_begin(&line))?;
+    let at = inside.iter().rposition(is_begin)?;
     let exception = inside[at + 1..]
         .iter()
         .find(|line| line.starts_with(|c: char| c.is_alphabetic() || c == '_'))?;
@@ -153,12 +153,12 @@ fn of_node(lines: &[&str]) -> Option<String> {
     let is_frame = |line: &&str| {
         line.starts_with(' ') && line.trim_start().starts_with("at ") && line.contains(':')
     };
-    let stack = lines.iter().position(|line| is_frame(&line))?;
+    let stack = lines.iter().position(is_frame)?;
     let is_head = |line: &&str| {
         let first = line.split([':', ' ']).next().unwrap_or_default();
         first.ends_with("Error") || first == "Uncaught"
     };
-    let head = lines[..stack].iter().rposition(|line| is_head(&line))?;
+    let head = lines[..stack].iter().rposition(is_head)?;
     let is_launcher = LAUNCHERS.iter().any(|words| lines[head].contains(words));
     let is_frame_of_code = |line: &&str| {
         let text = line.trim();
@@ -179,7 +179,7 @@ const LAUNCHERS: [&str; 3] = ["Command failed", "spawn", "exited with"];
 
 /// Of any other: the last line that begins as an error, or speaks of one, or the last at all.
 fn of_any(lines: &[&str]) -> Option<String> {
-    let filled = lines.iter().filter(|line| !line.trim().is_empty());
+    let mut filled = lines.iter().filter(|line| !line.trim().is_empty());
     let said: Vec<&&str> = filled.clone().filter(|line| !is_chatter(line)).collect();
     let begins = |line: &&&&str| {
         let line = line.trim_start().to_ascii_lowercase();
@@ -193,7 +193,7 @@ fn of_any(lines: &[&str]) -> Option<String> {
         .rev()
         .find(begins)
         .or_else(|| said.iter().rev().find(speaks));
-    let line = told.or(said.last()).copied().or(filled.last())?;
+    let line = told.or(said.last()).copied().or(filled.next_back())?;
     Some(line.trim().to_owned())
 }
 

@@ -1,55 +1,26 @@
 //! `proxy call`: a tool's arguments as a person writes them.
 
-use std::{io::Read as _, sync::Arc};
+use std::io::Read as _;
 
 use anyhow::Context as _;
-use gateway::{CallContext, EXECUTE, Gateway};
 use serde::Serialize;
 use serde_json::{
     Map, Value,
     value::{RawValue, to_raw_value},
 };
 
-use super::reply::print_reply;
-use crate::{
-    cli::{Call, Global},
-    exit::Exit,
-    report,
-};
+use crate::cli::Call;
 
-pub(super) async fn call(
-    gateway: &Arc<Gateway>,
-    global: &Global,
-    call: Call,
-) -> anyhow::Result<Exit> {
-    let input = match read_arguments(&call.arguments) {
-        Ok(input) => input,
-        Err(error) => {
-            report::fail(&error);
-            return Ok(Exit::Usage);
-        }
-    };
-    let arguments = to_raw_value(&Arguments {
+/// The arguments of `execute_dynamic_tool` for a call as it was typed.
+pub(super) fn read_call(call: &Call) -> anyhow::Result<Box<RawValue>> {
+    Ok(to_raw_value(&Arguments {
         tool_name: &call.name,
-        tool_input: input,
+        tool_input: read_arguments(&call.arguments)?,
         raw: call.raw,
         dry_run: call.dry_run,
         timeout_ms: call.timeout_ms,
         max_tokens: call.max_tokens,
-    })?;
-    let reply = gateway
-        .call_tool(EXECUTE, Some(&arguments), CallContext::default())
-        .await;
-    let reply = reply.context("one of our own tools is missing")?;
-    if global.json {
-        report::print_data(reply.json().as_str());
-        return Ok(if reply.is_error() {
-            Exit::Nothing
-        } else {
-            Exit::Success
-        });
-    }
-    Ok(print_reply(&reply))
+    })?)
 }
 
 /// The arguments of `execute_dynamic_tool`.

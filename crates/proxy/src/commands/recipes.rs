@@ -61,9 +61,10 @@ fn summarise_needs(recipe: &Recipe) -> String {
         needs.push("a login".to_owned());
     }
     needs.extend(recipe.needs.iter().cloned());
-    match needs.is_empty() {
-        true => String::new(),
-        false => format!("needs {}", needs.join(", ")),
+    if needs.is_empty() {
+        String::new()
+    } else {
+        format!("needs {}", needs.join(", "))
     }
 }
 
@@ -169,9 +170,10 @@ fn describe_alternative(alternative: &Alternative) -> String {
         Way::Remote { url, .. } => url.clone(),
     };
     let variables = alternative.variables.join(", ");
-    let variables = match variables.is_empty() {
-        true => String::new(),
-        false => format!(" with {variables}"),
+    let variables = if variables.is_empty() {
+        String::new()
+    } else {
+        format!(" with {variables}")
     };
     format!("{way}{variables} ({})", alternative.why)
 }

@@ -1,192 +1,157 @@
-//! Commands that look at tools: `search`, `describe`, `list`.
+//! Commands that ask a gateway: `search`, `describe`, `call`, `list`. The daemon's, where there is
+//! one or can be; else one of this process.
 
 use std::sync::Arc;
 
-use gateway::{DESCRIBE, Gateway, policy::ClientPolicy};
-use registry::{Entry, Generation, Query};
-use serde_json::{Value, json};
+use config::Config;
+use daemon::{
+    reach::NoDaemon,
+    shell::{Outcome, run_in_daemon},
+};
+use gateway::{
+    Connection, Gateway,
+    shell::{ShellReply, ShellRequest, Verb},
+};
+use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
-use super::reply::{ask_tool, print_reply};
+use super::{call::read_call, event_loop::run_async, serve::find_route, signals::watch_signals};
 use crate::{
-    cli::{Global, Search},
+    cli::{Call, Command, Global, Search},
     exit::Exit,
     report,
 };
 
-pub(super) async fn search(
-    gateway: &Arc<Gateway>,
-    global: &Global,
-    search: Search,
-) -> anyhow::Result<Exit> {
-    let answer = gateway.search(query_of(search), None).await?;
-    if global.json {
-        report::print_json(&gateway.search_json(&answer));
-    } else {
-        report::print_data(
-            &gateway
-                .search_text(&answer, &ClientPolicy::default())
-                .await?,
-        );
-    }
-    Ok(if answer.has_hits() {
-        Exit::Success
-    } else {
-        Exit::Nothing
-    })
+/// What is asked, and whether only this process may answer; `None` for another command.
+pub(super) fn request_of(
+    command: &Command,
+    json: bool,
+) -> anyhow::Result<Option<(ShellRequest, bool)>> {
+    let (verb, is_standalone) = match command {
+        Command::Search(search) => (search_of(search), search.standalone),
+        Command::Describe { names, standalone } => {
+            let names = names.clone();
+            (Verb::Describe { names }, *standalone)
+        }
+        Command::Call(call @ Call { standalone, .. }) => {
+            (Verb::Call(read_call(call)?), *standalone)
+        }
+        Command::List { of, standalone } => (Verb::List(of.clone()), *standalone),
+        _ => return Ok(None),
+    };
+    Ok(Some((ShellRequest { verb, json }, is_standalone)))
 }
 
-fn query_of(search: Search) -> Query {
-    let category = search.category.map(|name| name.trim().to_owned());
-    Query {
+fn search_of(search: &Search) -> Verb {
+    let category = search.category.as_ref().map(|name| name.trim().to_owned());
+    Verb::Search {
+        words: search.query.join(" ").trim().to_owned(),
         category: category.filter(|name| !name.is_empty()),
-        tags: search.tags,
+        tags: search.tags.clone(),
         limit: search.max_results,
         offset: search.offset,
         why: search.why,
-        ..Query::words(search.query.join(" ").trim())
     }
 }
 
-pub(super) async fn describe(
-    gateway: &Arc<Gateway>,
+/// Asks, and prints the answer. `config` is known to be without mistakes.
+pub(super) fn run(
+    config: Config,
     global: &Global,
-    names: &[String],
+    request: ShellRequest,
+    is_standalone: bool,
 ) -> anyhow::Result<Exit> {
-    if !global.json {
-        let reply = ask_tool(gateway, DESCRIBE, &json!({"name": names})).await?;
-        return Ok(print_reply(&reply));
-    }
-    let generation = gateway.generation().await?;
-    let names = names.iter().flat_map(|name| name.split(','));
-    let mut tools = Vec::new();
-    for name in names {
-        match gateway.find(&generation, name).await {
-            Ok(entry) => tools.push(gateway.describe_json(&generation, &entry)),
-            Err(error) => {
-                report::say(&error.to_string());
-                return Ok(Exit::Nothing);
+    run_async(async {
+        let stop = CancellationToken::new();
+        watch_signals(&stop)?;
+        if !is_standalone {
+            let asked = ask_daemon(global, &request);
+            match stop.run_until_cancelled(asked).await {
+                None => anyhow::bail!("interrupted"),
+                Some(Some(reply)) => return Ok(print(&reply)),
+                Some(None) => {}
             }
         }
-    }
-    let one = if tools.len() == 1 { tools.pop() } else { None };
-    report::print_json(&one.unwrap_or(Value::Array(tools)));
-    Ok(Exit::Success)
-}
-
-pub(super) async fn list(
-    gateway: &Arc<Gateway>,
-    global: &Global,
-    of: Option<&str>,
-) -> anyhow::Result<Exit> {
-    let generation = gateway.generation().await?;
-    let entries = list_entries(&generation, of);
-    if global.json {
-        let tools: Vec<Value> = entries
-            .iter()
-            .map(|it| json!({"name": it.at.to_string(), "purpose": it.purpose(), "category": it.category}))
-            .collect();
-        report::print_json(&Value::Array(tools));
-    } else {
-        let text = list_text(&entries);
-        if !text.is_empty() {
-            report::print_data(&text);
+        let gateway = Gateway::new(config.gateway)?;
+        let reply = ask_own(&gateway, request, stop.child_token());
+        let reply = stop.run_until_cancelled(Box::pin(reply)).await;
+        gateway.stop().await;
+        match reply {
+            Some(reply) => Ok(print(&reply)),
+            None => anyhow::bail!("interrupted"),
         }
-    }
-    if entries.is_empty() {
-        report::say(&match of {
-            Some(of) => format!("no tools in `{of}`"),
-            None => "no tools".to_owned(),
-        });
-        return Ok(Exit::Nothing);
-    }
-    Ok(Exit::Success)
+    })?
 }
 
-/// The tools of a server or category; of all servers but our own.
-fn list_entries<'a>(generation: &'a Generation, of: Option<&str>) -> Vec<&'a Entry> {
-    let wanted = of.map(tool::fold);
-    let is_wanted = |entry: &&Entry| {
-        // Our own tools are listed for who names us.
-        let is_own = entry.at.server == ServerName::built_in();
-        wanted.as_ref().map_or(!is_own, |of| {
-            let is_of = |text: &str| tool::fold(text) == *of;
-            is_of(entry.at.server.as_str()) || (!is_own && is_of(&entry.category))
-        })
+/// `None`: there is no daemon here, which was said.
+async fn ask_daemon(global: &Global, request: &ShellRequest) -> Option<ShellReply> {
+    let route = match find_route(global) {
+        Ok(Ok(route)) => route,
+        Ok(Err(error)) => {
+            report::say(&format!("without the daemon: {error}"));
+            return None;
+        }
+        Err(error) => {
+            report::say(&error.to_string());
+            return None;
+        }
     };
-    generation.entries().filter(is_wanted).collect()
-}
-
-fn list_text(entries: &[&Entry]) -> String {
-    let line = |entry: &&Entry| format!("{} - {}", entry.at, entry.purpose());
-    let lines: Vec<String> = entries.iter().map(line).collect();
-    lines.join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use insta::assert_snapshot;
-    use registry::{News, Options, Registry, Rules, ServerRules, Snapshot};
-    use tool::{ServerName, Tool};
-
-    use super::{list_entries, list_text};
-
-    fn tool(json: &str) -> Tool {
-        Tool::parse(json).unwrap()
-    }
-
-    fn survey(server: &ServerName, tools: Vec<Tool>) -> News {
-        let snapshot = Snapshot {
-            server: server.clone(),
-            tools,
-            offer: tool::Offer::default(),
-            server_name: server.to_string(),
-            server_version: String::new(),
-            instructions: None,
-            protocol: "2025-11-25".to_owned(),
-            transport: None,
-            tokens: 0,
-            surveyed_at: 0,
-        };
-        News {
-            server: server.clone(),
-            outcome: Ok(snapshot),
+    match run_in_daemon(&route, request.clone()).await {
+        Ok(Outcome::Answered(reply)) => Some(reply),
+        // A call may have run: it is not made once more.
+        Ok(Outcome::Lost) => Some(ShellReply {
+            told: "error: the daemon ended before it answered; what was asked may have been done\n\
+                   hint: `proxy daemon logs` has its last words"
+                .to_owned(),
+            ..ShellReply::default()
+        }),
+        Err(NoDaemon::Said(why)) => {
+            report::say(&format!("without the daemon: {}", why.text));
+            None
+        }
+        Err(NoDaemon::Failed(error)) => {
+            report::say(&format!("without the daemon: {error:#}"));
+            None
         }
     }
+}
 
-    #[test]
-    fn a_list_has_a_line_a_tool_and_ours_only_for_who_names_us() {
-        let folder = tempfile::tempdir().unwrap();
-        let [git, mail]: [ServerName; 2] = ["git", "mail"].map(|name| name.parse().unwrap());
-        let rules = Rules {
-            servers: [&git, &mail]
-                .map(|it| ServerRules::plain(it.clone()))
-                .into(),
-            ..Rules::default()
-        };
-        let options = Options {
-            built_in: vec![
-                tool(r#"{"name": "read_result", "description": "Read a result."}"#).into(),
-            ],
-            ..Options::default()
-        };
-        let registry = Registry::open_with(folder.path(), rules, options).unwrap();
-        let log = r#"{"name": "git_log", "description": "Show the commits. Newest first."}"#;
-        let inbox = r#"{"name": "list_inbox"}"#;
-        let news = vec![
-            survey(&git, vec![tool(log), tool(r#"{"name": "git_diff"}"#)]),
-            survey(&mail, vec![tool(inbox)]),
-        ];
-        registry.commit(news, false, 0).unwrap();
-        let generation = registry.generation().unwrap();
-        let list = |of| list_text(&list_entries(&generation, of));
-        assert_snapshot!(list(None), @"
-        git/git_diff - Git diff
-        git/git_log - Show the commits
-        mail/list_inbox - List inbox
-        ");
-        assert_snapshot!(list(Some("Mail")), @"mail/list_inbox - List inbox");
-        assert_snapshot!(list(Some("proxy")), @"proxy/read_result - Read a result");
-        assert_snapshot!(list(Some("nobody")), @"");
+async fn ask_own(
+    gateway: &Arc<Gateway>,
+    request: ShellRequest,
+    gone: CancellationToken,
+) -> ShellReply {
+    say_never_asked(gateway);
+    let connection = Connection {
+        cwd: std::env::current_dir().ok(),
+        transport: "shell",
+        ..Connection::default()
+    };
+    gateway.run_shell(connection, request, gone).await
+}
+
+/// Says for whom is waited.
+pub(super) fn say_never_asked(gateway: &Gateway) {
+    let new = gateway.never_asked();
+    if !new.is_empty() {
+        let names: Vec<&str> = new.iter().map(ServerName::as_str).collect();
+        let names = names.join(", ");
+        report::say(&format!(
+            "asking for their tools for the first time: {names}"
+        ));
+    }
+}
+
+fn print(reply: &ShellReply) -> Exit {
+    if !reply.data.is_empty() {
+        report::print_data(&reply.data);
+    }
+    if !reply.told.is_empty() {
+        report::say(&reply.told);
+    }
+    if reply.is_hit {
+        Exit::Success
+    } else {
+        Exit::Nothing
     }
 }

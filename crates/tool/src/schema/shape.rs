@@ -276,13 +276,18 @@ impl Field<'_> {
     /// `name: type`, `name?: type`, `name?: type=default`.
     pub(crate) fn text(&self, detail: Detail) -> String {
         let name = name_text(self.name);
+        let mark = if self.required { "" } else { "?" };
+        format!("{name}{mark}: {}", self.type_text(detail))
+    }
+
+    /// `type`, `type=default`.
+    pub(crate) fn type_text(&self, detail: Detail) -> String {
         let shape = Shape::of(self.node);
         if self.required {
-            return format!("{name}: {}", shape.text(detail));
+            return shape.text(detail);
         }
-        let shape = shape.drop_null().text(detail);
         let default = self.default_text().unwrap_or_default();
-        format!("{name}?: {shape}{default}")
+        format!("{}{default}", shape.drop_null().text(detail))
     }
 
     fn default_text(&self) -> Option<String> {

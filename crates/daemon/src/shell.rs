@@ -1,0 +1,157 @@
+//! Commands that the daemon answers: what the command line asks, and what it hears.
+
+use std::io;
+
+use gateway::shell::{ShellReply, ShellRequest};
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::UnixStream,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    hello::{Answer, Purpose, say},
+    reach::{NoDaemon, Route, reach},
+};
+
+/// How a command ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It was answered.
+    Answered(ShellReply),
+    /// The daemon ended first.
+    Lost,
+}
+
+/// The line before the texts of an answer, which may be long and hold anything.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    data_bytes: usize,
+    told_bytes: usize,
+    is_hit: bool,
+}
+
+/// Has the daemon of this route answer a command; it is started if there is none.
+pub async fn run_in_daemon(route: &Route, request: ShellRequest) -> Result<Outcome, NoDaemon> {
+    let purpose = Purpose::Shell {
+        cwd: std::env::current_dir().ok(),
+        variables: fleet::Variables::of_process(),
+        request,
+    };
+    let reached = reach(route, &purpose).await?;
+    match reached.answer {
+        Answer::Running => {}
+        Answer::Refused(report) => return Err(NoDaemon::Said(report)),
+        answer => return Err(anyhow::anyhow!("the daemon answered with {answer:?}").into()),
+    }
+    Ok(match hear_reply(reached.stream).await {
+        Ok(reply) => Outcome::Answered(reply),
+        Err(_) => Outcome::Lost,
+    })
+}
+
+async fn hear_reply(stream: UnixStream) -> io::Result<ShellReply> {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    stream.read_line(&mut line).await?;
+    let head: Head = serde_json::from_str(&line)?;
+    let mut text = async |bytes: usize| {
+        let mut text = Vec::new();
+        (&mut stream)
+            .take(bytes as u64)
+            .read_to_end(&mut text)
+            .await?;
+        if text.len() < bytes {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        String::from_utf8(text).map_err(io::Error::other)
+    };
+    let data = text(head.data_bytes).await?;
+    let told = text(head.told_bytes).await?;
+    Ok(ShellReply {
+        data,
+        told,
+        is_hit: head.is_hit,
+    })
+}
+
+/// Answers a command; it is cancelled when its connection closes.
+pub(crate) async fn answer(
+    mut stream: UnixStream,
+    run: impl AsyncFnOnce(CancellationToken) -> ShellReply,
+) -> io::Result<()> {
+    say(&mut stream, &Answer::Running).await?;
+    let gone = CancellationToken::new();
+    let reply = {
+        let mut rest = [0; 1];
+        let mut running = std::pin::pin!(run(gone.clone()));
+        tokio::select! {
+            reply = &mut running => reply,
+            // Nothing follows the request: a read that ends is the end of the connection.
+            _ = stream.read(&mut rest) => {
+                gone.cancel();
+                running.await
+            }
+        }
+    };
+    let head = Head {
+        data_bytes: reply.data.len(),
+        told_bytes: reply.told.len(),
+        is_hit: reply.is_hit,
+    };
+    say(&mut stream, &head).await?;
+    stream.write_all(reply.data.as_bytes()).await?;
+    stream.write_all(reply.told.as_bytes()).await
+}
+
+#[cfg(test)]
+mod tests {
+    use gateway::shell::ShellReply;
+    use tokio::net::UnixStream;
+
+    use super::{answer, hear_reply};
+    use crate::hello::{Answer, hear};
+
+    fn reply() -> ShellReply {
+        ShellReply {
+            data: "ä\n{\"data_bytes\": 1}\n".repeat(100_000),
+            told: "note".to_owned(),
+            is_hit: true,
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_arrives_as_it_was_given() {
+        let (here, mut there) = UnixStream::pair().unwrap();
+        let answering = tokio::spawn(answer(here, async |_| reply()));
+        let heard: Option<Answer> = hear(&mut there).await.unwrap();
+        assert!(matches!(heard, Some(Answer::Running)));
+        assert_eq!(hear_reply(there).await.unwrap(), reply());
+        answering.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_command_whose_person_is_gone_is_cancelled() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let answering = tokio::spawn(answer(here, async |gone| {
+            gone.cancelled().await;
+            reply()
+        }));
+        drop(there);
+        assert!(answering.await.unwrap().is_err());
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_breaks_off_is_none() {
+        let (here, mut there) = UnixStream::pair().unwrap();
+        tokio::io::AsyncWriteExt::write_all(
+            &mut there,
+            b"{\"data_bytes\":9,\"told_bytes\":0,\"is_hit\":true}\nshort",
+        )
+        .await
+        .unwrap();
+        drop(there);
+        assert!(hear_reply(here).await.is_err());
+    }
+}

@@ -1,0 +1,330 @@
+//! What the command line asks: of the daemon's gateway, or of one of its own.
+
+use std::sync::Arc;
+
+use registry::{Entry, Generation, Query};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json, value::RawValue};
+use tokio_util::sync::CancellationToken;
+use tool::{ClientId, ServerName};
+
+use crate::{
+    call_context::CallContext, connection::Connection, definitions::EXECUTE, gateway::Gateway,
+    policy::ClientPolicy, survey,
+};
+
+mod describe;
+
+/// One command.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub struct ShellRequest {
+    /// What is asked.
+    pub verb: Verb,
+    /// As JSON, for a script.
+    pub json: bool,
+}
+
+/// What a command line can ask of a gateway.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verb {
+    /// `proxy search`.
+    Search {
+        /// The words.
+        words: String,
+        /// Only this category or server.
+        category: Option<String>,
+        /// Only tools with all of these tags.
+        tags: Vec<String>,
+        /// How many hits.
+        limit: usize,
+        /// How many to pass over.
+        offset: usize,
+        /// Say what speaks for each hit.
+        why: bool,
+    },
+    /// `proxy describe`.
+    Describe {
+        /// Names of tools.
+        names: Vec<String>,
+    },
+    /// `proxy call`: the arguments of `execute_dynamic_tool`.
+    Call(Box<RawValue>),
+    /// `proxy list`: the tools of a server or category, or all.
+    List(Option<String>),
+}
+
+/// What a command prints, and how it ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShellReply {
+    /// For stdout; empty: nothing.
+    pub data: String,
+    /// For stderr; empty: nothing.
+    pub told: String,
+    /// A hit, a success.
+    pub is_hit: bool,
+}
+
+impl ShellReply {
+    fn hit(data: String) -> Self {
+        Self {
+            data,
+            is_hit: true,
+            ..Self::default()
+        }
+    }
+
+    fn nothing(told: String) -> Self {
+        Self {
+            told,
+            ..Self::default()
+        }
+    }
+}
+
+impl Gateway {
+    /// Answers a command. Servers that were never asked for their tools are asked first; a call
+    /// ends when `gone` is cancelled.
+    pub async fn run_shell(
+        self: &Arc<Self>,
+        connection: Connection,
+        request: ShellRequest,
+        gone: CancellationToken,
+    ) -> ShellReply {
+        self.survey_new().await;
+        let client = self.admit(connection);
+        let id = ClientId {
+            connection: Some(client.number),
+            folder: client.connection.cwd.clone(),
+            name: "".into(),
+        };
+        let answered = self.answer(id, request, gone).await;
+        self.clients.remove(&client);
+        self.servers.forget_client(client.number);
+        answered.unwrap_or_else(|error| ShellReply::nothing(format!("error: {error:#}")))
+    }
+
+    /// Servers that were never asked for their tools. One that failed before is left to `reindex`:
+    /// a search does not wait for it again.
+    pub fn never_asked(&self) -> Vec<ServerName> {
+        let catalog = self.registry.catalog();
+        let servers = catalog.servers.iter();
+        let new = servers.filter(|it| it.surveyed_at.is_none() && it.stale.is_none());
+        new.map(|server| server.name.clone()).collect()
+    }
+
+    /// Asks servers that were never asked for their tools.
+    pub async fn survey_new(self: &Arc<Self>) {
+        let new = self.never_asked();
+        if !new.is_empty() {
+            survey::get_to_know(Arc::clone(self), new).await;
+        }
+    }
+
+    async fn answer(
+        &self,
+        client: ClientId,
+        ShellRequest { verb, json }: ShellRequest,
+        gone: CancellationToken,
+    ) -> anyhow::Result<ShellReply> {
+        match verb {
+            Verb::Search {
+                words,
+                category,
+                tags,
+                limit,
+                offset,
+                why,
+            } => {
+                let query = Query {
+                    category,
+                    tags,
+                    limit,
+                    offset,
+                    why,
+                    ..Query::words(&words)
+                };
+                self.shell_search(query, json).await
+            }
+            Verb::Describe { names } => self.shell_describe(&names, json).await,
+            Verb::Call(arguments) => Ok(self.shell_call(client, &arguments, json, gone).await),
+            Verb::List(of) => self.shell_list(of.as_deref(), json).await,
+        }
+    }
+
+    async fn shell_search(&self, query: Query, json: bool) -> anyhow::Result<ShellReply> {
+        let answer = self.search(query, None).await?;
+        Ok(ShellReply {
+            data: if json {
+                pretty(&self.search_json(&answer))
+            } else {
+                self.search_text(&answer, &ClientPolicy::default()).await?
+            },
+            told: String::new(),
+            is_hit: answer.has_hits(),
+        })
+    }
+
+    async fn shell_describe(&self, names: &[String], json: bool) -> anyhow::Result<ShellReply> {
+        let generation = self.generation().await?;
+        let mut entries = Vec::new();
+        for name in names.iter().flat_map(|name| name.split(',')) {
+            match self.find(&generation, name).await {
+                Ok(entry) => entries.push(entry),
+                Err(error) => return Ok(ShellReply::nothing(error.to_string())),
+            }
+        }
+        let described = entries.iter();
+        let described = described.map(|entry| self.describe_json(&generation, entry));
+        let mut described: Vec<Value> = described.collect();
+        Ok(ShellReply::hit(if !json {
+            let pages = entries.iter().zip(&described);
+            let pages: Vec<String> = pages
+                .map(|(entry, described)| describe::page(entry, described))
+                .collect();
+            pages.join("\n\n")
+        } else if described.len() == 1 {
+            pretty(&described.remove(0))
+        } else {
+            pretty(&Value::Array(described))
+        }))
+    }
+
+    async fn shell_call(
+        &self,
+        client: ClientId,
+        arguments: &RawValue,
+        json: bool,
+        gone: CancellationToken,
+    ) -> ShellReply {
+        let context = CallContext {
+            client: Some(client),
+            cancel: gone,
+            ..CallContext::default()
+        };
+        let reply = self.call_tool(EXECUTE, Some(arguments), context).await;
+        let reply = reply.expect("it is one of our own tools");
+        let is_hit = !reply.is_error();
+        let data = if json {
+            reply.json().as_str().to_owned()
+        } else {
+            reply.printable()
+        };
+        if is_hit || json {
+            let told = String::new();
+            return ShellReply { data, told, is_hit };
+        }
+        ShellReply::nothing(data)
+    }
+
+    async fn shell_list(&self, of: Option<&str>, json: bool) -> anyhow::Result<ShellReply> {
+        let generation = self.generation().await?;
+        let entries = list_entries(&generation, of);
+        let data = if json {
+            let tool = |it: &&Entry| json!({"name": it.at.to_string(), "purpose": it.purpose(), "category": it.category});
+            pretty(&entries.iter().map(tool).collect())
+        } else {
+            list_text(&entries)
+        };
+        let told = match of {
+            _ if !entries.is_empty() => String::new(),
+            Some(of) => format!("no tools in `{of}`"),
+            None => "no tools".to_owned(),
+        };
+        let is_hit = !entries.is_empty();
+        Ok(ShellReply { data, told, is_hit })
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}")
+}
+
+/// The tools of a server or category; of all servers but our own.
+fn list_entries<'a>(generation: &'a Generation, of: Option<&str>) -> Vec<&'a Entry> {
+    let wanted = of.map(tool::fold);
+    let is_wanted = |entry: &&Entry| {
+        // Our own tools are listed for who names us.
+        let is_own = entry.at.server == ServerName::built_in();
+        wanted.as_ref().map_or(!is_own, |of| {
+            let is_of = |text: &str| tool::fold(text) == *of;
+            is_of(entry.at.server.as_str()) || (!is_own && is_of(&entry.category))
+        })
+    };
+    generation.entries().filter(is_wanted).collect()
+}
+
+fn list_text(entries: &[&Entry]) -> String {
+    let line = |entry: &&Entry| format!("{} - {}", entry.at, entry.purpose());
+    let lines: Vec<String> = entries.iter().map(line).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use registry::{News, Options, Registry, Rules, ServerRules, Snapshot};
+    use tool::{ServerName, Tool};
+
+    use super::{list_entries, list_text};
+
+    fn tool(json: &str) -> Tool {
+        Tool::parse(json).unwrap()
+    }
+
+    fn survey(server: &ServerName, tools: Vec<Tool>) -> News {
+        let snapshot = Snapshot {
+            server: server.clone(),
+            tools,
+            offer: tool::Offer::default(),
+            server_name: server.to_string(),
+            server_version: String::new(),
+            instructions: None,
+            protocol: "2025-11-25".to_owned(),
+            transport: None,
+            tokens: 0,
+            surveyed_at: 0,
+        };
+        News {
+            server: server.clone(),
+            outcome: Ok(snapshot),
+        }
+    }
+
+    #[test]
+    fn a_list_has_a_line_a_tool_and_ours_only_for_who_names_us() {
+        let folder = tempfile::tempdir().unwrap();
+        let [git, mail]: [ServerName; 2] = ["git", "mail"].map(|name| name.parse().unwrap());
+        let rules = Rules {
+            servers: [&git, &mail]
+                .map(|it| ServerRules::plain(it.clone()))
+                .into(),
+            ..Rules::default()
+        };
+        let options = Options {
+            built_in: vec![
+                tool(r#"{"name": "read_result", "description": "Read a result."}"#).into(),
+            ],
+            ..Options::default()
+        };
+        let registry = Registry::open_with(folder.path(), rules, options).unwrap();
+        let log = r#"{"name": "git_log", "description": "Show the commits. Newest first."}"#;
+        let inbox = r#"{"name": "list_inbox"}"#;
+        let news = vec![
+            survey(&git, vec![tool(log), tool(r#"{"name": "git_diff"}"#)]),
+            survey(&mail, vec![tool(inbox)]),
+        ];
+        registry.commit(news, false, 0).unwrap();
+        let generation = registry.generation().unwrap();
+        let list = |of| list_text(&list_entries(&generation, of));
+        assert_snapshot!(list(None), @"
+        git/git_diff - Git diff
+        git/git_log - Show the commits
+        mail/list_inbox - List inbox
+        ");
+        assert_snapshot!(list(Some("Mail")), @"mail/list_inbox - List inbox");
+        assert_snapshot!(list(Some("proxy")), @"proxy/read_result - Read a result");
+        assert_snapshot!(list(Some("nobody")), @"");
+    }
+}

@@ -1,0 +1,139 @@
+//! One tool, for a person: how it is called, what it takes, an example.
+
+use registry::Entry;
+use serde_json::Value;
+
+/// The widest column for the types of arguments, in characters.
+const TYPE_CHARS_MAX: usize = 40;
+
+/// `described` is what [`Gateway::describe_json`](crate::Gateway::describe_json) says of it.
+pub(super) fn page(entry: &Entry, described: &Value) -> String {
+    let text = |key: &str| described[key].as_str().unwrap_or_default().trim();
+    let mut lines = vec![format!("{} - {}", entry.at, entry.purpose())];
+    let description = text("description");
+    if description.trim_end_matches('.') != entry.purpose() && !description.is_empty() {
+        lines.push(String::new());
+        lines.extend(description.lines().map(|line| format!("  {line}")));
+    }
+    let schema = entry.tool.input_schema();
+    let arguments = tool::parameters(&schema);
+    lines.push(String::new());
+    lines.push(usage(entry, &arguments));
+    if !arguments.is_empty() {
+        lines.push(String::new());
+        lines.extend(table(&arguments, &tool::parameter_types(&schema)));
+    }
+    if let Some(example) = described["example"]["tool_input"].as_object() {
+        lines.push(String::new());
+        lines.push(format!(
+            "Example: proxy call {} {}",
+            entry.at,
+            spell(example)
+        ));
+    }
+    if let Some(notes) = described["notes"].as_str() {
+        lines.push(String::new());
+        lines.push(format!("Notes: {notes}"));
+    }
+    lines.push(String::new());
+    let mut facts = format!("Category {}", entry.category);
+    if !entry.tags.is_empty() {
+        facts.push_str(&format!(", tags {}", entry.tags.join(", ")));
+    }
+    if let Some(version) = described["server_version"]
+        .as_str()
+        .filter(|it| !it.is_empty())
+    {
+        facts.push_str(&format!("; server version {version}"));
+    }
+    facts.push_str(&format!("; called {} times", described["used"]));
+    lines.push(facts);
+    lines.push("All of its schema: the same with `--json`".to_owned());
+    lines.join("\n")
+}
+
+/// `Usage: proxy call git/log repo=STRING [count=INTEGER]`.
+fn usage(entry: &Entry, arguments: &[tool::Parameter]) -> String {
+    let word = |it: &tool::Parameter| {
+        let pair = format!("{}={}", it.name, it.name.to_uppercase());
+        if it.required {
+            pair
+        } else {
+            format!("[{pair}]")
+        }
+    };
+    let words: Vec<String> = arguments.iter().map(word).collect();
+    format!("Usage: proxy call {} {}", entry.at, words.join(" "))
+        .trim_end()
+        .to_owned()
+}
+
+fn table(arguments: &[tool::Parameter], types: &[String]) -> Vec<String> {
+    let types = types
+        .iter()
+        .map(|it| printable::first_chars(it, TYPE_CHARS_MAX));
+    let types: Vec<&str> = types.collect();
+    let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or_default();
+    let names = width(&mut arguments.iter().map(|it| it.name.chars().count()));
+    let widest = width(&mut types.iter().map(|it| it.chars().count()));
+    let row = |(it, type_text): (&tool::Parameter, &str)| {
+        let mut about = printable::one_line(&it.description);
+        if !it.enum_values.is_empty() && !type_text.contains(&it.enum_values[0]) {
+            about.push_str(&format!(" ({})", it.enum_values.join(", ")));
+        }
+        let needed = if it.required { "required" } else { "        " };
+        format!(
+            "  {:names$}  {type_text:widest$}  {needed}  {about}",
+            it.name
+        )
+        .trim_end()
+        .to_owned()
+    };
+    arguments.iter().zip(types).map(row).collect()
+}
+
+/// Arguments as a shell takes them: pairs where each value is plain, else one JSON object.
+fn spell(arguments: &serde_json::Map<String, Value>) -> String {
+    let plain = |text: &str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c);
+        !text.is_empty() && text.chars().all(is_plain)
+    };
+    let pair = |(name, value): (&String, &Value)| match value {
+        // What is JSON by itself would be taken as such.
+        Value::String(text) if plain(text) && serde_json::from_str::<Value>(text).is_err() => {
+            Some(format!("{name}={text}"))
+        }
+        Value::Number(_) | Value::Bool(_) => Some(format!("{name}={value}")),
+        _ => None,
+    };
+    let pairs: Option<Vec<String>> = arguments.iter().map(pair).collect();
+    match pairs {
+        Some(pairs) => pairs.join(" "),
+        None => {
+            let json = Value::Object(arguments.clone()).to_string();
+            format!("'{}'", json.replace('\'', r"'\''"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::spell;
+
+    #[test]
+    fn an_example_is_spelled_as_a_shell_takes_it() {
+        let check = |arguments: serde_json::Value, words: &str| {
+            assert_eq!(spell(arguments.as_object().unwrap()), words);
+        };
+        check(
+            json!({"path": "/a/b.md", "limit": 3}),
+            "path=/a/b.md limit=3",
+        );
+        check(json!({"q": "it's"}), r#"'{"q":"it'\''s"}'"#);
+        check(json!({"id": "42"}), r#"'{"id":"42"}'"#);
+        check(json!({"list": ["a"]}), r#"'{"list":["a"]}'"#);
+        check(json!({}), "");
+    }
+}
