@@ -32,6 +32,7 @@ use crate::{
     limits::LIST_BYTES_MAX,
     mask::Mask,
     request::{Listeners, bytes_max},
+    updates::Updates,
 };
 
 /// Receives the messages that the channel leaves.
@@ -143,6 +144,11 @@ impl CallChannel {
         }
     }
 
+    /// Who hears of resources that change.
+    pub(crate) fn updates(&self) -> &Updates {
+        &self.pending.updates
+    }
+
     pub(crate) fn has_ended(&self) -> bool {
         self.pending.ended.is_cancelled()
     }
@@ -223,6 +229,10 @@ fn route(
         None => pending.take_answer(line, &message),
         Some("notifications/progress") => pending.pass_progress(&message),
         Some("notifications/message") => pending.pass_log(&message),
+        Some("notifications/resources/updated") => {
+            pending.updates.pass(&message);
+            true
+        }
         Some(_) => questions.take(line, &message, None, || pending.askers()),
     };
     if !is_handled {

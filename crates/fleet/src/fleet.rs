@@ -22,7 +22,7 @@ use crate::{
 /// it (or with the program), rests when nobody calls for long, and ends at [`Fleet::stop`].
 #[derive(Debug)]
 pub struct Fleet {
-    roster: Roster,
+    roster: Arc<Roster>,
     changes: Arc<Changes>,
     stop: CancellationToken,
     keepers: TaskTracker,
@@ -42,7 +42,7 @@ impl Fleet {
         );
         roster.apply(specs);
         Self {
-            roster,
+            roster: Arc::new(roster),
             changes,
             stop,
             keepers,
@@ -66,6 +66,10 @@ impl Fleet {
     /// What clients get in another way than others because of their variables.
     pub fn sharing(&self) -> Vec<Sharing> {
         self.roster.sharing()
+    }
+
+    pub(crate) fn roster(&self) -> Arc<Roster> {
+        Arc::clone(&self.roster)
     }
 
     /// Ends the servers that were one client's own.

@@ -34,8 +34,10 @@ mod spec;
 mod survey;
 mod taken;
 mod template;
+mod updates;
 mod variables;
 mod vitals;
+mod watch;
 mod wire;
 
 pub use about::About;
@@ -53,5 +55,7 @@ pub use spec::{
 pub use survey::Survey;
 pub use taken::Sharing;
 pub use template::{Template, TemplateError, Unset};
+pub use updates::UpdateSink;
 pub use variables::Variables;
 pub use vitals::{ServerState, State};
+pub use watch::{Subscriber, Watch};

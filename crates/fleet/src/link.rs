@@ -16,6 +16,7 @@ use crate::{
     error::{Failure, RequestError},
     params::{write_list, write_params},
     request::Listeners,
+    updates::Updates,
     wire::{HandshakeError, OwnMeta, PipeTransport, Remote, Service, open_session},
 };
 
@@ -149,6 +150,29 @@ impl Link {
                 Ok(channel.request(request.method, params, listeners).await?)
             }
             Kind::Remote(remote) => remote.call(request).await,
+        }
+    }
+
+    /// A request of our own, of which nobody else hears.
+    pub(crate) async fn ask(&self, request: &Request) -> Result<Json, RequestError> {
+        match &self.kind {
+            Kind::Child {
+                channel, own_meta, ..
+            } => {
+                let own_meta = own_meta.of_survey();
+                let params = |id| write_params(request, &own_meta, id);
+                let listeners = Listeners::default();
+                Ok(channel.request(request.method, params, listeners).await?)
+            }
+            Kind::Remote(remote) => remote.ask(request).await,
+        }
+    }
+
+    /// Who hears of resources that change.
+    pub(crate) fn updates(&self) -> &Updates {
+        match &self.kind {
+            Kind::Child { channel, .. } => channel.updates(),
+            Kind::Remote(remote) => remote.updates(),
         }
     }
 

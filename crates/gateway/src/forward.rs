@@ -30,7 +30,8 @@ pub(super) use announced::{Announced, ListState};
 pub(super) use ledger::{Ledgers, UriLedger};
 pub(super) use matching::{Wanted, lines as matching_lines};
 pub(super) use refusal::Refusal;
-pub(super) use request::{Method, Params};
+pub(super) use request::{Method, Params, text};
+pub(super) use resources::UpdateSink;
 pub(super) use seen::seen;
 
 use crate::{call_context::CallContext, gateway::Gateway};

@@ -66,7 +66,7 @@ pub use out::{
 pub use recent_searches::RecentSearches;
 pub use reply::Reply;
 pub use search_tools::SearchAnswer;
-pub use servers::Servers;
+pub use servers::{Servers, Watched};
 pub use session::{
     Ended, Session, announced_name, explain_not_served, is_gone_in_stateless, refuse, serve,
 };

@@ -4,8 +4,8 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use fleet::{
-    Applied, CallError, Failure, Fleet, Request, ServerSpec, ServerState, Sharing, Survey,
-    SurveyError, Variables,
+    Applied, CallError, Failure, Fleet, Request, ServerSpec, ServerState, Sharing, Subscriber,
+    Survey, SurveyError, Variables,
 };
 use futures::future::BoxFuture;
 use jsonrpc::Json;
@@ -21,6 +21,14 @@ pub trait Servers: fmt::Debug + Send + Sync {
         request: &'a Request,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Json, CallError>>;
+
+    /// Has the sink hear of every change of a resource, until what is answered is dropped.
+    fn watch<'a>(
+        &'a self,
+        server: &'a ServerName,
+        uri: &'a str,
+        subscriber: Subscriber,
+    ) -> BoxFuture<'a, Result<Watched, CallError>>;
 
     /// Asks a server for its tools; starts it if need be.
     fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>>;
@@ -68,7 +76,22 @@ pub trait Servers: fmt::Debug + Send + Sync {
     fn stop(&self) -> BoxFuture<'_, ()>;
 }
 
+/// A resource is watched until it is dropped.
+pub type Watched = Box<dyn Send + Sync>;
+
 impl Servers for Fleet {
+    fn watch<'a>(
+        &'a self,
+        server: &'a ServerName,
+        uri: &'a str,
+        subscriber: Subscriber,
+    ) -> BoxFuture<'a, Result<Watched, CallError>> {
+        Box::pin(async move {
+            let watch = Self::watch(self, server, uri, subscriber).await?;
+            Ok(Box::new(watch) as Watched)
+        })
+    }
+
     fn call<'a>(
         &'a self,
         server: &'a ServerName,

@@ -9,6 +9,7 @@ mod meta;
 mod methods;
 mod refuse;
 mod request;
+mod subscriptions;
 
 use std::{
     sync::{
@@ -249,10 +250,12 @@ impl Session {
     }
 
     async fn start(&self, request: ClientRequest, out: &Out) {
-        if let Wants::Listen(filter) = &request.wants {
+        let ClientRequest { id, meta, wants } = request;
+        if let Wants::Listen(filter) = wants {
             let announced = self.announced();
-            self.calls.listen(request.id, filter, announced, out).await;
+            self.calls.listen(id, meta, &filter, announced, out).await;
         } else {
+            let request = ClientRequest { id, meta, wants };
             self.calls.start(request, out).await;
         }
     }
@@ -303,6 +306,7 @@ impl Session {
         }
         self.calls.gone.cancel();
         self.calls.tasks.wait().await;
+        self.calls.subscriptions.end_all();
         self.calls.listening.close();
         let _ = timeout(DRAIN_WAIT, self.calls.listening.wait()).await;
         let running = {

@@ -66,6 +66,7 @@ impl ServerHandler for Face {
         let Announced {
             prompts,
             resources,
+            subscribe,
             completions,
         } = self.announced;
         capabilities.prompts = prompts.then(|| {
@@ -76,6 +77,7 @@ impl ServerHandler for Face {
         capabilities.resources = resources.then(|| {
             let mut resources = ResourcesCapability::default();
             resources.list_changed = Some(true);
+            resources.subscribe = subscribe.then_some(true);
             resources
         });
         capabilities.completions = completions.then(Default::default);

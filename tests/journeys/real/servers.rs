@@ -212,7 +212,7 @@ async fn nothing_is_left_though_real_servers_have_many_processes() {
 }
 
 /// A remote server that nobody of ours started.
-async fn listening(real: &RealServers) -> (Child, u16) {
+pub(super) async fn listening(real: &RealServers) -> (Child, u16) {
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);

@@ -14,6 +14,7 @@ use crate::{
     asking::Asker,
     params::read_progress_token,
     request::{Listeners, find_sole_log},
+    updates::Updates,
 };
 
 /// Our request ids start here; rmcp counts its own from zero. They stay within what a signed
@@ -27,6 +28,7 @@ pub(crate) struct PendingRequests {
     pub(super) by_id: DashMap<u64, PendingRequest>,
     /// Cancelled when the server's lines ended.
     pub(super) ended: CancellationToken,
+    pub(super) updates: Updates,
 }
 
 /// One request that was not answered yet.

@@ -17,6 +17,7 @@ use crate::{
     asking::Asking,
     changes::OnListChanged,
     error::{Failure, RequestError},
+    updates::Updates,
 };
 
 /// An open connection to a remote server.
@@ -64,6 +65,20 @@ impl Remote {
         match self {
             Self::Streamable(streamable) => streamable.call(request).await,
             Self::Sse(sse) => sse.call(request).await,
+        }
+    }
+
+    pub(crate) async fn ask(&self, request: &Request) -> Result<Json, RequestError> {
+        match self {
+            Self::Streamable(streamable) => streamable.ask(request).await,
+            Self::Sse(sse) => sse.ask(request).await,
+        }
+    }
+
+    pub(crate) fn updates(&self) -> &Updates {
+        match self {
+            Self::Streamable(streamable) => streamable.updates(),
+            Self::Sse(sse) => sse.updates(),
         }
     }
 

@@ -43,6 +43,7 @@ use crate::{
     limits::LIST_BYTES_MAX,
     params::{write_list, write_params},
     request::Listeners,
+    updates::Updates,
 };
 
 /// The first event names where to post; a stream that keeps silent is of another kind.
@@ -130,6 +131,18 @@ impl SseConnection {
             .channel
             .request(request.method, params, listeners)
             .await?)
+    }
+
+    /// A request of our own, of which nobody else hears.
+    pub(super) async fn ask(&self, request: &Request) -> Result<Json, RequestError> {
+        let params = |id| write_params(request, &[], id);
+        let listeners = Listeners::default();
+        let asked = self.channel.request(request.method, params, listeners);
+        Ok(asked.await?)
+    }
+
+    pub(super) fn updates(&self) -> &Updates {
+        self.channel.updates()
     }
 
     pub(super) async fn list(

@@ -52,6 +52,7 @@ use crate::{
     error::{RequestError, describe},
     limits::PAGES_MAX,
     request::Listeners,
+    updates::Updates,
 };
 
 /// A session is ended with a request of its own; nobody waits longer than this for it.
@@ -165,6 +166,18 @@ impl Streamable {
         let mut options = PeerRequestOptions::no_options();
         options.meta = capabilities.map(|text| own_capabilities(&text));
         self.request(typed, Listeners::of(request), options).await
+    }
+
+    /// A request of our own, of which nobody else hears.
+    pub(super) async fn ask(&self, request: &Request) -> Result<Json, RequestError> {
+        let typed = type_request(request)
+            .map_err(|error| RequestError::Failed(format!("`params` are none: {error}")))?;
+        let options = PeerRequestOptions::no_options();
+        self.request(typed, Listeners::default(), options).await
+    }
+
+    pub(super) fn updates(&self) -> &Updates {
+        self.client.updates()
     }
 
     pub(super) async fn list(

@@ -3,14 +3,19 @@
 use registry::{Catalog, CatalogServer, OfferNote};
 use tool::{Capability, Digest};
 
-use crate::policy::ClientPolicy;
+use crate::{gateway::Gateway, policy::ClientPolicy};
 
 /// The capabilities besides tools of one session. They are those of the servers that its client
 /// sees; one that was not asked yet may have any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a capability of its own"
+)]
 pub(crate) struct Announced {
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
+    pub(crate) subscribe: bool,
     pub(crate) completions: bool,
 }
 
@@ -27,8 +32,16 @@ impl Announced {
         Self {
             prompts: has(Capability::Prompts),
             resources: !policy.hides_resources && has(Capability::Resources),
+            subscribe: !policy.hides_resources && has(Capability::Subscribe),
             completions: has(Capability::Completions),
         }
+    }
+}
+
+impl Gateway {
+    /// Whether resources are announced to a client of these rules.
+    pub fn announces_resources(&self, policy: &ClientPolicy) -> bool {
+        Announced::of(&self.registry.catalog(), policy).resources
     }
 }
 

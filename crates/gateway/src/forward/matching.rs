@@ -86,7 +86,7 @@ fn line(kind: ItemKind, server: &KnownServer, item: &Item, seen: &[&KnownServer]
     let title = item
         .text("title")
         .or_else(|| item.text("name"))
-        .filter(|it| *it != item.id());
+        .filter(|it| !name.contains(it.as_str()));
     let texts = [title, item.text("description")].into_iter().flatten();
     let says: Vec<String> = texts.filter(|text| !text.trim().is_empty()).collect();
     let line = if says.is_empty() {

@@ -26,7 +26,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    pub(super) fn params(message: impl Into<String>) -> Self {
+    pub(crate) fn params(message: impl Into<String>) -> Self {
         Self::own(frame::INVALID_PARAMS.into(), message.into(), None)
     }
 

@@ -48,7 +48,7 @@ impl Method {
 pub(crate) type Params = Vec<(String, Json)>;
 
 /// A member that has to be a text.
-pub(super) fn text(params: &Params, key: &str) -> Result<String, Refusal> {
+pub(crate) fn text(params: &Params, key: &str) -> Result<String, Refusal> {
     let value = member(params, key);
     let raw: Option<&RawValue> = value.and_then(|it| serde_json::from_str(it.as_str()).ok());
     let text = raw.and_then(text_of).filter(|text| !text.is_empty());

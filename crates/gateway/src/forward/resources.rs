@@ -1,11 +1,11 @@
 //! Resources and their templates: listed from snapshots, and read from the server that has them.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
-use fleet::Request;
+use fleet::{Asks, Request, Subscriber};
 use jsonrpc::Json;
 use registry::{Generation, KnownServer};
-use tool::{Item, ItemKind};
+use tool::{Capability, Item, ItemKind};
 
 use super::{
     explicit,
@@ -15,7 +15,7 @@ use super::{
     request::{Params, json_text, replaced},
     seen::seen,
 };
-use crate::{call_context::CallContext, gateway::Gateway};
+use crate::{call_context::CallContext, gateway::Gateway, servers::Watched};
 
 pub(super) fn list(
     seen: &[&KnownServer],
@@ -77,6 +77,46 @@ impl Gateway {
         let result = self.ask(server, request, context).await?;
         context.note_uris(&server.name, result.as_str());
         Ok(result)
+    }
+}
+
+/// Receives the URI of a resource that changed, as its client has it.
+pub(crate) type UpdateSink = Arc<dyn Fn(&str) + Send + Sync>;
+
+impl Gateway {
+    /// Has a client hear of a resource that changes, until what is answered is dropped.
+    pub(crate) async fn watch_resource(
+        &self,
+        uri: &str,
+        context: &CallContext,
+        hear: UpdateSink,
+    ) -> Result<Watched, Refusal> {
+        let generation = self.known().await?;
+        let owner = find_owner(&generation, uri, context)?;
+        let name = owner.server.name.clone();
+        if !owner.server.offer.has(Capability::Subscribe) {
+            let why = format!("server `{name}` does not tell of resources that change");
+            return Err(Refusal::params(why));
+        }
+        let (is_explicit, server) = (owner.uri != uri, name.clone());
+        let sink = move |told: &str| {
+            if is_explicit {
+                hear(&explicit::write(&server, told));
+            } else {
+                hear(told);
+            }
+        };
+        let asks = context.asks.clone();
+        let asks = asks.map(|asks| asks.for_server(&name) as Arc<dyn Asks>);
+        let subscriber = Subscriber {
+            client: context.client.clone(),
+            asks,
+            sink: Arc::new(sink),
+        };
+        let watching = self.servers.watch(&name, &owner.uri, subscriber);
+        watching
+            .await
+            .map_err(|error| Refusal::Call(Box::new(error)))
     }
 }
 

@@ -16,13 +16,14 @@ use super::{
     changes::{self, Filter, Listening},
     meta::{Meta, read_client_info},
     refuse::refuse,
-    request::{ClientRequest, Wants},
+    request::{ClientRequest, Wants, Watching},
+    subscriptions::Subscriptions,
 };
 use crate::{
     asks::{CallAsker, SessionQuestions},
     call_context::CallContext,
     clients::{ClientInfo, ConnectedClient},
-    forward::{Announced, UriLedger},
+    forward::{Announced, Params, Refusal, UriLedger, text},
     gateway::Gateway,
     instructions_told::InstructionsTold,
     log_level::LogLevel,
@@ -52,6 +53,9 @@ pub(super) struct Calls {
     searches: Arc<RecentSearches>,
     pub(super) questions: Arc<SessionQuestions>,
     told: Arc<InstructionsTold>,
+    /// Where what belongs to no request goes.
+    home: Out,
+    pub(super) subscriptions: Subscriptions,
     uris: OnceLock<Arc<UriLedger>>,
     pub(super) tasks: TaskTracker,
     /// Requests that are answered by our end.
@@ -74,7 +78,9 @@ impl Calls {
         let folder = client.connection.cwd.as_deref();
         Self {
             searches: Arc::new(RecentSearches::in_folder(folder)),
-            questions: SessionQuestions::new(client.number, out),
+            questions: SessionQuestions::new(client.number, out.clone()),
+            home: out,
+            subscriptions: Subscriptions::default(),
             gateway,
             client,
             policy: OnceLock::new(),
@@ -144,6 +150,7 @@ impl Calls {
     pub(super) async fn listen(
         self: &Arc<Self>,
         id: Json,
+        meta: Meta,
         filter: &Json,
         announced: Announced,
         out: &Out,
@@ -156,16 +163,19 @@ impl Calls {
         let cancel = self.gone.child_token();
         let key = id.as_str().to_owned();
         self.running.insert(key.clone(), cancel.clone());
+        let context = self.context(meta, out, &cancel);
         let listening = Listening {
+            uris: changes::uris(filter.as_str(), announced),
+            context,
             id,
             filter: Filter::read(filter.as_str(), announced),
             out: out.clone(),
             gone: self.gone.clone(),
             cancel,
         };
-        let (calls, policy) = (Arc::clone(self), self.policy());
+        let calls = Arc::clone(self);
         self.listening.spawn(async move {
-            changes::listen(Arc::clone(&calls.gateway), policy, listening).await;
+            changes::listen(Arc::clone(&calls.gateway), listening).await;
             calls.running.remove(&key);
         });
     }
@@ -222,6 +232,10 @@ impl Calls {
                     }
                 }
             }
+            Wants::Watch(watching, params) => match self.watch(watching, &params, &context).await {
+                Ok(()) => frame::result(id, [Bytes::from_static(b"{}")]),
+                Err(refusal) => vec![refusal.line(id, is_stateless)],
+            },
             Wants::Listen(_) => {
                 let why = "no way to listen in a call's task";
                 vec![frame::error(id, frame::INTERNAL_ERROR, why)]
@@ -235,6 +249,27 @@ impl Calls {
                     Ok(answer) => frame::result(id, answer.parts(is_stateless)),
                     Err(refusal) => vec![refusal.line(id, is_stateless)],
                 }
+            }
+        }
+    }
+
+    async fn watch(
+        &self,
+        watching: Watching,
+        params: &Params,
+        context: &CallContext,
+    ) -> Result<(), Refusal> {
+        let uri = text(params, "uri")?;
+        match watching {
+            Watching::Begins => {
+                let beginning = self
+                    .subscriptions
+                    .begin(&uri, &self.gateway, context, &self.home);
+                beginning.await
+            }
+            Watching::Ends => {
+                self.subscriptions.end(&uri);
+                Ok(())
             }
         }
     }

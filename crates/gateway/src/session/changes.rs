@@ -4,11 +4,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::join_all;
 use jsonrpc::{Fields, Json, frame};
 use mcp::meta::SUBSCRIPTION_ID;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::subscriptions::{SUBSCRIPTIONS_MAX, tell as tell_update};
 use crate::{
+    call_context::CallContext,
     forward::{Announced, ListState},
     gateway::Gateway,
     out::Out,
@@ -47,13 +51,17 @@ impl Filter {
         }
     }
 
-    fn json(self) -> String {
+    /// As it is acknowledged, with the resources that are watched.
+    fn json(self, uris: &[&str]) -> String {
+        let uris =
+            (!uris.is_empty()).then(|| format!(r#""resourceSubscriptions":{}"#, json!(uris)));
         let kinds = [
             (self.prompts, r#""promptsListChanged":true"#),
             (self.resources, r#""resourcesListChanged":true"#),
         ];
         let kinds = kinds.into_iter().filter(|(is_wanted, _)| *is_wanted);
-        let kinds: Vec<&str> = kinds.map(|(_, text)| text).collect();
+        let kinds = kinds.map(|(_, text)| text.to_owned()).chain(uris);
+        let kinds: Vec<String> = kinds.collect();
         format!("{{{}}}", kinds.join(","))
     }
 }
@@ -91,8 +99,20 @@ pub(super) async fn tell(
     }
 }
 
+/// The resources of which `subscriptions/listen` wants to hear.
+pub(super) fn uris(asked: &str, announced: Announced) -> Vec<String> {
+    let fields = Fields::of(asked).filter(|_| announced.resources);
+    let list = fields.and_then(|it| it.get("resourceSubscriptions"));
+    let list: Option<Vec<String>> = list.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let mut list = list.unwrap_or_default();
+    list.truncate(SUBSCRIPTIONS_MAX);
+    list
+}
+
 /// One `subscriptions/listen`.
 pub(super) struct Listening {
+    pub(super) uris: Vec<String>,
+    pub(super) context: CallContext,
     pub(super) id: Json,
     pub(super) filter: Filter,
     pub(super) out: Out,
@@ -102,9 +122,12 @@ pub(super) struct Listening {
     pub(super) cancel: CancellationToken,
 }
 
-/// Answers it: what is heard of first, then every change, and a result when it is we who end it.
-pub(super) async fn listen(gateway: Arc<Gateway>, policy: Arc<ClientPolicy>, listening: Listening) {
+/// Answers it: what is heard of first, then every change, and a result when it is we who end it. A
+/// resource that cannot be watched is not among what is heard of.
+pub(super) async fn listen(gateway: Arc<Gateway>, listening: Listening) {
     let Listening {
+        uris,
+        context,
         id,
         filter,
         out,
@@ -112,12 +135,21 @@ pub(super) async fn listen(gateway: Arc<Gateway>, policy: Arc<ClientPolicy>, lis
         cancel,
     } = listening;
     let meta = format!(r#"{{"{SUBSCRIPTION_ID}":{}}}"#, id.as_str());
-    let params = format!(r#"{{"notifications":{},"_meta":{meta}}}"#, filter.json());
+    let watching = uris.iter().map(async |uri| {
+        let hear = tell_update(out.clone(), Some(meta.clone()));
+        let watched = gateway.watch_resource(uri, &context, hear).await.ok()?;
+        Some((uri.as_str(), watched))
+    });
+    let watched = cancel.run_until_cancelled(join_all(watching)).await;
+    let watched: Vec<_> = watched.unwrap_or_default().into_iter().flatten().collect();
+    let heard: Vec<&str> = watched.iter().map(|(uri, _)| *uri).collect();
+    let accepted = filter.json(&heard);
+    let params = format!(r#"{{"notifications":{accepted},"_meta":{meta}}}"#);
     let acknowledged = frame::notification("notifications/subscriptions/acknowledged", &params);
     if out.tell(vec![acknowledged]).await.is_err() {
         return;
     }
-    let telling = tell(&gateway, &policy, filter, &meta, &out);
+    let telling = tell(&gateway, &context.policy, filter, &meta, &out);
     let _ = cancel.run_until_cancelled(telling).await;
     if gone.is_cancelled() {
         let result = format!(r#"{{"resultType":"complete","_meta":{meta}}}"#);
@@ -142,10 +174,13 @@ mod tests {
         let asked =
             r#"{"promptsListChanged":true,"resourcesListChanged":true,"toolsListChanged":true}"#;
         assert_eq!(
-            Filter::read(asked, announced).json(),
+            Filter::read(asked, announced).json(&[]),
             r#"{"promptsListChanged":true}"#
         );
-        assert_eq!(Filter::read("{}", announced).json(), "{}");
-        assert_eq!(Filter::read("7", announced).json(), "{}");
+        assert_eq!(
+            Filter::read("{}", announced).json(&["a:1"]),
+            r#"{"resourceSubscriptions":["a:1"]}"#
+        );
+        assert_eq!(Filter::read("7", announced).json(&[]), "{}");
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Requests that we serve, in one revision or another.
-const SERVED: [&str; 13] = [
+const SERVED: [&str; 15] = [
     "initialize",
     "ping",
     "server/discover",
@@ -20,20 +20,34 @@ const SERVED: [&str; 13] = [
     "resources/list",
     "resources/templates/list",
     "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
     "completion/complete",
     "logging/setLevel",
     "subscriptions/listen",
 ];
 
 /// Of those, the ones that revisions from 2026-07-28 on do not have.
-const GONE_IN_STATELESS: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
+const GONE_IN_STATELESS: [&str; 5] = [
+    "initialize",
+    "ping",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+];
 
 /// The longest name of a method that is repeated, in characters.
 const METHOD_CHARS_MAX: usize = 100;
 
 /// Whether servers may have to be waited for.
 pub(super) fn is_answered_in_a_task(method: &str) -> bool {
-    ["tools/call", "subscriptions/listen"].contains(&method) || Method::parse(method).is_some()
+    const OTHERS: [&str; 4] = [
+        "tools/call",
+        "subscriptions/listen",
+        "resources/subscribe",
+        "resources/unsubscribe",
+    ];
+    OTHERS.contains(&method) || Method::parse(method).is_some()
 }
 
 /// Whether the revisions from 2026-07-28 on have dropped this method.

@@ -14,6 +14,13 @@ pub(super) struct ClientRequest {
     pub(super) wants: Wants,
 }
 
+/// The two ends of a subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Watching {
+    Begins,
+    Ends,
+}
+
 /// What is asked for.
 pub(super) enum Wants {
     /// One of our tools.
@@ -22,6 +29,8 @@ pub(super) enum Wants {
         arguments: Option<Box<RawValue>>,
     },
     Other(Method, Params),
+    /// To hear of a resource that changes, from now on or no more.
+    Watch(Watching, Params),
     /// To hear of changes; the filter as it came.
     Listen(Json),
 }
@@ -59,7 +68,11 @@ impl ClientRequest {
             let members = members.filter(|(key, _)| key != "_meta");
             let members =
                 members.map(|(key, value)| (key.into_owned(), Json::part_of(line, value)));
-            Wants::Other(Method::parse(method)?, members.collect())
+            match method {
+                "resources/subscribe" => Wants::Watch(Watching::Begins, members.collect()),
+                "resources/unsubscribe" => Wants::Watch(Watching::Ends, members.collect()),
+                _ => Wants::Other(Method::parse(method)?, members.collect()),
+            }
         };
         Some(Self {
             id: Json::part_of(line, message.id?),

@@ -1,7 +1,10 @@
 //! Prompts, resources, templates and completions, from servers to clients of both eras.
 
 use jsonrpc::ProtocolError;
-use tool::ItemKind::{Prompt, Resource, Template};
+use tool::{
+    Capability,
+    ItemKind::{Prompt, Resource, Template},
+};
 
 use super::*;
 use crate::{
@@ -45,7 +48,8 @@ fn everything() -> Memory {
             Template,
             &json!({"uriTemplate": "{+any}", "name": "t"}),
         )
-        .completes("notes")
+        .can("notes", Capability::Completions)
+        .can("notes", Capability::Subscribe)
         .says("git", "prompts/get", result)
         .says("notes", "prompts/get", result)
         .says("git", "resources/read", result)
@@ -521,4 +525,56 @@ async fn instructions_of_a_server_are_told_once_a_session() {
     let (_, told) = described.split_once("instructions of its server ").unwrap();
     assert!((500..700).contains(&told.chars().count()), "{told}");
     assert!(!say(DESCRIBE, name).await.contains("instructions of"));
+}
+
+#[tokio::test]
+async fn a_client_hears_of_the_resources_that_it_subscribed_to_and_no_others() {
+    let scene = everything().open().await;
+    let (mut peer, opened) = Peer::open(&scene, "test").await;
+    assert_eq!(opened["capabilities"]["resources"]["subscribe"], true);
+    let (mut other, _) = Peer::open(&scene, "other").await;
+    let explicit = "proxy://notes/file:///README.md";
+    for (client, uri) in [(&mut peer, "notes://one"), (&mut other, explicit)] {
+        let said = client
+            .ask("resources/subscribe", json!({ "uri": uri }))
+            .await;
+        assert_eq!(said["result"], json!({}), "{said}");
+    }
+    assert_eq!(scene.update("notes", "notes://one"), 1);
+    assert_eq!(scene.update("notes", "file:///README.md"), 1);
+    let told = peer.hear("notifications/resources/updated").await;
+    assert_eq!(told["params"], json!({"uri": "notes://one"}));
+    let told = other.hear("notifications/resources/updated").await;
+    assert_eq!(told["params"], json!({ "uri": explicit }));
+    for uri in ["proxy://git/file:///README.md", "x:none"] {
+        let said = peer.ask("resources/subscribe", json!({ "uri": uri })).await;
+        assert!(said["error"]["code"].is_number(), "{uri}: {said}");
+    }
+    let said = peer
+        .ask("resources/unsubscribe", json!({"uri": "notes://one"}))
+        .await;
+    assert_eq!(said["result"], json!({}));
+    assert_eq!(scene.update("notes", "notes://one"), 0);
+    other.stop().await;
+    assert_eq!(scene.update("notes", "file:///README.md"), 0);
+    let mut modern = Peer::modern(&scene);
+    let filter = json!({"resourceSubscriptions": ["notes://one", "x:none"]});
+    let id = modern
+        .begin("subscriptions/listen", json!({ "notifications": filter }))
+        .await;
+    let told = modern
+        .hear("notifications/subscriptions/acknowledged")
+        .await;
+    let accepted = json!({"resourceSubscriptions": ["notes://one"]});
+    assert_eq!(told["params"]["notifications"], accepted);
+    assert_eq!(scene.update("notes", "notes://one"), 1);
+    let told = modern.hear("notifications/resources/updated").await;
+    let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
+    assert_eq!(told["params"], json!({"uri": "notes://one", "_meta": meta}));
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    modern.send(&cancelled).await;
+    modern.ask("tools/list", json!({})).await;
+    modern.stop().await;
+    assert_eq!(scene.update("notes", "notes://one"), 0);
 }

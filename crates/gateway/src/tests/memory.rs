@@ -3,13 +3,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use fleet::{
     About, Applied, CallError, Failure, Launch, Request, ServerSpec, ServerState, Sharing, Spoken,
-    Survey, SurveyError, Template, Variables,
+    Subscriber, Survey, SurveyError, Template, UpdateSink, Variables,
 };
 use futures::future::BoxFuture;
 use jsonrpc::Json;
@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tool::{Capability, Item, ItemKind, Offer, ServerName, Tool, ToolRef};
 
-use crate::{Gateway, ServerSettings, Servers, Settings, policy::ClientPolicies, survey};
+use crate::{Gateway, ServerSettings, Servers, Settings, Watched, policy::ClientPolicies, survey};
 
 /// What a tool does with the text of its arguments.
 type Answer = Arc<dyn Fn(&str) -> Result<String, CallError> + Send + Sync>;
@@ -35,8 +35,12 @@ pub(super) struct Memory {
     /// By server and method: what is answered to its `params`.
     answers: BTreeMap<(ServerName, String), Say>,
     changes: Arc<(Mutex<Vec<ServerName>>, Notify)>,
+    watches: Watches,
     called: Arc<Mutex<Vec<String>>>,
 }
+
+/// By server and URI, with what lives as long as somebody hears of it.
+type Watches = Arc<Mutex<Vec<(String, Weak<()>, UpdateSink)>>>;
 
 /// What a server says to the `params` of a request.
 type Say = Arc<dyn Fn(&Value) -> Result<Value, CallError> + Send + Sync>;
@@ -49,6 +53,7 @@ pub(super) struct Scene {
     called: Arc<Mutex<Vec<String>>>,
     offers: Offers,
     changes: Arc<(Mutex<Vec<ServerName>>, Notify)>,
+    watches: Watches,
     _folder: tempfile::TempDir,
 }
 
@@ -96,12 +101,12 @@ impl Memory {
         self
     }
 
-    /// It completes arguments.
-    pub(super) fn completes(self, server: &str) -> Self {
+    /// It completes arguments, or tells of resources that change.
+    pub(super) fn can(self, server: &str, capability: Capability) -> Self {
         let server: ServerName = server.parse().unwrap();
         let mut offers = self.offers.lock();
         let offer = offers.entry(server).or_default();
-        offer.capabilities.insert(Capability::Completions);
+        offer.capabilities.insert(capability);
         drop(offers);
         self
     }
@@ -135,6 +140,7 @@ impl Memory {
         settings.servers = names.iter().map(settings_of).collect();
         let called = Arc::clone(&self.called);
         let (offers, changes) = (Arc::clone(&self.offers), Arc::clone(&self.changes));
+        let watches = Arc::clone(&self.watches);
         let gateway = Gateway::with_servers(settings, |_| Arc::new(self)).unwrap();
         survey::get_to_know(Arc::clone(&gateway), names).await;
         Scene {
@@ -142,6 +148,7 @@ impl Memory {
             called,
             offers,
             changes,
+            watches,
             _folder: folder,
         }
     }
@@ -172,6 +179,15 @@ impl Scene {
 }
 
 impl Scene {
+    /// A resource of a server changed; answers how many heard of it.
+    pub(super) fn update(&self, server: &str, uri: &str) -> usize {
+        let key = format!("{server} {uri}");
+        let watches = self.watches.lock();
+        let hears = |it: &&(String, Weak<()>, UpdateSink)| it.0 == key && it.1.strong_count() > 0;
+        let hear = watches.iter().filter(hears);
+        hear.map(|(_, _, sink)| sink(uri)).count()
+    }
+
     /// A server has one more item from now on, and says so.
     pub(super) fn add(&self, server: &str, kind: ItemKind, item: &Value) {
         let server: ServerName = server.parse().unwrap();
@@ -229,6 +245,20 @@ impl Servers for Memory {
         let (_, answer) = tools.find(|(tool, _)| tool.name() == name).unwrap();
         let answered = answer(request.param("arguments").unwrap().as_str());
         Box::pin(async move { Ok(jsonrpc::json(answered?).unwrap()) })
+    }
+
+    fn watch<'a>(
+        &'a self,
+        server: &'a ServerName,
+        uri: &'a str,
+        subscriber: Subscriber,
+    ) -> BoxFuture<'a, Result<Watched, CallError>> {
+        self.called.lock().push(format!("watch {server} {uri}"));
+        let key = format!("{server} {uri}");
+        let watch = Arc::new(());
+        let held = Arc::downgrade(&watch);
+        self.watches.lock().push((key, held, subscriber.sink));
+        Box::pin(async { Ok(Box::new(watch) as Watched) })
     }
 
     fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>> {

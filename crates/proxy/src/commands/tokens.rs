@@ -9,6 +9,10 @@ use serde_json::{Value, json};
 
 use crate::{cli::Global, exit::Exit, report};
 
+/// The tools that Claude Code gives its model where a server announces resources, 2,149 characters
+/// of definitions; other clients give some of the same size.
+const RESOURCE_TOOLS_TOKENS: usize = 540;
+
 pub(super) async fn count_tokens(
     gateway: &Arc<Gateway>,
     global: &Global,
@@ -26,6 +30,8 @@ pub(super) async fn count_tokens(
     let servers = catalog.servers.iter().filter(|it| it.tools > 0).count();
     let ours = gateway::count_ours()
         + tokens::count(&instructions(&catalog, &ClientPolicy::default(), &[]));
+    let announces = gateway.announces_resources(&ClientPolicy::default());
+    let resources = if announces { RESOURCE_TOOLS_TOKENS } else { 0 };
     let saved = theirs.saturating_sub(ours);
     let percent = (saved * 100).checked_div(theirs).unwrap_or(0);
     if global.json {
@@ -34,6 +40,7 @@ pub(super) async fn count_tokens(
             "tools": counts.len(),
             "loaded_up_front": theirs,
             "through_proxy": ours,
+            "resource_tools_of_clients": resources,
             "saved": saved,
             "saved_percent": percent,
             "encoding": "o200k",
@@ -50,6 +57,13 @@ pub(super) async fn count_tokens(
             " ".repeat(19),
             group_digits(saved),
         ));
+        if announces {
+            report::print_data(&format!(
+                "resources are announced: some clients add tools for them  {:>9} tokens \
+                 (clients.NAME.resources = \"off\")",
+                group_digits(resources),
+            ));
+        }
     }
     Ok(Exit::Success)
 }

@@ -36,6 +36,7 @@ use crate::{
     error::describe,
     mask::Mask,
     request::bytes_max,
+    updates::Updates,
 };
 
 /// The HTTP client that takes answers out before rmcp reads them; its clones are one.
@@ -82,6 +83,11 @@ impl InterceptingClient {
 
     pub(super) fn may_be_sse(&self) -> bool {
         self.notes.may_be_sse.load(Ordering::Relaxed)
+    }
+
+    /// Who hears of resources that change.
+    pub(super) fn updates(&self) -> &Updates {
+        &self.calls.updates
     }
 
     pub(super) fn secrets(&self) -> &Mask {

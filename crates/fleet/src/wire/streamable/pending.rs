@@ -16,6 +16,7 @@ use crate::{
     asking::{Asker, Questions},
     params::read_progress_token,
     request::{Listeners, find_sole_log},
+    updates::Updates,
 };
 
 /// One call, or list, under way: takes its answer, the first one that comes.
@@ -97,6 +98,7 @@ impl Drop for PendingCall {
 pub(super) struct PendingCalls {
     by_id: DashMap<String, Weak<PendingCall>>,
     by_token: DashMap<String, Weak<PendingCall>>,
+    pub(super) updates: Updates,
 }
 
 impl PendingCalls {
@@ -146,6 +148,10 @@ impl PendingCalls {
             None => self.take_answer(text, &message),
             Some("notifications/progress") => self.pass_progress(&message),
             Some("notifications/message") => self.pass_log(&message, of),
+            Some("notifications/resources/updated") => {
+                self.updates.pass(&message);
+                Rewrite::Drop
+            }
             Some(_) => {
                 let own = of.map(PendingCall::asker);
                 if questions.take(text, &message, own, || self.askers()) {

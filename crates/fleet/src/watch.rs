@@ -1,0 +1,226 @@
+//! Resources that somebody wants to hear of: watched for as long as he wants, whatever becomes of
+//! the server meanwhile.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use jsonrpc::Json;
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tool::{ClientId, ServerName};
+
+use crate::{
+    Asks, CallError, Failure, Fleet, Ran, Request, UpdateSink,
+    error::RequestError,
+    limits::{REST_MAX, REST_MIN},
+    link::Link,
+    roster::Roster,
+    server::LeasedLink,
+};
+
+/// Whoever hears of a resource.
+#[derive(Clone)]
+pub struct Subscriber {
+    /// The client; its connection may have servers of its own.
+    pub client: Option<ClientId>,
+    /// What a server of its own asks it for when it starts.
+    pub asks: Option<Arc<dyn Asks>>,
+    /// Told of each change.
+    pub sink: UpdateSink,
+}
+
+impl fmt::Debug for Subscriber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Subscriber")
+    }
+}
+
+/// A resource is watched until this is dropped.
+#[derive(Debug)]
+pub struct Watch(#[expect(dead_code, reason = "held for its end")] AbortOnDropHandle<()>);
+
+impl Fleet {
+    /// Has the sink hear of every change of a resource. The server is started if need be, and does
+    /// not rest meanwhile; when it ended, the resource is watched anew and counts as changed. The
+    /// error is that of the first time.
+    pub async fn watch(
+        &self,
+        server: &ServerName,
+        uri: &str,
+        subscriber: Subscriber,
+    ) -> Result<Watch, CallError> {
+        let wish = Wish {
+            roster: self.roster(),
+            server: server.clone(),
+            uri: uri.to_owned(),
+            subscriber,
+        };
+        let watched = wish.begin().await?;
+        Ok(Watch(AbortOnDropHandle::new(tokio::spawn(
+            wish.keep(watched),
+        ))))
+    }
+}
+
+/// What is to be watched.
+struct Wish {
+    roster: Arc<Roster>,
+    server: ServerName,
+    uri: String,
+    subscriber: Subscriber,
+}
+
+/// It is watched over this connection.
+struct Watched {
+    /// Before the lease: it asks for the connection when it goes.
+    place: Place,
+    _leased: LeasedLink,
+    retired: CancellationToken,
+}
+
+impl Wish {
+    async fn keep(self, mut watched: Watched) {
+        let mut rest = REST_MIN;
+        loop {
+            watched.ended(&self.uri).await;
+            drop(watched);
+            watched = loop {
+                sleep(rest).await;
+                rest = (rest * 2).min(REST_MAX);
+                if let Ok(again) = self.begin().await {
+                    break again;
+                }
+            };
+            (self.subscriber.sink)(&self.uri);
+        }
+    }
+
+    async fn begin(&self) -> Result<Watched, CallError> {
+        let Subscriber { client, asks, .. } = &self.subscriber;
+        let server = self
+            .roster
+            .find(&self.server, client.as_ref(), asks.as_ref())?;
+        let leased = server
+            .ready()
+            .await
+            .map_err(|not_ready| CallError::Unavailable {
+                server: self.server.clone(),
+                failure: not_ready.failure,
+                tries: not_ready.tries,
+                ran: Ran::No,
+            })?;
+        let asking = self.ask(&leased.link);
+        let limit = server.spec.call_timeout;
+        let place = timeout(limit, asking).await.unwrap_or_else(|_| {
+            Err(CallError::TimedOut {
+                server: self.server.clone(),
+                limit,
+                ran: Ran::Maybe,
+            })
+        })?;
+        Ok(Watched {
+            place,
+            _leased: leased,
+            retired: server.retired.clone(),
+        })
+    }
+
+    /// The server is asked by the first who wants to hear of this resource.
+    async fn ask(&self, link: &Arc<Link>) -> Result<Place, CallError> {
+        let _turn = link.updates().turn.lock().await;
+        let id = link
+            .updates()
+            .add(&self.uri, Arc::clone(&self.subscriber.sink));
+        let place = Place {
+            link: Arc::clone(link),
+            uri: self.uri.clone(),
+            id,
+        };
+        if !is_stateless(link) && link.updates().count(&self.uri) == 1 {
+            let asked = link.ask(&request("resources/subscribe", &self.uri)).await;
+            asked.map_err(|error| self.explain(error))?;
+        }
+        Ok(place)
+    }
+
+    fn explain(&self, error: RequestError) -> CallError {
+        let server = self.server.clone();
+        let failure = match error {
+            RequestError::Protocol(error) => return CallError::Protocol { server, error },
+            RequestError::Lost => Failure::new("it ended under the request"),
+            RequestError::Failed(why) => Failure::new(why),
+        };
+        CallError::Unavailable {
+            server,
+            failure,
+            tries: 0,
+            ran: Ran::Maybe,
+        }
+    }
+}
+
+impl Watched {
+    /// Returns when nothing more will be heard over this connection.
+    async fn ended(&self, uri: &str) {
+        let link = &self.place.link;
+        tokio::select! {
+            () = link.ended() => {}
+            () = self.retired.cancelled() => {}
+            () = listen(link, uri) => {}
+        }
+    }
+}
+
+/// Listens, where there are no subscriptions. Each who watches has a stream of his own.
+async fn listen(link: &Link, uri: &str) {
+    if !is_stateless(link) {
+        return std::future::pending().await;
+    }
+    let filter = json!({"resourceSubscriptions": [uri]}).to_string();
+    let filter = vec![("notifications".to_owned(), Json::of_built(filter))];
+    let _ = link
+        .ask(&Request::new("subscriptions/listen", filter))
+        .await;
+}
+
+fn is_stateless(link: &Link) -> bool {
+    link.about().spoken.revision.is_stateless()
+}
+
+fn request(method: &'static str, uri: &str) -> Request {
+    let uri = Json::of_built(Value::from(uri).to_string());
+    Request::new(method, vec![("uri".to_owned(), uri)])
+}
+
+/// A place among those who hear of a resource. When the last is given up the server is told.
+struct Place {
+    link: Arc<Link>,
+    uri: String,
+    id: u64,
+}
+
+/// The server need not answer that nobody listens any more for long.
+const UNSUBSCRIBE_WAIT: Duration = Duration::from_secs(5);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.link.updates().remove(self.id);
+        let is_last = self.link.updates().count(&self.uri) == 0;
+        if !is_last || is_stateless(&self.link) || self.link.has_ended() {
+            return;
+        }
+        let (link, uri) = (Arc::clone(&self.link), std::mem::take(&mut self.uri));
+        let telling = async move {
+            let _lease = link.activity().begin();
+            let _turn = link.updates().turn.lock().await;
+            if link.updates().count(&uri) == 0 {
+                let asking = request("resources/unsubscribe", &uri);
+                let _ = timeout(UNSUBSCRIBE_WAIT, link.ask(&asking)).await;
+            }
+        };
+        // Without a runtime everything ends.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(telling);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The resources of which a session hears.
+
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use jsonrpc::frame;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::{
+    call_context::CallContext,
+    forward::{Refusal, UpdateSink},
+    gateway::Gateway,
+    out::Out,
+    servers::Watched,
+};
+
+/// Resources that one client hears of at one time: each keeps its server from resting.
+pub(super) const SUBSCRIPTIONS_MAX: usize = 256;
+
+/// The resources of which a session hears, by the URI that its client said.
+#[derive(Default)]
+pub(super) struct Subscriptions(Mutex<HashMap<String, Watched>>);
+
+impl Subscriptions {
+    /// What changes goes to `out`, from now on.
+    pub(super) async fn begin(
+        &self,
+        uri: &str,
+        gateway: &Gateway,
+        context: &CallContext,
+        out: &Out,
+    ) -> Result<(), Refusal> {
+        if context
+            .client
+            .as_ref()
+            .is_none_or(|it| it.connection.is_none())
+        {
+            return Err(Refusal::params(
+                "a subscription belongs to a session: begin one",
+            ));
+        }
+        if self.0.lock().len() >= SUBSCRIPTIONS_MAX {
+            let why = format!("more than {SUBSCRIPTIONS_MAX} subscriptions; end some first");
+            return Err(Refusal::params(why));
+        }
+        let watched = gateway
+            .watch_resource(uri, context, tell(out.clone(), None))
+            .await?;
+        self.0.lock().insert(uri.to_owned(), watched);
+        Ok(())
+    }
+
+    /// The client is gone.
+    pub(super) fn end_all(&self) {
+        let ended = std::mem::take(&mut *self.0.lock());
+        drop(ended);
+    }
+
+    /// Of one that was none there is nothing to say.
+    pub(super) fn end(&self, uri: &str) {
+        let ended = self.0.lock().remove(uri);
+        drop(ended);
+    }
+}
+
+/// Tells a client of a resource that changed; `meta` is JSON text.
+pub(super) fn tell(out: Out, meta: Option<String>) -> UpdateSink {
+    Arc::new(move |uri: &str| {
+        let mut params = json!({ "uri": uri });
+        if let Some(meta) = &meta {
+            params["_meta"] = serde_json::from_str(meta).unwrap_or(Value::Null);
+        }
+        let line = frame::notification("notifications/resources/updated", &params.to_string());
+        out.offer(vec![line]);
+    })
+}
+
+impl fmt::Debug for Subscriptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Subscriptions")
+    }
+}
