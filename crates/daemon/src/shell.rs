@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::UnixStream,
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    hello::{Answer, Purpose, say},
+    hello::{Answer, HELLO_WAIT, Purpose, say},
     reach::{NoDaemon, Route, reach},
 };
 
@@ -32,6 +33,10 @@ struct Head {
     is_hit: bool,
 }
 
+/// The word on which a command is run. Whoever hears [`Answer::Running`] may read further than that
+/// line, so nothing may follow it before.
+const GO: &[u8] = b"\n";
+
 /// Has the daemon of this route answer a command; it is started if there is none.
 pub async fn run_in_daemon(route: &Route, request: ShellRequest) -> Result<Outcome, NoDaemon> {
     let purpose = Purpose::Shell {
@@ -51,7 +56,8 @@ pub async fn run_in_daemon(route: &Route, request: ShellRequest) -> Result<Outco
     })
 }
 
-async fn hear_reply(stream: UnixStream) -> io::Result<ShellReply> {
+async fn hear_reply(mut stream: UnixStream) -> io::Result<ShellReply> {
+    stream.write_all(GO).await?;
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     stream.read_line(&mut line).await?;
@@ -82,6 +88,8 @@ pub(crate) async fn answer(
     run: impl AsyncFnOnce(CancellationToken) -> ShellReply,
 ) -> io::Result<()> {
     say(&mut stream, &Answer::Running).await?;
+    let mut go = [0; GO.len()];
+    timeout(HELLO_WAIT, stream.read_exact(&mut go)).await??;
     let gone = CancellationToken::new();
     let reply = {
         let mut rest = [0; 1];
@@ -110,7 +118,7 @@ mod tests {
     use gateway::shell::ShellReply;
     use tokio::net::UnixStream;
 
-    use super::{answer, hear_reply};
+    use super::{GO, answer, hear_reply};
     use crate::hello::{Answer, hear};
 
     fn reply() -> ShellReply {
@@ -133,11 +141,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_whose_person_is_gone_is_cancelled() {
-        let (here, there) = UnixStream::pair().unwrap();
+        let (here, mut there) = UnixStream::pair().unwrap();
         let answering = tokio::spawn(answer(here, async |gone| {
             gone.cancelled().await;
             reply()
         }));
+        tokio::io::AsyncWriteExt::write_all(&mut there, GO)
+            .await
+            .unwrap();
         drop(there);
         assert!(answering.await.unwrap().is_err());
     }

@@ -55,6 +55,12 @@ impl Fleet {
         self.roster.apply(specs)
     }
 
+    /// Has a server begin anew at its next call, after the calls that it has. Whether there is such a
+    /// server.
+    pub fn restart(&self, server: &ServerName) -> bool {
+        self.roster.restart(server)
+    }
+
     /// Takes in the variables of a client, from which the servers that it uses are filled in. Where
     /// these get the same of several clients, the clients share them; a variable that a client
     /// lacks is ours, or that of the first client that has it. Answers the servers that have now

@@ -297,6 +297,23 @@ impl Roster {
         applied
     }
 
+    /// Replaces a server by one of the same, as [`Roster::apply`] replaces one that changed, and with
+    /// it those of single clients. Whether there is such a server.
+    pub(crate) fn restart(&self, name: &ServerName) -> bool {
+        let mut servers = self.write();
+        let Some(old) = servers.shared.get(name).cloned() else {
+            return false;
+        };
+        if !self.stop.is_cancelled() {
+            servers.retire(name);
+            let spec = (*old.spec).clone();
+            let taken = servers.environments.take(&spec, None);
+            let server = self.begin(spec, taken, Some(&old), None);
+            servers.shared.insert(name.clone(), server);
+        }
+        true
+    }
+
     fn begin(
         &self,
         spec: ServerSpec,

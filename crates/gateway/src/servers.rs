@@ -48,6 +48,10 @@ pub trait Servers: fmt::Debug + Send + Sync {
     /// Goes on with other specifications; calls under way are not disturbed.
     fn apply(&self, specs: Vec<ServerSpec>) -> Applied;
 
+    /// Has a server begin anew at its next call, after the calls that it has. Whether there is such a
+    /// server.
+    fn restart(&self, server: &ServerName) -> bool;
+
     /// Starts the servers that are to run from the beginning.
     fn start_eager(&self);
 
@@ -122,6 +126,10 @@ impl Servers for Fleet {
 
     fn apply(&self, specs: Vec<ServerSpec>) -> Applied {
         Self::apply(self, specs)
+    }
+
+    fn restart(&self, server: &ServerName) -> bool {
+        Self::restart(self, server)
     }
 
     fn start_eager(&self) {

@@ -51,6 +51,8 @@ pub enum Verb {
     },
     /// `proxy call`: the arguments of `execute_dynamic_tool`.
     Call(Box<RawValue>),
+    /// `proxy restart`: servers that begin anew at their next call.
+    Restart(Vec<String>),
     /// `proxy list`: the tools of a server or category, or all.
     List(Option<String>),
 }
@@ -149,6 +151,7 @@ impl Gateway {
             }
             Verb::Describe { names } => self.shell_describe(&names, json).await,
             Verb::Call(arguments) => Ok(self.shell_call(client, &arguments, json, gone).await),
+            Verb::Restart(names) => Ok(self.shell_restart(&names)),
             Verb::List(of) => self.shell_list(of.as_deref(), json).await,
         }
     }
@@ -216,6 +219,35 @@ impl Gateway {
             return ShellReply { data, told, is_hit };
         }
         ShellReply::nothing(data)
+    }
+
+    fn shell_restart(&self, names: &[String]) -> ShellReply {
+        let is_known = |name: &&String| {
+            let name = name.parse::<ServerName>();
+            name.is_ok_and(|name| self.servers.restart(&name))
+        };
+        let (known, unknown): (Vec<_>, Vec<_>) = names.iter().partition(is_known);
+        let list = |names: &[&String]| {
+            let names: Vec<&str> = names.iter().map(|it| it.as_str()).collect();
+            names.join(", ")
+        };
+        let mut told = Vec::new();
+        if !known.is_empty() {
+            let known = list(&known);
+            told.push(format!("{known}: started anew by the next call"));
+        }
+        if !unknown.is_empty() {
+            let unknown = list(&unknown);
+            told.push(format!(
+                "error: no server `{unknown}`\nhint: `proxy servers` lists them; one that is switched \
+                 off is switched on by `proxy enable`"
+            ));
+        }
+        ShellReply {
+            is_hit: unknown.is_empty(),
+            told: told.join("\n"),
+            ..ShellReply::default()
+        }
     }
 
     async fn shell_list(&self, of: Option<&str>, json: bool) -> anyhow::Result<ShellReply> {

@@ -212,6 +212,11 @@ pub(crate) enum Command {
         #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
         servers: Vec<String>,
     },
+    /// Have servers of the daemon begin anew, at their next call
+    Restart {
+        #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+        servers: Vec<String>,
+    },
     /// Give a server another name
     Rename {
         #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]

@@ -27,6 +27,11 @@ fn in_these_folders_every_test_is_a_journey() {
     }
 }
 
+fn holds_rust(folder: &Path) -> bool {
+    let mut files = fs::read_dir(folder).unwrap();
+    files.any(|it| it.unwrap().path().extension().is_some_and(|it| it == "rs"))
+}
+
 /// In this folder by its `root`, in every folder below by the `mod.rs` there.
 fn all_declared(folder: &Path, root: &str) {
     let entries = fs::read_dir(folder).unwrap();
@@ -35,6 +40,11 @@ fn all_declared(folder: &Path, root: &str) {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         if path.is_dir() {
+            // What a journey reads lies in a folder of its name.
+            if !path.join("mod.rs").exists() {
+                assert!(!holds_rust(&path), "{} has no mod.rs", path.display());
+                continue;
+            }
             all_declared(&path, "mod");
         }
         if name != root {

@@ -307,6 +307,10 @@ impl Servers for Memory {
         Applied::default()
     }
 
+    fn restart(&self, server: &ServerName) -> bool {
+        self.tools.contains_key(server)
+    }
+
     fn start_eager(&self) {}
 
     fn admit_client(&self, _: u64, _: Arc<Variables>) -> Vec<ServerName> {

@@ -8,7 +8,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
     (
         "Servers",
         &[
-            "recipes", "add", "remove", "enable", "disable", "rename", "servers", "log",
+            "recipes", "add", "remove", "enable", "disable", "rename", "restart", "servers", "log",
         ],
     ),
     ("Serving", &["serve", "status", "daemon"]),

@@ -15,7 +15,10 @@ use gateway::{
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
-use super::{call::read_call, event_loop::run_async, serve::find_route, signals::watch_signals};
+use super::{
+    call::read_call, event_loop::run_async, serve::find_route, signals::watch_signals,
+    status::ask_daemons,
+};
 use crate::{
     cli::{Call, Command, Global, Search},
     exit::Exit,
@@ -36,6 +39,7 @@ pub(super) fn request_of(
         Command::Call(call @ Call { standalone, .. }) => {
             (Verb::Call(read_call(call)?), *standalone)
         }
+        Command::Restart { servers } => (Verb::Restart(servers.clone()), false),
         Command::List { of, standalone } => (Verb::List(of.clone()), *standalone),
         _ => return Ok(None),
     };
@@ -64,6 +68,11 @@ pub(super) fn run(
     run_async(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
+        // A daemon that is started for this would have nothing to start anew.
+        if matches!(request.verb, Verb::Restart(_)) && !runs(global).await {
+            report::say("no daemon runs, and so none of its servers; the next call starts them");
+            return Ok(Exit::Success);
+        }
         if !is_standalone {
             let asked = ask_daemon(global, &request);
             match stop.run_until_cancelled(asked).await {
@@ -81,6 +90,14 @@ pub(super) fn run(
             None => anyhow::bail!("interrupted"),
         }
     })?
+}
+
+async fn runs(global: &Global) -> bool {
+    let Ok(Ok(route)) = find_route(global) else {
+        return false;
+    };
+    let daemons = ask_daemons(&route).await;
+    daemons.is_ok_and(|daemons| !daemons.is_empty())
 }
 
 /// `None`: there is no daemon here, which was said.
