@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use crate::{
-    ServerSpec, Template,
+    ServerSpec, Template, Variables,
     limits::ROOTS_TIMEOUT,
     question::{Answer, Asks, Question, QuestionKind},
 };
@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
     /// Folders that the configuration names.
-    configured: Option<Vec<Template>>,
+    configured: Option<Vec<PathBuf>>,
     /// The folder of the one client that the server works for.
     folder: Option<PathBuf>,
     /// That client, where it has roots of its own.
@@ -27,10 +27,15 @@ pub(crate) struct Roots {
 
 impl Roots {
     /// Those that the configuration names, else those of the one client that the server works for.
-    pub(crate) fn of(spec: &ServerSpec, client: Option<&Arc<dyn Asks>>) -> Self {
-        if spec.roots.is_some() {
+    pub(crate) fn of(
+        spec: &ServerSpec,
+        variables: &Variables,
+        client: Option<&Arc<dyn Asks>>,
+    ) -> Self {
+        if let Some(roots) = &spec.roots {
+            let folders = roots.iter().filter_map(|root| expand(root, variables));
             return Self {
-                configured: spec.roots.clone(),
+                configured: Some(folders.collect()),
                 ..Self::default()
             };
         }
@@ -70,15 +75,14 @@ impl Roots {
         if !self.are_announced() {
             return Answer::refuse("roots/list: no roots were announced");
         }
-        let configured = self.configured.iter().flatten().filter_map(expand);
-        let folders = configured.chain(self.folder.clone());
-        let roots: Vec<Value> = folders.filter_map(|it| root_at(&it)).collect();
+        let folders = self.configured.iter().flatten().chain(&self.folder);
+        let roots: Vec<Value> = folders.filter_map(|it| root_at(it)).collect();
         Answer::result(&json!({"roots": roots}))
     }
 }
 
-fn expand(root: &Template) -> Option<PathBuf> {
-    let expanded = root.expand(|name| std::env::var(name).ok());
+fn expand(root: &Template, variables: &Variables) -> Option<PathBuf> {
+    let expanded = root.expand(|name| variables.get(name).map(str::to_owned));
     let expanded = expanded.inspect_err(|error| warn!(%error, "a root is left out"));
     expanded.ok().map(PathBuf::from)
 }

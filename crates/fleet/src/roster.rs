@@ -321,7 +321,7 @@ impl Roster {
         before: Option<&Server>,
         client: Option<&Arc<dyn Asks>>,
     ) -> Server {
-        let roots = Roots::of(&spec, client);
+        let roots = Roots::of(&spec, &taken.values, client);
         let (keeper, server) = Keeper::new(
             spec,
             taken,

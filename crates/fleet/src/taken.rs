@@ -145,7 +145,7 @@ pub(crate) fn takes_variables(spec: &ServerSpec) -> bool {
 }
 
 fn templates(spec: &ServerSpec) -> Vec<&Template> {
-    match &spec.launch {
+    let mut templates: Vec<&Template> = match &spec.launch {
         Launch::Child {
             command,
             args,
@@ -160,7 +160,9 @@ fn templates(spec: &ServerSpec) -> Vec<&Template> {
             let headers = headers.iter().map(|(_, value)| value);
             [url].into_iter().chain(headers).collect()
         }
-    }
+    };
+    templates.extend(spec.roots.iter().flatten());
+    templates
 }
 
 /// Names what a server gets: its texts with these values in them, and what it inherits.

@@ -90,8 +90,13 @@ pub enum ToolError {
     },
     /// The client took its call back.
     Cancelled,
-    /// The server asks for more before it goes on, which does not pass through us.
-    InputRequired(ToolRef),
+    /// The server asks for more before it goes on, which cannot be had.
+    InputRequired {
+        /// The tool that was called.
+        tool: ToolRef,
+        /// What it asked for, and why it cannot be had.
+        why: String,
+    },
     /// The configuration cannot be used; its mistakes, as a person reads them.
     Misconfigured(String),
     /// Our own fault, or our disk's.
@@ -126,7 +131,7 @@ impl ToolError {
             Self::HandleExpired { .. } => "handle_expired",
             Self::ServerError { .. } => "downstream_error",
             Self::Cancelled => "cancelled",
-            Self::InputRequired(_) => "input_required",
+            Self::InputRequired { .. } => "input_required",
             Self::Misconfigured(_) => "misconfigured",
             Self::Internal(_) => "internal",
         }
@@ -232,10 +237,9 @@ impl ToolError {
                 signature,
             } => explain_server_error(tool, error, signature),
             Self::Cancelled => "the call was cancelled".to_owned(),
-            Self::InputRequired(tool) => format!(
-                "{tool} asks for more before it goes on (a question to the person, or a sample of \
-                 the model), which does not pass through the proxy yet. The call is not done. Call it \
-                 with all it needs, if it takes that as arguments"
+            Self::InputRequired { tool, why } => format!(
+                "{tool} asks for more before it goes on: {why}. The call is not done. Call it with \
+                 all it needs, if it takes that as arguments"
             ),
             Self::Misconfigured(mistakes) => {
                 format!(

@@ -4,15 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use fleet::{Asks, Request};
 use futures::{FutureExt as _, future::BoxFuture};
-use jsonrpc::{Fields, text_of};
 use registry::{Entry, Generation};
 use results::{Budget, Origin};
 use serde_json::value::RawValue;
-use tool::{ServerName, ToolRef};
+use tool::ServerName;
 use tracing::debug;
 
 use crate::{
     arguments::check_arguments,
+    asks::ServerAsker,
     built_in::{CALL_MANY, GET_PROMPT, LIST_RESOURCES, READ_RESOURCE, READ_RESULT, is_own},
     call_context::CallContext,
     called::Called,
@@ -22,6 +22,7 @@ use crate::{
     gateway::Gateway,
     policy::ClientPolicy,
     reply::Reply,
+    rounds::RoundError,
 };
 
 impl Gateway {
@@ -77,19 +78,17 @@ impl Gateway {
             ..Request::call_tool(&entry.at.tool, arguments)
         };
         let request = context.complete(request);
-        let call = self
-            .servers
-            .call(&entry.at.server, &request, &context.cancel);
-        let answer = call.await;
+        let (server, asker) = (&entry.at.server, asker.as_deref());
+        let answer = self
+            .request_in_rounds(server, request, asker, &context.cancel)
+            .await;
         self.usage.record(&entry.at, answer.is_ok(), now());
-        let untaken = asker.and_then(|asker| asker.explain_untaken());
+        let untaken = asker.and_then(ServerAsker::explain_untaken);
         let result = answer.map_err(|error| {
             self.learn(searches.as_deref(), &entry.at, || false);
             let available = || self.available(generation, &policy);
-            let error = ToolError::of_call(error, &entry.at, entry.signature(), available);
-            error.with_note(untaken.as_deref())
+            explain(error, entry, available).with_note(untaken.as_deref())
         })?;
-        refuse_unfinished(result.as_str(), &entry.at)?;
         context.note_uris(&entry.at.server, result.as_str());
         let budget = Budget {
             is_off: options.raw,
@@ -189,17 +188,20 @@ impl Gateway {
     }
 }
 
-/// A result of the stateless revisions may be none yet: the server asks for more.
-fn refuse_unfinished(result: &str, at: &ToolRef) -> Result<(), ToolError> {
-    const INPUT_REQUIRED: &str = "input_required";
-    let is_said = |fields: Fields<'_>| {
-        let kind = fields.get("resultType").and_then(text_of);
-        kind.is_some_and(|kind| kind == INPUT_REQUIRED)
-    };
-    if result.contains(INPUT_REQUIRED) && Fields::of(result).is_some_and(is_said) {
-        return Err(ToolError::InputRequired(at.clone()));
+fn explain(
+    error: RoundError,
+    entry: &Entry,
+    available: impl FnOnce() -> Vec<ServerName>,
+) -> ToolError {
+    match error {
+        RoundError::Call(error) => {
+            ToolError::of_call(error, &entry.at, entry.signature(), available)
+        }
+        RoundError::Unanswered(why) => ToolError::InputRequired {
+            tool: entry.at.clone(),
+            why,
+        },
     }
-    Ok(())
 }
 
 /// Whether a second call does what one does, as the server says of its tool.

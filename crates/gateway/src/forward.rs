@@ -34,7 +34,7 @@ pub(super) use request::{Method, Params, text};
 pub(super) use resources::UpdateSink;
 pub(super) use seen::seen;
 
-use crate::{call_context::CallContext, gateway::Gateway};
+use crate::{call_context::CallContext, gateway::Gateway, rounds::RoundError};
 
 /// The answer to such a request.
 #[derive(Debug)]
@@ -115,10 +115,23 @@ impl Gateway {
         request: Request,
         context: &CallContext,
     ) -> Result<Json, Refusal> {
-        let asks = context.asks.clone();
-        let asks = asks.map(|asks| asks.for_server(&server.name) as Arc<dyn Asks>);
+        let asker = context.asks.as_ref();
+        let asker = asker.map(|asks| asks.for_server(&server.name));
+        let asks = asker.clone().map(|asks| asks as Arc<dyn Asks>);
         let request = context.complete(Request { asks, ..request });
-        let asking = self.servers.call(&server.name, &request, &context.cancel);
-        asking.await.map_err(|error| Refusal::Call(Box::new(error)))
+        let (name, cancel) = (&server.name, &context.cancel);
+        let refuse = |error| Refusal::Call(Box::new(error));
+        // A client that goes in rounds itself is told what the server wants as it is.
+        let Some(asker) = asker.filter(|asker| asker.takes_requests()) else {
+            let asking = self.servers.call(name, &request, cancel);
+            return asking.await.map_err(refuse);
+        };
+        let asking = self.request_in_rounds(name, request, Some(&asker), cancel);
+        asking.await.map_err(|error| match error {
+            RoundError::Call(error) => refuse(error),
+            RoundError::Unanswered(why) => {
+                Refusal::internal(format!("the server asks for more before it goes on: {why}"))
+            }
+        })
     }
 }

@@ -19,6 +19,7 @@ use crate::{
     error::ToolError,
     forward::Ledgers,
     last_spoken::with_last_spoken,
+    parked::ParkedCalls,
     recent_searches,
     servers::Servers,
     settings::Settings,
@@ -56,6 +57,8 @@ pub struct Gateway {
     pub(crate) ledgers: Ledgers,
     /// Told when the lists of servers may be others.
     pub(crate) lists_changed: watch::Sender<()>,
+    /// Calls that wait for their clients to call again.
+    pub(crate) parked: Arc<ParkedCalls>,
     /// Told when there may be tools without a meaning.
     pub(crate) to_embed: Notify,
 }
@@ -98,6 +101,7 @@ impl Gateway {
             has_completed: Notify::new(),
             ledgers: Ledgers::default(),
             lists_changed: watch::Sender::new(()),
+            parked: Arc::default(),
             to_embed: Notify::new(),
         }))
     }

@@ -9,6 +9,7 @@ mod meta;
 mod methods;
 mod refuse;
 mod request;
+mod rounds;
 mod subscriptions;
 
 use std::{

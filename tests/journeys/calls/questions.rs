@@ -2,7 +2,7 @@
 
 use journeys::{
     client::Client,
-    fake::{LEGACY_VERSION, Step},
+    fake::{Era, LEGACY_VERSION, META_CAPABILITIES, Step},
     house::{House, fake},
 };
 use serde_json::{Value, json};
@@ -208,5 +208,88 @@ async fn roots_go_to_a_clients_own_server_and_are_kept_up_to_date() {
     };
     assert_eq!(announced("own"), json!({"listChanged": true}));
     assert_eq!(announced("shared"), Value::Null);
+    house.stops_clean().await;
+}
+
+/// A server of each era with a tool that asks twice at once, or once.
+fn of_both_eras() -> House {
+    let form = |message: &str| json!({"method": ELICIT, "params": {"message": message, "requestedSchema": {}}});
+    let wanted = json!({"name": form("Who?"), "place": form("Where?")});
+    let new = fake("new").era(Era::Modern);
+    let old = fake("old").era(Era::Legacy);
+    house([
+        new.tool("ask", Step::RequireInput(wanted)),
+        old.tool("ask", Step::elicit("Sure?")),
+    ])
+}
+
+/// The fake's answer: what it was answered, and its own state as it gave it.
+fn both_answers() -> Value {
+    json!([{"name": says("x"), "place": says("x")}, "the fake's"])
+}
+
+#[journey]
+async fn a_server_that_asks_in_rounds_reaches_a_client_of_before() {
+    let house = of_both_eras();
+    house.indexed().await;
+    let client = client_with(&house, json!({"elicitation": {}})).await;
+    client.answers(ELICIT, says("x"));
+    let told = client.execute("new/ask", json!({})).await.good();
+    assert_eq!(
+        serde_json::from_str::<Value>(&told).unwrap(),
+        both_answers()
+    );
+    let calls = house.received_method("new", "tools/call");
+    let announced = |call: &Value| call["params"]["_meta"][META_CAPABILITIES].clone();
+    assert_eq!(announced(&calls[0]), json!({"elicitation": {}}));
+
+    let cannot = client_with(&house, json!({})).await;
+    let told = cannot.execute("new/ask", json!({})).await.bad();
+    assert!(
+        told.contains("error input_required: new/ask asks for more"),
+        "{told}"
+    );
+    assert!(told.contains("does not offer elicitation"), "{told}");
+    house.stops_clean().await;
+}
+
+/// One call in rounds: what is asked is answered with `x` until the call is done.
+async fn in_rounds(client: &Client, tool: &str) -> (usize, Value) {
+    let mut params = json!({"name": "execute_dynamic_tool",
+        "arguments": {"tool_name": tool, "tool_input": {}}});
+    params["_meta"][META_CAPABILITIES] = json!({"elicitation": {}});
+    let mut asked = 0;
+    loop {
+        let result = client
+            .request("tools/call", params.clone())
+            .await
+            .into_result();
+        if result["resultType"] == "complete" {
+            let text = result["content"][0]["text"].as_str().unwrap();
+            return (asked, serde_json::from_str(text).unwrap());
+        }
+        let requests = result["inputRequests"].as_object().unwrap();
+        asked += requests.len();
+        params["inputResponses"] = requests
+            .keys()
+            .map(|key| (key.clone(), says("x")))
+            .collect();
+        params["requestState"] = result["requestState"].clone();
+        let message = &requests.values().next().unwrap()["params"]["message"];
+        assert!(message.as_str().unwrap().starts_with('['), "{message}");
+    }
+}
+
+#[journey]
+async fn a_client_that_takes_no_requests_is_asked_by_the_answer_to_its_call() {
+    let house = of_both_eras();
+    house.indexed().await;
+    let client = house.modern_client().await;
+    assert_eq!(in_rounds(&client, "new/ask").await, (2, both_answers()));
+    assert_eq!(in_rounds(&client, "old/ask").await, (1, says("x")));
+    let params = json!({"name": "execute_dynamic_tool", "requestState": "proxy-0",
+        "arguments": {"tool_name": "old/ask", "tool_input": {}}});
+    let refused = client.request("tools/call", params).await;
+    assert_eq!(refused.error()["code"], -32602);
     house.stops_clean().await;
 }

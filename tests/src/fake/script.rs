@@ -164,6 +164,9 @@ pub enum Step {
         method: String,
         params: Value,
     },
+    /// Answers with `input_required` and these requests, until the call brings `inputResponses`:
+    /// those and the state are the answer then.
+    RequireInput(Value),
     WaitMs(u64),
     /// Goes on when the client cancels this request.
     UntilCancelled,

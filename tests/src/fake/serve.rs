@@ -380,6 +380,17 @@ impl Fake {
                 result["isError"] = json!(true);
                 self.send_result(request, result);
             }
+            Step::RequireInput(requests) => {
+                let params = &request.params;
+                let result = if params["inputResponses"].is_null() {
+                    json!({ "resultType": "input_required", "inputRequests": requests,
+                        "requestState": "the fake's" })
+                } else {
+                    let heard = json!([params["inputResponses"], params["requestState"]]);
+                    answers::text_result(&heard.to_string())
+                };
+                self.send_result(request, result);
+            }
             Step::Result(result) => self.send_result(request, result.clone()),
             Step::RawResult(raw) => {
                 write_line(&format!(

@@ -8,7 +8,7 @@ use fleet::{LogSink, ProgressSink};
 use jsonrpc::{Fields, Json, Message, frame};
 use mcp::Revision;
 use serde_json::{Value, value::RawValue};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc::Receiver};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tool::{ClientId, ServerName};
 
@@ -17,6 +17,7 @@ use super::{
     meta::{Meta, read_client_info},
     refuse::refuse,
     request::{ClientRequest, Wants, Watching},
+    rounds::{Continuation, RoundRequest, refuse_unknown},
     subscriptions::Subscriptions,
 };
 use crate::{
@@ -28,6 +29,7 @@ use crate::{
     instructions_told::InstructionsTold,
     log_level::LogLevel,
     out::Out,
+    parked::{RoundQuestion, round_questions},
     policy::ClientPolicy,
     recent_searches::RecentSearches,
 };
@@ -163,7 +165,8 @@ impl Calls {
         let cancel = self.gone.child_token();
         let key = id.as_str().to_owned();
         self.running.insert(key.clone(), cancel.clone());
-        let context = self.context(meta, out, &cancel);
+        let (mut context, _) = self.context(meta, out, &cancel);
+        context.cancel = cancel.clone();
         let listening = Listening {
             uris: changes::uris(filter.as_str(), announced),
             context,
@@ -183,7 +186,7 @@ impl Calls {
     async fn answer(&self, call: ClientRequest, out: &Out, cancel: CancellationToken) {
         let ClientRequest { id, meta, wants } = call;
         let is_stateless = meta.revision.is_some();
-        let context = self.context(meta, out, &cancel);
+        let (context, questions) = self.context(meta, out, &cancel);
         let _under_way = self.questions.begin_call(out);
         if matches!(wants, Wants::Tool { .. }) {
             self.client.count_call();
@@ -193,7 +196,21 @@ impl Calls {
         let answering = async {
             // A client that does not read gets no further answers to keep for it.
             out.room().await;
-            self.answer_with(&id, wants, context, is_stateless).await
+            match (wants, questions) {
+                (
+                    Wants::Tool {
+                        name,
+                        arguments,
+                        continuation,
+                    },
+                    Some(questions),
+                ) => {
+                    let request = self.round_request(name, arguments, continuation);
+                    let outcome = request.answer(&self.gateway, context, questions).await;
+                    outcome.line(&id)
+                }
+                (wants, _) => self.answer_with(&id, wants, context, is_stateless).await,
+            }
         };
         let answer = cancel.run_until_cancelled(answering).await;
         self.running.remove(id.as_str());
@@ -222,14 +239,13 @@ impl Calls {
     ) -> Vec<Bytes> {
         let id = id.as_str();
         match wants {
-            Wants::Tool { name, arguments } => {
+            Wants::Tool {
+                name, arguments, ..
+            } => {
                 let called = self.gateway.call_tool(&name, arguments.as_deref(), context);
                 match called.await {
                     Some(reply) => frame::result(id, reply.parts(is_stateless)),
-                    None => {
-                        let why = format!("Unknown tool: {name}");
-                        vec![frame::error(id, frame::INVALID_PARAMS, &why)]
-                    }
+                    None => vec![refuse_unknown(id, &name)],
                 }
             }
             Wants::Watch(watching, params) => match self.watch(watching, &params, &context).await {
@@ -274,26 +290,60 @@ impl Calls {
         }
     }
 
-    fn context(&self, meta: Meta, out: &Out, cancel: &CancellationToken) -> CallContext {
-        let progress = meta.progress_token;
-        let asks = match meta.capabilities {
-            Some(announced) if meta.revision.is_some() => {
-                CallAsker::of_request(&self.questions, announced)
-            }
-            _ => CallAsker::in_session(&self.questions, out),
+    fn round_request(
+        &self,
+        name: String,
+        arguments: Option<Box<RawValue>>,
+        continuation: Continuation,
+    ) -> RoundRequest {
+        // A request over HTTP that stands alone is gone as soon as it is answered.
+        let gone = if self.client.connection.is_stateless {
+            CancellationToken::new()
+        } else {
+            self.gone.clone()
         };
-        CallContext {
+        RoundRequest {
+            name,
+            arguments,
+            continuation,
+            client: self.client_id().name,
+            gone,
+        }
+    }
+
+    /// What comes along with a request; and the questions that are to be its answer, where its
+    /// client takes no requests.
+    fn context(
+        &self,
+        meta: Meta,
+        out: &Out,
+        cancel: &CancellationToken,
+    ) -> (CallContext, Option<Receiver<RoundQuestion>>) {
+        let progress = meta.progress_token;
+        let announced = meta.capabilities.filter(|_| meta.revision.is_some());
+        let (asks, questions) = match announced {
+            Some(announced) => {
+                let (sender, questions) = round_questions();
+                let asks = CallAsker::of_request(&self.questions, announced, sender);
+                (asks, Some(questions))
+            }
+            None => (CallAsker::in_session(&self.questions, out), None),
+        };
+        // A call that goes on with its client's next request is taken back by dropping it.
+        let of_request = questions.is_none().then(|| cancel.clone());
+        let context = CallContext {
             asks: Some(asks),
             policy: self.policy(),
             client: Some(self.client_id()),
             meta: meta.passed,
             progress: progress.map(|token| forward_progress(out.clone(), token, cancel.clone())),
             log: self.log(meta.log_level, meta.revision.as_ref(), out, cancel.clone()),
-            cancel: cancel.clone(),
+            cancel: of_request.unwrap_or_default(),
             searches: Some(Arc::clone(&self.searches)),
             told: (!self.client.connection.is_stateless).then(|| Arc::clone(&self.told)),
             uris: Some(self.uris()),
-        }
+        };
+        (context, questions)
     }
 
     /// Of a client whose requests stand alone it is kept beside them.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use jsonrpc::{Fields, Json, Message, text_of};
 use serde_json::value::RawValue;
 
-use super::meta::Meta;
+use super::{meta::Meta, rounds::Continuation};
 use crate::forward::{Method, Params};
 
 /// A request of a client that servers may have to answer.
@@ -27,6 +27,7 @@ pub(super) enum Wants {
     Tool {
         name: String,
         arguments: Option<Box<RawValue>>,
+        continuation: Continuation,
     },
     Other(Method, Params),
     /// To hear of a resource that changes, from now on or no more.
@@ -58,6 +59,7 @@ impl ClientRequest {
             Wants::Tool {
                 name: text_of(params.get("name")?)?.into_owned(),
                 arguments: params.get("arguments").map(ToOwned::to_owned),
+                continuation: Continuation::read(line, &params),
             }
         } else if method == "subscriptions/listen" {
             let filter = params?.get("notifications")?;
