@@ -35,6 +35,9 @@ use crate::{
     updates::Updates,
 };
 
+/// What is shown of a line that is no message.
+const STRAY_CHARS_MAX: usize = 120;
+
 /// Receives the messages that the channel leaves.
 pub(crate) trait MessageSink: Send + 'static {
     fn take(&mut self, line: &Bytes, message: &Message<'_>);
@@ -158,6 +161,15 @@ impl CallChannel {
         self.pending.ended.cancelled().await;
     }
 
+    /// The first line of the server that is no message, if there is one, in short.
+    pub(crate) fn stray_line(&self) -> Option<String> {
+        let line = self.pending.stray.get()?;
+        Some(printable::one_line_of(
+            &self.mask.apply(line),
+            STRAY_CHARS_MAX,
+        ))
+    }
+
     /// Closes the way to the server, once what is queued has been written.
     pub(crate) fn close(&self) {
         self.outbox.close();
@@ -223,6 +235,7 @@ fn route(
             bytes = line.len(),
             "the server wrote a line that is no message"
         );
+        pending.note_stray(line);
         return;
     };
     let is_handled = match message.method.as_deref() {

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     io,
     os::unix::process::ExitStatusExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
     sync::Arc,
 };
@@ -12,6 +12,7 @@ use std::{
 use jsonrpc::{LineReader, Outbox, Sink};
 use processes::{Spawner, Tree};
 use tokio::{net::unix::pipe, process::Command, task::JoinHandle, time::timeout};
+use tracing::debug;
 
 mod stderr;
 mod telling;
@@ -159,6 +160,25 @@ impl Drop for Running {
     }
 }
 
+/// The program that a server would be started by, with its variables filled in; of a remote one
+/// there is none.
+pub fn find_command(spec: &ServerSpec) -> Result<Option<PathBuf>, Failure> {
+    match &spec.launch {
+        Launch::Remote { .. } => Ok(None),
+        Launch::Child { .. } => {
+            let command = command(&fill(spec, &Variables::of_process())?)?;
+            Ok(Some(PathBuf::from(command.as_std().get_program())))
+        }
+    }
+}
+
+/// The program that a server would be started by whose `command` is this word.
+pub fn find_by_word(word: &str) -> Result<PathBuf, Failure> {
+    let path = inherit(&[], &Variables::default()).remove("PATH");
+    find_program(word, path.as_deref(), Path::new("/"))
+        .map_err(|searched| describe_not_found(word, &searched))
+}
+
 fn fill(spec: &ServerSpec, variables: &Variables) -> Result<Filled, Failure> {
     let expand = |template: &Template| expand(template, variables);
     let Launch::Child {
@@ -265,27 +285,34 @@ fn describe_not_found(command: &str, searched: &[PathBuf]) -> Failure {
             "chmod +x {file}, or name its interpreter as `command`"
         ));
     }
-    let places: Vec<String> = searched
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    Failure::new(format!(
-        "command `{command}` not found; searched {}",
-        places.join(":")
-    ))
-    .hint(match package_of(command) {
-        Some(package) => format!("install {package}, which brings `{command}`"),
-        None => format!("install `{command}`, or give its whole path in the configuration"),
+    debug!(command, ?searched, "not found");
+    if let [file] = searched
+        && command.contains('/')
+    {
+        return Failure::new(format!("there is no program {}", file.display()))
+            .hint("look at `command`; a path is best given whole");
+    }
+    let why = format!("command `{command}` not found on its `PATH`");
+    Failure::new(why).hint(match describe_install(command) {
+        Some(install) => install.to_owned(),
+        None => format!(
+            "install `{command}`, or give its whole path, which `command -v {command}` tells where it is found"
+        ),
     })
 }
 
-/// What brings a program that many servers are started by.
-fn package_of(command: &str) -> Option<&'static str> {
+/// How to install what brings a program that many servers are started by.
+fn describe_install(command: &str) -> Option<&'static str> {
     match command {
-        "node" | "npm" | "npx" => Some("Node.js"),
-        "uv" | "uvx" => Some("uv (https://docs.astral.sh/uv)"),
-        "docker" => Some("Docker"),
-        "bun" | "bunx" => Some("Bun"),
+        "node" | "npm" | "npx" => {
+            Some("install Node.js 22 or newer, which brings `npx`: https://nodejs.org/en/download")
+        }
+        "uv" | "uvx" => Some(
+            "install uv, which brings `uvx`: `curl -LsSf https://astral.sh/uv/install.sh | sh`",
+        ),
+        "docker" => Some("install Docker: https://docs.docker.com/get-started/get-docker"),
+        "bun" | "bunx" => Some("install Bun: `curl -fsSL https://bun.sh/install | bash`"),
+        "python" | "python3" => Some("install Python: https://www.python.org/downloads"),
         _ => None,
     }
 }

@@ -41,7 +41,7 @@ mod watch;
 mod wire;
 
 pub use about::About;
-pub use child::Surroundings;
+pub use child::{Surroundings, find_by_word, find_command};
 pub use error::{CallError, Failure, Ran, SurveyError};
 pub use fleet::Fleet;
 pub use log::log_path;

@@ -118,7 +118,7 @@ impl Link {
                 );
                 let (remote, about) = timeout(spec.start_timeout, opening)
                     .await
-                    .map_err(|_| describe_silence(spec))?
+                    .map_err(|_| describe_silence(spec, None))?
                     .map_err(|error| match error {
                         HandshakeError::WrongRevision(why) => OpenError::WrongRevision(why),
                         HandshakeError::Closed => Failure::new("it closed the connection").into(),
@@ -277,12 +277,16 @@ async fn open_child(
             let error = match failed {
                 Ok(Err(HandshakeError::WrongRevision(why))) => OpenError::WrongRevision(why),
                 Ok(Err(HandshakeError::Closed)) => {
-                    suspect_no_server(running.exit_reason().await).into()
+                    let failure = running.exit_reason().await;
+                    suspect_no_server(failure, channel.stray_line()).into()
                 }
                 Ok(Err(HandshakeError::Denied(why) | HandshakeError::Other(why))) => {
                     running.with_stderr(Failure::new(why)).into()
                 }
-                Ok(Ok(_)) | Err(_) => running.with_stderr(describe_silence(spec)).into(),
+                Ok(Ok(_)) | Err(_) => {
+                    let silence = describe_silence(spec, channel.stray_line());
+                    running.with_stderr(silence).into()
+                }
             };
             channel.close();
             running.stop().await;
@@ -291,17 +295,36 @@ async fn open_child(
     }
 }
 
-fn describe_silence(spec: &ServerSpec) -> Failure {
+fn describe_silence(spec: &ServerSpec, stray: Option<String>) -> Failure {
     let seconds = spec.start_timeout.as_secs();
-    let why = format!("it did not answer the handshake within {seconds} s");
-    Failure::new(why).hint(format!("raise `servers.{}.start_timeout_s`", spec.name))
+    let failure = Failure::new(format!(
+        "it did not answer the handshake within {seconds} s"
+    ));
+    match stray {
+        Some(line) => add_stray(failure, &line),
+        None => failure.hint(format!("raise `servers.{}.start_timeout_s`", spec.name)),
+    }
 }
 
-/// A program that ends at once and has nothing to say may be no server at all.
-fn suspect_no_server(failure: Failure) -> Failure {
-    if failure.stderr.is_some() || failure.hint.is_some() {
-        return failure;
+/// A program that writes to stdout what is no message, or ends at once and has nothing to say,
+/// may be no server at all.
+fn suspect_no_server(failure: Failure, stray: Option<String>) -> Failure {
+    match stray {
+        Some(line) => add_stray(failure, &line),
+        None if failure.stderr.is_some() || failure.hint.is_some() => failure,
+        None => failure.hint(NO_SERVER),
     }
-    failure
-        .hint("is it an MCP server that speaks over stdin and stdout? Look at `command` and `args`")
 }
+
+fn add_stray(failure: Failure, line: &str) -> Failure {
+    let why = format!("{}; no message, but on stdout: `{line}`", failure.why);
+    let hint = failure.hint.or_else(|| Some(NO_SERVER.to_owned()));
+    Failure {
+        why,
+        hint,
+        ..failure
+    }
+}
+
+const NO_SERVER: &str =
+    "is it an MCP server that speaks over stdin and stdout? Look at `command` and `args`";

@@ -88,8 +88,8 @@ async fn each_mistake_is_named() {
     )
     .await;
     check(
-        "[servers.a]\ncommand = \"x\"\nargs = []\n",
-        &["config.toml:3", "args"],
+        "[servers.a]\ncommand = \"x\"\nargs = []\ntools = { allow = [] }\n",
+        &["config.toml:4", "tools.allow"],
     )
     .await;
 }

@@ -273,10 +273,7 @@ impl Server {
         let env = env.collect::<Vec<_>>().join(", ");
         let command = quoted(&command);
         writeln!(table, "command = {command}").expect("a string takes anything");
-        // An empty list is a mistake in a configuration.
-        if !args.is_empty() {
-            writeln!(table, "args = [{args}]").expect("a string takes anything");
-        }
+        writeln!(table, "args = [{args}]").expect("a string takes anything");
         writeln!(table, "env = {{ {env} }}").expect("a string takes anything");
         for line in settings {
             table.push_str(&line);

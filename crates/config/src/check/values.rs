@@ -12,9 +12,10 @@ use crate::{
 
 impl Walk {
     pub(super) fn read_list(&mut self, at: &At, kind: &Kind, items: &DeArray<'_>) -> Option<Value> {
-        if items.is_empty() {
-            let fault = Fault::new("an empty list", "leave the key out, or list something");
-            self.note(at.span.clone(), at, fault);
+        // Left out it lets everything through, so an empty one would be read either way.
+        if items.is_empty() && at.pattern.rsplit('.').next() == Some("allow") {
+            let hint = "leave the key out for all, or write `deny = [\"*\"]` for none";
+            self.note(at.span.clone(), at, Fault::new("an empty list", hint));
             return None;
         }
         let mut read = Vec::new();

@@ -65,7 +65,7 @@ fn a_client_is_a_table_of_its_own() {
     check(
         "[clients.a]\nallow = []\nmax_token = 500",
         "2:9: clients.a.allow: an empty list
-    hint: leave the key out, or list something
+    hint: leave the key out for all, or write `deny = [\"*\"]` for none
 3:1: clients.a.max_token: unknown key
     hint: did you mean `max_tokens`?",
     );

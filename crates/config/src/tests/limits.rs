@@ -177,8 +177,6 @@ max_tokens = 1e3"#,
     hint: write it without quotes: `600`
 12:9: servers.b.start: expected `"on-call"` or `"eager"`, found `true`
 13:18: servers.b.idle_timeout_s: expected 0 to 604800 seconds, found 604801
-14:15: servers.b.inherit_env: an empty list
-    hint: leave the key out, or list something
 17:9: servers.c.start: expected `"on-call"` or `"eager"`, found text "lazy"
 18:16: servers.c.inherit_env[0]: the name of a variable cannot hold '*'
     hint: a `*` stands at the end only, for any rest: `AWS_*`

@@ -286,10 +286,11 @@ command = "x"
 args = []
 category = "Source Control"
 tags = ["a,b", "", "0123456789012345678901234567890123"]
-tools = { allow = ["["], deny = [] }"#,
-        r#"3:8: servers.a.args: an empty list
-    hint: leave the key out, or list something
-4:12: servers.a.category: a category cannot hold 'S'
+tools = { allow = ["["], deny = [] }
+[servers.b]
+command = "x"
+tools = { allow = [] }"#,
+        r#"4:12: servers.a.category: a category cannot hold 'S'
     hint: write `source-control`
 5:9: servers.a.tags[0]: a tag cannot hold ','
     hint: write a list of short words: `["issues", "pull requests"]`
@@ -299,8 +300,8 @@ tools = { allow = ["["], deny = [] }"#,
     hint: write a list of short words: `["issues", "pull requests"]`
 6:20: servers.a.tools.allow[0]: no pattern: unclosed character class; missing ']'
     hint: `*` stands for any text, `?` for one character, `{a,b}` for either
-6:33: servers.a.tools.deny: an empty list
-    hint: leave the key out, or list something"#,
+9:19: servers.b.tools.allow: an empty list
+    hint: leave the key out for all, or write `deny = ["*"]` for none"#,
     );
     check(
         r#"[servers.a]
@@ -312,8 +313,6 @@ example = { a = nan, b = [1] }
 category = "überall""#,
         r"4:15: servers.a.overlay.t.description: empty text
     hint: write something, or leave the key out
-5:8: servers.a.overlay.t.tags: an empty list
-    hint: leave the key out, or list something
 6:17: servers.a.overlay.t.example.a: a number that JSON cannot hold
     hint: write it as text
 7:12: servers.a.overlay.t.category: a category cannot hold 'ü'

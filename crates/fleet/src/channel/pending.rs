@@ -1,6 +1,6 @@
 //! The requests under way on a channel, and what of the server's messages is theirs.
 
-use std::fmt;
+use std::{fmt, sync::OnceLock};
 
 use bytes::Bytes;
 use dashmap::DashMap;
@@ -29,6 +29,8 @@ pub(crate) struct PendingRequests {
     /// Cancelled when the server's lines ended.
     pub(super) ended: CancellationToken,
     pub(super) updates: Updates,
+    /// The server's first line that is no message, cut off.
+    pub(super) stray: OnceLock<String>,
 }
 
 /// One request that was not answered yet.
@@ -53,6 +55,20 @@ pub(super) enum Answer {
     Error(ProtocolError),
     TooLong { bytes: usize },
 }
+
+impl PendingRequests {
+    pub(super) fn note_stray(&self, line: &[u8]) {
+        if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
+            let start = &line[..line.len().min(STRAY_BYTES_MAX)];
+            self.stray
+                .get_or_init(|| String::from_utf8_lossy(start).into_owned());
+        }
+    }
+}
+
+/// What is kept of a line that is no message: more than is shown, so that a secret in it is
+/// whole when it is masked.
+const STRAY_BYTES_MAX: usize = 4096;
 
 /// Each answers whether the message was the channel's.
 impl PendingRequests {

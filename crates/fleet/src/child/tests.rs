@@ -1,6 +1,6 @@
 use std::{fs, path::Path, sync::Arc};
 
-use super::{Running, Surroundings};
+use super::{Running, Surroundings, find_command};
 use files::LOG_BYTES_MAX;
 
 use crate::{Launch, ServerSpec, Template, Variables, error::Failure, log::log_path};
@@ -83,17 +83,33 @@ async fn a_flood_on_stderr_does_not_stop_a_server() {
 }
 
 #[test]
-fn a_command_that_is_not_found_says_where_it_was_looked_for() {
-    let launch = Launch::Child {
-        command: template("no-such-program"),
-        args: Vec::new(),
-        env: vec![("PATH".to_owned(), template("/nowhere:/bin"))],
-        cwd: None,
+fn a_command_that_is_not_found_says_how_it_is_had() {
+    let check = |command: &str, why: &str, hint: &str| {
+        let launch = Launch::Child {
+            command: template(command),
+            args: Vec::new(),
+            env: vec![("PATH".to_owned(), template("/nowhere:/nowhere/bin"))],
+            cwd: None,
+        };
+        let spec = ServerSpec::new("shell".parse().unwrap(), launch);
+        let failure = spawn(&spec, &surroundings(None)).unwrap_err();
+        assert_eq!(failure.why, why);
+        let told = failure.hint.unwrap();
+        assert!(told.contains(hint), "{told}");
+        assert!(find_command(&spec).is_err());
     };
-    let spec = ServerSpec::new("shell".parse().unwrap(), launch);
-    let failure = spawn(&spec, &surroundings(None)).unwrap_err();
-    assert_eq!(
-        failure.why,
-        "command `no-such-program` not found; searched /nowhere:/bin"
+    let missing = "command `no-such-program` not found on its `PATH`";
+    check("no-such-program", missing, "install `no-such-program`");
+    let (npx, uvx) = (
+        "command `npx` not found on its `PATH`",
+        "command `uvx` not found on its `PATH`",
+    );
+    check("npx", npx, "https://nodejs.org");
+    check("uvx", uvx, "https://astral.sh/uv");
+    let path = "/nowhere/server.py";
+    check(
+        path,
+        "there is no program /nowhere/server.py",
+        "look at `command`",
     );
 }
