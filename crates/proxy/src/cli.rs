@@ -248,6 +248,17 @@ pub(crate) enum Command {
         #[arg(long)]
         by_tool: bool,
     },
+    /// Find what is wrong with this machine and this configuration, and what to type
+    ///
+    /// Programs, variables, every server started once, rules without effect, secrets in clear,
+    /// clients, the daemon, the state folder. Changes nothing, prints no value. Exit code 0:
+    /// nothing is wrong, or warnings alone; 1: something does not work; 2: something could not be
+    /// found out.
+    Doctor {
+        /// Start nothing: no server, and no program that is asked for its version
+        #[arg(long)]
+        offline: bool,
+    },
     /// List and search the servers that are known by heart: what they give, what they take
     ///
     /// One name shows all that is known of it, and the table for the configuration.

@@ -20,6 +20,7 @@ mod add;
 mod call;
 mod client_program;
 mod daemon;
+mod doctor;
 mod edit;
 mod event_loop;
 mod import;
@@ -96,6 +97,10 @@ fn run_without_config(
         Command::Daemon(verb) => daemon::run_verb(global, &verb)?,
         Command::Init(init) => init::init(global, &init)?,
         Command::Import { from, dry_run } => import::import(global, &from, dry_run)?,
+        Command::Doctor { offline } => {
+            log("error");
+            doctor::examine(global, offline)?
+        }
         Command::Add(add) => add::add(global, add)?,
         Command::Remove { servers } => edit::remove(global, &servers)?,
         Command::Enable { servers } => edit::set_enabled(global, &servers, true)?,

@@ -14,6 +14,7 @@ use crate::{
     disk::{Disk, Stamp},
     embedding::{self, LazyEncoder, Work},
     generation::Generation,
+    idle_rules::{IdleRule, find_idle},
     index,
     limits::LOADS_MAX,
     loaded_tools::{BuiltIn, LoadedTools},
@@ -98,6 +99,12 @@ impl Registry {
     /// The catalog, by its file alone, read again when another process replaced it.
     pub fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.0.look().catalog)
+    }
+
+    /// The rules of the configuration that mean no tool, of servers that were surveyed.
+    pub fn idle_rules(&self) -> Vec<IdleRule> {
+        let seen = self.0.look();
+        find_idle(&seen.applied.rules, &seen.records)
     }
 
     /// The generation that a search sees. Blocks while snapshots and index are loaded: at the first

@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod add;
+pub mod doctor;
 pub mod known;
 pub mod moving;
 pub mod naming;

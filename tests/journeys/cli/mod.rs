@@ -2,6 +2,7 @@
 
 mod config_mistakes;
 mod demo;
+mod doctor;
 mod edit;
 mod moving_in;
 mod plugin;

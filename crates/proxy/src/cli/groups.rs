@@ -19,7 +19,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
     ("Index and figures", &["reindex", "tokens", "usage"]),
     (
         "This program",
-        &["demo", "config", "completions", "man", "help"],
+        &["doctor", "demo", "config", "completions", "man", "help"],
     ),
 ];
 

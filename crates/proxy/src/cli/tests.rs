@@ -61,6 +61,7 @@ fn help_says_what_there_is() {
       tokens       Show what all definitions would cost loaded up front, and what ours cost
       usage        Show how often tools were called, and how much was learned from it
     This program:
+      doctor       Find what is wrong with this machine and this configuration, and what to type
       demo         See it work: real servers from inside this program, a session to follow
       config       Look at the configuration
       completions  Print what teaches a shell to complete commands, servers and tools

@@ -1,0 +1,193 @@
+//! `proxy doctor`: everything that can be wrong with this machine and this configuration, each
+//! with what to type.
+
+mod clients;
+mod machine;
+mod servers;
+
+pub(super) use servers::describe_rule;
+
+use config::{Config, Environment};
+use serde_json::{Value, json};
+use setup::doctor::{
+    Check, Verdict, check_addresses, check_commands, check_runtimes, check_secrets, check_twins,
+    check_variables,
+};
+
+use super::run_async;
+use crate::{cli::Global, exit::Exit, report};
+
+/// Looks, and prints what was found. `offline` starts nothing: no server, no other program.
+pub(super) fn examine(global: &Global, offline: bool) -> anyhow::Result<Exit> {
+    let mut checks = vec![machine::check_clock()];
+    match config::load(&global.overrides(), &Environment::of_process()) {
+        Ok(config) => {
+            checks.push(describe_configuration(&config));
+            let found = run_async(examine_servers(global, config, offline))??;
+            checks.extend(found);
+        }
+        Err(error) => {
+            let next = "mend the file, then `proxy config check`; `proxy add NAME` begins one";
+            checks.push(Check::problem("configuration", error.to_string()).then(next));
+        }
+    }
+    checks.sort_by_key(|check| check.verdict);
+    if global.json {
+        report::print_json(&to_json(&checks));
+    } else {
+        report::print_data(&render(&checks));
+    }
+    Ok(exit_of(&checks))
+}
+
+fn describe_configuration(config: &Config) -> Check {
+    let enabled = config.gateway.enabled().count();
+    let all = config.gateway.servers.len();
+    let file = config.file.display();
+    match config.notes().first() {
+        Some(note) => Check::warning("configuration", format!("{file}: {note}"))
+            .then("proxy recipes, then `proxy add NAME`"),
+        None => Check::fine(
+            "configuration",
+            format!("{file}: {all} servers, {enabled} enabled"),
+        ),
+    }
+}
+
+async fn examine_servers(
+    global: &Global,
+    config: Config,
+    offline: bool,
+) -> anyhow::Result<Vec<Check>> {
+    let settings = &config.gateway;
+    let variable = |name: &str| std::env::var(name).ok();
+    let mut checks = check_variables(settings, variable);
+    checks.extend(check_commands(settings, variable, |spec| {
+        fleet::find_command(spec).map(drop)
+    }));
+    checks.extend(check_twins(settings));
+    checks.extend(check_addresses(settings));
+    checks.extend(check_secrets(settings));
+    if !offline {
+        let (programs, versions) = machine::ask_programs(settings).await;
+        checks.extend(check_runtimes(settings, &versions));
+        // A server may have told the same program missing.
+        let is_new = |check: &Check| checks.iter().all(|told| told.next != check.next);
+        let programs: Vec<Check> = (programs.into_iter())
+            .filter(|check| check.next.is_none() || is_new(check))
+            .collect();
+        checks.extend(programs);
+    }
+    checks.extend(clients::check(settings));
+    checks.extend(machine::check_state(&settings.state_dir));
+    checks.extend(machine::check_daemons(global).await);
+    checks.extend(servers::check(config.gateway, &checks, offline).await?);
+    Ok(checks)
+}
+
+/// Problems first, each with what to do; then a line for all that is well.
+fn render(checks: &[Check]) -> String {
+    let width = |check: &Check| check.about.chars().count();
+    let widest = checks.iter().map(width).max().unwrap_or(0);
+    let lines = checks.iter().flat_map(|check| {
+        let sign = match check.verdict {
+            Verdict::Fine => '✓',
+            Verdict::Warning | Verdict::Unknown => '!',
+            Verdict::Problem => '✗',
+        };
+        let mut found = check.found.lines();
+        let first = found.next().unwrap_or_default();
+        let first = format!("{sign} {:widest$}  {first}", check.about);
+        let indent = " ".repeat(widest + 4);
+        let more = found
+            .map(|line| format!("{indent}{line}"))
+            .collect::<Vec<_>>();
+        let next = check.next.iter().map(|next| format!("{indent}-> {next}"));
+        let lines: Vec<String> = [first].into_iter().chain(more).chain(next).collect();
+        lines
+    });
+    let mut lines: Vec<String> = lines.collect();
+    lines.push(String::new());
+    lines.push(summarise(checks));
+    lines.join("\n")
+}
+
+fn summarise(checks: &[Check]) -> String {
+    let count = |verdict| checks.iter().filter(|it| it.verdict == verdict).count();
+    let parts = [
+        (count(Verdict::Problem), "problem", "problems"),
+        (count(Verdict::Unknown), "not found out", "not found out"),
+        (count(Verdict::Warning), "warning", "warnings"),
+    ];
+    let parts = parts.iter().filter(|(count, _, _)| *count > 0);
+    let parts =
+        parts.map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }));
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() {
+        format!("nothing is wrong ({} things were looked at)", checks.len())
+    } else {
+        parts.join(", ")
+    }
+}
+
+fn to_json(checks: &[Check]) -> Value {
+    let check = |check: &Check| {
+        json!({
+            "about": check.about,
+            "verdict": match check.verdict {
+                Verdict::Problem => "problem",
+                Verdict::Unknown => "unknown",
+                Verdict::Warning => "warning",
+                Verdict::Fine => "fine",
+            },
+            "found": check.found,
+            "next": check.next,
+        })
+    };
+    let checks: Vec<Value> = checks.iter().map(check).collect();
+    json!({ "checks": checks })
+}
+
+/// 0: nothing, or warnings alone; 1: a problem; 2: something could not be found out.
+fn exit_of(checks: &[Check]) -> Exit {
+    match checks.iter().map(|check| check.verdict).min() {
+        Some(Verdict::Problem) => Exit::Nothing,
+        Some(Verdict::Unknown) => Exit::Usage,
+        _ => Exit::Success,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    #[test]
+    fn problems_come_first_with_what_to_do() {
+        let mut checks = vec![
+            Check::fine("program npx", "Node.js 20.20.2"),
+            Check::warning("server two", "starts the same as server one").then("proxy remove two"),
+            Check::problem("server one", "first\nsecond").then("do it"),
+        ];
+        checks.sort_by_key(|check| check.verdict);
+        assert_snapshot!(render(&checks), @"
+        ✗ server one   first
+                       second
+                       -> do it
+        ! server two   starts the same as server one
+                       -> proxy remove two
+        ✓ program npx  Node.js 20.20.2
+
+        1 problem, 1 warning
+        ");
+        assert_eq!(exit_of(&checks), Exit::Nothing);
+        assert_eq!(exit_of(&checks[1..]), Exit::Success);
+        assert_eq!(exit_of(&[Check::unknown("x", "y")]), Exit::Usage);
+        assert_snapshot!(render(&checks[2..]), @"
+        ✓ program npx  Node.js 20.20.2
+
+        nothing is wrong (1 things were looked at)
+        ");
+    }
+}

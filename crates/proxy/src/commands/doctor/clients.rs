@@ -1,0 +1,102 @@
+//! Clients on this machine: whether their entry is this program, and what else they list.
+
+use std::path::Path;
+
+use clients::{Client, Entry, Home, Server, is_same, translate};
+use fleet::{Launch, Template};
+use gateway::Settings;
+use setup::doctor::Check;
+
+/// Looks into the files of every client that is installed, and changes nothing.
+pub(super) fn check(settings: &Settings) -> Vec<Check> {
+    let Some(folder) = std::env::home_dir() else {
+        return vec![Check::unknown("clients", "no home folder is known").then("export HOME=...")];
+    };
+    let home = Home::new(folder, std::env::vars());
+    let ours: Vec<(String, Server)> = settings.enabled().filter_map(as_listed).collect();
+    let installed = clients::find(&home);
+    let mut checks = Vec::new();
+    for installed in &installed {
+        let about = format!("client {}", installed.client.name);
+        let reading = installed.read(&home);
+        let mistakes = reading.mistakes.iter();
+        checks.extend(mistakes.map(|why| Check::warning(&about, why).then("mend that file")));
+        let mut found: Vec<Check> = (reading.entries.iter())
+            .filter(|entry| !entry.is_off)
+            .filter_map(|entry| check_entry(installed.client, entry, &home, &ours))
+            .collect();
+        if found.is_empty() {
+            let count = reading.entries.len();
+            found.push(Check::fine(&about, format!("lists {count} servers")));
+        }
+        checks.extend(found);
+    }
+    checks
+}
+
+fn check_entry(
+    client: &Client,
+    entry: &Entry,
+    home: &Home,
+    ours: &[(String, Server)],
+) -> Option<Check> {
+    let listed = translate(entry, home).ok()?.server;
+    let about = &format!("client {}", client.name);
+    let name = &entry.name;
+    if let Some(command) = listed.command.as_deref().filter(|_| is_us(&listed)) {
+        return check_build(about, name, Path::new(command));
+    }
+    let (same, _) = ours.iter().find(|(_, server)| is_same(server, &listed))?;
+    let found = format!("still lists `{name}` itself, which is server {same} here");
+    let next = format!(
+        "proxy init --client {} puts our one entry in its place",
+        client.id
+    );
+    Some(Check::warning(about, found).then(next))
+}
+
+/// Whether an entry is this program, whatever it is called there.
+fn is_us(listed: &Server) -> bool {
+    let command = listed.command.as_deref().map(Path::new);
+    let file = command.and_then(Path::file_name);
+    file.is_some_and(|file| file == "proxy") && listed.args.iter().any(|arg| arg == "serve")
+}
+
+fn check_build(about: &str, name: &str, command: &Path) -> Option<Check> {
+    if !command.is_absolute() {
+        return None;
+    }
+    let ours = std::env::current_exe().ok()?.canonicalize().ok()?;
+    let shown = command.display();
+    match command.canonicalize() {
+        Ok(theirs) if theirs == ours => None,
+        Ok(_) => {
+            let found = format!("its entry `{name}` starts another build, {shown}");
+            Some(Check::warning(about, found).then(format!("name {} there", ours.display())))
+        }
+        Err(_) => {
+            let found = format!("its entry `{name}` starts {shown}, which is not there");
+            Some(Check::problem(about, found).then(format!("name {} there", ours.display())))
+        }
+    }
+}
+
+/// A server of ours as a client would list it; none where part of it stands in a variable.
+fn as_listed(server: &gateway::ServerSettings) -> Option<(String, Server)> {
+    let plain = |text: &Template| match text.variables().next() {
+        None => text.expand(|_| None).ok(),
+        Some(_) => None,
+    };
+    let listed = match &server.spec.launch {
+        Launch::Child { command, args, .. } => Server {
+            command: Some(plain(command)?),
+            args: args.iter().map(plain).collect::<Option<_>>()?,
+            ..Server::default()
+        },
+        Launch::Remote { url, .. } => Server {
+            url: Some(plain(url)?),
+            ..Server::default()
+        },
+    };
+    Some((server.spec.name.to_string(), listed))
+}

@@ -1,0 +1,229 @@
+//! The machine: its clock, its programs, the state folder, the daemon.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    process::Stdio,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use daemon::{identity::Build, launch::connect, reach::Route};
+use gateway::Settings;
+use setup::doctor::{Check, programs};
+use tokio::{process::Command, time::timeout};
+
+use super::super::{serve::find_route, status::ask_daemons};
+use crate::cli::Global;
+
+/// A program that tells its version does so at once; `docker info` asks its daemon.
+const ANSWER_WAIT: Duration = Duration::from_secs(10);
+
+/// Snapshots, index, logs and kept results need some room, and downloads of servers much more.
+const DISK_NEEDED_MIB: u64 = 100;
+const DISK_SCARCE_MIB: u64 = 1024;
+
+/// A clock before the day on which recipes were last looked at is wrong: certificates are then
+/// not believed.
+pub(super) fn check_clock() -> Check {
+    let known = recipes::all().iter().map(|recipe| recipe.checked.as_str());
+    let known = known.max().unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let days = since.map_or(0, |since| since.as_secs() / 86_400);
+    let earliest = days_of(known).unwrap_or(0);
+    if days + 1 < earliest {
+        let found = format!("says a day before {known}, so certificates are not believed");
+        return Check::problem("clock", found).then("set the clock: `timedatectl set-ntp true`");
+    }
+    Check::fine("clock", format!("after {known}"))
+}
+
+/// Days since 1970 of a date as `2026-11-22`, by years and months of mean length.
+fn days_of(date: &str) -> Option<u64> {
+    let mut parts = date.split('-').map(str::parse::<u64>);
+    let (year, month, day) = (
+        parts.next()?.ok()?,
+        parts.next()?.ok()?,
+        parts.next()?.ok()?,
+    );
+    let days = year.checked_sub(1970)? * 1461 / 4 + (month - 1) * 304 / 10 + day;
+    Some(days.saturating_sub(2))
+}
+
+/// Asks the programs that servers are started by for their versions.
+pub(super) async fn ask_programs(
+    settings: &Settings,
+) -> (Vec<Check>, BTreeMap<&'static str, String>) {
+    let mut checks = Vec::new();
+    let mut versions = BTreeMap::new();
+    for program in programs(settings) {
+        let (args, called): (&[&str], &str) = match program {
+            "docker" => (&["info", "--format", "{{.ServerVersion}}"], "Docker"),
+            "node" => (&["--version"], "Node.js"),
+            "uv" => (&["--version"], "uv"),
+            _ => (&["--version"], "Python"),
+        };
+        let about = format!("program {program}");
+        checks.push(match ask(program, args).await {
+            Ok(version) => {
+                let check = Check::fine(about, format!("{called} {version}"));
+                versions.insert(program, version);
+                check
+            }
+            Err(Silence::Missing(failure)) => {
+                let next = failure.hint.clone().unwrap_or_default();
+                Check::problem(about, failure.to_string()).then(next)
+            }
+            Err(Silence::Said(why)) if program == "docker" => {
+                Check::problem(about, why).then("start Docker, until `docker info` answers")
+            }
+            Err(Silence::Said(why)) => Check::problem(about, why).then(format!(
+                "install {called} anew: `{program} {}` fails",
+                args.join(" ")
+            )),
+        });
+    }
+    // `uvx` runs servers with the Python it finds.
+    if versions.contains_key("uv")
+        && let Ok(version) = ask("python3", &["--version"]).await
+    {
+        versions.insert("python3", version);
+    }
+    (checks, versions)
+}
+
+/// Why a program does not say its version.
+enum Silence {
+    Missing(fleet::Failure),
+    Said(String),
+}
+
+/// The version that a program says, where a server would find it too.
+async fn ask(program: &str, args: &[&str]) -> Result<String, Silence> {
+    let file = fleet::find_by_word(program).map_err(Silence::Missing)?;
+    let mut command = Command::new(file);
+    command.args(args).stdin(Stdio::null()).kill_on_drop(true);
+    let output = match timeout(ANSWER_WAIT, command.output()).await {
+        Ok(Ok(output)) => output,
+        Ok(Err(error)) => {
+            return Err(Silence::Said(format!(
+                "`{program}` cannot be started: {error}"
+            )));
+        }
+        Err(_) => return Err(Silence::Said(format!("`{program}` does not answer"))),
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let word = text.split_whitespace().find(|word| {
+        let word = word.trim_start_matches('v');
+        word.starts_with(|c: char| c.is_ascii_digit())
+    });
+    match word {
+        Some(word) if output.status.success() => Ok(word.trim_start_matches('v').to_owned()),
+        _ => {
+            let told = String::from_utf8_lossy(&output.stderr);
+            let told = told.lines().map(str::trim).rfind(|line| !line.is_empty());
+            let told = told.unwrap_or("it says no version");
+            Err(Silence::Said(printable::one_line(told)))
+        }
+    }
+}
+
+/// Whether the state folder can be written to, and has room.
+pub(super) fn check_state(folder: &Path) -> Vec<Check> {
+    let shown = folder.display();
+    let about = "state folder";
+    if let Err(error) = files::own_folder(folder) {
+        let next = format!("ls -ld {shown}; it must be yours alone: chmod 700 {shown}");
+        return vec![Check::problem(about, format!("{shown}: {error}")).then(next)];
+    }
+    let can_write = tempfile::NamedTempFile::new_in(folder);
+    if let Err(error) = can_write {
+        let next = format!("make {shown} writable, or name another with `state_dir`");
+        return vec![Check::problem(about, format!("{shown}: {error}")).then(next)];
+    }
+    let free = rustix::fs::statvfs(folder);
+    let free = free.map_or(u64::MAX, |it| it.f_bavail.saturating_mul(it.f_frsize) >> 20);
+    let found = format!("{shown}: {free} MiB are free");
+    vec![match free {
+        0..DISK_NEEDED_MIB => Check::problem(about, found).then("make room: `df -h`"),
+        DISK_NEEDED_MIB..DISK_SCARCE_MIB => Check::warning(about, found).then("make room: `df -h`"),
+        u64::MAX => Check::fine(about, format!("{shown} can be written to")),
+        _ => Check::fine(about, found),
+    }]
+}
+
+/// The daemon of this configuration: whether it is of this build, and what dead ones left.
+pub(super) async fn check_daemons(global: &Global) -> Vec<Check> {
+    let route = match find_route(global) {
+        Ok(Ok(route)) => route,
+        Ok(Err(error)) => {
+            let next = "set XDG_RUNTIME_DIR to a folder of yours alone";
+            return vec![Check::problem("daemon", error.to_string()).then(next)];
+        }
+        Err(_) => return Vec::new(),
+    };
+    let mut checks = find_stale_sockets(&route);
+    let daemons = match ask_daemons(&route).await {
+        Ok(daemons) => daemons,
+        Err(error) => {
+            checks.push(Check::unknown("daemon", error.to_string()).then("proxy daemon restart"));
+            return checks;
+        }
+    };
+    let ours = Build::ours().version;
+    for daemon in &daemons {
+        let version = daemon["version"].as_str().unwrap_or("of no version");
+        let pid = &daemon["pid"];
+        checks.push(if version == ours {
+            Check::fine("daemon", format!("{version} runs, pid {pid}"))
+        } else {
+            let found = format!("{version} runs, pid {pid}; this program is {ours}");
+            Check::warning("daemon", found).then("proxy daemon restart")
+        });
+        if let Some(mistakes) = daemon["config_mistakes"].as_str() {
+            let found = format!("goes on with the file as it was before:\n{mistakes}");
+            checks.push(Check::problem("daemon", found).then("proxy config check"));
+        }
+    }
+    if daemons.is_empty() {
+        checks.push(Check::fine(
+            "daemon",
+            "none runs; the first client starts one",
+        ));
+    }
+    checks
+}
+
+fn find_stale_sockets(route: &Route) -> Vec<Check> {
+    let stale = route.place.sockets().into_iter().filter_map(|socket| {
+        let is_stale = matches!(connect(&socket), Ok(None)) && socket.exists();
+        is_stale.then(|| {
+            let found = format!("{} is left of a daemon that is gone", socket.display());
+            Check::warning("daemon", found).then(format!("rm {}", socket.display()))
+        })
+    });
+    stale.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{check_state, days_of};
+    use setup::doctor::Verdict;
+
+    #[test]
+    fn days_are_counted_to_within_a_few() {
+        let near = |date: &str, days: u64| days_of(date).unwrap().abs_diff(days) <= 3;
+        assert!(near("2026-11-22", 20_779));
+        assert!(near("2000-01-01", 10_957));
+        assert_eq!(days_of("soon"), None);
+    }
+
+    #[test]
+    fn a_state_folder_is_fine_or_says_what_is_wrong_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let verdict = check_state(&folder.path().join("state"))[0].verdict;
+        assert!(verdict != Verdict::Problem);
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(check_state(&file)[0].verdict, Verdict::Problem);
+    }
+}

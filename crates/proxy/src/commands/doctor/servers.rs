@@ -1,0 +1,92 @@
+//! What servers answer when they are asked, and rules about tools that they do not have.
+
+use futures::StreamExt as _;
+use gateway::{Gateway, Settings, survey};
+use registry::IdleRule;
+use setup::doctor::{Check, Verdict};
+
+/// Asks every server for its tools that nothing was found wrong with yet, all in processes of
+/// their own; what they answer is not taken in.
+pub(super) async fn check(
+    settings: Settings,
+    before: &[Check],
+    offline: bool,
+) -> anyhow::Result<Vec<Check>> {
+    let gateway = Gateway::new(settings)?;
+    let mut checks: Vec<Check> = gateway
+        .registry
+        .idle_rules()
+        .iter()
+        .map(describe_rule)
+        .collect();
+    if !offline {
+        let settings = gateway.settings();
+        let is_broken = |name: &str| {
+            let about = format!("server {name}");
+            let mut problems = before.iter().filter(|it| it.verdict == Verdict::Problem);
+            problems.any(|check| check.about == about)
+        };
+        let whole = settings.enabled().filter(|server| {
+            !is_broken(server.spec.name.as_str()) && fleet::find_command(&server.spec).is_ok()
+        });
+        let names = whole.map(|server| server.spec.name.clone()).collect();
+        let asking = survey::survey(&gateway, names, gateway::estimate_definition);
+        let mut answers = std::pin::pin!(asking);
+        let mut told = Vec::new();
+        while let Some(answer) = answers.next().await {
+            told.push(describe_answer(&answer));
+        }
+        told.sort_by(|one, other| one.about.cmp(&other.about));
+        checks.extend(told);
+        gateway.stop().await;
+    }
+    Ok(checks)
+}
+
+fn describe_answer(asked: &survey::Asked) -> Check {
+    let name = &asked.news.server;
+    let about = format!("server {name}");
+    let seconds = asked.seconds;
+    match &asked.news.outcome {
+        Ok(snapshot) if snapshot.tools.is_empty() => {
+            let found = format!("answered in {seconds:.1} s, and has no tools");
+            Check::warning(about, found).then(format!("proxy log {name}"))
+        }
+        Ok(snapshot) => {
+            let (tools, protocol) = (snapshot.tools.len(), &snapshot.protocol);
+            let left_out = asked.dropped.len();
+            let found = format!("{tools} tools in {seconds:.1} s, revision {protocol}");
+            match left_out {
+                0 => Check::fine(about, found),
+                _ => Check::warning(about, format!("{found}; {left_out} tools are left out"))
+                    .then(format!("proxy reindex {name}")),
+            }
+        }
+        Err(why) => {
+            let (why, hint) = match why.split_once(" (hint: ") {
+                Some((why, hint)) => (why, hint.strip_suffix(')').unwrap_or(hint)),
+                None => (why.as_str(), ""),
+            };
+            let log = format!("proxy log {name}");
+            let next = match hint {
+                "" => log,
+                hint => format!("{hint}; or: {log}"),
+            };
+            Check::problem(about, why).then(next)
+        }
+    }
+}
+
+/// A rule without effect, as it is told here and by `config check`.
+pub(in crate::commands) fn describe_rule(idle: &IdleRule) -> Check {
+    let found = format!("`{}` means none of its tools", idle.rule);
+    let check = Check::warning(format!("server {}", idle.server), found);
+    let server = &idle.server;
+    match idle.near.as_slice() {
+        [] => check.then(format!("proxy list {server}")),
+        near => check.then(format!(
+            "did you mean {}? All: proxy list {server}",
+            near.join(", ")
+        )),
+    }
+}

@@ -1,0 +1,134 @@
+//! What can be wrong with a machine and a configuration, and what to type then.
+//!
+//! Checks are made of what was found out; finding out, which starts programs, is the caller's.
+
+mod runtimes;
+mod secrets;
+mod servers;
+
+pub use runtimes::{check_runtimes, programs};
+pub use secrets::check_secrets;
+pub use servers::{check_addresses, check_commands, check_twins, check_variables};
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// What it is about: `server github`, `program npx`.
+    pub about: String,
+    /// How it stands.
+    pub verdict: Verdict,
+    /// What was found, in a sentence without a full stop. No value of a variable is in it.
+    pub found: String,
+    /// What to type, or to do.
+    pub next: Option<String>,
+}
+
+/// How a thing stands, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Something does not work.
+    Problem,
+    /// It could not be found out.
+    Unknown,
+    /// It works, though not as it could.
+    Warning,
+    /// Nothing is wrong.
+    Fine,
+}
+
+impl Check {
+    /// Nothing is wrong with this.
+    pub fn fine(about: impl Into<String>, found: impl Into<String>) -> Self {
+        Self {
+            about: about.into(),
+            verdict: Verdict::Fine,
+            found: found.into(),
+            next: None,
+        }
+    }
+
+    /// This does not work.
+    pub fn problem(about: impl Into<String>, found: impl Into<String>) -> Self {
+        Self {
+            verdict: Verdict::Problem,
+            ..Self::fine(about, found)
+        }
+    }
+
+    /// This works, though not as it could.
+    pub fn warning(about: impl Into<String>, found: impl Into<String>) -> Self {
+        Self {
+            verdict: Verdict::Warning,
+            ..Self::fine(about, found)
+        }
+    }
+
+    /// This could not be found out.
+    pub fn unknown(about: impl Into<String>, found: impl Into<String>) -> Self {
+        Self {
+            verdict: Verdict::Unknown,
+            ..Self::fine(about, found)
+        }
+    }
+
+    /// With what to type or to do.
+    #[must_use]
+    pub fn then(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+}
+
+/// The texts that a server's start is made of, each under the key of the configuration that
+/// holds it.
+fn texts(launch: &fleet::Launch) -> Vec<(String, &fleet::Template)> {
+    match launch {
+        fleet::Launch::Child {
+            command,
+            args,
+            env,
+            cwd,
+        } => {
+            let args = args.iter().map(|text| ("args".to_owned(), text));
+            let env = env.iter().map(|(name, text)| (format!("env.{name}"), text));
+            let cwd = cwd.iter().map(|text| ("cwd".to_owned(), text));
+            let command = [("command".to_owned(), command)];
+            command
+                .into_iter()
+                .chain(args)
+                .chain(env)
+                .chain(cwd)
+                .collect()
+        }
+        fleet::Launch::Remote { url, headers } => {
+            let headers = headers.iter();
+            let headers = headers.map(|(name, text)| (format!("headers.{name}"), text));
+            [("url".to_owned(), url)]
+                .into_iter()
+                .chain(headers)
+                .collect()
+        }
+    }
+}
+
+/// The recipe of a server, by the package or address that it is started by.
+fn recipe_of(launch: &fleet::Launch) -> Option<&'static recipes::Recipe> {
+    match launch {
+        fleet::Launch::Remote { url, .. } => recipes::of_package(&plain(url)?),
+        fleet::Launch::Child { args, .. } => {
+            let mut args = args.iter().filter_map(plain);
+            args.find_map(|arg| recipes::of_package(&arg))
+        }
+    }
+}
+
+/// A text of the configuration that takes nothing from the environment.
+fn plain(text: &fleet::Template) -> Option<String> {
+    match text.variables().next() {
+        None => text.expand(|_| None).ok(),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

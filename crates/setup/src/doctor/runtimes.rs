@@ -1,0 +1,62 @@
+//! Programs that start servers, and how old they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleet::Launch;
+use gateway::Settings;
+
+use super::{Check, plain, recipe_of};
+
+/// What has to be asked for its version, of what the enabled servers are started by: `node`,
+/// `uv`, `docker`, `python3`.
+pub fn programs(settings: &Settings) -> BTreeSet<&'static str> {
+    let of_command = |command: &str| match command.rsplit('/').next()? {
+        "npx" | "npm" | "node" => Some("node"),
+        "uvx" | "uv" => Some("uv"),
+        "docker" => Some("docker"),
+        "python" | "python3" | "pipx" => Some("python3"),
+        _ => None,
+    };
+    let commands = settings
+        .enabled()
+        .filter_map(|server| match &server.spec.launch {
+            Launch::Child { command, .. } => plain(command),
+            Launch::Remote { .. } => None,
+        });
+    commands
+        .filter_map(|command| of_command(&command))
+        .collect()
+}
+
+/// Servers whose newest release wants a newer Node.js or Python than the one that is here: `npx`
+/// and `uvx` then take an older release, and say nothing.
+pub fn check_runtimes(
+    settings: &Settings,
+    versions: &BTreeMap<&'static str, String>,
+) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for server in settings.enabled() {
+        let Some(recipe) = recipe_of(&server.spec.launch) else {
+            continue;
+        };
+        let wants = [
+            ("node", "Node.js", &recipe.node),
+            ("python3", "Python", &recipe.python),
+        ];
+        for (program, called, range) in wants {
+            let (Some(range), Some(version)) = (range, versions.get(program)) else {
+                continue;
+            };
+            if recipes::fits(version, range) == Some(false) {
+                let package = recipe.package.as_deref().unwrap_or_default();
+                let found = format!(
+                    "the newest `{package}` wants {called} {range}; with {version} an older release runs, or none"
+                );
+                let about = format!("server {}", server.spec.name);
+                let check = Check::warning(about, found);
+                checks.push(check.then(format!("install a newer {called}")));
+            }
+        }
+    }
+    checks
+}

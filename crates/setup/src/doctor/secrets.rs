@@ -1,0 +1,99 @@
+//! Secrets that stand in the file as they are.
+
+use gateway::Settings;
+
+use super::{Check, plain, texts};
+
+/// Keys whose text seems to be a secret, and no `${VAR}`. The text itself is never told.
+pub fn check_secrets(settings: &Settings) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for server in &settings.servers {
+        let name = &server.spec.name;
+        let texts: Vec<(String, String)> = (texts(&server.spec.launch).into_iter())
+            .filter_map(|(key, text)| Some((key, plain(text)?)))
+            .collect();
+        let before = std::iter::once("").chain(texts.iter().map(|(_, text)| text.as_str()));
+        let mut keys: Vec<&str> = (texts.iter().zip(before))
+            .filter(|((key, text), before)| is_secret(key, text, before))
+            .map(|((key, _), _)| key.as_str())
+            .collect();
+        keys.dedup();
+        for key in keys {
+            let found = format!("`{key}` holds a secret in clear");
+            let check = Check::warning(format!("server {name}"), found);
+            let variable = key.strip_prefix("env.").unwrap_or("VARIABLE");
+            checks.push(check.then(format!(
+                "write `${{{variable}}}` there, and set the variable outside of the file"
+            )));
+        }
+    }
+    checks
+}
+
+/// Whether a text that stands after `before` in the arguments seems to be a secret.
+fn is_secret(key: &str, text: &str, before: &str) -> bool {
+    let says_secret = |name: &str| {
+        let name = name.to_ascii_uppercase().replace('-', "_");
+        let name = name.trim_start_matches('_');
+        SECRET_NAMES.iter().any(|word| name.ends_with(word))
+    };
+    if text.len() < SECRET_CHARS_MIN {
+        return false;
+    }
+    if SECRET_STARTS.iter().any(|start| text.contains(start)) {
+        return true;
+    }
+    match key.split_once('.') {
+        Some(("env", name)) => says_secret(name) && !text.contains(['/', ' ']),
+        Some(("headers", name)) => says_secret(name) || name.eq_ignore_ascii_case("authorization"),
+        _ if key == "args" => match text.split_once('=') {
+            Some((flag, value)) => {
+                flag.starts_with('-') && says_secret(flag) && value.len() >= SECRET_CHARS_MIN
+            }
+            None => before.starts_with('-') && !text.starts_with('-') && says_secret(before),
+        },
+        _ => has_login(text),
+    }
+}
+
+/// Whether an address holds a password or a token.
+fn has_login(url: &str) -> bool {
+    let authority = url.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = authority.split(['/', '?']).next().unwrap_or_default();
+    let login = authority.rsplit_once('@').map_or("", |(login, _)| login);
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let mut parts = query.split('&').filter_map(|part| part.split_once('='));
+    let is_telling = |name: &str| {
+        let name = name.to_ascii_uppercase().replace('-', "_");
+        SECRET_NAMES.iter().any(|word| name.ends_with(word))
+    };
+    login.contains(':') || parts.any(|(name, value)| is_telling(name) && !value.is_empty())
+}
+
+/// Ends of names whose values are secrets.
+const SECRET_NAMES: [&str; 9] = [
+    "TOKEN",
+    "API_KEY",
+    "APIKEY",
+    "SECRET",
+    "PASSWORD",
+    "PASS",
+    "PASSWD",
+    "ACCESS_KEY",
+    "_KEY",
+];
+
+/// What well-known services let their tokens begin with.
+const SECRET_STARTS: [&str; 8] = [
+    "ghp_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "sk-ant-",
+    "sk_live_",
+    "AKIA",
+];
+
+/// Shorter texts are `true`, `stdio`, a number.
+const SECRET_CHARS_MIN: usize = 8;

@@ -1,0 +1,127 @@
+//! What the tables of servers say about themselves, without starting anything.
+
+use std::collections::BTreeMap;
+
+use fleet::{Failure, Launch, Scope, ServerSpec};
+use gateway::{ServerSettings, Settings};
+
+use super::{Check, plain, recipe_of, texts};
+
+/// Variables that servers need and that are not set here, each with where to get its value.
+pub fn check_variables(settings: &Settings, is_set: impl Fn(&str) -> Option<String>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for server in settings.enabled() {
+        let mut unset: Vec<String> = (texts(&server.spec.launch).iter())
+            .filter_map(|(_, text)| text.expand(&is_set).err())
+            .map(|unset| unset.0)
+            .collect();
+        unset.sort();
+        unset.dedup();
+        let recipe = recipe_of(&server.spec.launch);
+        for name in unset {
+            let known = recipe.and_then(|it| it.variables.iter().find(|it| it.name == name));
+            let origin = known.and_then(|variable| variable.origin.as_ref());
+            let origin = origin.map_or(String::new(), |origin| format!(" (from {origin})"));
+            let about = format!("server {}", server.spec.name);
+            let check = Check::problem(about, format!("variable `{name}` is not set"));
+            checks.push(check.then(format!(
+                "export {name}=...{origin}, where the client is started"
+            )));
+        }
+    }
+    checks
+}
+
+/// Servers that are the same one twice.
+pub fn check_twins(settings: &Settings) -> Vec<Check> {
+    let mut by_start: BTreeMap<String, &ServerSettings> = BTreeMap::new();
+    let mut checks = Vec::new();
+    for server in settings.enabled() {
+        let start = format!("{:?}", server.spec.launch);
+        if let Some(first) = by_start.get(&start) {
+            let (first, second) = (&first.spec.name, &server.spec.name);
+            let found =
+                format!("starts the same as server {first}: each of its tools is there twice");
+            let check = Check::warning(format!("server {second}"), found);
+            checks.push(check.then(format!("proxy remove {second}")));
+        } else {
+            by_start.insert(start, server);
+        }
+    }
+    checks
+}
+
+/// Addresses and packages in place of which others should be used.
+pub fn check_addresses(settings: &Settings) -> Vec<Check> {
+    let replaced = |server: &ServerSettings| {
+        let names = match &server.spec.launch {
+            Launch::Remote { url, .. } => vec![plain(url)?],
+            Launch::Child { args, .. } => args.iter().filter_map(plain).collect(),
+        };
+        let (old, recipe) = names
+            .iter()
+            .find_map(|name| Some((name, recipes::replacement(name)?)))?;
+        let now = match &recipe.way {
+            recipes::Way::Remote { url, .. } => url.clone(),
+            recipes::Way::Command(command) => command.join(" "),
+        };
+        let (what, next) = match &server.spec.launch {
+            Launch::Remote { .. } => ("address", format!("write `url = {now:?}`")),
+            Launch::Child { .. } => ("package", format!("proxy recipes {}: {now}", recipe.name())),
+        };
+        let about = format!("server {}", server.spec.name);
+        let old = old.split('?').next().unwrap_or_default();
+        Some(Check::warning(about, format!("{what} {old} is no longer the one to use")).then(next))
+    };
+    settings.enabled().filter_map(replaced).collect()
+}
+
+/// Programs that cannot be found, one check a program; and servers that keep one client's state
+/// but are shared.
+pub fn check_commands(
+    settings: &Settings,
+    is_set: impl Fn(&str) -> Option<String>,
+    find: impl Fn(&ServerSpec) -> Result<(), Failure>,
+) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let mut lacking: BTreeMap<String, (Failure, Vec<&ServerSpec>)> = BTreeMap::new();
+    for server in settings.enabled() {
+        let about = format!("server {}", server.spec.name);
+        // Where a variable is missing, that is told already.
+        let texts = texts(&server.spec.launch);
+        let is_whole = texts.iter().all(|(_, text)| text.expand(&is_set).is_ok());
+        if is_whole && let Err(failure) = find(&server.spec) {
+            let why = failure.to_string();
+            let (_, servers) = lacking.entry(why).or_insert((failure, Vec::new()));
+            servers.push(&server.spec);
+        }
+        let recipe = recipe_of(&server.spec.launch);
+        let is_private = recipe.is_some_and(|it| it.scope == recipes::Scope::Client);
+        if is_private && server.spec.scope == Scope::Shared {
+            let found = "keeps the state of one client (a browser, a folder), and is shared by all";
+            let next = format!(
+                "write `scope = \"client\"` below [servers.{}]",
+                server.spec.name
+            );
+            checks.push(Check::warning(about, found).then(next));
+        }
+    }
+    checks.extend(lacking.into_values().map(describe_lacking));
+    checks
+}
+
+fn describe_lacking((failure, servers): (Failure, Vec<&ServerSpec>)) -> Check {
+    let why = failure.to_string();
+    let check = match servers.as_slice() {
+        [one] => Check::problem(format!("server {}", one.name), why),
+        several => {
+            let names: Vec<&str> = several.iter().map(|spec| spec.name.as_str()).collect();
+            let found = format!("{why}: {} are started by it", names.join(", "));
+            Check::problem("servers", found)
+        }
+    };
+    match failure.hint {
+        Some(hint) => check.then(hint),
+        None => check,
+    }
+}
