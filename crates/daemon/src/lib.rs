@@ -3,7 +3,7 @@
 //! `proxy serve` is a [`relay`]: it finds the daemon's socket ([`place`], [`reach`]), starts the
 //! daemon where there is none ([`launch`]), says who it is ([`hello`]) and passes lines. The daemon ([`host`])
 //! has the one [`Gateway`](gateway::Gateway) that all sessions share.
-//! `proxy serve --http` ([`hold`]) has it serve HTTP too ([`listeners`]).
+//! `proxy serve --http` ([`hold`]) has it serve HTTP too (`listeners`).
 //!
 //! This room knows neither the command line nor the terminal.
 
