@@ -334,6 +334,11 @@ state_dir = "~bob/x""#,
 2:13: state_dir: only one's own home folder is known
     hint: write `~/...`",
     );
+    check(
+        "log = \" 0𞸻[\"",
+        r"1:7: log: no filter: ` 0𞸻[`
+    hint: write a level (`error`, `warn`, `info`, `debug`, `trace`, `off`), or `warn,fleet=debug`",
+    );
 }
 
 #[test]
