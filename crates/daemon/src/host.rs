@@ -345,14 +345,16 @@ impl Daemon {
         request: ShellRequest,
     ) -> io::Result<()> {
         let _present = self.enter();
+        let new = self.gateway.never_asked();
         let run = async |gone: CancellationToken| {
             let running = self.gateway.run_shell(connection, request, gone.clone());
-            let stopped = self.stop.run_until_cancelled(running).await;
-            stopped.unwrap_or_else(|| ShellReply {
+            let answered = self.stop.run_until_cancelled(running).await;
+            let reply = answered.unwrap_or_else(|| ShellReply {
                 told: "error: the daemon is being stopped; what was asked may have been done"
                     .to_owned(),
                 ..ShellReply::default()
-            })
+            });
+            reply.after_asking(&new)
         };
         shell::answer(stream, run).await
     }

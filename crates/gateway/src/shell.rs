@@ -77,6 +77,22 @@ impl ShellReply {
         }
     }
 
+    /// Says what took so long, where servers had to be asked for their tools.
+    #[must_use]
+    pub fn after_asking(mut self, new: &[ServerName]) -> Self {
+        if !new.is_empty() {
+            let names: Vec<&str> = new.iter().map(ServerName::as_str).collect();
+            let asked = format!(
+                "asked for their tools for the first time: {}",
+                names.join(", ")
+            );
+            let lines = [asked, self.told];
+            let lines: Vec<String> = lines.into_iter().filter(|it| !it.is_empty()).collect();
+            self.told = lines.join("\n");
+        }
+        self
+    }
+
     fn nothing(told: String) -> Self {
         Self {
             told,
