@@ -249,7 +249,8 @@ impl House {
                 .iter()
                 .any(|verb| arg == verb)
         };
-        if let (false, Some(verb)) = (self.has_daemon, args.iter().position(asks)) {
+        let is_said = args.iter().any(|arg| arg == "--standalone");
+        if let (false, Some(verb)) = (self.has_daemon || is_said, args.iter().position(asks)) {
             args.insert(verb + 1, "--standalone".into());
         }
         let output = self.command(args).kill_on_drop(true).output();

@@ -43,14 +43,15 @@ fn vectors(house: &House) -> Option<PathBuf> {
 async fn a_tool_is_found_by_what_it_means_and_not_where_that_is_off() {
     let house = house([repo(), player()]).understanding();
     house.indexed().await;
-    let found = house.cli(["search", REQUEST]).await;
+    let found = house.cli(["search", "--standalone", REQUEST]).await;
     let first = found.ended(0).lines().find(|line| line.contains('('));
     assert!(
         first.is_some_and(|line| line.starts_with(WANTED)),
         "{found:?}"
     );
+    // A process takes it in at its start.
     house.configure_more("[search]\nsemantic = \"off\"");
-    let off = house.cli(["search", REQUEST]).await;
+    let off = house.cli(["search", "--standalone", REQUEST]).await;
     assert!(!off.ended(1).contains(WANTED), "{off:?}");
     assert_eq!(house.all_gone().await, Ok(()));
 }

@@ -43,6 +43,7 @@ fn help_says_what_there_is() {
       enable       Switch servers on
       disable      Switch servers off; their tables stay
       rename       Give a server another name
+      restart      Have servers of the daemon begin anew, at their next call
       servers      List the configured servers: tools, tokens, last use, and why one failed
       log          Print what a server wrote to its stderr, the oldest first
     Serving:
@@ -204,6 +205,7 @@ fn help_of_finding() {
       -n, --max-results <COUNT>  How many, 1 to 20 [default: 5]
           --why                  Say what speaks for each hit, term by term
           --offset <COUNT>       How many to pass over [default: 0]
+          --standalone           Ask with servers of this process, without the daemon
       -h, --help                 Print help
 
     Examples:
@@ -265,6 +267,7 @@ fn help_of_calling() {
           --max-tokens <COUNT>  Cut the result at this many tokens
           --raw                 The whole result, however long
           --dry-run             Check the arguments, call nothing
+          --standalone          Call with servers of this process, without the daemon
       -h, --help                Print help
 
     Examples:
