@@ -217,13 +217,14 @@ fn help_of_finding() {
     assert_snapshot!(help("describe"), @"
     Show one tool, or several: schema, notes, example
 
-    Usage: proxy describe <NAME>...
+    Usage: proxy describe [OPTIONS] <NAME>...
 
     Arguments:
       <NAME>...  
 
     Options:
-      -h, --help  Print help
+          --standalone  Ask with servers of this process, without the daemon
+      -h, --help        Print help
 
     Examples:
       proxy describe github/create_issue
@@ -232,13 +233,14 @@ fn help_of_finding() {
     assert_snapshot!(help("list"), @"
     List every tool, a line each
 
-    Usage: proxy list [SERVER|CATEGORY]
+    Usage: proxy list [OPTIONS] [SERVER|CATEGORY]
 
     Arguments:
       [SERVER|CATEGORY]  Only the tools of this server or category
 
     Options:
-      -h, --help  Print help
+          --standalone  Ask with servers of this process, without the daemon
+      -h, --help        Print help
     ");
     assert_snapshot!(help("categories"), @"
     Count tools by category, and by tag
