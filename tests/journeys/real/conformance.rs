@@ -38,11 +38,11 @@ const BRIDGED: [&str; 8] = [
 
 /// Not run, and why.
 const NOT_APPLICABLE: [(&str, &str); 18] = [
-    ("completion-complete", "we offer no completion"),
-    ("tools-call-sampling", "we pass on no sampling"),
-    ("tools-call-elicitation", "we pass on no elicitation"),
-    ("elicitation-sep1034-defaults", "we pass on no elicitation"),
-    ("elicitation-sep1330-enums", "we pass on no elicitation"),
+    ("completion-complete", "not in the fixture"),
+    ("tools-call-sampling", "not in the fixture"),
+    ("tools-call-elicitation", "not in the fixture"),
+    ("elicitation-sep1034-defaults", "not in the fixture"),
+    ("elicitation-sep1330-enums", "not in the fixture"),
     (
         "json-schema-2020-12",
         "looks for a fourth tool in `tools/list`",
@@ -51,17 +51,17 @@ const NOT_APPLICABLE: [(&str, &str); 18] = [
         "server-sse-polling",
         "streams are not resumed (decision 0011)",
     ),
-    ("resources-list", "we offer no resources"),
-    ("resources-read-text", "we offer no resources"),
-    ("resources-read-binary", "we offer no resources"),
-    ("resources-templates-read", "we offer no resources"),
-    ("resources-subscribe", "we offer no resources"),
-    ("resources-unsubscribe", "we offer no resources"),
-    ("prompts-list", "we offer no prompts"),
-    ("prompts-get-simple", "we offer no prompts"),
-    ("prompts-get-with-args", "we offer no prompts"),
-    ("prompts-get-embedded-resource", "we offer no prompts"),
-    ("prompts-get-with-image", "we offer no prompts"),
+    ("resources-list", "not in the fixture"),
+    ("resources-read-text", "not in the fixture"),
+    ("resources-read-binary", "not in the fixture"),
+    ("resources-templates-read", "not in the fixture"),
+    ("resources-subscribe", "not in the fixture"),
+    ("resources-unsubscribe", "not in the fixture"),
+    ("prompts-list", "not in the fixture"),
+    ("prompts-get-simple", "not in the fixture"),
+    ("prompts-get-with-args", "not in the fixture"),
+    ("prompts-get-embedded-resource", "not in the fixture"),
+    ("prompts-get-with-image", "not in the fixture"),
 ];
 
 /// The tools that the suite wants of a server.
