@@ -1,5 +1,6 @@
 //! A bridge for a client that calls tools by names of its own choice: a call of `NAME` goes on as
-//! `execute_dynamic_tool` with `SERVER/NAME`. Everything else passes as it is.
+//! `execute_dynamic_tool` with `SERVER/NAME`. Everything else passes as it is, in both directions
+//! and as it comes.
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc};
 
@@ -9,7 +10,7 @@ use hyper::{
     Request, Response,
     body::Incoming,
     client,
-    header::{CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING},
+    header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, ORIGIN, TRANSFER_ENCODING},
     server,
     service::service_fn,
 };
@@ -19,6 +20,10 @@ use tokio::{
     net::{TcpListener, TcpStream},
     task::JoinHandle,
 };
+
+const EXECUTE: &str = "execute_dynamic_tool";
+/// Tools that are called as they are.
+const OURS: [&str; 3] = ["search_tools", "describe_tool", EXECUTE];
 
 /// It listens until it is dropped.
 #[derive(Debug)]
@@ -32,10 +37,15 @@ impl Bridge {
     pub async fn to(address: SocketAddr, server: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.expect("some port is free");
-        let server: Arc<str> = server.into();
+        let own = listener.local_addr().expect("it is bound");
+        let way = Arc::new(Way {
+            own,
+            to: address,
+            server: server.to_owned(),
+        });
         Self {
-            address: listener.local_addr().expect("it is bound"),
-            listening: tokio::spawn(listen(listener, address, server)),
+            address: own,
+            listening: tokio::spawn(listen(listener, way)),
         }
     }
 
@@ -51,12 +61,18 @@ impl Drop for Bridge {
     }
 }
 
-async fn listen(listener: TcpListener, address: SocketAddr, server: Arc<str>) {
+struct Way {
+    own: SocketAddr,
+    to: SocketAddr,
+    server: String,
+}
+
+async fn listen(listener: TcpListener, way: Arc<Way>) {
     while let Ok((stream, _)) = listener.accept().await {
-        let server = Arc::clone(&server);
+        let way = Arc::clone(&way);
         let pass = service_fn(move |request| {
-            let server = Arc::clone(&server);
-            async move { Ok::<_, Infallible>(pass(request, address, &server).await) }
+            let way = Arc::clone(&way);
+            async move { Ok::<_, Infallible>(way.pass(request).await) }
         });
         let connection =
             server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), pass);
@@ -64,37 +80,53 @@ async fn listen(listener: TcpListener, address: SocketAddr, server: Arc<str>) {
     }
 }
 
-async fn pass(request: Request<Incoming>, to: SocketAddr, server: &str) -> Response<Incoming> {
-    let (mut head, body) = request.into_parts();
-    let body = body.collect().await.expect("the client sends its body");
-    let body = translated(body.to_bytes(), server);
-    let host = HeaderValue::from_str(&to.to_string()).expect("an address is a value");
-    head.headers.insert(HOST, host);
-    head.headers.remove(TRANSFER_ENCODING);
-    head.headers.insert(CONTENT_LENGTH, body.len().into());
-    let stream = TcpStream::connect(to).await.expect("the proxy listens");
-    let (mut sender, connection) = client::conn::http1::handshake(TokioIo::new(stream))
-        .await
-        .expect("it speaks HTTP");
-    tokio::spawn(connection);
-    let request = Request::from_parts(head, Full::new(body));
-    sender.send_request(request).await.expect("it answers")
-}
-
-fn translated(body: Bytes, server: &str) -> Bytes {
-    let Ok(mut message) = serde_json::from_slice::<Value>(&body) else {
-        return body;
-    };
-    if message["method"] != "tools/call" {
-        return body;
+impl Way {
+    async fn pass(&self, request: Request<Incoming>) -> Response<Incoming> {
+        let (mut head, body) = request.into_parts();
+        let body = body.collect().await.expect("the client sends its body");
+        let body = self.translate(body.to_bytes(), &mut head.headers);
+        // A name that is not ours is the client's own choice, and its business with the proxy.
+        for name in [HOST, ORIGIN] {
+            let said = head.headers.get(&name).and_then(|it| it.to_str().ok());
+            let meant = said.map(|it| it.replace(&self.own.to_string(), &self.to.to_string()));
+            if let Some(meant) = meant {
+                let meant = HeaderValue::from_str(&meant).expect("an address is a value");
+                head.headers.insert(name, meant);
+            }
+        }
+        head.headers.remove(TRANSFER_ENCODING);
+        head.headers.insert(CONTENT_LENGTH, body.len().into());
+        let stream = TcpStream::connect(self.to)
+            .await
+            .expect("the proxy listens");
+        let (mut sender, connection) = client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .expect("it speaks HTTP");
+        tokio::spawn(connection);
+        let request = Request::from_parts(head, Full::new(body));
+        sender.send_request(request).await.expect("it answers")
     }
-    let params = &mut message["params"];
-    let tool = params["name"].as_str().unwrap_or_default();
-    let input = match params["arguments"].clone() {
-        Value::Null => json!({}),
-        given => given,
-    };
-    params["arguments"] = json!({ "tool_name": format!("{server}/{tool}"), "tool_input": input });
-    params["name"] = json!("execute_dynamic_tool");
-    message.to_string().into()
+
+    fn translate(&self, body: Bytes, headers: &mut HeaderMap) -> Bytes {
+        const NAME: &str = "mcp-name";
+        let Ok(mut message) = serde_json::from_slice::<Value>(&body) else {
+            return body;
+        };
+        let tool = message["params"]["name"].as_str().unwrap_or_default();
+        if message["method"] != "tools/call" || OURS.contains(&tool) {
+            return body;
+        }
+        let tool = format!("{}/{tool}", self.server);
+        let params = &mut message["params"];
+        let input = match params["arguments"].clone() {
+            Value::Null => json!({}),
+            given => given,
+        };
+        params["arguments"] = json!({ "tool_name": tool, "tool_input": input });
+        params["name"] = json!(EXECUTE);
+        if headers.contains_key(NAME) {
+            headers.insert(NAME, HeaderValue::from_static(EXECUTE));
+        }
+        message.to_string().into()
+    }
 }

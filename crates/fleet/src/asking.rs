@@ -11,7 +11,8 @@ use std::{
 use bytes::Bytes;
 use dashmap::DashMap;
 use futures::future::{BoxFuture, join_all};
-use jsonrpc::{Fields, Json, Message, text_of};
+use jsonrpc::{Fields, Json, Message, ProtocolError, text_of};
+use mcp::ADDRESSES_FIRST;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
@@ -84,6 +85,21 @@ impl Asking {
                 asked.pop_front();
             }
             asked.push_back((id.into_owned(), asks.without_call()));
+        }
+    }
+
+    /// Remembers who is told by an error which addresses to visit first.
+    pub(crate) fn note_refusal(&self, error: &ProtocolError, asks: &Arc<dyn Asks>) {
+        if error.code.parse() != Ok(ADDRESSES_FIRST) {
+            return;
+        }
+        let data = error.data.as_deref().and_then(Fields::of);
+        let list = data.and_then(|data| data.get("elicitations"));
+        let list: Vec<&RawValue> = list
+            .and_then(|list| serde_json::from_str(list.get()).ok())
+            .unwrap_or_default();
+        for params in list {
+            self.note_elicitation(params.get(), asks);
         }
     }
 }

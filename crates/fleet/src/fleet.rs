@@ -262,10 +262,15 @@ async fn call_ready(server: &Server, request: &Request, ran: &mut Ran) -> Result
     *ran = Ran::Maybe;
     match leased.link.call(request).await {
         Ok(result) => Ok(result),
-        Err(RequestError::Protocol(error)) => Err(CallError::Protocol {
-            server: name(),
-            error,
-        }),
+        Err(RequestError::Protocol(error)) => {
+            if let Some(asks) = &request.asks {
+                server.asking.note_refusal(&error, asks);
+            }
+            Err(CallError::Protocol {
+                server: name(),
+                error,
+            })
+        }
         Err(RequestError::Lost) => {
             drop(leased);
             Err(make_unavailable(name(), server.exit_reason().await))

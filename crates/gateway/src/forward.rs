@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fleet::{Asks, Request};
-use jsonrpc::{Fields, Json, text_of};
+use jsonrpc::Json;
 use registry::{Generation, KnownServer};
 
 pub(super) use announced::{Announced, ListState};
@@ -62,15 +62,6 @@ impl Answer {
     }
 }
 
-/// Whether the server asks for more before there is a result (2026-07-28).
-fn is_unfinished(result: &str) -> bool {
-    let kind = || {
-        let kind = Fields::of(result)?.get("resultType").and_then(text_of)?;
-        Some(kind == "input_required")
-    };
-    result.contains("input_required") && kind().unwrap_or(false)
-}
-
 impl Gateway {
     /// Answers one request of a client for what is not a tool.
     pub(super) async fn forward(
@@ -78,7 +69,6 @@ impl Gateway {
         method: Method,
         params: &Params,
         context: &CallContext,
-        is_stateless: bool,
     ) -> Result<Answer, Refusal> {
         let generation = self.known().await?;
         let seen = seen(&generation, &context.policy);
@@ -94,12 +84,6 @@ impl Gateway {
             }
             Method::Complete => (self.complete(&seen, params, context).await?, OF_OTHER),
         };
-        if !is_stateless && is_unfinished(result.as_str()) {
-            return Err(Refusal::internal(
-                "the server asks for more before it goes on, which only a client of revision \
-                 2026-07-28 can be told",
-            ));
-        }
         Ok(Answer { result, stateless })
     }
 
@@ -121,12 +105,7 @@ impl Gateway {
         let request = context.complete(Request { asks, ..request });
         let (name, cancel) = (&server.name, &context.cancel);
         let refuse = |error| Refusal::Call(Box::new(error));
-        // A client that goes in rounds itself is told what the server wants as it is.
-        let Some(asker) = asker.filter(|asker| asker.takes_requests()) else {
-            let asking = self.servers.call(name, &request, cancel);
-            return asking.await.map_err(refuse);
-        };
-        let asking = self.request_in_rounds(name, request, Some(&asker), cancel);
+        let asking = self.request_in_rounds(name, request, asker.as_deref(), cancel);
         asking.await.map_err(|error| match error {
             RoundError::Call(error) => refuse(error),
             RoundError::Unanswered(why) => {

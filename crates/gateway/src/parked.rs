@@ -1,8 +1,9 @@
-//! Calls of clients that cannot be sent requests (from 2026-07-28 on): a question is the answer to
-//! the call, and the call goes on when its client calls again with what was asked.
+//! Requests of clients that cannot be sent any (from 2026-07-28 on): a question is the answer to the
+//! request, which goes on when its client makes it again with what was asked.
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use dashmap::DashMap;
 use fleet::Answer;
 use jsonrpc::{Fields, Json};
@@ -14,8 +15,6 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tool::Digest;
 
-use crate::reply::Reply;
-
 /// A call that waits for its client goes on waiting for so long: meanwhile the server keeps its
 /// side open, and may keep other clients waiting.
 const PARKED_TIMEOUT: Duration = Duration::from_mins(10);
@@ -23,8 +22,8 @@ const PARKED_TIMEOUT: Duration = Duration::from_mins(10);
 /// Calls of all clients that wait so; a further one gets no answer to what it asks.
 const PARKED_MAX: usize = 1_024;
 
-/// Questions of one call that wait to be told; a call may make several calls at once.
-const QUESTIONS_MAX: usize = 64;
+/// Rounds of questions of one call that wait to be told; a call may make several calls at once.
+const ROUNDS_WAITING_MAX: usize = 64;
 
 /// One question, for the client to answer with its next call.
 #[derive(Debug)]
@@ -36,10 +35,16 @@ pub(crate) struct RoundQuestion {
     pub(crate) answer: oneshot::Sender<Answer>,
 }
 
+/// What a server asks at once, so that its client is asked at once.
+pub(crate) type RoundQuestions = Vec<RoundQuestion>;
+
 /// The sending end of a call's questions, and the receiving one.
-pub(crate) fn round_questions() -> (mpsc::Sender<RoundQuestion>, mpsc::Receiver<RoundQuestion>) {
-    mpsc::channel(QUESTIONS_MAX)
+pub(crate) fn round_questions() -> (mpsc::Sender<RoundQuestions>, mpsc::Receiver<RoundQuestions>) {
+    mpsc::channel(ROUNDS_WAITING_MAX)
 }
+
+/// Writes the line that answers a request, whose id is the last that it had.
+pub(crate) type WriteLine = Box<dyn FnOnce(&Json) -> Vec<Bytes> + Send>;
 
 /// The only one who may go on with a call: the client, by its name and token, with the same call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,76 +55,83 @@ pub(crate) struct Owner {
 
 /// A call that goes on between the requests of its client. Dropping it takes it back.
 pub(crate) struct RoundCall {
-    task: AbortOnDropHandle<Option<Reply>>,
-    questions: mpsc::Receiver<RoundQuestion>,
+    task: AbortOnDropHandle<WriteLine>,
+    questions: mpsc::Receiver<RoundQuestions>,
     open: BTreeMap<String, RoundQuestion>,
+    /// Answers that came before their questions.
+    given: BTreeMap<String, Json>,
     asked: usize,
 }
 
 /// What comes next of such a call.
 pub(crate) enum Round {
-    /// It is done; none: there is no such tool.
-    Done(Option<Reply>),
+    /// It is done; none: it broke.
+    Done(Option<WriteLine>),
     /// It asks for more.
     Asks(RoundCall),
 }
 
 impl RoundCall {
+    /// `given` answers questions of these names before they are asked: a client that makes a request
+    /// again may do without a state.
     pub(crate) fn start(
-        call: impl Future<Output = Option<Reply>> + Send + 'static,
-        questions: mpsc::Receiver<RoundQuestion>,
+        call: impl Future<Output = WriteLine> + Send + 'static,
+        questions: mpsc::Receiver<RoundQuestions>,
+        given: Option<&str>,
     ) -> Self {
         Self {
             task: AbortOnDropHandle::new(tokio::spawn(call)),
             questions,
             open: BTreeMap::new(),
+            given: read_answers(given).collect(),
             asked: 0,
         }
     }
 
     /// Waits for the end of the call, or for questions that the client has not answered yet.
     pub(crate) async fn go_on(mut self) -> Round {
-        self.open.retain(|_, question| !question.answer.is_closed());
-        if !self.open.is_empty() {
-            return Round::Asks(self);
+        loop {
+            self.open.retain(|_, question| !question.answer.is_closed());
+            if !self.open.is_empty() {
+                return Round::Asks(self);
+            }
+            tokio::select! {
+                biased;
+                line = &mut self.task => return Round::Done(line.ok()),
+                Some(questions) = self.questions.recv() => self.add(questions),
+            }
+            while let Ok(questions) = self.questions.try_recv() {
+                self.add(questions);
+            }
         }
-        tokio::select! {
-            biased;
-            reply = &mut self.task => return Round::Done(reply.unwrap_or_default()),
-            Some(question) = self.questions.recv() => self.add(question),
-        }
-        while let Ok(question) = self.questions.try_recv() {
-            self.add(question);
-        }
-        Round::Asks(self)
     }
 
-    fn add(&mut self, question: RoundQuestion) {
-        self.asked += 1;
-        let named = question
-            .key
-            .clone()
-            .filter(|key| !self.open.contains_key(key));
-        let key = named.unwrap_or_else(|| format!("question-{}", self.asked));
-        self.open.insert(key, question);
+    fn add(&mut self, questions: RoundQuestions) {
+        for question in questions {
+            self.asked += 1;
+            let named = question.key.clone();
+            let given = named.as_ref().and_then(|key| self.given.remove(key));
+            if let Some(answer) = given {
+                let _ = question.answer.send(Answer::Result(answer));
+                continue;
+            }
+            let named = named.filter(|key| !self.open.contains_key(key));
+            let key = named.unwrap_or_else(|| format!("question-{}", self.asked));
+            self.open.insert(key, question);
+        }
     }
 
     /// Hands over what the client answered; what it left out is asked once more.
     pub(crate) fn take_answers(&mut self, responses: Option<&str>) {
-        let Some(responses) = responses.and_then(Fields::of) else {
-            return;
-        };
-        for (key, response) in &responses.0 {
-            if let Ok(answer) = jsonrpc::json(response.get().to_owned())
-                && let Some(question) = self.open.remove(key.as_ref())
-            {
+        for (key, answer) in read_answers(responses) {
+            if let Some(question) = self.open.remove(&key) {
                 let _ = question.answer.send(Answer::Result(answer));
             }
         }
     }
 
     /// The result that asks the client.
-    fn ask(&self, handle: &str) -> Reply {
+    fn ask(&self, handle: &str) -> Json {
         let requests = self.open.iter().map(|(key, question)| {
             let (key, method) = (Value::from(key.as_str()), question.method);
             let params = question.params.as_str();
@@ -130,8 +142,19 @@ impl RoundCall {
         let result = format!(
             r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":"{handle}"}}"#
         );
-        Reply::of_server(Json::of_built(result), false)
+        Json::of_built(result)
     }
+}
+
+/// The answers by the names of their questions; what is no object answers none.
+fn read_answers(responses: Option<&str>) -> impl Iterator<Item = (String, Json)> {
+    let fields = responses.and_then(Fields::of);
+    let members = fields.into_iter().flat_map(|fields| fields.0);
+    members.filter_map(|(key, value)| {
+        Fields::of(value.get())?;
+        let answer = jsonrpc::json(value.get().to_owned()).ok()?;
+        Some((key.into_owned(), answer))
+    })
 }
 
 struct Parked {
@@ -160,7 +183,7 @@ impl ParkedCalls {
         call: RoundCall,
         owner: Owner,
         gone: CancellationToken,
-    ) -> Option<Reply> {
+    ) -> Option<Json> {
         let mut random = [0; 16];
         if self.0.len() >= PARKED_MAX || getrandom::fill(&mut random).is_err() {
             return None;
@@ -204,7 +227,7 @@ mod tests {
     }
 
     /// A call that asks two things, and tells what it was answered.
-    fn curious() -> RoundCall {
+    fn curious(given: Option<&str>) -> RoundCall {
         let (sender, questions) = round_questions();
         let call = async move {
             let ask = |key: &str| {
@@ -215,17 +238,18 @@ mod tests {
                     params: Json::of_built("{}".to_owned()),
                     answer,
                 };
-                sender.try_send(question).expect("there is room");
+                sender.try_send(vec![question]).expect("there is room");
                 answered
             };
             let answers = [ask("a").await, ask("b").await];
-            Some(Reply::text(&format!("{answers:?}")))
+            let line = Bytes::from(format!("{answers:?}"));
+            Box::new(move |_: &Json| vec![line]) as WriteLine
         };
-        RoundCall::start(call, questions)
+        RoundCall::start(call, questions, given)
     }
 
-    fn state_of(reply: &Reply) -> String {
-        let value: Value = serde_json::from_str(reply.json().as_str()).expect("JSON");
+    fn state_of(asks: &Json) -> String {
+        let value: Value = serde_json::from_str(asks.as_str()).expect("JSON");
         assert_eq!(value["resultType"], "input_required");
         value["requestState"].as_str().expect("a text").to_owned()
     }
@@ -233,7 +257,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_goes_on_round_by_round_for_its_owner_alone() {
         let parked = Arc::new(ParkedCalls::default());
-        let mut call = curious();
+        let mut call = curious(None);
         for (key, value) in [("a", "1"), ("b", "2")] {
             let Round::Asks(asking) = call.go_on().await else {
                 panic!("it asks");
@@ -255,20 +279,36 @@ mod tests {
             call = asking;
             call.take_answers(Some(&format!(r#"{{"{key}":{{"n":{value}}}}}"#)));
         }
-        let Round::Done(Some(reply)) = call.go_on().await else {
+        assert!(told(call).await.contains("\\\"n\\\":2"));
+    }
+
+    async fn told(call: RoundCall) -> String {
+        let Round::Done(Some(line)) = call.go_on().await else {
             panic!("it is done");
         };
-        assert!(
-            reply.json().as_str().contains("\\\"n\\\\\\\":2"),
-            "{reply:?}"
-        );
+        let line = line(&Json::of_built("1".to_owned())).concat();
+        String::from_utf8(line).expect("it is text")
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_came_first_is_no_question_and_what_is_no_object_no_answer() {
+        let both = r#"{"a":{"n":1},"b":{"n":2},"other":{}}"#;
+        assert!(told(curious(Some(both))).await.contains("\\\"n\\\":2"));
+        let Round::Asks(mut asking) = curious(Some(r#"{"a":{"n":1},"b":7}"#)).go_on().await else {
+            panic!("it asks for b");
+        };
+        asking.take_answers(Some(r#"{"b":12345}"#));
+        let Round::Asks(asking) = asking.go_on().await else {
+            panic!("it asks for b again");
+        };
+        assert_eq!(asking.open.keys().collect::<Vec<_>>(), ["b"]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_call_whose_client_does_not_come_back_is_taken_back() {
         let parked = Arc::new(ParkedCalls::default());
         for is_gone in [true, false] {
-            let Round::Asks(asking) = curious().go_on().await else {
+            let Round::Asks(asking) = curious(None).go_on().await else {
                 panic!("it asks");
             };
             let gone = CancellationToken::new();

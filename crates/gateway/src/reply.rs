@@ -1,7 +1,7 @@
 //! The answer of one of the three tools: the `result` of a `tools/call`, as JSON text.
 
 use bytes::Bytes;
-use jsonrpc::{Fields, Json};
+use jsonrpc::{Fields, Json, ProtocolError, frame};
 use results::Fitted;
 use serde_json::{Value, json, value::RawValue};
 
@@ -12,6 +12,8 @@ use crate::error::ToolError;
 pub struct Reply {
     result: Json,
     is_error: bool,
+    /// In place of it all: an error that tells the client, not its model, what to do.
+    client_error: Option<Box<ProtocolError>>,
 }
 
 impl Reply {
@@ -29,16 +31,26 @@ impl Reply {
 
     /// The answer of a server, as it came or with pieces left out.
     pub fn of_server(result: Json, is_error: bool) -> Self {
-        Self { result, is_error }
+        Self {
+            result,
+            is_error,
+            client_error: None,
+        }
     }
 
     /// A result of these blocks, each as JSON.
     pub fn of_blocks(blocks: &[String], is_error: bool) -> Self {
         let flag = if is_error { r#","isError":true"# } else { "" };
         let text = format!(r#"{{"content":[{}]{flag}}}"#, blocks.join(","));
+        Self::of_server(Json::of_built(text), is_error)
+    }
+
+    /// The same, where its request is answered with an error of the protocol.
+    #[must_use]
+    pub(super) fn with_client_error(self, error: ProtocolError) -> Self {
         Self {
-            result: Json::of_built(text),
-            is_error,
+            client_error: Some(Box::new(error)),
+            ..self
         }
     }
 
@@ -65,8 +77,7 @@ impl Reply {
     }
 
     fn of_value(value: &Value, is_error: bool) -> Self {
-        let result = Json::of_built(value.to_string());
-        Self { result, is_error }
+        Self::of_server(Json::of_built(value.to_string()), is_error)
     }
 
     /// Whether it is a tool error.
@@ -91,8 +102,19 @@ impl Reply {
         lines.join("\n")
     }
 
+    /// The line that answers the request of this id.
+    pub(super) fn line(&self, id: &str, is_stateless: bool) -> Vec<Bytes> {
+        match &self.client_error {
+            Some(error) => {
+                let (code, message, data) = ProtocolError::clone(error).into_parts();
+                vec![frame::error_with(id, code, &message, data.as_deref())]
+            }
+            None => frame::result(id, self.parts(is_stateless)),
+        }
+    }
+
     /// The result in pieces of bytes, as revisions with a handshake have it, or those without.
-    pub(super) fn parts(&self, is_stateless: bool) -> Vec<Bytes> {
+    fn parts(&self, is_stateless: bool) -> Vec<Bytes> {
         let members: &[_] = if is_stateless {
             &[("resultType", r#""complete""#)]
         } else {

@@ -2,9 +2,9 @@
 //! the request is sent again with its answers, until the result is one.
 
 use fleet::{Answer, CallError, Question, QuestionKind, Request};
-use futures::future::join_all;
 use jsonrpc::{Fields, Json, text_of};
-use serde_json::Value;
+use mcp::ADDRESSES_FIRST;
+use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
@@ -44,7 +44,13 @@ impl Gateway {
         cancel: &CancellationToken,
     ) -> Result<Json, RoundError> {
         for _ in 0..ROUNDS_MAX {
-            let result = self.servers.call(server, &request, cancel).await?;
+            let result = match self.servers.call(server, &request, cancel).await {
+                Err(error) => {
+                    visit_addresses(error, asker).await?;
+                    continue;
+                }
+                Ok(result) => result,
+            };
             let Some(wanted) = Wanted::read(&result) else {
                 return Ok(result);
             };
@@ -57,6 +63,30 @@ impl Gateway {
         let why = format!("it asked for more {ROUNDS_MAX} times");
         Err(RoundError::Unanswered(why))
     }
+}
+
+/// Has a client that goes in rounds visit the addresses that a server of before wants visited first;
+/// the request is made again then. Any other error stays what it is.
+async fn visit_addresses(error: CallError, asker: Option<&ServerAsker>) -> Result<(), RoundError> {
+    let CallError::Protocol { error: said, .. } = &error else {
+        return Err(error.into());
+    };
+    let asker = asker.filter(|it| it.takes_rounds() && said.code.parse() == Ok(ADDRESSES_FIRST));
+    let wanted = said.data.as_deref().and_then(Wanted::read_addresses);
+    let (Some(asker), Some(wanted)) = (asker, wanted) else {
+        return Err(error.into());
+    };
+    let answers = wanted.ask(Some(asker)).await;
+    let answers = answers.map_err(RoundError::Unanswered)?;
+    let fields = Fields::of(answers.as_str());
+    let is_done = |answer: &RawValue| {
+        let action = Fields::of(answer.get()).and_then(|it| text_of(it.get("action")?));
+        action.as_deref() == Some("accept")
+    };
+    if fields.is_some_and(|it| it.0.iter().all(|(_, answer)| is_done(answer))) {
+        return Ok(());
+    }
+    Err(error.into())
 }
 
 /// What a result asks for.
@@ -83,17 +113,32 @@ impl Wanted {
             .filled("inputRequests")
             .and_then(|it| Fields::of(it.get()));
         let requests = requests.map(|requests| requests.0).unwrap_or_default();
-        let question =
-            |(key, request): (std::borrow::Cow<'_, str>, &serde_json::value::RawValue)| {
-                let fields = Fields::of(request.get());
-                let get = |name| fields.as_ref().and_then(|fields| fields.filled(name));
-                let method = get("method").and_then(text_of).unwrap_or_default();
-                let params = get("params").map_or("{}", |params| params.get());
-                Some((key.into_owned(), method.into_owned(), json(params)?))
-            };
+        let question = |(key, request): (std::borrow::Cow<'_, str>, &RawValue)| {
+            let fields = Fields::of(request.get());
+            let get = |name| fields.as_ref().and_then(|fields| fields.filled(name));
+            let method = get("method").and_then(text_of).unwrap_or_default();
+            let params = get("params").map_or("{}", |params| params.get());
+            Some((key.into_owned(), method.into_owned(), json(params)?))
+        };
         Some(Self {
             questions: requests.into_iter().filter_map(question).collect(),
             state: fields.filled("requestState").and_then(|it| json(it.get())),
+        })
+    }
+
+    /// What an error says of addresses that are to be visited.
+    fn read_addresses(data: &str) -> Option<Self> {
+        let fields = Fields::of(data)?;
+        let list: Vec<&RawValue> = serde_json::from_str(fields.get("elicitations")?.get()).ok()?;
+        let question = |(at, params): (usize, &RawValue)| {
+            let params = jsonrpc::json(params.get().to_owned()).ok()?;
+            let method = QuestionKind::Elicitation.method().to_owned();
+            Some((format!("address-{}", at + 1), method, params))
+        };
+        let questions: Vec<_> = list.into_iter().enumerate().filter_map(question).collect();
+        (!questions.is_empty()).then_some(Self {
+            questions,
+            state: None,
         })
     }
 
@@ -104,27 +149,40 @@ impl Wanted {
                 "it asked for more than {QUESTIONS_MAX} things at once"
             ));
         }
-        let asking = self.questions.iter().map(async |(key, method, params)| {
-            let shown = printable::one_line_of(method, 60);
-            let kind = QuestionKind::of(method).ok_or_else(|| format!("it asked for {shown}"))?;
-            let asker = asker
-                .ok_or_else(|| format!("it asked for {shown}, and nobody is there to be asked"))?;
-            let question = Question {
-                kind,
-                params: params.clone(),
-            };
-            match asker.ask_named(question, Some(key.clone())).await {
-                Answer::Result(answer) => {
-                    Ok(format!("{}:{}", Value::from(key.as_str()), answer.as_str()))
-                }
-                Answer::Error(error) => {
-                    Err(format!("it asked for {shown}: {}", message_of(&error)))
-                }
+        let mut round = Vec::new();
+        for (key, method, params) in &self.questions {
+            let kind = QuestionKind::of(method)
+                .ok_or_else(|| format!("it asked for {}", shown(method)))?;
+            let params = params.clone();
+            round.push((Some(key.clone()), Question { kind, params }));
+        }
+        let answers = match (asker, self.questions.first()) {
+            (Some(asker), _) => asker.ask_all(round).await,
+            (None, None) => Vec::new(),
+            (None, Some((_, method, _))) => {
+                let method = shown(method);
+                return Err(format!(
+                    "it asked for {method}, and nobody is there to be asked"
+                ));
+            }
+        };
+        let members = self.questions.iter().zip(answers);
+        let members = members.map(|((key, method, _), answer)| match answer {
+            Answer::Result(answer) => {
+                Ok(format!("{}:{}", Value::from(key.as_str()), answer.as_str()))
+            }
+            Answer::Error(error) => {
+                let (method, why) = (shown(method), message_of(&error));
+                Err(format!("it asked for {method}: {why}"))
             }
         });
-        let answers: Result<Vec<String>, String> = join_all(asking).await.into_iter().collect();
-        Ok(Json::of_built(format!("{{{}}}", answers?.join(","))))
+        let members: Result<Vec<String>, String> = members.collect();
+        Ok(Json::of_built(format!("{{{}}}", members?.join(","))))
     }
+}
+
+fn shown(method: &str) -> String {
+    printable::one_line_of(method, 60)
 }
 
 fn message_of(error: &Json) -> String {

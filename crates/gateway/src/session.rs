@@ -251,12 +251,11 @@ impl Session {
     }
 
     async fn start(&self, request: ClientRequest, out: &Out) {
-        let ClientRequest { id, meta, wants } = request;
-        if let Wants::Listen(filter) = wants {
-            let announced = self.announced();
+        if let Wants::Listen(filter) = &request.wants {
+            let (announced, filter) = (self.announced(), filter.clone());
+            let ClientRequest { id, meta, .. } = request;
             self.calls.listen(id, meta, &filter, announced, out).await;
         } else {
-            let request = ClientRequest { id, meta, wants };
             self.calls.start(request, out).await;
         }
     }

@@ -3,6 +3,7 @@
 mod forward;
 mod memory;
 mod peer;
+mod rounds;
 mod texts;
 
 use std::sync::Arc;

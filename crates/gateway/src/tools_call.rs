@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use mcp::{ADDRESSES_FIRST, MISSING_CAPABILITY};
 use registry::{Entry, Generation};
 use serde_json::value::RawValue;
 use tool::ServerName;
 
 use crate::{
+    asks::CallAsker,
     call_context::CallContext,
     definitions::{DESCRIBE, EXECUTE, SEARCH},
     error::ToolError,
@@ -24,13 +26,14 @@ impl Gateway {
         arguments: Option<&RawValue>,
         context: CallContext,
     ) -> Option<Reply> {
+        let asks = context.asks.clone();
         let reply = match name {
             SEARCH => self.search_tools(arguments, &context).await,
             DESCRIBE => self.describe_tool(arguments, &context).await,
             EXECUTE => self.execute_dynamic_tool(arguments, context).await,
             _ => return None,
         };
-        Some(reply.unwrap_or_else(|error| Reply::error(&error)))
+        Some(reply.unwrap_or_else(|error| explain(error, asks.as_ref())))
     }
 
     /// The tool that a name means, or the error that a client would get.
@@ -83,5 +86,23 @@ impl Gateway {
         let catalog = self.registry.catalog();
         let known = catalog.servers.iter().find(|it| it.name == *server);
         known.is_none_or(|it| policy.sees(&it.name, &it.category))
+    }
+}
+
+/// What went wrong, for the model; or for the client, where it alone can do something about it.
+fn explain(error: ToolError, asks: Option<&CallAsker>) -> Reply {
+    let reply = Reply::error(&error);
+    let (ToolError::ServerError { error, .. }, Some(asks)) = (error, asks) else {
+        return reply;
+    };
+    let is_for_client = match error.code.parse() {
+        Ok(MISSING_CAPABILITY) => asks.takes_rounds(),
+        Ok(ADDRESSES_FIRST) => !asks.takes_rounds() && asks.takes_addresses(),
+        _ => false,
+    };
+    if is_for_client {
+        reply.with_client_error(*error)
+    } else {
+        reply
     }
 }

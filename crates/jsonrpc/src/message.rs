@@ -124,6 +124,18 @@ impl ProtocolError {
         }
     }
 
+    /// Its code, message and `data` as they are passed on: a code that is no number becomes that of
+    /// an internal error, data is JSON.
+    pub fn into_parts(self) -> (i64, String, Option<String>) {
+        let own = i64::from(crate::frame::INTERNAL_ERROR);
+        let raw = |text: String| match serde_json::from_str::<&RawValue>(&text) {
+            Ok(_) => text,
+            Err(_) => serde_json::Value::from(text).to_string(),
+        };
+        let code = self.code.parse().unwrap_or(own);
+        (code, self.message, self.data.map(raw))
+    }
+
     /// An answer that says nothing is no success.
     pub fn empty() -> Self {
         Self::unreadable("its answer has neither a result nor an error")

@@ -13,3 +13,11 @@ pub use transport::Transport;
 
 /// The code of the error that refuses an HTTP request whose headers do not say what its body says.
 pub const HEADER_MISMATCH: i32 = -32_020;
+
+/// The code of the error that refuses a request for what its client did not declare that it can do
+/// (from 2026-07-28 on).
+pub const MISSING_CAPABILITY: i32 = -32_021;
+
+/// The code of the error that refuses a request until a person has visited some addresses, named in
+/// its `data` (2025-11-25).
+pub const ADDRESSES_FIRST: i32 = -32_042;

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use journeys::{
     client::Client,
-    fake::{Era, FakeTool, Paging, Step},
+    fake::{Era, FakeItem, Paging, Step},
     house::{Fake, House, fake},
     processes,
 };
@@ -222,7 +222,7 @@ async fn thousands_of_tools_are_taken_in_while_calls_are_answered() {
     house.cli(["reindex"]).await.ended(0);
     let client = house.client().await;
     house.rewrite(small().script(|it| {
-        let tools = (0..MANY_TOOLS).map(|n| FakeTool::new(&format!("instrument_{n}"), Step::Echo));
+        let tools = (0..MANY_TOOLS).map(|n| FakeItem::new(&format!("instrument_{n}"), Step::Echo));
         it.tools.extend(tools);
         it.page_size = Some(1_000);
     }));

@@ -3,6 +3,7 @@
 mod declared;
 mod fake_catalog;
 mod fake_eras;
+mod fake_offers;
 mod fake_steps;
 mod house_itself;
 mod soak;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     LEGACY_VERSION, LEGACY_VERSIONS, META_CAPABILITIES, META_VERSION, MODERN_VERSION,
-    script::{Era, FakeTool, Paging, Script, Step},
+    script::{Era, FakeItem, Paging, Script, Step},
 };
 
 /// A request as it came.
@@ -48,7 +48,7 @@ pub(crate) fn with_catalog(mut script: Script) -> Result<Script, String> {
     let tools = catalog
         .tools
         .into_iter()
-        .map(|tool| FakeTool::defined(tool, Step::Echo));
+        .map(|tool| FakeItem::defined(tool, Step::Echo));
     script.tools.extend(tools);
     let greeting = catalog.initialize;
     let part = |name: &str| greeting.get(name).cloned();
@@ -118,7 +118,7 @@ pub(super) fn page(script: &Script, request: &Request, revealed: bool) -> Result
 fn endless_page(cursor: &Value) -> Value {
     let number = cursor.as_str().and_then(|cursor| cursor.parse().ok());
     let number: u64 = number.unwrap_or(0);
-    let tool = FakeTool::new(&format!("page_{number}"), Step::Echo).definition;
+    let tool = FakeItem::new(&format!("page_{number}"), Step::Echo).definition;
     json!({ "tools": [tool], "nextCursor": (number + 1).to_string() })
 }
 
@@ -128,7 +128,8 @@ pub(super) fn modernize(mut result: Value, script: &Script, method: &str) -> Val
         result.entry("resultType").or_insert(json!("complete"));
         let meta = result.entry("_meta").or_insert(json!({}));
         meta["io.modelcontextprotocol/serverInfo"] = server_info(script);
-        if method == "tools/list" || method == "server/discover" {
+        let is_kept = method.ends_with("/list") || method.ends_with("/read");
+        if is_kept || method == "server/discover" {
             result.insert("ttlMs".to_owned(), json!(60_000));
             result.insert("cacheScope".to_owned(), json!("public"));
         }
@@ -145,8 +146,28 @@ pub(super) fn text_result(text: &str) -> Value {
 }
 
 fn capabilities(script: &Script) -> Value {
-    let proper = || json!({ "tools": { "listChanged": true }, "logging": {} });
-    script.capabilities.clone().unwrap_or_else(proper)
+    script.capabilities.clone().unwrap_or_else(|| {
+        let mut proper = json!({ "tools": { "listChanged": true }, "logging": {} });
+        announce(script, &mut proper);
+        proper
+    })
+}
+
+/// Adds the capabilities for what there is.
+fn announce(script: &Script, capabilities: &mut Value) {
+    if !script.prompts.is_empty() {
+        capabilities["prompts"] = json!({ "listChanged": true });
+    }
+    if has_resources(script) {
+        capabilities["resources"] = json!({ "listChanged": true, "subscribe": true });
+    }
+    if !script.completions.is_empty() {
+        capabilities["completions"] = json!({});
+    }
+}
+
+pub(super) fn has_resources(script: &Script) -> bool {
+    !script.resources.is_empty() || !script.templates.is_empty()
 }
 
 fn server_info(script: &Script) -> Value {

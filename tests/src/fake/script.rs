@@ -24,9 +24,16 @@ pub struct Script {
     /// A file with `{"tools": [...]}` and perhaps `{"initialize": {...}}`: its
     /// tools are listed as they are and echo their arguments.
     pub catalog: Option<PathBuf>,
-    pub tools: Vec<FakeTool>,
+    pub tools: Vec<FakeItem>,
     /// Entries of `tools/list` behind the tools: anything, tool or not.
     pub listed: Vec<Value>,
+    /// What it has besides tools. A prompt goes by its `name`, a resource by its `uri`, a template
+    /// by its `uriTemplate`, which has one variable at most.
+    pub prompts: Vec<FakeItem>,
+    pub resources: Vec<FakeItem>,
+    pub templates: Vec<FakeItem>,
+    /// Values of every argument; those that begin with what was typed complete it.
+    pub completions: Vec<String>,
     /// Tools a page; all on one page when absent.
     pub page_size: Option<usize>,
     pub paging: Paging,
@@ -74,19 +81,20 @@ pub enum Paging {
     Endless,
 }
 
-/// One tool of a fake server: its definition, and the steps of a call.
+/// One tool, prompt, resource or template of a fake server: its definition, and the steps of a
+/// request for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FakeTool {
+pub struct FakeItem {
     /// Listed as it is.
     pub definition: Value,
-    /// Not listed and not callable before a [`Step::Reveal`].
+    /// Not listed and not there before a [`Step::Reveal`].
     #[serde(default)]
     pub hidden: bool,
     pub steps: Vec<Step>,
 }
 
-impl FakeTool {
+impl FakeItem {
     /// A tool that takes any arguments.
     pub fn new(name: &str, steps: impl Into<Vec<Step>>) -> Self {
         let definition = json!({
@@ -107,7 +115,11 @@ impl FakeTool {
     }
 
     pub(super) fn name(&self) -> &str {
-        self.definition["name"].as_str().unwrap_or_default()
+        self.text("name")
+    }
+
+    pub(super) fn text(&self, key: &str) -> &str {
+        self.definition[key].as_str().unwrap_or_default()
     }
 }
 
@@ -131,6 +143,9 @@ pub enum Step {
     ToolError(String),
     /// Answers with this `result`.
     Result(Value),
+    /// Answers with this `result`, in whose texts `$NAME` stands for an argument, for the variable
+    /// of a template, or (`$uri`) for the resource that was asked for.
+    Filled(Value),
     /// Answers with this text as the `result`, byte for byte.
     RawResult(String),
     /// Answers with this `error`, whatever it is.
@@ -167,12 +182,19 @@ pub enum Step {
     /// Answers with `input_required` and these requests, until the call brings `inputResponses`:
     /// those and the state are the answer then.
     RequireInput(Value),
+    /// Asks for one object of requests after the other, as far as the client declared that it can
+    /// take them: in rounds, or by requests of its own where the client is of before. Answers with
+    /// `result` then.
+    Inquire {
+        rounds: Vec<Value>,
+        result: Value,
+    },
     WaitMs(u64),
     /// Goes on when the client cancels this request.
     UntilCancelled,
     /// Goes on when this file is there.
     UntilExists(PathBuf),
-    /// Shows hidden tools and says `notifications/tools/list_changed`.
+    /// Shows what is hidden and says which lists changed; that of tools always.
     Reveal,
     /// Does the step again and again until this file is there.
     Repeat {

@@ -23,7 +23,7 @@ use tokio::{
 use super::{
     META_SUBSCRIPTION,
     answers::{self, Request},
-    payload,
+    inquiry, items, payload,
     script::{Era, Script, Step},
 };
 
@@ -223,7 +223,9 @@ impl Fake {
             Some(refusal) => send_error(&request, &refusal),
             None if request.method == "tools/call" => self.call(&request).await,
             None => {
-                let steps = self.steps_for(&request.method);
+                let revealed = self.revealed.load(Ordering::SeqCst);
+                let item = items::find(&self.script, &request, revealed);
+                let steps = item.map_or_else(|| self.steps_for(&request.method), |it| &it.steps);
                 self.run_steps(steps, &request).await;
             }
         }
@@ -305,8 +307,11 @@ impl Fake {
             Step::Proper => self.answer_properly(request),
             Step::Reveal => {
                 self.revealed.store(true, Ordering::SeqCst);
-                self.notify("notifications/tools/list_changed", json!({}), request);
+                for method in items::changes(&self.script) {
+                    self.notify(method, json!({}), request);
+                }
             }
+            Step::Inquire { rounds, result } => self.inquire(rounds, result, request).await,
             Step::Notify { method, params } => self.notify(method, params.clone(), request),
             Step::Flood {
                 times,
@@ -392,6 +397,9 @@ impl Fake {
                 self.send_result(request, result);
             }
             Step::Result(result) => self.send_result(request, result.clone()),
+            Step::Filled(result) => {
+                self.send_result(request, items::fill(&self.script, result, request));
+            }
             Step::RawResult(raw) => {
                 write_line(&format!(
                     r#"{{"jsonrpc":"2.0","id":{},"result":{raw}}}"#,
@@ -414,7 +422,7 @@ impl Fake {
             "tools/list" => answers::page(script, request, self.revealed.load(Ordering::SeqCst)),
             "ping" | "logging/setLevel" => Ok(json!({})),
             "subscriptions/listen" => return self.subscribe(request),
-            method => Err(answers::error(-32601, &format!("no method {method}"))),
+            _ => items::answer(script, request, self.revealed.load(Ordering::SeqCst)),
         };
         match result {
             Ok(result) => self.send_result(request, result),
@@ -454,6 +462,20 @@ impl Fake {
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         write_line(&request.to_string());
         answered.await.unwrap_or_default()
+    }
+
+    async fn inquire(&self, rounds: &[Value], result: &Value, request: &Request) {
+        if !request.is_modern() {
+            for question in rounds.iter().flat_map(inquiry::requests) {
+                let (method, params) = question;
+                drop(self.ask(method, params).await);
+            }
+            return self.send_result(request, result.clone());
+        }
+        match inquiry::answer(rounds, result, request) {
+            Ok(result) => self.send_result(request, result),
+            Err(error) => send_error(request, &error),
+        }
     }
 
     async fn until_cancelled(&self, request: &Request) {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use crate::{
-    fake::{Era, FakeTool, Script, Step},
+    fake::{Era, FakeItem, Script, Step},
     processes::HOUSE_VARIABLE,
 };
 
@@ -114,23 +114,23 @@ impl Fake {
     /// Adds a tool that takes any arguments.
     #[must_use]
     pub fn tool(mut self, name: &str, steps: impl Into<Vec<Step>>) -> Self {
-        self.script.tools.push(FakeTool::new(name, steps));
+        self.script.tools.push(FakeItem::new(name, steps));
         self
     }
 
     /// Adds a tool with a definition of the test's own.
     #[must_use]
     pub fn tool_as(mut self, definition: Value, steps: impl Into<Vec<Step>>) -> Self {
-        self.script.tools.push(FakeTool::defined(definition, steps));
+        self.script.tools.push(FakeItem::defined(definition, steps));
         self
     }
 
     /// Adds a tool that is there only after a [`Step::Reveal`].
     #[must_use]
     pub fn hidden_tool(mut self, name: &str, steps: impl Into<Vec<Step>>) -> Self {
-        self.script.tools.push(FakeTool {
+        self.script.tools.push(FakeItem {
             hidden: true,
-            ..FakeTool::new(name, steps)
+            ..FakeItem::new(name, steps)
         });
         self
     }

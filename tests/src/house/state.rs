@@ -123,6 +123,9 @@ fn is_proper(script: &Script) -> bool {
         && script.before.is_empty()
         && script.on_initialized.is_empty()
         && script.listed.is_empty()
+        && script.prompts.is_empty()
+        && script.resources.is_empty()
+        && script.templates.is_empty()
         && answers.iter().all(|steps| steps.is_none())
 }
 

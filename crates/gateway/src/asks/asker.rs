@@ -3,7 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use fleet::{Answer, Asks, Question, QuestionKind};
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, join_all},
+};
 use jsonrpc::{Fields, Json, frame, text_of};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -14,7 +17,10 @@ use super::{
     capabilities::Capabilities,
     session_questions::{GONE, SessionQuestions},
 };
-use crate::{out::Out, parked::RoundQuestion};
+use crate::{
+    out::Out,
+    parked::{RoundQuestion, RoundQuestions},
+};
 
 /// The client of one call, for whichever server asks.
 #[derive(Clone)]
@@ -30,7 +36,7 @@ enum Way {
     /// A request of ours, on the way on which the call came.
     Requests(Out),
     /// The answer to the call, which the client then makes again.
-    Rounds(mpsc::Sender<RoundQuestion>),
+    Rounds(mpsc::Sender<RoundQuestions>),
     None,
 }
 
@@ -54,13 +60,23 @@ impl CallAsker {
     pub(crate) fn of_request(
         questions: &Arc<SessionQuestions>,
         announced: Json,
-        rounds: mpsc::Sender<RoundQuestion>,
+        rounds: mpsc::Sender<RoundQuestions>,
     ) -> Self {
         Self {
             questions: Arc::clone(questions),
             capabilities: Arc::new(Capabilities::read(announced)),
             way: Way::Rounds(rounds),
         }
+    }
+
+    /// Whether the client is asked by the answer to its request (from 2026-07-28 on).
+    pub(crate) fn takes_rounds(&self) -> bool {
+        matches!(self.way, Way::Rounds(_))
+    }
+
+    /// Whether the client can have its person visit an address.
+    pub(crate) fn takes_addresses(&self) -> bool {
+        self.capabilities.has_part("elicitation", "url")
     }
 
     /// The client as one server asks it.
@@ -82,9 +98,9 @@ pub(crate) struct ServerAsker {
 }
 
 impl ServerAsker {
-    /// Whether the client is asked by requests of ours.
-    pub(crate) fn takes_requests(&self) -> bool {
-        matches!(self.client.way, Way::Requests(_))
+    /// Whether the client is asked by the answer to its request.
+    pub(crate) fn takes_rounds(&self) -> bool {
+        self.client.takes_rounds()
     }
 
     /// A line for the model where its client could not take what was asked.
@@ -111,7 +127,14 @@ impl Asks for ServerAsker {
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
-        self.ask_named(question, None).boxed()
+        async move {
+            let answers = self.ask_all(vec![(None, question)]).await;
+            answers
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Answer::refuse(GONE))
+        }
+        .boxed()
     }
 
     fn tell(&self, method: &str, params: &str) {
@@ -129,8 +152,53 @@ impl Asks for ServerAsker {
 }
 
 impl ServerAsker {
-    /// Asks under the name that the server gave the question, where it did.
-    pub(crate) async fn ask_named(&self, question: Question, key: Option<String>) -> Answer {
+    /// Asks several things at once, each under the name that the server gave it, where it did. The
+    /// answers are in the order of the questions.
+    pub(crate) async fn ask_all(&self, asked: Vec<(Option<String>, Question)>) -> Vec<Answer> {
+        let mut round = Vec::new();
+        let asking = asked.into_iter().map(|(key, question)| {
+            let question = self.prepare(question)?;
+            Ok(match &self.client.way {
+                Way::Requests(out) => Asked::Request(out, question),
+                Way::None => Asked::Told(None),
+                Way::Rounds(_) => {
+                    let (answer, answered) = oneshot::channel();
+                    round.push(RoundQuestion {
+                        key,
+                        method: question.kind.method(),
+                        params: question.params,
+                        answer,
+                    });
+                    Asked::Told(Some(answered))
+                }
+            })
+        });
+        let asking: Vec<Result<Asked<'_>, Answer>> = asking.collect();
+        if let Way::Rounds(rounds) = &self.client.way
+            && !round.is_empty()
+        {
+            // A round that cannot be told is dropped, and so answered.
+            let _ = rounds.try_send(round);
+        }
+        join_all(asking.into_iter().map(|asked| self.answer_to(asked))).await
+    }
+
+    async fn answer_to(&self, asked: Result<Asked<'_>, Answer>) -> Answer {
+        match asked {
+            Err(refusal) => refusal,
+            Ok(Asked::Request(out, Question { kind, params })) => {
+                let questions = &self.client.questions;
+                questions.ask(out, kind, params.bytes()).await
+            }
+            Ok(Asked::Told(Some(answered))) => {
+                answered.await.unwrap_or_else(|_| Answer::refuse(GONE))
+            }
+            Ok(Asked::Told(None)) => Answer::refuse(GONE),
+        }
+    }
+
+    /// The question as the client gets it; the error refuses one that it cannot take.
+    fn prepare(&self, question: Question) -> Result<Question, Answer> {
         let kind = question.kind;
         if let Some(lacking) = self.client.capabilities.find_lacking(&question) {
             let mut untaken = self.untaken.lock();
@@ -138,31 +206,21 @@ impl ServerAsker {
                 untaken.push(kind);
             }
             let why = format!("{}: the client does not offer {lacking}", kind.method());
-            return Answer::refuse(&why);
+            return Err(Answer::refuse(&why));
         }
         let params = match kind {
             QuestionKind::Elicitation => name_server(&question.params, &self.server),
             QuestionKind::Sampling | QuestionKind::Roots => question.params,
         };
-        let questions = &self.client.questions;
-        match &self.client.way {
-            Way::Requests(out) => questions.ask(out, kind, params.bytes()).await,
-            Way::None => Answer::refuse(GONE),
-            Way::Rounds(rounds) => {
-                let (answer, answered) = oneshot::channel();
-                let question = RoundQuestion {
-                    key,
-                    method: kind.method(),
-                    params,
-                    answer,
-                };
-                if rounds.try_send(question).is_err() {
-                    return Answer::refuse(GONE);
-                }
-                answered.await.unwrap_or_else(|_| Answer::refuse(GONE))
-            }
-        }
+        Ok(Question { kind, params })
     }
+}
+
+/// A question on its way to the client.
+enum Asked<'a> {
+    Request(&'a Out, Question),
+    /// With the others of its round; none: there is no way.
+    Told(Option<oneshot::Receiver<Answer>>),
 }
 
 /// The same client where no call is under way: it is asked over what is open then.

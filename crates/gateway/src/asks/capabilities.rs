@@ -57,7 +57,7 @@ impl Capabilities {
         fields.filled(capability).is_none().then_some(capability)
     }
 
-    fn has_part(&self, capability: &str, part: &str) -> bool {
+    pub(super) fn has_part(&self, capability: &str, part: &str) -> bool {
         let whole = Fields::of(self.0.as_str()).and_then(|it| it.get(capability));
         let parts = whole.and_then(|it| Fields::of(it.get()));
         parts.is_some_and(|it| it.filled(part).is_some())

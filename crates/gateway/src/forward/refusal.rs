@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use fleet::CallError;
 use jsonrpc::frame;
-use serde_json::{json, value::RawValue};
+use serde_json::json;
 
 /// The code of a resource that is not there, in revisions up to 2025-11-25.
 const NOT_FOUND: i64 = -32_002;
@@ -74,14 +74,7 @@ impl Refusal {
 fn explain(error: CallError) -> (i64, String, Option<String>) {
     let own = i64::from(frame::INTERNAL_ERROR);
     match error {
-        CallError::Protocol { error, .. } => {
-            let raw = |text: String| match serde_json::from_str::<&RawValue>(&text) {
-                Ok(_) => text,
-                Err(_) => json!(text).to_string(),
-            };
-            let code = error.code.parse().unwrap_or(own);
-            (code, error.message, error.data.map(raw))
-        }
+        CallError::Protocol { error, .. } => error.into_parts(),
         CallError::Unavailable {
             failure, server, ..
         } => {

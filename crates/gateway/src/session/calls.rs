@@ -16,8 +16,8 @@ use super::{
     changes::{self, Filter, Listening},
     meta::{Meta, read_client_info},
     refuse::refuse,
-    request::{ClientRequest, Wants, Watching},
-    rounds::{Continuation, RoundRequest, refuse_unknown},
+    request::{ClientRequest, Continuation, Wants, Watching},
+    rounds::{RoundRequest, goes_in_rounds, refuse_unknown},
     subscriptions::Subscriptions,
 };
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
     instructions_told::InstructionsTold,
     log_level::LogLevel,
     out::Out,
-    parked::{RoundQuestion, round_questions},
+    parked::{RoundQuestions, round_questions},
     policy::ClientPolicy,
     recent_searches::RecentSearches,
 };
@@ -184,7 +184,12 @@ impl Calls {
     }
 
     async fn answer(&self, call: ClientRequest, out: &Out, cancel: CancellationToken) {
-        let ClientRequest { id, meta, wants } = call;
+        let ClientRequest {
+            id,
+            meta,
+            wants,
+            continuation,
+        } = call;
         let is_stateless = meta.revision.is_some();
         let (context, questions) = self.context(meta, out, &cancel);
         let _under_way = self.questions.begin_call(out);
@@ -196,20 +201,13 @@ impl Calls {
         let answering = async {
             // A client that does not read gets no further answers to keep for it.
             out.room().await;
-            match (wants, questions) {
-                (
-                    Wants::Tool {
-                        name,
-                        arguments,
-                        continuation,
-                    },
-                    Some(questions),
-                ) => {
-                    let request = self.round_request(name, arguments, continuation);
-                    let outcome = request.answer(&self.gateway, context, questions).await;
-                    outcome.line(&id)
+            match questions.filter(|_| goes_in_rounds(&wants)) {
+                Some(questions) => {
+                    let request = self.round_request(wants, continuation);
+                    let answering = request.answer(&id, &self.gateway, context, questions);
+                    answering.await
                 }
-                (wants, _) => self.answer_with(&id, wants, context, is_stateless).await,
+                None => self.answer_with(&id, wants, context, is_stateless).await,
             }
         };
         let answer = cancel.run_until_cancelled(answering).await;
@@ -244,7 +242,7 @@ impl Calls {
             } => {
                 let called = self.gateway.call_tool(&name, arguments.as_deref(), context);
                 match called.await {
-                    Some(reply) => frame::result(id, reply.parts(is_stateless)),
+                    Some(reply) => reply.line(id, is_stateless),
                     None => vec![refuse_unknown(id, &name)],
                 }
             }
@@ -257,11 +255,7 @@ impl Calls {
                 vec![frame::error(id, frame::INTERNAL_ERROR, why)]
             }
             Wants::Other(method, params) => {
-                match self
-                    .gateway
-                    .forward(method, &params, &context, is_stateless)
-                    .await
-                {
+                match self.gateway.forward(method, &params, &context).await {
                     Ok(answer) => frame::result(id, answer.parts(is_stateless)),
                     Err(refusal) => vec![refusal.line(id, is_stateless)],
                 }
@@ -290,12 +284,7 @@ impl Calls {
         }
     }
 
-    fn round_request(
-        &self,
-        name: String,
-        arguments: Option<Box<RawValue>>,
-        continuation: Continuation,
-    ) -> RoundRequest {
+    fn round_request(&self, wants: Wants, continuation: Continuation) -> RoundRequest {
         // A request over HTTP that stands alone is gone as soon as it is answered.
         let gone = if self.client.connection.is_stateless {
             CancellationToken::new()
@@ -303,8 +292,7 @@ impl Calls {
             self.gone.clone()
         };
         RoundRequest {
-            name,
-            arguments,
+            wants,
             continuation,
             client: self.client_id().name,
             gone,
@@ -318,7 +306,7 @@ impl Calls {
         meta: Meta,
         out: &Out,
         cancel: &CancellationToken,
-    ) -> (CallContext, Option<Receiver<RoundQuestion>>) {
+    ) -> (CallContext, Option<Receiver<RoundQuestions>>) {
         let progress = meta.progress_token;
         let announced = meta.capabilities.filter(|_| meta.revision.is_some());
         let (asks, questions) = match announced {

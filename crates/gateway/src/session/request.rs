@@ -4,7 +4,7 @@ use bytes::Bytes;
 use jsonrpc::{Fields, Json, Message, text_of};
 use serde_json::value::RawValue;
 
-use super::{meta::Meta, rounds::Continuation};
+use super::meta::Meta;
 use crate::forward::{Method, Params};
 
 /// A request of a client that servers may have to answer.
@@ -12,6 +12,8 @@ pub(super) struct ClientRequest {
     pub(super) id: Json,
     pub(super) meta: Meta,
     pub(super) wants: Wants,
+    /// The answers to what was asked when the request was made before.
+    pub(super) continuation: Continuation,
 }
 
 /// The two ends of a subscription.
@@ -27,13 +29,37 @@ pub(super) enum Wants {
     Tool {
         name: String,
         arguments: Option<Box<RawValue>>,
-        continuation: Continuation,
     },
     Other(Method, Params),
     /// To hear of a resource that changes, from now on or no more.
     Watch(Watching, Params),
     /// To hear of changes; the filter as it came.
     Listen(Json),
+}
+
+/// What a request says beside its arguments when it goes on.
+#[derive(Debug, Default)]
+pub(super) struct Continuation {
+    pub(super) state: Option<Json>,
+    pub(super) responses: Option<Json>,
+}
+
+const STATE: &str = "requestState";
+const RESPONSES: &str = "inputResponses";
+
+impl Continuation {
+    pub(super) fn read(line: &Bytes, params: &Fields<'_>) -> Self {
+        let part = |key| params.filled(key).map(|it| Json::part_of(line, it));
+        Self {
+            state: part(STATE),
+            responses: part(RESPONSES),
+        }
+    }
+
+    /// Whether a member of `params` belongs to it.
+    pub(super) fn has(key: &str) -> bool {
+        [STATE, RESPONSES].contains(&key)
+    }
 }
 
 impl ClientRequest {
@@ -54,12 +80,14 @@ impl ClientRequest {
         if !is_ours {
             return None;
         }
+        let continuation = params
+            .as_ref()
+            .map(|params| Continuation::read(line, params));
         let wants = if method == "tools/call" {
             let params = params?;
             Wants::Tool {
                 name: text_of(params.get("name")?)?.into_owned(),
                 arguments: params.get("arguments").map(ToOwned::to_owned),
-                continuation: Continuation::read(line, &params),
             }
         } else if method == "subscriptions/listen" {
             let filter = params?.get("notifications")?;
@@ -67,7 +95,7 @@ impl ClientRequest {
             Wants::Listen(Json::part_of(line, filter))
         } else {
             let members = params.into_iter().flat_map(|params| params.0);
-            let members = members.filter(|(key, _)| key != "_meta");
+            let members = members.filter(|(key, _)| key != "_meta" && !Continuation::has(key));
             let members =
                 members.map(|(key, value)| (key.into_owned(), Json::part_of(line, value)));
             match method {
@@ -80,6 +108,7 @@ impl ClientRequest {
             id: Json::part_of(line, message.id?),
             meta,
             wants,
+            continuation: continuation.unwrap_or_default(),
         })
     }
 }

@@ -1,42 +1,33 @@
-//! Calls of clients that are asked by the answer to their call.
+//! Requests of clients that are asked by the answer to their request.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use jsonrpc::{Fields, Json, frame};
-use serde_json::value::RawValue;
+use jsonrpc::{Json, frame};
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 use tool::Digest;
 
+use super::request::{Continuation, Wants};
 use crate::{
     call_context::CallContext,
+    forward::{Method, Params},
     gateway::Gateway,
-    parked::{Owner, Round, RoundCall, RoundQuestion},
-    reply::Reply,
+    parked::{Owner, Round, RoundCall, RoundQuestions, WriteLine},
 };
 
-/// What a call says beside its arguments when it goes on.
-#[derive(Debug, Default)]
-pub(super) struct Continuation {
-    pub(super) state: Option<Json>,
-    pub(super) responses: Option<Json>,
-}
-
-impl Continuation {
-    pub(super) fn read(line: &Bytes, params: &Fields<'_>) -> Self {
-        let part = |key| params.filled(key).map(|it| Json::part_of(line, it));
-        Self {
-            state: part("requestState"),
-            responses: part("inputResponses"),
-        }
+/// A request whose server may ask the client something before it has a result.
+pub(super) fn goes_in_rounds(wants: &Wants) -> bool {
+    match wants {
+        Wants::Tool { .. } => true,
+        Wants::Other(method, _) => matches!(method, Method::GetPrompt | Method::ReadResource),
+        Wants::Watch(..) | Wants::Listen(_) => false,
     }
 }
 
-/// One request of a call that goes in rounds.
+/// One request that goes in rounds.
 pub(super) struct RoundRequest {
-    pub(super) name: String,
-    pub(super) arguments: Option<Box<RawValue>>,
+    pub(super) wants: Wants,
     pub(super) continuation: Continuation,
     /// Whose it is, by name and token.
     pub(super) client: Arc<str>,
@@ -44,87 +35,104 @@ pub(super) struct RoundRequest {
     pub(super) gone: CancellationToken,
 }
 
-/// The end of one request.
-pub(super) enum Outcome {
-    Reply(Reply),
-    NoSuchTool(String),
-    /// It is refused, with this code and for this reason.
-    Refused(i32, &'static str),
-}
-
-impl Outcome {
-    /// The line that answers the request of this id.
-    pub(super) fn line(&self, id: &Json) -> Vec<Bytes> {
-        let id = id.as_str();
-        match self {
-            Self::Reply(reply) => frame::result(id, reply.parts(true)),
-            Self::NoSuchTool(name) => vec![refuse_unknown(id, name)],
-            Self::Refused(code, why) => vec![frame::error(id, *code, why)],
-        }
-    }
-}
-
 pub(super) fn refuse_unknown(id: &str, name: &str) -> Bytes {
     frame::error(id, frame::INVALID_PARAMS, &format!("Unknown tool: {name}"))
 }
 
-const NO_SUCH_STATE: &str = "requestState: no call of this client with these arguments waits under \
+const NO_SUCH_STATE: &str = "requestState: no request of this client with these arguments waits under \
                              it. It counts once and for ten minutes; call again without it";
 
-const TOO_MANY: &str = "too many calls wait for their clients";
+const BROKEN: &str = "the request broke off, which is the proxy's own fault";
+
+const TOO_MANY: &str = "too many requests wait for their clients";
 
 impl RoundRequest {
-    /// Makes the call, or goes on with one, until it is done or asks for more.
+    /// Makes the request, or goes on with one, until it is done or asks for more.
     pub(super) async fn answer(
         self,
+        id: &Json,
         gateway: &Arc<Gateway>,
         context: CallContext,
-        questions: Receiver<RoundQuestion>,
-    ) -> Outcome {
+        questions: Receiver<RoundQuestions>,
+    ) -> Vec<Bytes> {
+        let refuse = |code, why| vec![frame::error(id.as_str(), code, why)];
         let owner = Owner {
             client: Arc::clone(&self.client),
-            call: self.digest(),
+            call: digest(&self.wants),
         };
+        let responses = self.continuation.responses.as_ref().map(Json::as_str);
         let under_way = match &self.continuation.state {
-            None => self.start(Arc::clone(gateway), context, questions),
+            None => {
+                let call = answer_wanted(Arc::clone(gateway), self.wants, context);
+                RoundCall::start(call, questions, responses)
+            }
             Some(state) => {
                 let state = serde_json::from_str::<String>(state.as_str()).unwrap_or_default();
                 let Some(mut under_way) = gateway.parked.take(&state, &owner) else {
-                    return Outcome::Refused(frame::INVALID_PARAMS, NO_SUCH_STATE);
+                    return refuse(frame::INVALID_PARAMS, NO_SUCH_STATE);
                 };
-                let responses = self.continuation.responses.as_ref();
-                under_way.take_answers(responses.map(Json::as_str));
+                under_way.take_answers(responses);
                 under_way
             }
         };
         match under_way.go_on().await {
-            Round::Done(Some(reply)) => Outcome::Reply(reply),
-            Round::Done(None) => Outcome::NoSuchTool(self.name),
+            Round::Done(Some(line)) => line(id),
+            Round::Done(None) => refuse(frame::INTERNAL_ERROR, BROKEN),
             Round::Asks(asking) => match gateway.parked.park(asking, owner, self.gone) {
-                Some(asks) => Outcome::Reply(asks),
-                None => Outcome::Refused(frame::INTERNAL_ERROR, TOO_MANY),
+                Some(asks) => frame::result(id.as_str(), [asks.bytes()]),
+                None => refuse(frame::INTERNAL_ERROR, TOO_MANY),
             },
         }
     }
+}
 
-    fn start(
-        &self,
-        gateway: Arc<Gateway>,
-        context: CallContext,
-        questions: Receiver<RoundQuestion>,
-    ) -> RoundCall {
-        let (name, arguments) = (self.name.clone(), self.arguments.clone());
-        let calling = async move {
-            gateway
+async fn answer_wanted(gateway: Arc<Gateway>, wants: Wants, context: CallContext) -> WriteLine {
+    match wants {
+        Wants::Tool {
+            name, arguments, ..
+        } => {
+            let reply = gateway
                 .call_tool(&name, arguments.as_deref(), context)
-                .await
-        };
-        RoundCall::start(calling, questions)
+                .await;
+            Box::new(move |id: &Json| match reply {
+                Some(reply) => reply.line(id.as_str(), true),
+                None => vec![refuse_unknown(id.as_str(), &name)],
+            })
+        }
+        Wants::Other(method, params) => {
+            let answer = gateway.forward(method, &params, &context).await;
+            Box::new(move |id: &Json| match answer {
+                Ok(answer) => frame::result(id.as_str(), answer.parts(true)),
+                Err(refusal) => vec![refusal.line(id.as_str(), true)],
+            })
+        }
+        Wants::Watch(..) | Wants::Listen(_) => {
+            let why = "it does not go in rounds";
+            Box::new(move |id: &Json| vec![frame::error(id.as_str(), frame::INTERNAL_ERROR, why)])
+        }
     }
+}
 
-    fn digest(&self) -> Digest {
-        let arguments = self.arguments.as_deref().map_or("{}", RawValue::get);
-        let name = serde_json::Value::from(self.name.as_str());
-        Digest::of_json(&format!("[{name},{arguments}]"))
+/// The same for the same request, whatever its client has answered meanwhile.
+fn digest(wants: &Wants) -> Digest {
+    match wants {
+        Wants::Tool {
+            name, arguments, ..
+        } => {
+            let arguments = arguments.as_deref().map_or("{}", |it| it.get());
+            let name = serde_json::Value::from(name.as_str());
+            Digest::of_json(&format!("[{name},{arguments}]"))
+        }
+        Wants::Other(method, params) => digest_params(*method, params),
+        Wants::Watch(..) | Wants::Listen(_) => Digest::of_bytes(&[]),
     }
+}
+
+fn digest_params(method: Method, params: &Params) -> Digest {
+    let members = params.iter().map(|(key, value)| {
+        let key = serde_json::Value::from(key.as_str());
+        format!("[{key},{}]", value.as_str())
+    });
+    let members: Vec<String> = members.collect();
+    Digest::of_json(&format!("[\"{}\",{}]", method.as_str(), members.join(",")))
 }

@@ -28,8 +28,13 @@ pub(super) struct Peer {
 impl Peer {
     /// A client of revision 2025-11-25; with what `initialize` was answered.
     pub(super) async fn open(scene: &Scene, name: &str) -> (Self, Value) {
+        Self::open_with(scene, name, &json!({})).await
+    }
+
+    /// The same of a client that can be asked something.
+    pub(super) async fn open_with(scene: &Scene, name: &str, can: &Value) -> (Self, Value) {
         let mut peer = Self::connect(scene, None);
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": can,
             "clientInfo": {"name": name, "version": "1"}});
         let answer = peer.ask("initialize", params).await;
         peer.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
@@ -39,9 +44,14 @@ impl Peer {
 
     /// A client of revision 2026-07-28.
     pub(super) fn modern(scene: &Scene) -> Self {
+        Self::modern_with(scene, &json!({}))
+    }
+
+    /// The same of a client that can be asked something.
+    pub(super) fn modern_with(scene: &Scene, can: &Value) -> Self {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientCapabilities": can,
             "io.modelcontextprotocol/clientInfo": {"name": "modern", "version": "1"},
         });
         Self::connect(scene, Some(meta))

@@ -1,0 +1,259 @@
+//! The server that the suite wants: tools, prompts and resources by fixed names.
+
+use journeys::{
+    fake::{Era, FakeItem, Step},
+    house::{Fake, fake},
+};
+use serde_json::{Value, json};
+
+/// Its name, with which nothing but the bridge calls it.
+pub(super) const SERVER: &str = "everything";
+
+/// Everything that the suite asks for, by a server that speaks this era alone.
+pub(super) fn fixture(era: Era) -> Fake {
+    let fixture = contents(fake(SERVER).era(era));
+    let fixture = questions(fixture);
+    let fixture = inquiries(fixture);
+    let fixture = changes(fixture);
+    fixture.script(|script| {
+        script.prompts.extend(prompts());
+        script.resources.extend(resources());
+        script.templates.push(template());
+        script.completions = ["testValue1", "testValue2"].map(str::to_owned).to_vec();
+    })
+}
+
+fn image() -> Value {
+    json!({ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" })
+}
+
+fn text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+/// Tools that answer with content of every kind, and those that say something before.
+fn contents(fixture: Fake) -> Fake {
+    let audio = json!({ "type": "audio", "data": "UklGRg==", "mimeType": "audio/wav" });
+    let resource = json!({ "type": "resource", "resource": {
+        "uri": "test://embedded-resource", "mimeType": "text/plain", "text": "Embedded." } });
+    let content = |blocks: &[&Value]| Step::Result(json!({ "content": blocks }));
+    let all = [&text("Several kinds."), &image(), &resource];
+    let logs = ["started", "processing", "completed"];
+    let logs = logs.map(|data| Step::log("info", data)).into_iter();
+    let progress = [0, 50, 100].map(|done| [Step::progress(done, 100), Step::WaitMs(20)]);
+    let after = |steps: Vec<Step>| [steps, vec![Step::text("Done.")]].concat();
+    let error = Step::ToolError("As intended.".to_owned());
+    fixture
+        .tool("test_simple_text", Step::text("This is a simple text."))
+        .tool("test_image_content", content(&[&image()]))
+        .tool("test_audio_content", content(&[&audio]))
+        .tool("test_embedded_resource", content(&[&resource]))
+        .tool("test_multiple_content_types", content(&all))
+        .tool("test_tool_with_logging", after(logs.collect()))
+        .tool("test_error_handling", error)
+        .tool("test_tool_with_progress", after(progress.concat()))
+}
+
+/// A question to the person, with a form of these properties.
+fn form(message: &str, properties: &Value) -> Value {
+    let names: Vec<&String> = properties
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|it| it.0)
+        .collect();
+    let schema = json!({ "type": "object", "properties": properties, "required": names });
+    json!({ "method": "elicitation/create",
+        "params": { "message": message, "requestedSchema": schema } })
+}
+
+fn sampling(prompt: &str) -> Value {
+    let messages = json!([{ "role": "user", "content": text(prompt) }]);
+    json!({ "method": "sampling/createMessage",
+        "params": { "messages": messages, "maxTokens": 100 } })
+}
+
+fn roots() -> Value {
+    json!({ "method": "roots/list", "params": {} })
+}
+
+/// Asks for one object of requests after the other.
+fn inquire(rounds: &[Value]) -> Step {
+    Step::Inquire {
+        rounds: rounds.to_vec(),
+        result: json!({ "content": [text("Thank you.")] }),
+    }
+}
+
+fn strings(names: &[&str]) -> Value {
+    let of_string = |name: &&str| ((*name).to_owned(), json!({ "type": "string" }));
+    names.iter().map(of_string).collect()
+}
+
+/// Tools that ask the client something, as the older revisions do.
+fn questions(fixture: Fake) -> Fake {
+    let defaults = json!({
+        "name": { "type": "string", "default": "John Doe" },
+        "age": { "type": "integer", "default": 30 },
+        "score": { "type": "number", "default": 95.5 },
+        "status": { "type": "string", "enum": ["active", "inactive", "pending"],
+            "default": "active" },
+        "verified": { "type": "boolean", "default": true }
+    });
+    let titled = |key: &str| {
+        json!([{ "const": format!("{key}1"), "title": "First" },
+        { "const": format!("{key}2"), "title": "Second" }])
+    };
+    let options = ["option1", "option2", "option3"];
+    let enums = json!({
+        "untitledSingle": { "type": "string", "enum": options },
+        "titledSingle": { "type": "string", "oneOf": titled("value") },
+        "legacyEnum": { "type": "string", "enum": ["opt1", "opt2"],
+            "enumNames": ["Option One", "Option Two"] },
+        "untitledMulti": { "type": "array", "items": { "type": "string", "enum": options } },
+        "titledMulti": { "type": "array", "items": { "anyOf": titled("value") } }
+    });
+    let person = form("Who are you?", &strings(&["username", "email"]));
+    let asks = |request: Value| inquire(&[json!({ "asked": request })]);
+    fixture
+        .tool("test_sampling", asks(sampling("What do you think?")))
+        .tool("test_elicitation", asks(person))
+        .tool(
+            "test_elicitation_sep1034_defaults",
+            asks(form("All?", &defaults)),
+        )
+        .tool(
+            "test_elicitation_sep1330_enums",
+            asks(form("Which?", &enums)),
+        )
+        .tool("test_reconnection", Step::text("Here again."))
+}
+
+/// Tools that ask in rounds.
+fn inquiries(fixture: Fake) -> Fake {
+    let named = |name: &str| format!("test_input_required_result_{name}");
+    let who = || form("What is your name?", &strings(&["name"]));
+    let confirm = || form("Please confirm", &json!({ "ok": { "type": "boolean" } }));
+    let all =
+        json!({ "user_name": who(), "greeting": sampling("Greet!"), "client_roots": roots() });
+    let colour = form("And your colour?", &strings(&["color"]));
+    let rounds = [json!({ "step1": who() }), json!({ "step2": colour })];
+    let either = json!({ "said": sampling("Say it!"), "asked": who() });
+    let one = |key: &str, request: Value| inquire(&[json!({ key: request })]);
+    fixture
+        .tool(&named("elicitation"), one("user_name", who()))
+        .tool(
+            &named("sampling"),
+            one("capital_question", sampling("Paris?")),
+        )
+        .tool(&named("list_roots"), one("client_roots", roots()))
+        .tool(&named("request_state"), one("confirm", confirm()))
+        .tool(&named("multiple_inputs"), inquire(&[all]))
+        .tool(&named("multi_round"), inquire(&rounds))
+        .tool(&named("tampered_state"), one("confirm", confirm()))
+        .tool(&named("capabilities"), inquire(&[either]))
+        .tool("test_missing_capability", one("said", sampling("Say it!")))
+        .tool("test_streaming_elicitation", one("confirm", confirm()))
+}
+
+/// Tools with which the suite looks at what a client is told unasked.
+fn changes(fixture: Fake) -> Fake {
+    let logging = [Step::log("info", "not for everybody"), Step::text("Done.")];
+    let changed = Step::Notify {
+        method: "notifications/tools/list_changed".to_owned(),
+        params: json!({}),
+    };
+    fixture
+        .tool("test_logging_tool", logging)
+        .tool("test_trigger_tool_change", [changed, Step::text("Done.")])
+        .tool(
+            "test_trigger_prompt_change",
+            [Step::Reveal, Step::text("Done.")],
+        )
+}
+
+fn prompt(name: &str, arguments: &[&str], step: Step) -> FakeItem {
+    let argument =
+        |name: &&str| json!({ "name": name, "description": "Any text.", "required": true });
+    let arguments: Vec<Value> = arguments.iter().map(argument).collect();
+    let definition = json!({ "name": name, "description": format!("A prompt, {name}."),
+        "arguments": arguments });
+    FakeItem::defined(definition, step)
+}
+
+fn messages(blocks: &[Value]) -> Value {
+    let message = |block: &Value| json!({ "role": "user", "content": block });
+    json!({ "messages": blocks.iter().map(message).collect::<Vec<_>>() })
+}
+
+fn prompts() -> Vec<FakeItem> {
+    let simple = messages(&[text("A simple prompt.")]);
+    let filled = messages(&[text("arg1='$arg1', arg2='$arg2'")]);
+    let embedded = json!({ "type": "resource", "resource": {
+        "uri": "$resourceUri", "mimeType": "text/plain", "text": "Embedded." } });
+    let embedded = messages(&[embedded, text("Look at it.")]);
+    let asking = Step::Inquire {
+        rounds: vec![json!({ "user_context": form("Which context?", &strings(&["context"])) })],
+        result: simple.clone(),
+    };
+    let hidden = prompt("hidden_prompt", &[], Step::Result(simple.clone()));
+    vec![
+        prompt("test_simple_prompt", &[], Step::Result(simple)),
+        prompt(
+            "test_prompt_with_arguments",
+            &["arg1", "arg2"],
+            Step::Filled(filled),
+        ),
+        prompt(
+            "test_prompt_with_embedded_resource",
+            &["resourceUri"],
+            Step::Filled(embedded),
+        ),
+        prompt(
+            "test_prompt_with_image",
+            &[],
+            Step::Result(messages(&[image(), text("Look at it.")])),
+        ),
+        prompt("test_input_required_result_prompt", &[], asking),
+        FakeItem {
+            hidden: true,
+            ..hidden
+        },
+    ]
+}
+
+fn resources() -> Vec<FakeItem> {
+    let resource = |uri: &str, mime: &str, content: Value| {
+        let definition = json!({ "uri": uri, "name": uri, "description": format!("It is {uri}."),
+            "mimeType": mime });
+        let mut content = content;
+        content["uri"] = json!(uri);
+        content["mimeType"] = json!(mime);
+        FakeItem::defined(definition, Step::Result(json!({ "contents": [content] })))
+    };
+    vec![
+        resource(
+            "test://static-text",
+            "text/plain",
+            json!({ "text": "A static text." }),
+        ),
+        resource(
+            "test://static-binary",
+            "image/png",
+            json!({ "blob": "iVBORw0KGgo=" }),
+        ),
+        resource(
+            "test://watched-resource",
+            "text/plain",
+            json!({ "text": "It may change." }),
+        ),
+    ]
+}
+
+fn template() -> FakeItem {
+    let definition = json!({ "uriTemplate": "test://template/{id}/data", "name": "template",
+        "description": "Data of an id.", "mimeType": "application/json" });
+    let content = json!({ "uri": "$uri", "mimeType": "application/json",
+        "text": "{\"id\": \"$id\", \"data\": \"Data of $id.\"}" });
+    FakeItem::defined(definition, Step::Filled(json!({ "contents": [content] })))
+}

@@ -1,0 +1,116 @@
+//! The official conformance suite, its newest release and its newest candidate, against `proxy`
+//! before a server that has everything.
+
+mod fixture;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use journeys::{
+    bridge::Bridge,
+    fake::Era,
+    real_clients::{Checks, Suite},
+};
+
+use self::fixture::{SERVER, fixture};
+use crate::{house, real_clients};
+
+/// What is not passed, scenario by scenario, and why.
+const NOT_APPLICABLE: [(&str, &str); 13] = [
+    (
+        "server-sse-polling",
+        "streams are not resumed (decision 0011)",
+    ),
+    (
+        "json-schema-2020-12",
+        "looks for a fourth tool in `tools/list`",
+    ),
+    (
+        "http-custom-header-server-validation",
+        "looks for a tool of ours whose arguments travel as headers; none of the three is one",
+    ),
+    ("tasks-lifecycle", TASKS),
+    ("tasks-capability-negotiation", TASKS),
+    ("tasks-wire-fields", TASKS),
+    ("tasks-request-state-removal", TASKS),
+    ("tasks-mrtr-input", TASKS),
+    ("tasks-request-headers", TASKS),
+    ("tasks-dispatch-and-envelope", TASKS),
+    ("tasks-status-notifications", TASKS),
+    ("tasks-required-task-error", TASKS),
+    ("tasks-mrtr-composition", TASKS),
+];
+
+const TASKS: &str = "an extension that we do not announce (interface, section 9)";
+
+/// Single checks of scenarios that pass otherwise, and why they say nothing about us.
+const NOT_SAID: [(&str, &str); 1] = [(
+    "sep-2575-server-sends-tools-list-changed-on-subscription",
+    "our list of tools never changes, and is not announced to",
+)];
+
+/// Asks all that a list of scenarios asks. A bridge before us makes of each call of a tool one of
+/// `execute_dynamic_tool`: what comes back went through us. Everything else is asked of us as it
+/// is.
+async fn run(suite: Suite, list: [&str; 2], era: Era) -> BTreeMap<String, Checks> {
+    let clients = real_clients();
+    let house = house([fixture(era)]);
+    house.indexed().await;
+    let proxy = house.site().await;
+    let bridge = Bridge::to(proxy.address(), SERVER).await;
+    let results = house.path("results");
+    let url = bridge.url();
+    let found = clients.conformance(suite, &url, list, &results).await;
+    drop(bridge);
+    proxy.stop().await;
+    house.stops_clean().await;
+    found
+}
+
+/// Every scenario passes, or is known not to apply and does fail.
+#[track_caller]
+fn check(found: &BTreeMap<String, Checks>, at_least: usize) {
+    let skipped = BTreeMap::from(NOT_APPLICABLE);
+    let unsaid = BTreeMap::from(NOT_SAID);
+    let mut passed = 0;
+    for (scenario, checks) in found {
+        let bad = checks.bad.iter();
+        let bad: Vec<_> = bad
+            .filter(|(id, _)| !unsaid.contains_key(id.as_str()))
+            .collect();
+        let is_passed = bad.is_empty() && checks.passed > 0;
+        if let Some(why) = skipped.get(scenario.as_str()) {
+            assert!(!is_passed, "{scenario} passes: {why}?");
+        } else {
+            assert!(is_passed, "{scenario}: {bad:#?}");
+            passed += 1;
+        }
+    }
+    assert!(passed >= at_least, "{passed} of at least {at_least} ran");
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn every_scenario_of_the_release_passes() {
+    let found = run(Suite::Released, ["--suite", "all"], Era::Legacy).await;
+    check(&found, 30);
+    let there = real_clients().scenarios(Suite::Released).await;
+    let there: BTreeSet<&String> = there.iter().collect();
+    assert_eq!(there, found.keys().collect(), "none is left out");
+}
+
+/// A server of each era answers a client of each.
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn what_2025_11_25_requires_passes_before_servers_of_both_eras() {
+    let list = ["--requirements", "2025-11-25"];
+    for era in [Era::Legacy, Era::Modern] {
+        check(&run(Suite::Candidate, list, era).await, 31);
+    }
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn what_2026_07_28_requires_passes() {
+    let list = ["--requirements", "2026-07-28"];
+    check(&run(Suite::Candidate, list, Era::Modern).await, 38);
+}

@@ -1,0 +1,113 @@
+//! What a fake server has besides tools.
+
+use serde_json::{Value, json};
+
+use super::{
+    answers::{Request, error, has_resources},
+    script::{FakeItem, Script},
+};
+
+/// The prompt or resource that a request is for.
+pub(super) fn find<'s>(
+    script: &'s Script,
+    request: &Request,
+    revealed: bool,
+) -> Option<&'s FakeItem> {
+    let asked = |key: &str| request.params[key].as_str().unwrap_or_default();
+    let shown = |item: &&FakeItem| revealed || !item.hidden;
+    match request.method.as_str() {
+        "prompts/get" => {
+            let mut prompts = script.prompts.iter().filter(shown);
+            prompts.find(|it| it.name() == asked("name"))
+        }
+        "resources/read" => {
+            let uri = asked("uri");
+            let mut resources = script.resources.iter().filter(shown);
+            let mut templates = script.templates.iter().filter(shown);
+            let resource = resources.find(|it| it.text("uri") == uri);
+            resource
+                .or_else(|| templates.find(|it| variable(it.text("uriTemplate"), uri).is_some()))
+        }
+        _ => None,
+    }
+}
+
+/// The name and value of a template's variable, where this URI is of it.
+fn variable<'t>(template: &'t str, uri: &'t str) -> Option<(&'t str, &'t str)> {
+    let (before, rest) = template.split_once('{')?;
+    let (name, after) = rest.split_once('}')?;
+    let value = uri.strip_prefix(before)?.strip_suffix(after)?;
+    Some((name, value))
+}
+
+/// The answer to a request that no steps answer.
+pub(super) fn answer(script: &Script, request: &Request, revealed: bool) -> Result<Value, Value> {
+    let list = |items: &[FakeItem]| {
+        let shown = items.iter().filter(|it| revealed || !it.hidden);
+        shown.map(|it| it.definition.clone()).collect::<Value>()
+    };
+    let method = request.method.as_str();
+    match method {
+        "prompts/list" if !script.prompts.is_empty() => {
+            Ok(json!({ "prompts": list(&script.prompts) }))
+        }
+        "resources/list" if has_resources(script) => {
+            Ok(json!({ "resources": list(&script.resources) }))
+        }
+        "resources/templates/list" if has_resources(script) => {
+            Ok(json!({ "resourceTemplates": list(&script.templates) }))
+        }
+        "resources/subscribe" | "resources/unsubscribe" if has_resources(script) => Ok(json!({})),
+        "completion/complete" if !script.completions.is_empty() => Ok(complete(script, request)),
+        "prompts/get" if !script.prompts.is_empty() => Err(error(-32602, "no such prompt")),
+        "resources/read" if has_resources(script) => {
+            let code = if request.is_modern() { -32602 } else { -32002 };
+            let mut error = error(code, "no such resource");
+            error["data"] = json!({ "uri": request.params["uri"] });
+            Err(error)
+        }
+        _ => Err(error(-32601, &format!("no method {method}"))),
+    }
+}
+
+fn complete(script: &Script, request: &Request) -> Value {
+    let typed = request.params["argument"]["value"]
+        .as_str()
+        .unwrap_or_default();
+    let values = script.completions.iter().filter(|it| it.starts_with(typed));
+    let values: Vec<&String> = values.collect();
+    json!({ "completion": { "values": values, "total": values.len(), "hasMore": false } })
+}
+
+/// The result with what was asked for in its texts.
+pub(super) fn fill(script: &Script, result: &Value, request: &Request) -> Value {
+    let uri = request.params["uri"].as_str().unwrap_or_default();
+    let templates = script.templates.iter();
+    let of_template = templates.filter_map(|it| variable(it.text("uriTemplate"), uri));
+    let arguments = request.params["arguments"]
+        .as_object()
+        .into_iter()
+        .flatten();
+    let arguments = arguments.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)));
+    let mut filled = result.to_string();
+    for (name, value) in of_template.chain(arguments).chain([("uri", uri)]) {
+        let value = Value::from(value).to_string();
+        filled = filled.replace(&format!("${name}"), &value[1..value.len() - 1]);
+    }
+    serde_json::from_str(&filled).expect("what is put in is part of a text")
+}
+
+/// The notifications for lists that have something to reveal; that of tools always.
+pub(super) fn changes(script: &Script) -> Vec<&'static str> {
+    let hides = |items: &[FakeItem]| items.iter().any(|it| it.hidden);
+    let all = [
+        (true, "notifications/tools/list_changed"),
+        (hides(&script.prompts), "notifications/prompts/list_changed"),
+        (
+            hides(&script.resources) || hides(&script.templates),
+            "notifications/resources/list_changed",
+        ),
+    ];
+    let changed = all.into_iter().filter(|(has_changed, _)| *has_changed);
+    changed.map(|(_, method)| method).collect()
+}
