@@ -47,7 +47,14 @@ impl Pieces {
         let mut rest = word.to_owned();
         let mut is_known = word.chars().count() <= WORD_CHARS_MAX;
         while is_known && !rest.is_empty() && rest != CONTINUED {
-            let mut ends = rest.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
+            // Behind the first piece `rest` begins with the mark, which is no piece by itself.
+            let least = if ids.len() > before {
+                CONTINUED.len()
+            } else {
+                0
+            };
+            let ends = rest.char_indices().map(|(at, c)| at + c.len_utf8());
+            let mut ends = ends.rev().filter(|end| *end > least);
             let piece = ends.find_map(|end| Some((end, *self.ids.get(&rest[..end])?)));
             match piece {
                 Some((end, id)) => {
@@ -158,5 +165,6 @@ mod tests {
             &[101, 3565, 9289, 10128, 29181, 24411, 4588, 1060, 102],
         ),
         ("🦀 rust", &[101, 100, 18399, 102]),
+        ("list x🦀 file☃", &[101, 2862, 100, 100, 102]),
     ];
 }
