@@ -26,6 +26,27 @@ impl Config {
         if self.gateway.enabled().next().is_none() {
             return vec!["every server has `enabled = false`".to_owned()];
         }
-        Vec::new()
+        let servers = self.gateway.servers.iter();
+        servers.flat_map(|it| bare_variables(&it.spec)).collect()
     }
+}
+
+/// `$NAME` as a shell reads it: here it stays as it is, which is seldom meant. Only texts that
+/// are nothing else are told, since a password may begin with a dollar.
+fn bare_variables(spec: &fleet::ServerSpec) -> Vec<String> {
+    let letter = |c: char| c == '_' || c.is_ascii_uppercase() || c.is_ascii_digit();
+    let is_bare = |text: &str| {
+        let name = text.strip_prefix('$').unwrap_or_default();
+        !name.is_empty() && name.chars().all(letter)
+    };
+    let texts = spec.launch.texts().into_iter();
+    let plain = texts.filter_map(|(key, text)| Some((key, text.plain()?)));
+    let bare = plain.filter(|(_, text)| is_bare(text.strip_prefix("Bearer ").unwrap_or(text)));
+    bare.map(|(key, _)| {
+        format!(
+            "servers.{}.{key}: `$NAME` is no variable; write `${{NAME}}`",
+            spec.name
+        )
+    })
+    .collect()
 }

@@ -40,7 +40,9 @@ pub enum EditError {
     #[error("{0}")]
     Broken(ConfigError),
     /// A server of this name is there already.
-    #[error("server `{0}` is in the configuration already")]
+    #[error(
+        "server `{0}` is in the configuration already\nhint: choose another name (`--as NAME` in `proxy add`), or: proxy remove {0}"
+    )]
     Exists(ServerName),
     /// No server of this name is there.
     #[error("no server `{name}` in the configuration{}", list(known))]

@@ -324,6 +324,9 @@ pub(super) fn explain_misfit(kind: &Kind, written: Written<'_>) -> Fault {
         (Kind::Switch, Written::Text(text)) if ["true", "false"].contains(&text) => {
             format!("write it without quotes: `{text}`")
         }
+        (Kind::Command, Written::Other("a list")) => {
+            "write the program in `command` and the rest in `args`".to_owned()
+        }
         (Kind::List(_), Written::Text(text)) => {
             format!("write a list: `[{:?}]`", shown(text))
         }

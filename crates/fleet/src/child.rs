@@ -75,7 +75,7 @@ impl Running {
         let tree = surroundings
             .spawner
             .spawn(command(&filled)?)
-            .map_err(|error| Failure::new(format!("cannot start `{}`: {error}", filled.command)))?;
+            .map_err(|error| describe_refused_start(&filled.command, &error))?;
         let mut running = Self {
             tree,
             stderr: Arc::default(),
@@ -271,6 +271,18 @@ fn command(filled: &Filled) -> Result<Command, Failure> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     Ok(command)
+}
+
+/// Of a file that is there and may be executed.
+fn describe_refused_start(command: &str, error: &io::Error) -> Failure {
+    let failure = Failure::new(format!("cannot start `{command}`: {error}"));
+    if error.kind() == io::ErrorKind::NotFound {
+        return failure.hint("its first line names an interpreter that is not there: install it, or name one that is as `command`");
+    }
+    if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) {
+        return failure.hint("it is no program of this machine: a script needs a first line such as `#!/bin/sh`, or its interpreter as `command`");
+    }
+    failure
 }
 
 fn describe_not_found(command: &str, searched: &[PathBuf]) -> Failure {

@@ -46,25 +46,16 @@ impl Failure {
             .hint("set `headers.Authorization` of this server")
     }
 
-    /// Of a remote server that nobody could talk to.
-    pub(crate) fn unreachable(why: &str) -> Self {
+    /// Of a remote server that nobody could talk to, at this host if that is known.
+    pub(crate) fn unreachable(why: &str, host: Option<&str>) -> Self {
         let why = why.replace("error sending request: client error (Connect): ", "");
-        let (what, hint) = match () {
-            () if why.contains("Connection refused") => (
-                "nothing listens there: ",
-                "start the server, or look at host and port of `url`",
-            ),
-            () if why.contains("dns error") => (
-                "no host has this name: ",
-                "look at `url`, and at the network",
-            ),
-            () if why.contains("certificate") => (
-                "its certificate is not trusted: ",
-                "name your authority's file in `SSL_CERT_FILE`, or look at the clock",
-            ),
-            () => return Self::new(why),
+        let found = UNREACHABLE.iter().find(|(words, ..)| why.contains(words));
+        let Some((words, what, hint)) = found else {
+            return Self::new(why);
         };
-        Self::new(format!("{what}{why}")).hint(hint)
+        let host = host.filter(|_| *words == "dns error");
+        let host = host.map(|host| format!("{host}: ")).unwrap_or_default();
+        Self::new(format!("{what}{host}{why}")).hint(*hint)
     }
 
     pub(crate) fn lasting(mut self) -> Self {
@@ -77,6 +68,45 @@ impl Failure {
         self
     }
 }
+
+/// What an error of a connection holds, what it means, and what can be done about it.
+const UNREACHABLE: [(&str, &str, &str); 9] = [
+    (
+        "Connection refused",
+        "nothing listens there: ",
+        "start the server, or look at host and port of `url`",
+    ),
+    (
+        "dns error",
+        "no host has this name: ",
+        "look at `url`, and at the network",
+    ),
+    (
+        "certificate",
+        "its certificate is not trusted: ",
+        "name your authority's file in `SSL_CERT_FILE`, or look at the clock",
+    ),
+    (
+        "InvalidContentType",
+        "it does not speak TLS there: ",
+        "write `http://` in `url`, or the port of `https://`",
+    ),
+    ("HTTP 404", "", NO_ENDPOINT),
+    ("HTTP 405", "", NO_ENDPOINT),
+    ("its answer is no JSON-RPC", "", NO_ENDPOINT),
+    (
+        "it redirects to",
+        "",
+        "write that address in `url`, if it is trusted with the headers",
+    ),
+    (
+        "HTTP 5",
+        "",
+        "it is the server's own trouble: ask again later",
+    ),
+];
+const NO_ENDPOINT: &str =
+    "no MCP endpoint is there: look at the path of `url`, which mostly ends in `/mcp` or `/sse`";
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,7 +7,7 @@ use mcp::Transport;
 use tokio::time::timeout;
 
 use crate::{
-    About, Launch, Request, ServerSpec, Spoken, Surroundings, Variables,
+    About, Launch, Request, ServerSpec, Spoken, Surroundings, Template, Variables,
     activity::Activity,
     asking::Asking,
     changes::OnListChanged,
@@ -123,7 +123,9 @@ impl Link {
                         HandshakeError::WrongRevision(why) => OpenError::WrongRevision(why),
                         HandshakeError::Closed => Failure::new("it closed the connection").into(),
                         HandshakeError::Denied(why) => Failure::denial(why).into(),
-                        HandshakeError::Other(why) => Failure::unreachable(&why).into(),
+                        HandshakeError::Other(why) => {
+                            Failure::unreachable(&why, host_of(url).as_deref()).into()
+                        }
                     })?;
                 let kind = Kind::Remote(remote);
                 Ok((Self::new(about, kind), None))
@@ -285,7 +287,7 @@ async fn open_child(
                 }
                 Ok(Ok(_)) | Err(_) => {
                     let silence = describe_silence(spec, channel.stray_line());
-                    running.with_stderr(silence).into()
+                    suspect_http(running.with_stderr(silence)).into()
                 }
             };
             channel.close();
@@ -295,6 +297,12 @@ async fn open_child(
     }
 }
 
+/// The host of an address in which no secret is.
+fn host_of(url: &Template) -> Option<String> {
+    let url = reqwest::Url::parse(&url.plain()?).ok()?;
+    url.host_str().map(str::to_owned)
+}
+
 fn describe_silence(spec: &ServerSpec, stray: Option<String>) -> Failure {
     let seconds = spec.start_timeout.as_secs();
     let failure = Failure::new(format!(
@@ -302,9 +310,34 @@ fn describe_silence(spec: &ServerSpec, stray: Option<String>) -> Failure {
     ));
     match stray {
         Some(line) => add_stray(failure, &line),
-        None => failure.hint(format!("raise `servers.{}.start_timeout_s`", spec.name)),
+        None => failure.hint(match spec.launch {
+            Launch::Child { .. } => format!(
+                "is it an MCP server that speaks over stdin and stdout? If it is only slow, raise \
+                 `servers.{}.start_timeout_s`",
+                spec.name
+            ),
+            Launch::Remote { .. } => format!("raise `servers.{}.start_timeout_s`", spec.name),
+        }),
     }
 }
+
+/// A program that serves HTTP says mostly where.
+fn suspect_http(failure: Failure) -> Failure {
+    let told = failure
+        .stderr
+        .as_deref()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    let serves = ["http://", "listening on", "running on port"];
+    if serves.iter().any(|words| told.contains(words)) {
+        failure.hint(SERVES_HTTP)
+    } else {
+        failure
+    }
+}
+
+const SERVES_HTTP: &str = "it seems to serve HTTP: have it speak over stdin and stdout (often \
+                           `--stdio` in `args`), or connect to it by `url`";
 
 /// A program that writes to stdout what is no message, or ends at once and has nothing to say,
 /// may be no server at all.

@@ -148,3 +148,34 @@ pub enum Launch {
         headers: Vec<(String, Template)>,
     },
 }
+
+impl Launch {
+    /// The texts that a start is made of, each under the key of the configuration that holds it.
+    pub fn texts(&self) -> Vec<(String, &Template)> {
+        match self {
+            Self::Child {
+                command,
+                args,
+                env,
+                cwd,
+            } => {
+                let command = [("command".to_owned(), command)];
+                let args = args.iter().map(|text| ("args".to_owned(), text));
+                let env = env.iter().map(|(name, text)| (format!("env.{name}"), text));
+                let cwd = cwd.iter().map(|text| ("cwd".to_owned(), text));
+                command
+                    .into_iter()
+                    .chain(args)
+                    .chain(env)
+                    .chain(cwd)
+                    .collect()
+            }
+            Self::Remote { url, headers } => {
+                let url = [("url".to_owned(), url)];
+                let headers = headers.iter();
+                let headers = headers.map(|(name, text)| (format!("headers.{name}"), text));
+                url.into_iter().chain(headers).collect()
+            }
+        }
+    }
+}

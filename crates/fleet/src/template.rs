@@ -80,6 +80,14 @@ impl Template {
         Ok(text)
     }
 
+    /// The text, if it takes nothing from elsewhere.
+    pub fn plain(&self) -> Option<String> {
+        match self.variables().next() {
+            None => self.expand(|_| None).ok(),
+            Some(_) => None,
+        }
+    }
+
     /// The names of the variables this text needs, for messages and checks.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.needs().map(|(name, _)| name)

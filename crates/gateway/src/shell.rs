@@ -110,7 +110,12 @@ impl Gateway {
         request: ShellRequest,
         gone: CancellationToken,
     ) -> ShellReply {
+        let new = self.never_asked();
         self.survey_new().await;
+        let lists = match &request.verb {
+            Verb::List(of) => Some(of.clone()),
+            _ => None,
+        };
         let client = self.admit(connection);
         let id = ClientId {
             connection: Some(client.number),
@@ -120,7 +125,31 @@ impl Gateway {
         let answered = self.answer(id, request, gone).await;
         self.clients.remove(&client);
         self.servers.forget_client(client.number);
-        answered.unwrap_or_else(|error| ShellReply::nothing(format!("error: {error:#}")))
+        let reply =
+            answered.unwrap_or_else(|error| ShellReply::nothing(format!("error: {error:#}")));
+        let is_told = |name: &ServerName| match &lists {
+            Some(of) => of.as_ref().is_none_or(|of| tool::fold(of) == name.as_str()),
+            None => new.contains(name),
+        };
+        let failures = self.failures().into_iter();
+        let failures = failures.filter_map(|(name, why)| is_told(&name).then_some(why));
+        let told: Vec<String> = [reply.told].into_iter().chain(failures).collect();
+        ShellReply {
+            told: told.join("\n").trim().to_owned(),
+            ..reply
+        }
+    }
+
+    /// Servers that could not be asked for their tools, and what to type.
+    fn failures(&self) -> Vec<(ServerName, String)> {
+        let catalog = self.registry.catalog();
+        let failed = catalog.servers.iter().filter_map(|server| {
+            let why = server.stale.as_ref()?;
+            let name = server.name.clone();
+            let next = format!("proxy log {name}, then proxy reindex {name}");
+            Some((name.clone(), format!("{name}: {why}\nhint: {next}")))
+        });
+        failed.collect()
     }
 
     /// Servers that were never asked for their tools. One that failed before is left to `reindex`:
@@ -191,7 +220,7 @@ impl Gateway {
         for name in names.iter().flat_map(|name| name.split(',')) {
             match self.find(&generation, name).await {
                 Ok(entry) => entries.push(entry),
-                Err(error) => return Ok(ShellReply::nothing(error.to_string())),
+                Err(error) => return Ok(ShellReply::nothing(for_person(&error.to_string()))),
             }
         }
         let described = entries.iter();
@@ -234,7 +263,7 @@ impl Gateway {
             let told = String::new();
             return ShellReply { data, told, is_hit };
         }
-        ShellReply::nothing(data)
+        ShellReply::nothing(for_person(&data))
     }
 
     fn shell_restart(&self, names: &[String]) -> ShellReply {
@@ -283,6 +312,11 @@ impl Gateway {
         let is_hit = !entries.is_empty();
         Ok(ShellReply { data, told, is_hit })
     }
+}
+
+/// An error as it is told to a model, whose tools a person types as commands.
+fn for_person(error: &str) -> String {
+    error.replace("Use search_tools to find", "`proxy search WORDS` finds")
 }
 
 fn pretty(value: &Value) -> String {

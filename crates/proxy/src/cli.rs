@@ -538,16 +538,39 @@ pub(crate) fn command_for_manual() -> clap::Command {
 
 /// The parsed command line; or help, a version, a complaint was printed and this is its code.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exit> {
-    let matches = command().try_get_matches_from(arguments);
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let matches = command().try_get_matches_from(&arguments);
     let parsed = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
     parsed.map_err(|error| {
         report::print_clap(&error);
         if error.use_stderr() {
+            if let Some(hint) = hint_for(&error, &arguments) {
+                report::say(&format!("hint: {hint}"));
+            }
             Exit::Usage
         } else {
             Exit::Success
         }
     })
+}
+
+/// What was meant by a command line that clap does not understand, where it is a common one.
+fn hint_for(error: &clap::Error, arguments: &[OsString]) -> Option<&'static str> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) => match word.as_str() {
+            "start" | "stop" => Some("the daemon: `proxy daemon start`, `proxy daemon stop`"),
+            "install" => Some("proxy add NAME"),
+            "mcp" => Some("`proxy add`, `proxy servers`, `proxy remove`"),
+            _ => None,
+        },
+        _ => {
+            let is_add = arguments.iter().any(|word| word == "add");
+            (is_add && error.kind() == ErrorKind::UnknownArgument).then_some(
+                "the command of a server comes after `--`: proxy add NAME -- npx -y PACKAGE",
+            )
+        }
+    }
 }
 
 #[cfg(test)]

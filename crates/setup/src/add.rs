@@ -33,6 +33,17 @@ pub enum Refused {
          add {0} -- npx -y PACKAGE, or: proxy add {0} https://HOST/mcp", near = like(.1)
     )]
     NoStart(String, Vec<&'static str>),
+    /// What stands behind the name is neither an address nor known to a recipe.
+    #[error(
+        "`{given}` is no address, and no recipe knows `{name}`\nhint: proxy add {name} -- {given}, or: \
+         proxy add {name} https://HOST/mcp"
+    )]
+    NoAddress {
+        /// The server's name, as typed.
+        name: String,
+        /// What stands behind it.
+        given: String,
+    },
     /// An address and a command.
     #[error(
         "both an address and a command\nhint: `proxy add NAME URL` for a server that runs \
@@ -98,7 +109,7 @@ pub fn read(given: &Given) -> Result<(ServerName, NewServer), Refused> {
         (Some(url), []) => remote(url, given)?,
         (None, [_, ..]) => child(given)?,
         (None, []) => {
-            return Err(name.map_or(Refused::NoName, |name| no_start(name)));
+            return Err(name.map_or(Refused::NoName, |name| no_start(name, None)));
         }
     };
     let name = match (name, url) {
@@ -121,8 +132,14 @@ pub fn read_name(name: &str) -> Result<ServerName, Refused> {
 /// Of recipes that could be meant, so many are named.
 const RECIPES_NAMED: usize = 3;
 
-/// Nobody knows a server by this name.
-pub fn no_start(name: &str) -> Refused {
+/// Nobody knows a server by this name; `given` stood behind it.
+pub fn no_start(name: &str, given: Option<&str>) -> Refused {
+    if let Some(given) = given {
+        return Refused::NoAddress {
+            name: name.to_owned(),
+            given: given.to_owned(),
+        };
+    }
     let names = recipes::all().iter().map(recipes::Recipe::name);
     let mut near = tool::near(name, names, RECIPES_NAMED);
     if near.is_empty() {

@@ -79,54 +79,14 @@ impl Check {
     }
 }
 
-/// The texts that a server's start is made of, each under the key of the configuration that
-/// holds it.
-fn texts(launch: &fleet::Launch) -> Vec<(String, &fleet::Template)> {
-    match launch {
-        fleet::Launch::Child {
-            command,
-            args,
-            env,
-            cwd,
-        } => {
-            let args = args.iter().map(|text| ("args".to_owned(), text));
-            let env = env.iter().map(|(name, text)| (format!("env.{name}"), text));
-            let cwd = cwd.iter().map(|text| ("cwd".to_owned(), text));
-            let command = [("command".to_owned(), command)];
-            command
-                .into_iter()
-                .chain(args)
-                .chain(env)
-                .chain(cwd)
-                .collect()
-        }
-        fleet::Launch::Remote { url, headers } => {
-            let headers = headers.iter();
-            let headers = headers.map(|(name, text)| (format!("headers.{name}"), text));
-            [("url".to_owned(), url)]
-                .into_iter()
-                .chain(headers)
-                .collect()
-        }
-    }
-}
-
 /// The recipe of a server, by the package or address that it is started by.
 fn recipe_of(launch: &fleet::Launch) -> Option<&'static recipes::Recipe> {
     match launch {
-        fleet::Launch::Remote { url, .. } => recipes::of_package(&plain(url)?),
+        fleet::Launch::Remote { url, .. } => recipes::of_package(&url.plain()?),
         fleet::Launch::Child { args, .. } => {
-            let mut args = args.iter().filter_map(plain);
+            let mut args = args.iter().filter_map(fleet::Template::plain);
             args.find_map(|arg| recipes::of_package(&arg))
         }
-    }
-}
-
-/// A text of the configuration that takes nothing from the environment.
-fn plain(text: &fleet::Template) -> Option<String> {
-    match text.variables().next() {
-        None => text.expand(|_| None).ok(),
-        Some(_) => None,
     }
 }
 

@@ -5,6 +5,7 @@ mod demo;
 mod doctor;
 mod edit;
 mod moving_in;
+mod newcomers;
 mod plugin;
 mod reindex;
 mod shell;

@@ -34,7 +34,9 @@ impl<'a> Broken<'a> {
             lost_from: usize::MAX,
         };
         if !errors.is_empty() && text.trim_start().starts_with('{') {
-            this.note_json();
+            this.note_other("JSON, not TOML");
+        } else if !errors.is_empty() && is_yaml(text) {
+            this.note_other("YAML, not TOML");
         } else {
             this.add(errors);
         }
@@ -67,12 +69,12 @@ impl<'a> Broken<'a> {
         }
     }
 
-    fn note_json(&mut self) {
+    fn note_other(&mut self, what: &str) {
         let hint = "write each server as a table: `[servers.NAME]`, below it `command = \"npx\"` \
-                    and `args = [\"-y\", \"PACKAGE\"]`";
+                    and `args = [\"-y\", \"PACKAGE\"]`; `proxy import FILE` takes the servers of \
+                    another program's file";
         self.lost_from = 0;
-        self.noted
-            .push(note_at(0, Fault::new("JSON, not TOML", hint)));
+        self.noted.push(note_at(0, Fault::new(what, hint)));
     }
 
     /// The mistakes that stand on their own.
@@ -95,9 +97,21 @@ impl<'a> Broken<'a> {
             let hint = "it stands higher up as well; keep one of the two";
             return Fault::new(format!("`{}` is there already", shown(key)), hint);
         }
-        bare_text(self.lines.line(line))
-            .map_or_else(|| explain_message(error.message()), explain_bare_text)
+        let line = self.lines.line(line);
+        if line.contains(['“', '”', '„', '‘', '’']) {
+            let hint = "write straight quotes: `\"` or `'`";
+            return Fault::new("no TOML: curly quotes", hint);
+        }
+        bare_text(line).map_or_else(|| explain_message(error.message()), explain_bare_text)
     }
+}
+
+/// Whether the first line that holds something is a key of YAML: a word and a colon, no `=`.
+fn is_yaml(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', '-']));
+    let key = first.and_then(|line| line.strip_suffix(':'));
+    key.is_some_and(|key| !key.is_empty() && !key.contains(char::is_whitespace))
 }
 
 fn start(error: &Error) -> usize {
@@ -119,7 +133,9 @@ fn explain_message(message: &str) -> Fault {
         "key with no value, expected `=`" => "write `key = value`",
         "invalid basic string, expected `\"`" => "close the text with `\"`",
         "unclosed table, expected `]`" => "close the name of the table with `]`",
-        _ if message.starts_with("missing escaped value") => {
+        _ if message.starts_with("missing escaped value")
+            || message.starts_with("too few unicode value digits") =>
+        {
             "write `\\\\` for a `\\`, or put the text in single quotes"
         }
         _ if message.starts_with("string values must be quoted") => "write every text in quotes",

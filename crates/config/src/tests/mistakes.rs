@@ -355,17 +355,14 @@ It has two lines.",
         r#"{"mcpServers": {
 "a": {"command": "x"}}}"#,
         r#"1:1: JSON, not TOML
-    hint: write each server as a table: `[servers.NAME]`, below it `command = "npx"` and `args = ["-y", "PACKAGE"]`"#,
+    hint: write each server as a table: `[servers.NAME]`, below it `command = "npx"` and `args = ["-y", "PACKAGE"]`; `proxy import FILE` takes the servers of another program's file"#,
     );
     check(
         r"servers:
   a:
     command: x",
-        r"1:8: no TOML: invalid unquoted key, expected letters, numbers, `-`, `_`
-2:5: no TOML: key with no value, expected `=`
-    hint: write `key = value`
-3:14: no TOML: key with no value, expected `=`
-    hint: write `key = value`",
+        r#"1:1: YAML, not TOML
+    hint: write each server as a table: `[servers.NAME]`, below it `command = "npx"` and `args = ["-y", "PACKAGE"]`; `proxy import FILE` takes the servers of another program's file"#,
     );
     check(
         r"[servers.a]

@@ -13,11 +13,34 @@ pub(super) fn find_telling(lines: &[&str]) -> Option<Telling> {
     let readers = [of_npm, of_uv, of_docker, of_python, of_node, of_any];
     let line = readers.iter().find_map(|read| read(lines))?;
     let hint = HINTS.iter().find(|(words, _)| line.contains(words));
+    let hint = hint.map(|(_, hint)| *hint);
     Some(Telling {
-        hint: hint.map(|(_, hint)| *hint),
+        hint: hint.or_else(|| wants_variable(&line).then_some(SET_VARIABLE)),
         line,
     })
 }
+
+/// Whether a line names a variable, and says that it is not there.
+fn wants_variable(line: &str) -> bool {
+    let is_part = |c: char| c == '_' || c.is_ascii_uppercase() || c.is_ascii_digit();
+    let is_variable =
+        |word: &str| word.len() > 4 && word.contains('_') && word.chars().all(is_part);
+    let mut words = line.split(|c: char| !(c == '_' || c.is_ascii_alphanumeric()));
+    let line = line.to_ascii_lowercase();
+    words.any(is_variable) && MISSING.iter().any(|words| line.contains(words))
+}
+
+const MISSING: [&str; 8] = [
+    "required",
+    "not set",
+    "missing",
+    "must be set",
+    "must be provided",
+    "not provided",
+    "undefined",
+    "is unset",
+];
+const SET_VARIABLE: &str = "set that variable in `env` of this server";
 
 /// What to do about words that a telling line may hold; the first that it holds counts.
 const HINTS: &[(&str, &str)] = &[
@@ -43,8 +66,11 @@ const HINTS: &[(&str, &str)] = &[
     ("EBADENGINE", "install a newer Node.js"),
     (
         "ModuleNotFoundError",
-        "a package is missing, or a newer one broke this: hold it back (`uvx --with 'PACKAGE<2'`)",
+        "a package is missing where this runs: install it there; or a newer one broke this: hold it \
+         back (`uvx --with 'PACKAGE<2'`)",
     ),
+    ("can't open file", NO_FILE),
+    ("Cannot find module '/", NO_FILE),
     (
         "ImportError",
         "a newer package broke this: hold it back (`uvx --with 'PACKAGE<2'`)",
@@ -57,6 +83,8 @@ const HINTS: &[(&str, &str)] = &[
     ("'node': No such file", "install Node.js"),
     ("node: not found", "install Node.js"),
 ];
+const NO_FILE: &str =
+    "no such file: look at `args`; a relative path is taken from `cwd`; was it built?";
 const NO_PACKAGE: &str =
     "no package of this name, or a registry that wants a login: look at `args`";
 const NO_VERSION: &str = "the package has no such release: look at `args`";

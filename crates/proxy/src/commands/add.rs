@@ -33,10 +33,7 @@ pub(super) fn add(global: &Global, given: Add) -> anyhow::Result<Exit> {
         return Ok(Exit::Usage);
     };
     if let Err(error) = document.add_server(&name, &server) {
-        report::say(&format!(
-            "error: {error}\nhint: give this one another name with `--as`, or take that one out: \
-             proxy remove {name}"
-        ));
+        report::say(&format!("error: {error}"));
         return Ok(Exit::Usage);
     }
     if !edit::write(global, &document)? {
@@ -93,7 +90,7 @@ fn read(wanted: &Given, given: &Add) -> Result<Prepared, Refused> {
 
 fn by_recipe(name: &str, given: &Add) -> anyhow::Result<Result<Prepared, String>> {
     let Some(recipe) = recipes::find(name) else {
-        return Ok(Err(add::no_start(name).to_string()));
+        return Ok(Err(add::no_start(name, given.url.as_deref()).to_string()));
     };
     let mut answers = Answers::new(recipe);
     for value in given.set.iter().chain(&given.url) {

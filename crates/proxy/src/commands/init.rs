@@ -55,6 +55,17 @@ pub(super) fn init(global: &Global, init: &Init) -> anyhow::Result<Exit> {
         );
         return Ok(Exit::Usage);
     }
+    let asks = !init.yes && !init.dry_run && !global.json && report::can_ask();
+    if asks && ids.is_empty() && discovery.installed.len() > 1 {
+        let chosen = choose_clients(&discovery)?;
+        if chosen.is_empty() {
+            report::say("nothing was changed");
+            return Ok(Exit::Nothing);
+        }
+        if chosen.len() < discovery.installed.len() {
+            discovery = discover(&home, &chosen, &own, init.project);
+        }
+    }
     let taken = std::mem::take(&mut discovery.taken);
     let receiving = receive(&mut document, taken, &home, &global.overrides(), &env);
     let moving = Moving {
@@ -66,6 +77,18 @@ pub(super) fn init(global: &Global, init: &Init) -> anyhow::Result<Exit> {
         receiving,
     };
     moving.go(&env)
+}
+
+/// The ids of the clients that the person wants to move; none: no change is wanted.
+fn choose_clients(discovery: &Discovery) -> anyhow::Result<Vec<String>> {
+    let installed = &discovery.installed;
+    let names = installed.iter().map(|it| (it.client.name.as_str(), true));
+    let chosen = dialoguer::MultiSelect::new()
+        .with_prompt("Clients that get the one entry (space changes, enter goes on)")
+        .items_checked(names)
+        .interact_opt()?;
+    let chosen = chosen.unwrap_or_default().into_iter();
+    Ok(chosen.map(|at| installed[at].client.id.clone()).collect())
 }
 
 struct Moving<'a> {

@@ -45,6 +45,12 @@ pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
     } else if !rows.is_empty() {
         report::print_data(&render(&rows, now));
     }
+    let new = rows
+        .iter()
+        .any(|it| it.is_enabled && it.state() == "not asked yet");
+    if new && !global.json {
+        report::say("hint: `proxy reindex` asks those that were not asked yet for their tools");
+    }
     if rows.is_empty() {
         report::say("no servers; add one: proxy add NAME -- COMMAND, or: proxy add NAME URL");
         return Exit::Nothing;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleet::Launch;
 use gateway::Settings;
 
-use super::{Check, plain, recipe_of};
+use super::{Check, recipe_of};
 
 /// What has to be asked for its version, of what the enabled servers are started by: `node`,
 /// `uv`, `docker`, `python3`.
@@ -20,7 +20,7 @@ pub fn programs(settings: &Settings) -> BTreeSet<&'static str> {
     let commands = settings
         .enabled()
         .filter_map(|server| match &server.spec.launch {
-            Launch::Child { command, .. } => plain(command),
+            Launch::Child { command, .. } => command.plain(),
             Launch::Remote { .. } => None,
         });
     commands

@@ -2,15 +2,15 @@
 
 use gateway::Settings;
 
-use super::{Check, plain, texts};
+use super::Check;
 
 /// Keys whose text seems to be a secret, and no `${VAR}`. The text itself is never told.
 pub fn check_secrets(settings: &Settings) -> Vec<Check> {
     let mut checks = Vec::new();
     for server in &settings.servers {
         let name = &server.spec.name;
-        let texts: Vec<(String, String)> = (texts(&server.spec.launch).into_iter())
-            .filter_map(|(key, text)| Some((key, plain(text)?)))
+        let texts: Vec<(String, String)> = (server.spec.launch.texts().into_iter())
+            .filter_map(|(key, text)| Some((key, text.plain()?)))
             .collect();
         let before = std::iter::once("").chain(texts.iter().map(|(_, text)| text.as_str()));
         let mut keys: Vec<&str> = (texts.iter().zip(before))

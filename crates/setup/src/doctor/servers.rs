@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use fleet::{Failure, Launch, Scope, ServerSpec};
 use gateway::{ServerSettings, Settings};
 
-use super::{Check, plain, recipe_of, texts};
+use super::{Check, recipe_of};
 
 /// Variables that servers need and that are not set here, each with where to get its value.
 pub fn check_variables(settings: &Settings, is_set: impl Fn(&str) -> Option<String>) -> Vec<Check> {
     let mut checks = Vec::new();
     for server in settings.enabled() {
-        let mut unset: Vec<String> = (texts(&server.spec.launch).iter())
+        let mut unset: Vec<String> = (server.spec.launch.texts().iter())
             .filter_map(|(_, text)| text.expand(&is_set).err())
             .map(|unset| unset.0)
             .collect();
@@ -55,8 +55,8 @@ pub fn check_twins(settings: &Settings) -> Vec<Check> {
 pub fn check_addresses(settings: &Settings) -> Vec<Check> {
     let replaced = |server: &ServerSettings| {
         let names = match &server.spec.launch {
-            Launch::Remote { url, .. } => vec![plain(url)?],
-            Launch::Child { args, .. } => args.iter().filter_map(plain).collect(),
+            Launch::Remote { url, .. } => vec![url.plain()?],
+            Launch::Child { args, .. } => args.iter().filter_map(fleet::Template::plain).collect(),
         };
         let (old, recipe) = names
             .iter()
@@ -88,7 +88,7 @@ pub fn check_commands(
     for server in settings.enabled() {
         let about = format!("server {}", server.spec.name);
         // Where a variable is missing, that is told already.
-        let texts = texts(&server.spec.launch);
+        let texts = server.spec.launch.texts();
         let is_whole = texts.iter().all(|(_, text)| text.expand(&is_set).is_ok());
         if is_whole && let Err(failure) = find(&server.spec) {
             let why = failure.to_string();

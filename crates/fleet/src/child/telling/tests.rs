@@ -110,7 +110,7 @@ ModuleNotFoundError: No module named 'nothing'
 sys:1: ResourceWarning: error in a thread",
         "ModuleNotFoundError: No module named 'nothing'",
         Some(
-            "a package is missing, or a newer one broke this: hold it back (`uvx --with 'PACKAGE<2'`)",
+            "a package is missing where this runs: install it there; or a newer one broke this: hold it back (`uvx --with 'PACKAGE<2'`)",
         ),
     );
     check(
@@ -162,7 +162,7 @@ Error: Command failed: /a/bin/server
 
 Node.js v20.20.2",
         "API_KEY is required",
-        None,
+        Some(SET_VARIABLE),
     );
     check(
         "file:///a/b.js:3
@@ -196,4 +196,26 @@ Usage:
     check("npm warn deprecated x", "npm warn deprecated x", None);
     assert_eq!(find_telling(&["", " "]), None);
     assert_eq!(find_telling(&[]), None);
+}
+
+#[test]
+fn what_is_missing_is_told_to_be_given() {
+    let no_file = Some(NO_FILE);
+    check(
+        "/usr/bin/python3: can't open file '/a/srv.py': [Errno 2] No such file or directory",
+        "/usr/bin/python3: can't open file '/a/srv.py': [Errno 2] No such file or directory",
+        no_file,
+    );
+    let line = "Error: Cannot find module '/a/build/index.js'";
+    check(&format!("{line}\n    at a (b:1:2)"), line, no_file);
+    for line in [
+        "Error: GITHUB_TOKEN not set",
+        "Please provide: BRAVE_API_KEY is required",
+        "Missing environment variable NOTION_TOKEN",
+    ] {
+        check(line, line, Some(SET_VARIABLE));
+    }
+    for line in ["Error: HTTP 400: missing field", "ERROR: path is required"] {
+        check(line, line, None);
+    }
 }
