@@ -303,7 +303,7 @@ pub(super) static KEYS: &[Key] = &[
         count(1, 3_600, "seconds"),
         "how long the server may take to start; a first `npx` or `uvx` downloads",
     )
-    .or("30")
+    .or("50")
     .variable(),
     key(
         "servers.NAME.start",

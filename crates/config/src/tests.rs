@@ -152,7 +152,7 @@ fn a_file_means_what_it_says() {
             zeta.spec.call_timeout.as_secs(),
             zeta.spec.start_timeout.as_secs()
         ),
-        (5, 30)
+        (5, 50)
     );
     assert_eq!(
         (zeta.rules.allow.as_slice(), zeta.rules.deny.as_slice()),

@@ -96,8 +96,9 @@ pub enum Scope {
     Client,
 }
 
-/// The default of `start_timeout`.
-pub const START_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+/// The default of `start_timeout`: a first `npx` on a slow network takes longer than half a minute,
+/// and clients wait a minute for a call.
+pub const START_TIMEOUT_DEFAULT: Duration = Duration::from_secs(50);
 /// The default of `call_timeout`.
 pub const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_mins(1);
 /// The default of `idle_timeout`.
