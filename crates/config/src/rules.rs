@@ -98,7 +98,8 @@ fn check_count(count: &Count, number: Result<i128, &str>) -> Result<Value, Fault
 }
 
 fn check_template(text: &str) -> Result<(), Fault> {
-    let hint = "write `${VAR}` or `${VAR:-default}`; a plain `${` is written `$${`";
+    let hint =
+        "write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a plain `${` is written `$${`";
     match Template::parse(text) {
         Ok(_) => Ok(()),
         Err(error) => Err(Fault::new(shown(&error.to_string()), hint)),

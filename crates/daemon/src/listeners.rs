@@ -7,6 +7,7 @@ use fleet::Variables;
 use gateway::Gateway;
 use http_server::{Bound, Endpoint, Listen, Settings};
 use parking_lot::Mutex;
+use secrets::Resolver;
 use serde_json::{Value, json};
 use tokio::{io::AsyncReadExt as _, net::UnixStream, sync::watch, time::interval};
 use tokio_util::sync::CancellationToken;
@@ -131,8 +132,13 @@ impl Listeners {
         }
     }
 
+    fn resolver(&self) -> Resolver {
+        gateway::resolver(&self.gateway.settings().state_dir)
+    }
+
     async fn bind_configured(&self) -> anyhow::Result<Bound> {
-        let endpoint = Endpoint::new(&self.configured, None, &Variables::of_process());
+        let (variables, secrets) = (Variables::of_process(), self.resolver());
+        let endpoint = Endpoint::new(&self.configured, None, &variables, &secrets).await;
         let endpoint = endpoint.map_err(anyhow::Error::msg)?;
         let mut tries = interval(TRY_EVERY);
         for _ in 1..TRIES {
@@ -204,7 +210,8 @@ impl Listeners {
             is_usage: true,
             text,
         })?;
-        let endpoint = Endpoint::new(&settings, asked, &holder.variables);
+        let secrets = self.resolver();
+        let endpoint = Endpoint::new(&settings, asked, &holder.variables, &secrets).await;
         let endpoint = endpoint.map_err(|why| refuse(true, why))?;
         let wanted = asked.or(settings.listen);
         if self.is_configured() && wanted == self.configured.listen {

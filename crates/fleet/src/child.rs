@@ -11,6 +11,7 @@ use std::{
 
 use jsonrpc::{LineReader, Outbox, Sink};
 use processes::{Spawner, Tree};
+use secrets::Resolver;
 use tokio::{net::unix::pipe, process::Command, task::JoinHandle, time::timeout};
 use tracing::debug;
 
@@ -28,6 +29,7 @@ use crate::{
     log::{Log, log_path},
     mask::Mask,
     proxies,
+    taken::templates,
 };
 
 /// The things around the fleet that children need.
@@ -37,6 +39,8 @@ pub struct Surroundings {
     pub spawner: Arc<Spawner>,
     /// The folder in which the stderr of each server is kept, if it is.
     pub log_folder: Option<PathBuf>,
+    /// Reads the secrets that a specification names.
+    pub secrets: Option<Arc<Resolver>>,
 }
 
 /// A running child, and all it started.
@@ -166,7 +170,12 @@ pub fn find_command(spec: &ServerSpec) -> Result<Option<PathBuf>, Failure> {
     match &spec.launch {
         Launch::Remote { .. } => Ok(None),
         Launch::Child { .. } => {
-            let command = command(&fill(spec, &Variables::of_process())?)?;
+            let mut variables = Variables::of_process();
+            // Nothing is read or run to find a program; a secret is seldom a part of its name.
+            for (text, _) in templates(spec).into_iter().flat_map(Template::references) {
+                variables.set(text, text);
+            }
+            let command = command(&fill(spec, &variables)?)?;
             Ok(Some(PathBuf::from(command.as_std().get_program())))
         }
     }
@@ -216,7 +225,7 @@ fn fill(spec: &ServerSpec, variables: &Variables) -> Result<Filled, Failure> {
 /// The values that a text of the configuration takes from these variables, but for those that
 /// everybody may see.
 fn secrets_of(template: &Template, variables: &Variables) -> impl Iterator<Item = String> {
-    let hidden = template.variables().filter(|name| !is_harmless(name));
+    let hidden = template.names().filter(|name| !is_harmless(name));
     hidden.filter_map(|name| variables.get(name).map(str::to_owned))
 }
 

@@ -5,6 +5,8 @@ use std::{error::Error, fmt, time::Duration};
 use jsonrpc::ProtocolError;
 use tool::ServerName;
 
+use crate::awaited::Awaited;
+
 /// The answer to whether a call that failed may have acted. Only `No` is safe to try again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ran {
@@ -25,6 +27,8 @@ pub struct Failure {
     pub hint: Option<String>,
     /// It will not go away by itself, so there is no use in trying soon.
     pub is_lasting: bool,
+    /// A change by a person after which a try is worth its while at once.
+    pub awaited: Option<Awaited>,
 }
 
 impl Failure {
@@ -36,6 +40,7 @@ impl Failure {
             stderr: None,
             hint: None,
             is_lasting: false,
+            awaited: None,
         }
     }
 

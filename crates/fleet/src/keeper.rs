@@ -3,6 +3,7 @@
 
 use std::{convert::Infallible, ops::ControlFlow, sync::Arc, time::Duration};
 
+use futures::FutureExt as _;
 use tokio::{
     sync::{Notify, watch},
     time::{Instant, sleep_until},
@@ -19,8 +20,9 @@ use crate::{
     limits::{HEALTHY_AFTER, REST_MAX, REST_MIN},
     link::Link,
     roots::Roots,
+    secrets_named::with_secrets,
     server::{Server, Stage},
-    taken::Taken,
+    taken::{Taken, templates},
     vitals::Vitals,
 };
 
@@ -31,6 +33,7 @@ pub(crate) struct Keeper {
     changes: Arc<Changes>,
     stage: watch::Sender<Stage>,
     wanted: Arc<Notify>,
+    rested: Arc<Notify>,
     vitals: Arc<Vitals>,
     asking: Arc<Asking>,
     stop: CancellationToken,
@@ -63,6 +66,7 @@ impl Keeper {
             changes,
             stage,
             wanted: Arc::clone(&server.wanted),
+            rested: Arc::clone(&server.rested),
             vitals: Arc::clone(&server.vitals),
             asking: Arc::clone(&server.asking),
             stop,
@@ -113,14 +117,7 @@ impl Keeper {
             Arc::new(move || changes.note(&name))
         };
         let opened = {
-            let opening = Link::open(
-                &self.spec,
-                &self.taken.values,
-                &self.surroundings,
-                &on_list_changed,
-                &self.asking,
-                &self.spoken,
-            );
+            let opening = self.open(&on_list_changed);
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return None,
@@ -145,6 +142,24 @@ impl Keeper {
                 None
             }
         }
+    }
+
+    async fn open(
+        &self,
+        on_list_changed: &OnListChanged,
+    ) -> Result<(Link, Option<Running>), Failure> {
+        let resolver = self.surroundings.secrets.as_deref();
+        let named = templates(&self.spec);
+        let variables = with_secrets(named, &self.taken.values, resolver).await?;
+        Link::open(
+            &self.spec,
+            &variables,
+            &self.surroundings,
+            on_list_changed,
+            &self.asking,
+            &self.spoken,
+        )
+        .await
     }
 
     async fn ready(&mut self, link: Arc<Link>, mut running: Option<Running>) {
@@ -205,9 +220,12 @@ impl Keeper {
         let Stage::Resting { failure, until, .. } = self.stage.borrow().clone() else {
             return;
         };
+        // Said of an earlier rest.
+        let _ = self.rested.notified().now_or_never();
         tokio::select! {
             () = self.stop.cancelled() => {}
             () = self.retired.cancelled() => {}
+            () = self.rested.notified() => {}
             () = sleep_until(until) => {}
         }
         self.forget_wishes();

@@ -9,6 +9,7 @@
 mod about;
 mod activity;
 mod asking;
+mod awaited;
 mod changes;
 mod channel;
 mod child;
@@ -28,6 +29,7 @@ mod question;
 mod request;
 mod roots;
 mod roster;
+mod secrets_named;
 mod server;
 mod session_turns;
 mod spec;
@@ -41,6 +43,7 @@ mod watch;
 mod wire;
 
 pub use about::About;
+pub use awaited::Awaited;
 pub use child::{Surroundings, find_by_word, find_command};
 pub use error::{CallError, Failure, Ran, SurveyError};
 pub use fleet::Fleet;
@@ -48,6 +51,7 @@ pub use log::log_path;
 pub use question::{Answer, Asks, Question, QuestionKind};
 pub use request::{LogSink, ProgressSink, Request};
 pub use roster::Applied;
+pub use secrets_named::with_secrets;
 pub use spec::{
     CALL_TIMEOUT_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, START_TIMEOUT_DEFAULT, Scope, ServerSpec,
     Spoken, Start,

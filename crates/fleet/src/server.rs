@@ -12,6 +12,7 @@ use crate::{
     Scope, ServerSpec, ServerState, State,
     activity::Lease,
     asking::Asking,
+    awaited::Awaited,
     error::Failure,
     limits::{EXIT_REASON_WAIT, REST_WAIT_MAX},
     link::Link,
@@ -53,6 +54,8 @@ pub(crate) struct Server {
     pub(crate) asking: Arc<Asking>,
     pub(crate) stage: watch::Receiver<Stage>,
     pub(crate) wanted: Arc<Notify>,
+    /// Ends its rest: what it waits for has come.
+    pub(crate) rested: Arc<Notify>,
     pub(crate) retired: CancellationToken,
 }
 
@@ -93,6 +96,7 @@ impl Server {
             asking: Asking::new(roots),
             stage,
             wanted: Arc::default(),
+            rested: Arc::default(),
             retired: CancellationToken::new(),
         };
         (server, sender)
@@ -133,7 +137,10 @@ impl Server {
                     until,
                 } => {
                     let rest = until.saturating_duration_since(Instant::now());
-                    if asked || rest > REST_WAIT_MAX {
+                    if failure.awaited.as_ref().is_some_and(Awaited::has_come) {
+                        asked = false;
+                        self.rested.notify_one();
+                    } else if asked || rest > REST_WAIT_MAX {
                         return Err(NotReady { failure, tries });
                     }
                 }

@@ -144,7 +144,7 @@ pub(crate) fn takes_variables(spec: &ServerSpec) -> bool {
     !spec.inherit_env.is_empty() || needs.next().is_some()
 }
 
-fn templates(spec: &ServerSpec) -> Vec<&Template> {
+pub(crate) fn templates(spec: &ServerSpec) -> Vec<&Template> {
     let mut templates: Vec<&Template> = match &spec.launch {
         Launch::Child {
             command,
@@ -174,7 +174,13 @@ fn key(spec: &ServerSpec, values: &Variables) -> Digest {
         text.push_str(part);
     };
     for template in templates(spec) {
-        match template.expand(|name| values.get(name).map(str::to_owned)) {
+        // A secret is the same for all, whatever it is.
+        let secrets: Vec<&str> = template.references().map(|(text, _)| text).collect();
+        let lookup = |name: &str| match values.get(name) {
+            _ if secrets.contains(&name) => Some(format!("${{{name}}}")),
+            value => value.map(str::to_owned),
+        };
+        match template.expand(lookup) {
             Ok(filled) => add(&filled),
             Err(unset) => add(&unset.0),
         }
@@ -291,6 +297,16 @@ mod tests {
         let [one, two] = take(&spec, [&[("TOKEN", "a")], &[("TOKEN", "b")]]);
         assert_ne!(one.key, two.key);
         let [one, two] = take(&spec, [&[("TOKEN", "a")], &[]]);
+        assert_eq!(one.key, two.key);
+    }
+
+    #[test]
+    fn a_secret_makes_no_difference_between_clients_and_hides_none() {
+        let spec = spec("${secret:a}${REGION:-}", &[]);
+        let [one, two] = take(&spec, [&[("REGION", "a")], &[("REGION", "b")]]);
+        assert_ne!(one.key, two.key);
+        assert!(!one.is_incomplete && one.lent.is_empty());
+        let [one, two] = take(&spec, [&[("secret:a", "x")], &[]]);
         assert_eq!(one.key, two.key);
     }
 

@@ -1,8 +1,10 @@
-//! Text with `${VAR}` and `${VAR:-default}` in it.
+//! Text with `${VAR}`, `${VAR:-default}` and references to secrets in it.
 
-/// A configured text whose variables are filled in when a server starts.
+use secrets::{Reference, ReferenceError};
+
+/// A configured text whose variables and secrets are filled in when a server starts.
 ///
-/// `$$` stands for one `$`; a `$` that opens no `${` stands for itself.
+/// `${secret:NAME}`, `${file:PATH}` and `${command:WORDS}` are [`Reference`]s. `$$` stands for one `$`; a `$` that opens no `${` stands for itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
@@ -15,6 +17,11 @@ enum Part {
         name: String,
         default: Option<String>,
     },
+    Reference {
+        /// As it is written between `${` and `}`.
+        text: String,
+        reference: Reference,
+    },
 }
 
 /// Why a text is no template.
@@ -26,12 +33,24 @@ pub enum TemplateError {
     /// A variable has this for its name.
     #[error("`{0}` is no name of a variable")]
     Name(String),
+    /// What should stand for a secret does not.
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
 }
 
 /// A variable that a template needs and the environment lacks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("environment variable `{0}` is not set")]
+#[error("{noun} `{0}` is not set", noun = noun_of(.0))]
 pub struct Unset(pub String);
+
+/// A name of a variable holds no `:`, what a reference is asked for by always does.
+fn noun_of(name: &str) -> &'static str {
+    if name.contains(':') {
+        "secret"
+    } else {
+        "environment variable"
+    }
+}
 
 impl Template {
     /// Reads a text as it is configured. No variable is looked up yet.
@@ -67,6 +86,7 @@ impl Template {
     }
 
     /// The text with its variables filled in. An empty variable takes the default, as in a shell.
+    /// A reference is asked for by its whole text, such as `secret:NAME`.
     pub fn expand(&self, lookup: impl Fn(&str) -> Option<String>) -> Result<String, Unset> {
         let mut text = String::new();
         for part in &self.parts {
@@ -75,6 +95,9 @@ impl Template {
                 Part::Variable { name, default } => {
                     text.push_str(&value(name, default.as_deref(), &lookup)?);
                 }
+                Part::Reference { text: name, .. } => {
+                    text.push_str(&value(name, None, &lookup)?);
+                }
             }
         }
         Ok(text)
@@ -82,7 +105,7 @@ impl Template {
 
     /// The text, if it takes nothing from elsewhere.
     pub fn plain(&self) -> Option<String> {
-        match self.variables().next() {
+        match self.names().next() {
             None => self.expand(|_| None).ok(),
             Some(_) => None,
         }
@@ -97,12 +120,32 @@ impl Template {
     pub(crate) fn needs(&self) -> impl Iterator<Item = (&str, bool)> {
         self.parts.iter().filter_map(|part| match part {
             Part::Variable { name, default } => Some((name.as_str(), default.is_none())),
-            Part::Text(_) => None,
+            Part::Text(_) | Part::Reference { .. } => None,
         })
+    }
+
+    /// The secrets it stands for: the text by which [`Template::expand`] asks for each, and what it
+    /// means.
+    pub fn references(&self) -> impl Iterator<Item = (&str, &Reference)> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Reference { text, reference } => Some((text.as_str(), reference)),
+            Part::Text(_) | Part::Variable { .. } => None,
+        })
+    }
+
+    /// Everything that is filled in: the names of variables and the texts of references.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let references = self.references().map(|(text, _)| text);
+        self.variables().chain(references)
     }
 }
 
 fn variable(inner: &str) -> Result<Part, TemplateError> {
+    if let Some(reference) = Reference::parse(inner) {
+        let text = inner.to_owned();
+        let reference = reference?;
+        return Ok(Part::Reference { text, reference });
+    }
     let (name, default) = match inner.split_once(":-") {
         Some((name, default)) => (name, Some(default.to_owned())),
         None => (inner, None),
@@ -148,6 +191,22 @@ mod tests {
         check("[${EMPTY}]", Ok("[]"));
         check("$HOME costs $5, $${HOME}", Ok("$HOME costs $5, ${HOME}"));
         check("${TOKEN}", Err(Unset("TOKEN".to_owned())));
+    }
+
+    #[test]
+    fn references_are_filled_in_by_their_text_and_are_no_variables() {
+        let template = Template::parse("Bearer ${secret:linear}${X:-}").unwrap();
+        assert_eq!(template.variables().collect::<Vec<_>>(), ["X"]);
+        let texts: Vec<&str> = template.references().map(|(text, _)| text).collect();
+        assert_eq!(texts, ["secret:linear"]);
+        let lookup = |name: &str| (name == "secret:linear").then(|| "hunter2".to_owned());
+        assert_eq!(template.expand(lookup), Ok("Bearer hunter2".to_owned()));
+        let unset = Unset("secret:linear".to_owned());
+        assert_eq!(template.expand(|_| None), Err(unset));
+        assert!(matches!(
+            Template::parse("${file:relative}"),
+            Err(TemplateError::Reference(_))
+        ));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use processes::{Reaper, Spawner, own_program};
 use registry::{Generation, Registry, RelevanceFeedback, Usage};
 use results::ResultStore;
+use secrets::{Resolver, Store};
 use tokio::sync::{Notify, watch};
 use tool::ServerName;
 use tracing::warn;
@@ -207,14 +208,27 @@ impl Gateway {
     }
 }
 
-/// The surroundings of every child of ours: a reaper that outlives us, a log, and our mark.
+/// The surroundings of every child of ours: a reaper that outlives us, a log, and secrets.
 fn surroundings(state_dir: &Path) -> Surroundings {
+    let spawner = Arc::new(spawner(state_dir));
+    let secrets = Resolver::new(Store::in_state(state_dir), Arc::clone(&spawner));
+    Surroundings {
+        spawner,
+        log_folder: Some(logs(state_dir)),
+        secrets: Some(Arc::new(secrets)),
+    }
+}
+
+/// What reads the secrets that a configuration names, apart from its servers.
+pub fn resolver(state_dir: &Path) -> Resolver {
+    let spawner = Arc::new(spawner(state_dir));
+    Resolver::new(Store::in_state(state_dir), spawner)
+}
+
+fn spawner(state_dir: &Path) -> Spawner {
     let reaper = own_program().map(|program| Reaper::new(program, vec!["reaper".into()]));
     if reaper.is_none() {
         warn!("no reaper: were we killed, servers could stay");
     }
-    Surroundings {
-        spawner: Arc::new(Spawner::new(reaper, marker(state_dir))),
-        log_folder: Some(logs(state_dir)),
-    }
+    Spawner::new(reaper, marker(state_dir))
 }

@@ -60,7 +60,7 @@ pub use connection::Connection;
 pub use cost::{count_definition, count_ours, estimate_definition};
 pub use definitions::{DESCRIBE, EXECUTE, SEARCH, TOOLS, instructions};
 pub use error::ToolError;
-pub use gateway::Gateway;
+pub use gateway::{Gateway, resolver};
 pub use out::{
     Out, ResponseSender, ResponseStream, ServerEvent, StreamRouter, response_stream,
     single_response,

@@ -2,11 +2,12 @@
 
 use std::{path::Path, sync::Arc};
 
-use fleet::{Template, Variables};
+use fleet::{Failure, Template, Variables, with_secrets};
 use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
+use secrets::Resolver;
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
@@ -36,12 +37,14 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Reads what the configuration names, its templates filled in from `variables`. `listen` goes
-    /// before what stands there. The error is for people, with the next step.
-    pub fn new(
+    /// Reads what the configuration names, its templates filled in from `variables` and from what
+    /// `secrets` reads. `listen` goes before what stands there. The error is for people, with the
+    /// next step.
+    pub async fn new(
         http: &Settings,
         listen: Option<Listen>,
         variables: &Variables,
+        secrets: &Resolver,
     ) -> Result<Self, String> {
         let listen = listen.or(http.listen).ok_or(
             "no address to listen on: write `proxy serve --http 127.0.0.1:7331`, or `listen` under \
@@ -49,6 +52,9 @@ impl Endpoint {
         )?;
         http.admits(listen)
             .map_err(|why| format!("{why}\n    hint: {TOKEN_HINT}"))?;
+        let variables = &with_secrets(http.templates(), variables, Some(secrets))
+            .await
+            .map_err(|failure| explain(&failure))?;
         let tls = http.tls.as_ref();
         let tls = tls.map(|tls| acceptor(tls, variables)).transpose()?;
         if tls.is_none() && !listen.is_loopback() {
@@ -64,6 +70,11 @@ impl Endpoint {
             limits: http.limits,
         })
     }
+}
+
+fn explain(failure: &Failure) -> String {
+    let hint = failure.hint.as_deref().unwrap_or("look at `[http]`");
+    format!("http: {failure}\n    hint: {hint}")
 }
 
 fn tokens(http: &Settings, variables: &Variables) -> Result<Tokens, String> {

@@ -39,6 +39,15 @@ pub struct Settings {
     pub limits: Limits,
 }
 
+impl Settings {
+    /// Every text that is filled in before we listen.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
+        let named = self.tokens.iter().chain(&self.token_files);
+        let tls = self.tls.iter().flat_map(|tls| [&tls.cert, &tls.key]);
+        named.map(|(_, template)| template).chain(tls)
+    }
+}
+
 /// The files of a certificate chain and its key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tls {

@@ -6,6 +6,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::{ArgValueCompleter, Shell};
 use config::Overrides;
 use http_server::Listen;
+use secrets::SecretName;
 
 use crate::{exit::Exit, report};
 
@@ -224,6 +225,12 @@ pub(crate) enum Command {
         #[arg(value_name = "NAME")]
         to: String,
     },
+    /// Keep secrets out of the configuration
+    ///
+    /// `${secret:NAME}` in a text of the configuration stands for one. They are kept in one file of
+    /// the state folder that nobody else may read.
+    #[command(subcommand)]
+    Secret(Secret),
     /// Show how often tools were called, and how much was learned from it
     Usage {
         #[command(subcommand)]
@@ -369,6 +376,25 @@ pub(crate) struct Search {
     /// Ask with servers of this process, without the daemon
     #[arg(long)]
     pub(crate) standalone: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Secret {
+    /// Keep one: it is asked for on a terminal, else read from stdin
+    #[command(
+        after_help = "Examples:\n  proxy secret set LINEAR_KEY\n  pass show linear | proxy secret set LINEAR_KEY"
+    )]
+    Set {
+        #[arg(value_name = "NAME")]
+        name: SecretName,
+    },
+    /// Print the name of each, a line each
+    List,
+    /// Forget some
+    Rm {
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<SecretName>,
+    },
 }
 
 #[derive(Debug, Subcommand)]

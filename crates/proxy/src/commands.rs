@@ -32,6 +32,7 @@ mod moving;
 mod read;
 mod recipes;
 mod reindex;
+mod secret;
 mod serve;
 mod serve_http;
 mod servers;
@@ -106,6 +107,7 @@ fn run_without_config(
         Command::Enable { servers } => edit::set_enabled(global, &servers, true)?,
         Command::Disable { servers } => edit::set_enabled(global, &servers, false)?,
         Command::Rename { from, to } => edit::rename(global, &from, &to)?,
+        Command::Secret(action) => secret::change(global, action)?,
         Command::Status { watch } => status::print_status(global, watch)?,
         Command::Serve {
             standalone: false,

@@ -6,6 +6,8 @@
 
 use std::process::ExitCode;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 mod cli;
 mod commands;
 mod exit;
@@ -15,6 +17,7 @@ mod table;
 
 /// Parses the command line, does what it says, and reports.
 pub fn main() -> ExitCode {
+    forbid_core_dumps();
     clap_complete::CompleteEnv::with_factory(cli::command)
         .var(cli::complete::VARIABLE)
         .complete();
@@ -23,4 +26,16 @@ pub fn main() -> ExitCode {
         Err(code) => code,
     };
     code.into()
+}
+
+/// Tokens and secrets lie in our memory, and must not in a file. A limit of one byte holds where a
+/// dump would go to a program too, which one of none does not (`man 5 core`).
+fn forbid_core_dumps() {
+    let maximum = getrlimit(Resource::Core).maximum;
+    let limit = Rlimit {
+        current: Some(maximum.map_or(1, |maximum| maximum.min(1))),
+        maximum,
+    };
+    // A system that does not let us lower a limit of our own gives nothing to do about it.
+    let _ = setrlimit(Resource::Core, limit);
 }

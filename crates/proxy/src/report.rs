@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use dialoguer::Password;
 use gateway::survey::Asked;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use printable::group_digits;
@@ -87,6 +88,12 @@ pub(crate) fn ask(question: &str) -> String {
     let mut answer = String::new();
     let _ = io::stdin().read_line(&mut answer);
     answer.trim().to_lowercase()
+}
+
+/// Asks on the terminal for what must not be seen there.
+pub(crate) fn ask_secret(prompt: &str) -> io::Result<String> {
+    let asked = Password::new().with_prompt(prompt).interact();
+    asked.map_err(|dialoguer::Error::IO(error)| error)
 }
 
 /// Says what went wrong.

@@ -7,7 +7,7 @@ mod secrets;
 mod servers;
 
 pub use runtimes::{check_runtimes, programs};
-pub use secrets::check_secrets;
+pub use secrets::{check_kept_secrets, check_secrets};
 pub use servers::{check_addresses, check_commands, check_twins, check_variables};
 
 /// One thing that was looked at.

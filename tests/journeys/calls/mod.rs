@@ -3,6 +3,7 @@
 mod call_many;
 mod eras;
 mod hostile_definitions;
+mod kept_secrets;
 mod limits;
 mod lists_that_change;
 mod odd_tools;

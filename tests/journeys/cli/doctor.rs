@@ -100,7 +100,10 @@ async fn each_thing_that_is_wrong_says_what_to_type() {
         (
             "server broken",
             "warning",
-            &["`env.API_TOKEN` holds a secret in clear", "`${API_TOKEN}`"],
+            &[
+                "`env.API_TOKEN` holds a secret in clear",
+                "proxy secret set API_TOKEN",
+            ],
         ),
         (
             "server talker",

@@ -260,9 +260,9 @@ cwd = "$HOME/x"
 url = "https://h"
 headers = { "X Y" = "${" }"#,
         r#"2:11: servers.a.command: `${` without a closing `}`
-    hint: write `${VAR}` or `${VAR:-default}`; a plain `${` is written `$${`
+    hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a plain `${` is written `$${`
 3:9: servers.a.args[0]: `1` is no name of a variable
-    hint: write `${VAR}` or `${VAR:-default}`; a plain `${` is written `$${`
+    hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a plain `${` is written `$${`
 3:17: servers.a.args[1]: expected text, found the number 5
     hint: write it in quotes: `"5"`
 4:13: servers.a.env.A: expected text, found the number 1
@@ -274,7 +274,7 @@ headers = { "X Y" = "${" }"#,
 8:13: servers.b.headers."X Y": no name of a header
     hint: write one such as `Authorization` or `X-Api-Key`
 8:21: servers.b.headers."X Y": `${` without a closing `}`
-    hint: write `${VAR}` or `${VAR:-default}`; a plain `${` is written `$${`"#,
+    hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a plain `${` is written `$${`"#,
     );
 }
 

@@ -115,7 +115,7 @@ fn redirect(attempt: Attempt<'_>) -> Action {
 /// The secrets of a remote server: values of variables, of every header, and who may use the
 /// network proxy that we go through.
 fn mask(url: &Template, headers: &[(String, Template)], variables: &Variables) -> Mask {
-    let of_url = url.variables().filter_map(|name| variables.get(name));
+    let of_url = url.names().filter_map(|name| variables.get(name));
     let values = headers
         .iter()
         .filter_map(|(_, value)| expand(value, variables).ok());

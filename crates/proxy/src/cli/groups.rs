@@ -9,6 +9,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
         "Servers",
         &[
             "recipes", "add", "remove", "enable", "disable", "rename", "restart", "servers", "log",
+            "secret",
         ],
     ),
     ("Serving", &["serve", "status", "daemon"]),

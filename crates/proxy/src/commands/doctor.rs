@@ -10,8 +10,8 @@ pub(super) use servers::describe_rule;
 use config::{Config, Environment};
 use serde_json::{Value, json};
 use setup::doctor::{
-    Check, Verdict, check_addresses, check_commands, check_runtimes, check_secrets, check_twins,
-    check_variables,
+    Check, Verdict, check_addresses, check_commands, check_kept_secrets, check_runtimes,
+    check_secrets, check_twins, check_variables,
 };
 
 use super::run_async;
@@ -68,6 +68,7 @@ async fn examine_servers(
     checks.extend(check_twins(settings));
     checks.extend(check_addresses(settings));
     checks.extend(check_secrets(settings));
+    checks.extend(check_kept_secrets(settings));
     if !offline {
         let (programs, versions) = machine::ask_programs(settings).await;
         checks.extend(check_runtimes(settings, &versions));

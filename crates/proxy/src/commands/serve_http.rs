@@ -48,15 +48,17 @@ pub(super) fn serve_through_daemon(global: &Global, at: HttpAt) -> anyhow::Resul
 
 /// Serves in this process, with servers of its own.
 pub(super) fn serve_alone(config: Config, at: HttpAt, load: live::Load) -> anyhow::Result<Exit> {
-    let variables = Variables::of_process();
-    let settings = match Endpoint::new(&config.http, listen(at), &variables) {
-        Ok(settings) => settings,
-        Err(why) => {
-            report::say(&format!("error: {why}"));
-            return Ok(Exit::Usage);
-        }
-    };
     run_async(async {
+        let variables = Variables::of_process();
+        let secrets = gateway::resolver(&config.gateway.state_dir);
+        let settings = Endpoint::new(&config.http, listen(at), &variables, &secrets).await;
+        let settings = match settings {
+            Ok(settings) => settings,
+            Err(why) => {
+                report::say(&format!("error: {why}"));
+                return Ok(Exit::Usage);
+            }
+        };
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
         let bound = http_server::bind(&settings).await?;

@@ -1,5 +1,6 @@
-//! Secrets that stand in the file as they are.
+//! Secrets that stand in the file as they are, and those that the file names and nobody keeps.
 
+use ::secrets::{Reference, Store};
 use gateway::Settings;
 
 use super::Check;
@@ -23,8 +24,33 @@ pub fn check_secrets(settings: &Settings) -> Vec<Check> {
             let check = Check::warning(format!("server {name}"), found);
             let variable = key.strip_prefix("env.").unwrap_or("VARIABLE");
             checks.push(check.then(format!(
-                "write `${{{variable}}}` there, and set the variable outside of the file"
+                "proxy secret set {variable}, and write `${{secret:{variable}}}` there"
             )));
+        }
+    }
+    checks
+}
+
+/// Secrets that servers name and that are not kept; and whether those that are can be read at all.
+pub fn check_kept_secrets(settings: &Settings) -> Vec<Check> {
+    let store = Store::in_state(&settings.state_dir);
+    let kept = match store.list() {
+        Ok(kept) => kept,
+        Err(error) => return vec![Check::problem("secrets", error.to_string())],
+    };
+    let mut checks = Vec::new();
+    for server in settings.enabled() {
+        let texts = server.spec.launch.texts();
+        let named = texts.iter().flat_map(|(_, text)| text.references());
+        for (_, reference) in named {
+            let Reference::Secret(name) = reference else {
+                continue;
+            };
+            if kept.iter().all(|it| it != name.as_str()) {
+                let about = format!("server {}", server.spec.name);
+                let check = Check::problem(about, format!("there is no secret `{name}`"));
+                checks.push(check.then(format!("proxy secret set {name}")));
+            }
         }
     }
     checks

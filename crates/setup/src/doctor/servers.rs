@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleet::{Failure, Launch, Scope, ServerSpec};
+use fleet::{Failure, Launch, Scope, ServerSpec, Template};
 use gateway::{ServerSettings, Settings};
 
 use super::{Check, recipe_of};
@@ -12,8 +12,7 @@ pub fn check_variables(settings: &Settings, is_set: impl Fn(&str) -> Option<Stri
     let mut checks = Vec::new();
     for server in settings.enabled() {
         let mut unset: Vec<String> = (server.spec.launch.texts().iter())
-            .filter_map(|(_, text)| text.expand(&is_set).err())
-            .map(|unset| unset.0)
+            .flat_map(|(_, text)| missing_in(text, &is_set))
             .collect();
         unset.sort();
         unset.dedup();
@@ -30,6 +29,16 @@ pub fn check_variables(settings: &Settings, is_set: impl Fn(&str) -> Option<Stri
         }
     }
     checks
+}
+
+/// The variables that a text needs and that are not set. Secrets are looked at elsewhere.
+fn missing_in(text: &Template, is_set: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let references: Vec<&str> = text.references().map(|(text, _)| text).collect();
+    let lookup = |name: &str| match references.contains(&name) {
+        true => Some(name.to_owned()),
+        false => is_set(name),
+    };
+    text.expand(lookup).err().map(|unset| unset.0)
 }
 
 /// Servers that are the same one twice.
@@ -89,7 +98,8 @@ pub fn check_commands(
         let about = format!("server {}", server.spec.name);
         // Where a variable is missing, that is told already.
         let texts = server.spec.launch.texts();
-        let is_whole = texts.iter().all(|(_, text)| text.expand(&is_set).is_ok());
+        let mut missing = texts.iter().flat_map(|(_, text)| missing_in(text, &is_set));
+        let is_whole = missing.next().is_none();
         if is_whole && let Err(failure) = find(&server.spec) {
             let why = failure.to_string();
             let (_, servers) = lacking.entry(why).or_insert((failure, Vec::new()));

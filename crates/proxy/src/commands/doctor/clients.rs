@@ -83,18 +83,14 @@ fn check_build(about: &str, name: &str, command: &Path) -> Option<Check> {
 
 /// A server of ours as a client would list it; none where part of it stands in a variable.
 fn as_listed(server: &gateway::ServerSettings) -> Option<(String, Server)> {
-    let plain = |text: &Template| match text.variables().next() {
-        None => text.expand(|_| None).ok(),
-        Some(_) => None,
-    };
     let listed = match &server.spec.launch {
         Launch::Child { command, args, .. } => Server {
-            command: Some(plain(command)?),
-            args: args.iter().map(plain).collect::<Option<_>>()?,
+            command: Some(command.plain()?),
+            args: args.iter().map(Template::plain).collect::<Option<_>>()?,
             ..Server::default()
         },
         Launch::Remote { url, .. } => Server {
-            url: Some(plain(url)?),
+            url: Some(url.plain()?),
             ..Server::default()
         },
     };

@@ -1,0 +1,62 @@
+//! The secrets that templates name, read when they are to be filled in.
+
+use secrets::{ResolveError, Resolver};
+
+use crate::{Template, Variables, awaited::Awaited, error::Failure};
+
+/// The variables with every secret among them that the templates name. A client cannot bring one:
+/// whatever it has of that name is replaced.
+pub async fn with_secrets<'a>(
+    templates: impl IntoIterator<Item = &'a Template>,
+    variables: &Variables,
+    resolver: Option<&Resolver>,
+) -> Result<Variables, Failure> {
+    let mut filled = variables.clone();
+    for (text, reference) in templates.into_iter().flat_map(Template::references) {
+        let resolver = resolver.ok_or_else(|| Failure::new("no secrets are kept here"))?;
+        let was = resolver.store().changed_at();
+        let secret = resolver.resolve(reference).await.map_err(|error| Failure {
+            awaited: Some(Awaited::secrets(resolver.store().clone(), was)),
+            ..explain(error)
+        })?;
+        filled.set(text, secret.expose());
+    }
+    Ok(filled)
+}
+
+fn explain(error: ResolveError) -> Failure {
+    let failure = Failure::new(error.why).lasting();
+    match error.hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use secrets::{Resolver, Secret, Store};
+
+    use super::with_secrets;
+    use crate::{Template, Variables};
+
+    #[tokio::test]
+    async fn what_a_client_calls_a_secret_is_none() {
+        let state = tempfile::tempdir().unwrap();
+        let store = Store::in_state(state.path());
+        let resolver = Resolver::new(store.clone(), Arc::default());
+        let url = Template::parse("https://example.com/${secret:a}").unwrap();
+        let of_client = [("secret:a".to_owned(), "theirs".to_owned())];
+        let of_client: Variables = of_client.into_iter().collect();
+        let missing = with_secrets([&url], &of_client, Some(&resolver)).await;
+        let missing = missing.unwrap_err();
+        assert!(missing.is_lasting, "{missing}");
+        assert_eq!(missing.hint.as_deref(), Some("proxy secret set a"));
+        store
+            .set(&"a".parse().unwrap(), &Secret::new("ours"))
+            .unwrap();
+        let filled = with_secrets([&url], &of_client, Some(&resolver)).await;
+        assert_eq!(filled.unwrap().get("secret:a"), Some("ours"));
+    }
+}

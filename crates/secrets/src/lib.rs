@@ -1,0 +1,25 @@
+//! Secrets that the configuration names and does not hold: `${secret:NAME}`, `${file:PATH}` and
+//! `${command:...}`.
+//!
+//! This room keeps them and reads them. It does not know what they are for.
+
+#![warn(missing_docs)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod command;
+mod error;
+mod name;
+mod private;
+mod reference;
+mod resolver;
+mod secret;
+mod store;
+mod words;
+
+pub use error::ResolveError;
+pub use name::{NameError, SecretName};
+pub use private::{open_private, read_bounded};
+pub use reference::{Reference, ReferenceError};
+pub use resolver::Resolver;
+pub use secret::Secret;
+pub use store::{Store, StoreError};

@@ -1,0 +1,51 @@
+//! Names of secrets.
+
+use std::{fmt, str::FromStr};
+
+/// The longest name, in characters.
+const CHARS_MAX: usize = 64;
+
+/// The name of a secret that we keep: letters, digits, `-`, `_` and `.`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SecretName(String);
+
+/// Why a text is no name of a secret. The text is not repeated: it may be the secret itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// There is none.
+    #[error("a secret needs a name")]
+    Empty,
+    /// It has more characters than one may have.
+    #[error("the name of a secret has at most {CHARS_MAX} characters")]
+    TooLong,
+    /// It holds what none may hold.
+    #[error("the name of a secret cannot hold {0:?}: letters, digits, `-`, `_` and `.`")]
+    Character(char),
+}
+
+impl SecretName {
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for SecretName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-_.".contains(*c);
+        match text.chars().find(|c| !is_plain(c)) {
+            _ if text.is_empty() => Err(NameError::Empty),
+            Some(found) => Err(NameError::Character(found)),
+            None if text.len() > CHARS_MAX => Err(NameError::TooLong),
+            None => Ok(Self(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for SecretName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,70 @@
+//! Reading files that are private, or at least small.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    path::Path,
+};
+
+use rustix::{fs::OFlags, process::geteuid};
+
+/// Opens a file of ours that nobody else may read; never through a link. The error of one that
+/// others may read says what to do.
+pub fn open_private(path: &Path) -> io::Result<File> {
+    let no_link = OFlags::NOFOLLOW.bits().cast_signed();
+    let file = File::options()
+        .read(true)
+        .custom_flags(no_link)
+        .open(path)?;
+    let about = file.metadata()?;
+    let name = path.display();
+    let refuse = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    if about.uid() != geteuid().as_raw() {
+        return refuse(format!("{name} belongs to another user"));
+    }
+    if about.mode() & 0o077 != 0 {
+        return refuse(format!(
+            "{name} can be read by others; try `chmod 600 {name}`"
+        ));
+    }
+    Ok(file)
+}
+
+/// Reads a file to its end; one that is longer than this is an error.
+pub fn read_bounded(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has more than {bytes_max} bytes"),
+        ));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use super::{open_private, read_bounded};
+
+    #[test]
+    fn a_file_that_others_may_read_is_refused_and_a_link_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "12345").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        let refused = open_private(&file).unwrap_err().to_string();
+        assert!(refused.contains("chmod 600"), "{refused}");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(open_private(&link).is_err());
+        assert_eq!(
+            read_bounded(open_private(&file).unwrap(), 5).unwrap(),
+            b"12345"
+        );
+        assert!(read_bounded(open_private(&file).unwrap(), 4).is_err());
+    }
+}

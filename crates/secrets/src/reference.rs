@@ -1,0 +1,82 @@
+//! What stands for a secret in a text of the configuration.
+
+use std::path::PathBuf;
+
+use crate::{
+    name::{NameError, SecretName},
+    words,
+};
+
+/// What stands between `${` and `}` where it is no variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reference {
+    /// `secret:NAME`: one that we keep.
+    Secret(SecretName),
+    /// `file:PATH`: the text of a file.
+    File(PathBuf),
+    /// `command:WORDS`: what a program prints.
+    Command(Vec<String>),
+}
+
+/// Why a text is no reference.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReferenceError {
+    /// The name of the secret is none.
+    #[error("`${{secret:...}}`: {0}")]
+    Name(#[from] NameError),
+    /// The path does not say where it starts.
+    #[error("`${{file:...}}` takes a whole path: one that begins with `/` or `~/`")]
+    Path,
+    /// There is no program, or a quote is not closed.
+    #[error("`${{command:...}}` takes a program and its arguments, each quote closed")]
+    Command,
+}
+
+impl Reference {
+    /// Reads what stands between `${` and `}`; none where that is the name of a variable.
+    pub fn parse(text: &str) -> Option<Result<Self, ReferenceError>> {
+        let (kind, rest) = text.split_once(':')?;
+        let rest = rest.trim();
+        match kind {
+            "secret" => Some(rest.parse().map(Self::Secret).map_err(Into::into)),
+            "file" if rest.starts_with('/') || rest.starts_with("~/") => {
+                Some(Ok(Self::File(PathBuf::from(rest))))
+            }
+            "file" => Some(Err(ReferenceError::Path)),
+            "command" => {
+                let words = words::split(rest).filter(|words| !words.is_empty());
+                Some(words.map(Self::Command).ok_or(ReferenceError::Command))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reference, ReferenceError};
+
+    #[test]
+    fn three_kinds_are_told_from_variables() {
+        let parse = |text| Reference::parse(text);
+        assert_eq!(parse("HOME"), None);
+        assert_eq!(parse("HOME:-/root"), None);
+        let name = "linear".parse().unwrap();
+        assert_eq!(parse("secret:linear"), Some(Ok(Reference::Secret(name))));
+        assert_eq!(
+            parse("file:~/key"),
+            Some(Ok(Reference::File("~/key".into())))
+        );
+        assert_eq!(parse("file:key"), Some(Err(ReferenceError::Path)));
+        let words = vec!["op".to_owned(), "read".to_owned()];
+        assert_eq!(
+            parse("command: op read"),
+            Some(Ok(Reference::Command(words)))
+        );
+        assert_eq!(parse("command:"), Some(Err(ReferenceError::Command)));
+        assert!(matches!(
+            parse("secret:a b"),
+            Some(Err(ReferenceError::Name(_)))
+        ));
+    }
+}

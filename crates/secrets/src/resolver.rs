@@ -1,0 +1,167 @@
+//! From what the configuration names to the secret itself.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use processes::Spawner;
+use tokio::sync::OnceCell;
+
+use crate::{
+    command, error::ResolveError, private::read_bounded, reference::Reference, secret::Secret,
+    store::Store,
+};
+
+/// A file that holds a secret: a key of any kind is shorter.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+
+/// Reads secrets each time they are asked for; runs each command once, and keeps what it printed
+/// for the life of the process.
+#[derive(Debug)]
+pub struct Resolver {
+    store: Store,
+    spawner: Arc<Spawner>,
+    printed: Mutex<HashMap<Vec<String>, Arc<OnceCell<Secret>>>>,
+}
+
+impl Resolver {
+    /// Reads from this store, and starts commands by this spawner.
+    pub fn new(store: Store, spawner: Arc<Spawner>) -> Self {
+        Self {
+            store,
+            spawner,
+            printed: Mutex::default(),
+        }
+    }
+
+    /// The secret, or why there is none. Several callers of one command wait for one run of it; one
+    /// that failed is run again by the next.
+    pub async fn resolve(&self, reference: &Reference) -> Result<Secret, ResolveError> {
+        match reference {
+            Reference::Secret(name) => match self.store.get(name) {
+                Ok(Some(secret)) => Ok(secret),
+                Ok(None) => Err(ResolveError {
+                    why: format!("there is no secret `{name}`"),
+                    hint: Some(format!("proxy secret set {name}")),
+                }),
+                Err(error) => Err(ResolveError {
+                    why: error.to_string(),
+                    hint: None,
+                }),
+            },
+            Reference::File(path) => read_file(path),
+            Reference::Command(words) => {
+                let cell = Arc::clone(self.printed.lock().entry(words.clone()).or_default());
+                let running = || command::run(words, &self.spawner);
+                cell.get_or_try_init(running).await.cloned()
+            }
+        }
+    }
+
+    /// The store that it reads from.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+}
+
+fn read_file(path: &Path) -> Result<Secret, ResolveError> {
+    let path = from_home(path);
+    let failed = |why: String| ResolveError {
+        why: format!("the file {}: {why}", path.display()),
+        hint: Some("look at the path in `${file:...}`".to_owned()),
+    };
+    let read = File::open(&path).and_then(|file| read_bounded(file, FILE_BYTES_MAX));
+    let bytes = read.map_err(|error| failed(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| failed("it is no UTF-8".to_owned()))?;
+    match text.trim_end_matches(['\n', '\r']) {
+        "" => Err(failed("it is empty".to_owned())),
+        text => Ok(Secret::new(text)),
+    }
+}
+
+fn from_home(path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
+        (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, sync::Arc};
+
+    use super::Resolver;
+    use crate::{Reference, Secret, Store};
+
+    fn resolver(state: &tempfile::TempDir) -> Resolver {
+        Resolver::new(Store::in_state(state.path()), Arc::default())
+    }
+
+    fn reference(text: &str) -> Reference {
+        Reference::parse(text).unwrap().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_missing_secret_names_the_command_and_one_that_came_is_seen() {
+        let state = tempfile::tempdir().unwrap();
+        let resolver = resolver(&state);
+        let wanted = reference("secret:linear");
+        let missing = resolver.resolve(&wanted).await.unwrap_err();
+        assert_eq!(missing.hint.as_deref(), Some("proxy secret set linear"));
+        let store = Store::in_state(state.path());
+        let secret = Secret::new("hunter2");
+        store.set(&"linear".parse().unwrap(), &secret).unwrap();
+        assert_eq!(resolver.resolve(&wanted).await, Ok(secret));
+    }
+
+    #[tokio::test]
+    async fn a_file_is_read_without_its_line_end() {
+        let state = tempfile::tempdir().unwrap();
+        let file = state.path().join("key");
+        let wanted = reference(&format!("file:{}", file.display()));
+        let resolver = resolver(&state);
+        assert!(resolver.resolve(&wanted).await.is_err());
+        fs::write(&file, "hunter2\n").unwrap();
+        assert_eq!(resolver.resolve(&wanted).await, Ok(Secret::new("hunter2")));
+        fs::write(&file, "\n").unwrap();
+        assert!(resolver.resolve(&wanted).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_command_runs_once_however_many_ask() {
+        let state = tempfile::tempdir().unwrap();
+        let runs = state.path().join("runs");
+        let script = format!("echo run >> {}; printf 'hunter2\\n'", runs.display());
+        let wanted = Reference::Command(vec!["sh".into(), "-c".into(), script]);
+        let resolver = resolver(&state);
+        let (one, two) = tokio::join!(resolver.resolve(&wanted), resolver.resolve(&wanted));
+        assert_eq!((one.clone(), two), (Ok(Secret::new("hunter2")), one));
+        assert_eq!(fs::read_to_string(runs).unwrap(), "run\n");
+    }
+
+    #[tokio::test]
+    async fn a_command_that_fails_says_why_and_not_what_it_printed() {
+        let state = tempfile::tempdir().unwrap();
+        let resolver = resolver(&state);
+        let check = async |script: &str, expected: &str| {
+            let words = ["sh", "-c", script].map(str::to_owned).to_vec();
+            let error = resolver.resolve(&Reference::Command(words)).await;
+            let why = error.unwrap_err().why;
+            assert!(why.contains(expected) && !why.contains("hunter2"), "{why}");
+        };
+        check(
+            "echo hunter2; echo locked: hunter2 >&2; exit 1",
+            "locked: ***",
+        )
+        .await;
+        check("exit 3", "exit status: 3").await;
+        check("true", "printed nothing").await;
+        let none = Reference::Command(vec!["no-such-program-here".to_owned()]);
+        let why = resolver.resolve(&none).await.unwrap_err().why;
+        assert!(why.contains("cannot be started"), "{why}");
+    }
+}

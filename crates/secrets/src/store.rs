@@ -1,0 +1,192 @@
+//! The one private file in which secrets are kept.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use files::{FolderError, Lock, private_folder, sync_folder, write_whole};
+
+use crate::{
+    name::SecretName,
+    private::{open_private, read_bounded},
+    secret::Secret,
+};
+
+/// The file with all of them; far more than anybody has.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// One secret: a key of any kind is shorter.
+const SECRET_BYTES_MAX: usize = 64 * 1024;
+
+/// The secrets of one configuration. Each read sees the file as it is now; each change happens
+/// under a lock, to the file as it is then, and replaces it whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// Why secrets cannot be read or kept. No text of theirs is in it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The folder is not ours alone.
+    #[error("the folder of secrets: {0}")]
+    Folder(#[from] FolderError),
+    /// The file cannot be read or written.
+    #[error("secrets: {0}")]
+    File(#[from] io::Error),
+    /// Somebody else wrote it.
+    #[error("{0} holds no secrets of ours: it is no table of texts")]
+    Damaged(PathBuf),
+    /// It does not fit.
+    #[error("a secret has at most {SECRET_BYTES_MAX} bytes")]
+    TooLong,
+    /// There is nothing in it.
+    #[error("an empty text is no secret")]
+    Empty,
+}
+
+type Secrets = BTreeMap<String, String>;
+
+impl Store {
+    /// The store in this state folder. Nothing is opened or made yet.
+    pub fn in_state(state_dir: &Path) -> Self {
+        Self {
+            folder: state_dir.join("secrets"),
+        }
+    }
+
+    /// The secret of this name, if there is one.
+    pub fn get(&self, name: &SecretName) -> Result<Option<Secret>, StoreError> {
+        Ok(self.read()?.remove(name.as_str()).map(Secret::new))
+    }
+
+    /// Every name, sorted.
+    pub fn list(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.read()?.into_keys().collect())
+    }
+
+    /// Keeps a secret; whether there was one of that name before. It outlives a loss of power.
+    pub fn set(&self, name: &SecretName, secret: &Secret) -> Result<bool, StoreError> {
+        match secret.expose().len() {
+            0 => return Err(StoreError::Empty),
+            SECRET_BYTES_MAX.. => return Err(StoreError::TooLong),
+            _ => {}
+        }
+        self.change(|all| {
+            all.insert(name.to_string(), secret.expose().to_owned())
+                .is_some()
+        })
+    }
+
+    /// Forgets a secret; whether there was one.
+    pub fn remove(&self, name: &SecretName) -> Result<bool, StoreError> {
+        self.change(|all| all.remove(name.as_str()).is_some())
+    }
+
+    /// When it was changed last. Another one than before: a secret may be there that was not.
+    pub fn changed_at(&self) -> Option<SystemTime> {
+        std::fs::metadata(self.file()).ok()?.modified().ok()
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.join("secrets.json")
+    }
+
+    fn read(&self) -> Result<Secrets, StoreError> {
+        let path = self.file();
+        let file = match open_private(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Secrets::new()),
+            opened => opened?,
+        };
+        let bytes = read_bounded(file, FILE_BYTES_MAX)?;
+        // An error of the parser could repeat a part of a secret.
+        serde_json::from_slice(&bytes).map_err(|_| StoreError::Damaged(path))
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Secrets) -> T) -> Result<T, StoreError> {
+        if let Some(state_dir) = self.folder.parent() {
+            files::own_folder(state_dir)?;
+        }
+        private_folder(&self.folder)?;
+        let _lock = Lock::take(&self.folder.join("lock"))?;
+        let before = self.read()?;
+        let mut after = before.clone();
+        let changed = change(&mut after);
+        if after != before {
+            let text = serde_json::to_vec(&after).map_err(io::Error::from)?;
+            write_whole(&self.file(), &text)?;
+            sync_folder(&self.file())?;
+        }
+        Ok(changed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _, thread};
+
+    use super::{Store, StoreError};
+    use crate::{Secret, SecretName};
+
+    fn name(text: &str) -> SecretName {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_secret_is_kept_listed_and_forgotten() {
+        let state = tempfile::tempdir().unwrap();
+        let store = Store::in_state(state.path());
+        assert_eq!(store.list().unwrap(), Vec::<String>::new());
+        assert!(!store.remove(&name("a")).unwrap());
+        assert!(!store.set(&name("b"), &Secret::new("two")).unwrap());
+        assert!(!store.set(&name("a"), &Secret::new("one")).unwrap());
+        assert!(store.set(&name("a"), &Secret::new("new")).unwrap());
+        assert_eq!(store.list().unwrap(), ["a", "b"]);
+        assert_eq!(store.get(&name("a")).unwrap().unwrap().expose(), "new");
+        assert!(store.remove(&name("a")).unwrap());
+        assert_eq!(store.get(&name("a")).unwrap(), None);
+    }
+
+    #[test]
+    fn it_is_private_and_one_that_is_not_is_refused() {
+        let state = tempfile::tempdir().unwrap();
+        let store = Store::in_state(state.path());
+        store.set(&name("a"), &Secret::new("hunter2")).unwrap();
+        let file = state.path().join("secrets/secrets.json");
+        for (path, mode) in [(file.as_path(), 0o600), (file.parent().unwrap(), 0o700)] {
+            let found = fs::metadata(path).unwrap().permissions().mode();
+            assert_eq!(found & 0o777, mode, "{}", path.display());
+        }
+        fs::write(&file, "{\"a\": hunter2").unwrap();
+        let damaged = store.get(&name("a")).unwrap_err();
+        assert!(matches!(damaged, StoreError::Damaged(_)));
+        assert!(!damaged.to_string().contains("hunter2"), "{damaged}");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(store.get(&name("a")).is_err());
+        assert!(matches!(
+            store.set(&name("b"), &Secret::new("")),
+            Err(StoreError::Empty)
+        ));
+    }
+
+    #[test]
+    fn several_writers_lose_nothing() {
+        let state = tempfile::tempdir().unwrap();
+        let store = Store::in_state(state.path());
+        thread::scope(|scope| {
+            for writer in 0..4 {
+                let store = store.clone();
+                scope.spawn(move || {
+                    for at in 0..10 {
+                        let name = name(&format!("{writer}-{at}"));
+                        store.set(&name, &Secret::new("x")).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(store.list().unwrap().len(), 40);
+    }
+}
