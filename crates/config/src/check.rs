@@ -122,7 +122,7 @@ impl Walk {
             }
             (false, false) if misspelt(table) => return,
             (false, false) => return self.note_neither(at),
-            (true, false) => (&["headers"], "command"),
+            (true, false) => (&["headers", "oauth"], "command"),
             (false, true) => (&["args", "env", "cwd", "inherit_env"], "url"),
         };
         for (name, _) in in_order(table) {

@@ -28,10 +28,10 @@ pub fn docs() -> String {
 
 /// The keys of a table, with those of a table in it that is too small for a section.
 fn table(name: &str) -> String {
-    let inside = format!("{name}.tools");
+    let inside = [format!("{name}.tools"), format!("{name}.oauth")];
     let keys = KEYS
         .iter()
-        .filter(|key| key.table() == name || key.table() == inside);
+        .filter(|key| key.table() == name || inside.iter().any(|it| it == key.table()));
     let head = "| key | what it holds | default | meaning |\n|---|---|---|---|";
     keys.fold(head.to_owned(), |table, key| {
         format!("{table}\n{}", row(name, key))

@@ -263,6 +263,67 @@ pub(super) static KEYS: &[Key] = &[
         "headers sent with every request to the `url`",
     ),
     key(
+        "servers.NAME.oauth.client_id",
+        Kind::Template,
+        "the client that was registered by hand; left out, `proxy login` registers one where it can",
+    ),
+    key(
+        "servers.NAME.oauth.client_secret",
+        Kind::Template,
+        "its secret, best as `${secret:NAME}`; left out: a public client",
+    ),
+    key(
+        "servers.NAME.oauth.client_metadata_url",
+        Kind::Url,
+        "the address of a Client ID Metadata Document that describes this client, used where the \
+         authorization server takes such",
+    ),
+    key(
+        "servers.NAME.oauth.scopes",
+        Kind::List(&Kind::Text),
+        "scopes to ask for. Left out: those that the server asks for",
+    ),
+    key(
+        "servers.NAME.oauth.callback_port",
+        count(1, 65_535, "port numbers"),
+        "the port of this machine to which the browser comes back. Left out: any that is free",
+    ),
+    key(
+        "servers.NAME.oauth.callback_host",
+        Kind::Choice(&["127.0.0.1", "localhost"]),
+        "how that address names this machine: many authorization servers compare it as a text",
+    )
+    .or("\"127.0.0.1\""),
+    key(
+        "servers.NAME.oauth.resource",
+        Kind::Text,
+        "the audience of tokens; `off` where the authorization server refuses to be told. Left out: \
+         what the server says, else its `url`",
+    ),
+    key(
+        "servers.NAME.oauth.issuer",
+        Kind::Url,
+        "the one authorization server that is trusted, whatever the server names",
+    ),
+    key(
+        "servers.NAME.oauth.grant",
+        Kind::Choice(&["authorization_code", "client_credentials"]),
+        "`\"client_credentials\"`: for machines, tokens for the client's own secret, without a login",
+    )
+    .or("\"authorization_code\""),
+    key(
+        "servers.NAME.oauth.pkce",
+        Kind::Choice(&["required", "assumed"]),
+        "`\"assumed\"`: an authorization server that does not say that it checks PKCE is used all \
+         the same",
+    )
+    .or("\"required\""),
+    key(
+        "servers.NAME.oauth.parameters",
+        Kind::Variables,
+        "further parameters of the address to which the browser is sent",
+    ),
+    key(
         "servers.NAME.enabled",
         Kind::Switch,
         "`false` leaves the server out and its table in place",

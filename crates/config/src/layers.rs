@@ -65,9 +65,12 @@ fn defaults(servers: &[String]) -> Value {
     for name in ["results", "search", "reindex", "http", "daemon"] {
         values.insert(name.to_owned(), defaults_of(name).into());
     }
-    let each = servers
-        .iter()
-        .map(|name| (name.clone(), defaults_of("servers.NAME").into()));
+    let each = servers.iter().map(|name| {
+        let mut server = defaults_of("servers.NAME");
+        let oauth = defaults_of("servers.NAME.oauth");
+        server.insert("oauth".to_owned(), oauth.into());
+        (name.clone(), server.into())
+    });
     values.insert("servers".to_owned(), Value::Object(each.collect()));
     json!(values)
 }

@@ -21,6 +21,7 @@ pub mod laws;
 mod layers;
 mod lines;
 mod listen;
+mod login;
 mod meant;
 mod mistake;
 mod overrides;

@@ -13,6 +13,7 @@ use super::{
     Config, Environment, Mistake, Place,
     file::File,
     listen,
+    login::read_login,
     mistake::Fault,
     paths::{Folders, default_state_dir, from_home},
     program::find_program,
@@ -123,6 +124,7 @@ fn read_server(name: &str, raw: RawServer, folders: &Folders<'_>) -> Result<Serv
         idle_timeout: (raw.idle_timeout_s > 0).then(|| Duration::from_secs(raw.idle_timeout_s)),
         calls_max: NonZeroUsize::new(raw.max_concurrent_calls),
         retries_safe_calls: raw.retry_safe_calls,
+        login: read_login(&raw.oauth)?,
         inherit_env: raw.inherit_env.clone(),
         roots: read_roots(&raw, folders)?,
         ..ServerSpec::new(name, read_launch(&raw, folders)?)

@@ -104,6 +104,8 @@ pub(super) struct RawServer {
     pub(super) url: Option<String>,
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) oauth: RawOauth,
     pub(super) enabled: bool,
     pub(super) category: Option<String>,
     #[serde(default)]
@@ -124,6 +126,22 @@ pub(super) struct RawServer {
     pub(super) tools: RawTools,
     #[serde(default)]
     pub(super) overlay: BTreeMap<String, RawOverlay>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawOauth {
+    pub(super) client_id: Option<String>,
+    pub(super) client_secret: Option<String>,
+    pub(super) client_metadata_url: Option<String>,
+    pub(super) scopes: Vec<String>,
+    pub(super) callback_port: Option<u16>,
+    pub(super) callback_host: String,
+    pub(super) resource: Option<String>,
+    pub(super) issuer: Option<String>,
+    pub(super) grant: String,
+    pub(super) pkce: String,
+    pub(super) parameters: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]

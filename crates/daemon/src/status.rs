@@ -7,7 +7,7 @@ use std::{
 };
 
 use fleet::{ServerState, Sharing, State};
-use gateway::{Gateway, clients::ConnectedClient};
+use gateway::{Gateway, clients::ConnectedClient, describe_login};
 use serde_json::{Value, json};
 
 use super::{identity::Build, log};
@@ -114,6 +114,9 @@ fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> 
         .iter()
         .filter(|(number, _)| state.clients.contains(number));
     let own: Vec<&str> = own.map(|(_, name)| name.as_str()).collect();
+    let settings = gateway.settings();
+    let login = settings.server(&state.name);
+    let login = login.map(|it| describe_login(it, &settings.state_dir));
     json!({
         "name": state.name.as_str(),
         "client": state.clients.first(),
@@ -128,6 +131,7 @@ fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> 
         "memory_bytes": state.memory_bytes,
         "tools": known.map_or(0, |it| it.tools),
         "stale": known.and_then(|it| it.stale.as_ref()),
+        "login": login,
         "starts": state.starts,
         "calls": state.calls,
         "errors": state.errors,

@@ -3,6 +3,7 @@
 
 use std::time::SystemTime;
 
+use oauth::RecordFile;
 use secrets::Store;
 
 /// A change that would be worth another try.
@@ -15,6 +16,10 @@ enum Change {
         store: Store,
         was: Option<SystemTime>,
     },
+    Login {
+        file: RecordFile,
+        was: Option<String>,
+    },
 }
 
 impl Awaited {
@@ -23,10 +28,16 @@ impl Awaited {
         Self(Change::Secrets { store, was })
     }
 
+    /// Another login than this one.
+    pub(crate) fn login(file: RecordFile, was: Option<String>) -> Self {
+        Self(Change::Login { file, was })
+    }
+
     /// Whether it has come. Looks at one small file.
     pub(crate) fn has_come(&self) -> bool {
         match &self.0 {
             Change::Secrets { store, was } => store.changed_at() != *was,
+            Change::Login { file, was } => file.read_id() != *was,
         }
     }
 }

@@ -39,6 +39,8 @@ pub struct Surroundings {
     pub spawner: Arc<Spawner>,
     /// The folder in which the stderr of each server is kept, if it is.
     pub log_folder: Option<PathBuf>,
+    /// The folder below which logins are kept, if they are.
+    pub state_dir: Option<PathBuf>,
     /// Reads the secrets that a specification names.
     pub secrets: Option<Arc<Resolver>>,
 }

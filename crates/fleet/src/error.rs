@@ -5,7 +5,7 @@ use std::{error::Error, fmt, time::Duration};
 use jsonrpc::ProtocolError;
 use tool::ServerName;
 
-use crate::awaited::Awaited;
+use crate::{awaited::Awaited, login::LoginNeeded};
 
 /// The answer to whether a call that failed may have acted. Only `No` is safe to try again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Failure {
     pub is_lasting: bool,
     /// A change by a person after which a try is worth its while at once.
     pub awaited: Option<Awaited>,
+    /// A person has to log in.
+    pub login: Option<LoginNeeded>,
 }
 
 impl Failure {
@@ -41,6 +43,7 @@ impl Failure {
             hint: None,
             is_lasting: false,
             awaited: None,
+            login: None,
         }
     }
 
@@ -131,6 +134,8 @@ pub(crate) enum RequestError {
     Lost,
     /// The request failed although the connection may live.
     Failed(String),
+    /// The server wants to know who asks, or more of who does: nothing ran.
+    Denied(String),
     Protocol(ProtocolError),
 }
 

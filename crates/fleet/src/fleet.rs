@@ -276,6 +276,12 @@ async fn call_ready(server: &Server, request: &Request, ran: &mut Ran) -> Result
             Err(make_unavailable(name(), server.exit_reason().await))
         }
         Err(RequestError::Failed(why)) => Err(make_unavailable(name(), Failure::new(why))),
+        Err(RequestError::Denied(why)) => Err(CallError::Unavailable {
+            server: name(),
+            failure: leased.link.denial(why),
+            tries: 0,
+            ran: Ran::No,
+        }),
     }
 }
 

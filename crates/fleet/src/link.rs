@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jsonrpc::Json;
 use mcp::Transport;
+use oauth::Credential;
 use tokio::time::timeout;
 
 use crate::{
@@ -14,10 +15,11 @@ use crate::{
     channel::CallChannel,
     child::{Pipes, Running},
     error::{Failure, RequestError},
+    login::{LoginPlace, denial},
     params::{write_list, write_params},
     request::Listeners,
     updates::Updates,
-    wire::{HandshakeError, OwnMeta, PipeTransport, Remote, Service, open_session},
+    wire::{HandshakeError, OwnMeta, PipeTransport, Remote, Service, Site, open_session},
 };
 
 /// An open connection, and who uses it.
@@ -26,6 +28,8 @@ pub(crate) struct Link {
     about: About,
     activity: Arc<Activity>,
     kind: Kind,
+    /// The login of a remote server, where there may be one.
+    credential: Option<Arc<Credential>>,
 }
 
 #[derive(Debug)]
@@ -46,6 +50,7 @@ impl Link {
             about,
             activity,
             kind,
+            credential: None,
         }
     }
 
@@ -108,10 +113,10 @@ impl Link {
                 Ok((link, Some(running)))
             }
             Launch::Remote { url, headers } => {
+                let credential = find_credential(spec, variables, surroundings)?;
+                let site = Site::read(url, headers, variables).map_err(Failure::new)?;
                 let opening = Remote::open(
-                    url,
-                    headers,
-                    variables,
+                    site.with_login(credential.clone()),
                     &guess,
                     Arc::clone(on_list_changed),
                     asking,
@@ -122,13 +127,17 @@ impl Link {
                     .map_err(|error| match error {
                         HandshakeError::WrongRevision(why) => OpenError::WrongRevision(why),
                         HandshakeError::Closed => Failure::new("it closed the connection").into(),
-                        HandshakeError::Denied(why) => Failure::denial(why).into(),
+                        HandshakeError::Denied(why) => denial(why, credential.as_ref()).into(),
                         HandshakeError::Other(why) => {
                             Failure::unreachable(&why, host_of(url).as_deref()).into()
                         }
                     })?;
                 let kind = Kind::Remote(remote);
-                Ok((Self::new(about, kind), None))
+                let link = Self {
+                    credential,
+                    ..Self::new(about, kind)
+                };
+                Ok((link, None))
             }
         }
     }
@@ -223,8 +232,16 @@ impl Link {
     pub(crate) fn exit_reason(&self) -> Failure {
         match &self.kind {
             Kind::Child { .. } => Failure::new("the connection ended"),
-            Kind::Remote(remote) => remote.exit_reason(),
+            Kind::Remote(remote) => match remote.denied() {
+                Some(why) => self.denial(why),
+                None => Failure::new("the connection ended"),
+            },
         }
+    }
+
+    /// The failure of a request that the server denied.
+    pub(crate) fn denial(&self, why: String) -> Failure {
+        denial(why, self.credential.as_ref())
     }
 
     /// Asks the server to end: closes a child's stdin, ends a remote session.
@@ -234,6 +251,18 @@ impl Link {
             Kind::Remote(remote) => remote.close().await,
         }
     }
+}
+
+fn find_credential(
+    spec: &ServerSpec,
+    variables: &Variables,
+    surroundings: &Surroundings,
+) -> Result<Option<Arc<Credential>>, Failure> {
+    let Some(state_dir) = &surroundings.state_dir else {
+        return Ok(None);
+    };
+    let place = LoginPlace::of(spec, variables, state_dir)?;
+    Ok(place.map(LoginPlace::credential))
 }
 
 enum OpenError {

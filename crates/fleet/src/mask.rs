@@ -1,13 +1,18 @@
 //! Secrets taken out of texts that people and models read.
 
 use jsonrpc::ProtocolError;
-use std::{cmp::Reverse, ops::Range};
+use std::{cmp::Reverse, collections::VecDeque, ops::Range, sync::Arc};
+
+use parking_lot::RwLock;
 
 use crate::forms;
 
 /// Values shorter than this are not masked: they would tear holes into ordinary words, and are
 /// no secrets worth the name.
 const SECRET_BYTES_MIN: usize = 6;
+
+/// Tokens that are renewed: so many of the last ones are still hidden.
+const SENT_MAX: usize = 4;
 
 /// The text in the place of a secret.
 const HIDDEN: &str = "***";
@@ -20,6 +25,8 @@ pub(crate) struct Mask {
     secrets: Vec<String>,
     /// Those and their other forms, the longest first.
     forms: Vec<String>,
+    /// Tokens that were sent since.
+    sent: Arc<RwLock<VecDeque<Mask>>>,
 }
 
 impl Mask {
@@ -32,7 +39,24 @@ impl Mask {
         let mut forms: Vec<String> = secrets.iter().flat_map(|it| forms::of(it)).collect();
         // So that a secret which holds another one goes whole.
         sort_longest_first(&mut forms);
-        Self { secrets, forms }
+        Self {
+            secrets,
+            forms,
+            sent: Arc::default(),
+        }
+    }
+
+    /// Hides a token that is sent from now on, and the few before it.
+    pub(crate) fn add_sent(&self, token: &str) {
+        let is_last = |mask: &Self| mask.secrets.first().is_some_and(|it| it == token);
+        if self.sent.read().back().is_some_and(is_last) {
+            return;
+        }
+        let mut sent = self.sent.write();
+        if sent.len() == SENT_MAX {
+            sent.pop_front();
+        }
+        sent.push_back(Self::new([token.to_owned()]));
     }
 
     /// An error of a server without secrets: its texts go to the model.
@@ -48,6 +72,8 @@ impl Mask {
             text
         };
         let text = self.forms.iter().fold(text.to_owned(), hide);
+        let sent = self.sent.read();
+        let text = sent.iter().fold(text, |text, sent| sent.apply(&text));
         if text.contains(['%', '+']) {
             return self.secrets.iter().fold(text, hide_encoded);
         }
@@ -103,6 +129,17 @@ mod tests {
     use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
     use super::Mask;
+
+    #[test]
+    fn tokens_that_were_sent_are_hidden_too() {
+        let mask = Mask::new(["hunter2".to_owned()]);
+        let clone = mask.clone();
+        for token in ["token-one", "token-two", "token-two"] {
+            clone.add_sent(token);
+        }
+        let shown = mask.apply("hunter2, token-one or token-two");
+        assert_eq!(shown, "***, *** or ***");
+    }
 
     #[test]
     fn secrets_are_hidden_and_short_values_are_not() {

@@ -370,7 +370,7 @@ fn is_same(old: &ServerSpec, new: &ServerSpec) -> bool {
 }
 
 fn starts_alike(old: &ServerSpec, new: &ServerSpec) -> bool {
-    old.launch == new.launch && old.inherit_env == new.inherit_env
+    old.launch == new.launch && old.login == new.login && old.inherit_env == new.inherit_env
 }
 
 /// A child works in the folder of its client, unless the configuration names one.

@@ -6,7 +6,7 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use mcp::{Revision, Transport};
 use tool::ServerName;
 
-use crate::Template;
+use crate::{LoginSpec, Template};
 
 /// A server we can start or connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct ServerSpec {
     /// A call of a tool annotated read-only or idempotent is made once more when the server dies
     /// under it.
     pub retries_safe_calls: bool,
+    /// How it is logged in to, where it is remote and asks.
+    pub login: LoginSpec,
     /// Variables of our own environment that the child gets beside the usual few: names, where a
     /// `*` at the end stands for any rest.
     pub inherit_env: Vec<String>,
@@ -120,6 +122,7 @@ impl ServerSpec {
             idle_timeout: Some(IDLE_TIMEOUT_DEFAULT),
             calls_max: None,
             retries_safe_calls: false,
+            login: LoginSpec::default(),
             inherit_env: Vec::new(),
             spoken: None,
         }

@@ -53,6 +53,7 @@ pub(crate) async fn survey_leased(
             server.exit_reason().await
         }
         Ok(Err(RequestError::Failed(why))) => Failure::new(why),
+        Ok(Err(RequestError::Denied(why))) => leased.link.denial(why),
         Ok(Err(RequestError::Protocol(error))) => Failure::new(format!(
             "`tools/list` failed: {} (error {})",
             error.message, error.code

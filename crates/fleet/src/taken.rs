@@ -158,7 +158,8 @@ pub(crate) fn templates(spec: &ServerSpec) -> Vec<&Template> {
         }
         Launch::Remote { url, headers } => {
             let headers = headers.iter().map(|(_, value)| value);
-            [url].into_iter().chain(headers).collect()
+            let login = spec.login.templates();
+            [url].into_iter().chain(headers).chain(login).collect()
         }
     };
     templates.extend(spec.roots.iter().flatten());

@@ -148,7 +148,7 @@ impl Wish {
         let failure = match error {
             RequestError::Protocol(error) => return CallError::Protocol { server, error },
             RequestError::Lost => Failure::new("it ended under the request"),
-            RequestError::Failed(why) => Failure::new(why),
+            RequestError::Failed(why) | RequestError::Denied(why) => Failure::new(why),
         };
         CallError::Unavailable {
             server,

@@ -10,5 +10,6 @@ mod sse;
 mod streamable;
 
 pub(crate) use handshake::{HandshakeError, OwnMeta, Service, open_session};
+pub(crate) use http::Site;
 pub(crate) use pipes::PipeTransport;
 pub(crate) use remote::Remote;

@@ -3,7 +3,7 @@
 
 use std::{fmt, time::Duration};
 
-use fleet::{CallError, Failure, Ran};
+use fleet::{CallError, Failure, LoginNeeded, Ran};
 use jsonrpc::ProtocolError;
 use printable::shorten_middle;
 use tool::{ServerName, ToolRef, Violation};
@@ -51,6 +51,15 @@ pub enum ToolError {
         ran: Ran,
         /// Servers that can be used meanwhile.
         available: Vec<ServerName>,
+    },
+    /// A person has to log in to the server.
+    LoginRequired {
+        /// The server.
+        server: ServerName,
+        /// Whether for the first time, and for what.
+        needed: LoginNeeded,
+        /// What the server said.
+        why: String,
     },
     /// No answer came in time.
     Timeout {
@@ -126,6 +135,7 @@ impl ToolError {
             Self::AmbiguousTool { .. } => "ambiguous_tool",
             Self::InvalidInput { .. } => "invalid_input",
             Self::ServerUnavailable { .. } => "server_unavailable",
+            Self::LoginRequired { .. } => "login_required",
             Self::Timeout { .. } => "timeout",
             Self::Denied { .. } => "denied",
             Self::HandleExpired { .. } => "handle_expired",
@@ -159,6 +169,20 @@ impl ToolError {
     ) -> Self {
         let tool = tool.clone();
         match error {
+            CallError::Unavailable {
+                server,
+                failure:
+                    Failure {
+                        login: Some(needed),
+                        why,
+                        ..
+                    },
+                ..
+            } => Self::LoginRequired {
+                server,
+                needed,
+                why,
+            },
             CallError::Unavailable {
                 server,
                 failure,
@@ -222,6 +246,11 @@ impl ToolError {
                 ran,
                 available,
             } => explain_unavailable(server, failure, *tries, *ran, available),
+            Self::LoginRequired {
+                server,
+                needed,
+                why,
+            } => explain_login(server, needed, why),
             Self::Timeout { tool, limit, ran } => explain_timeout(tool, *limit, *ran),
             Self::Denied { tool, rule, table } => format!(
                 "{tool} is kept out by {rule}. A person can change it under [{table}] in the \
@@ -331,6 +360,22 @@ fn explain_unavailable(
     text
 }
 
+fn explain_login(server: &ServerName, needed: &LoginNeeded, why: &str) -> String {
+    let mut text = format!("{server}: ask the user to run \"proxy login {server}\"");
+    if !needed.scopes.is_empty() {
+        let scopes = needed.scopes.join(" ");
+        let scopes = printable::one_line_of(&scopes, 200);
+        text.push_str(&format!(
+            ", the login lacks the scopes it asks for: {scopes}"
+        ));
+    } else if needed.again {
+        text.push_str(" again, the login has ended");
+    }
+    let why = shorten_middle(&printable::one_line(why), 200).into_owned();
+    text.push_str(&format!(". Then call again; nothing ran. It said: {why}"));
+    text
+}
+
 fn explain_timeout(tool: &ToolRef, limit: Duration, ran: Ran) -> String {
     let ms = limit.as_millis();
     let happened = match ran {
@@ -365,7 +410,7 @@ fn explain_server_error(tool: &ToolRef, error: &ProtocolError, signature: &str) 
 mod tests {
     use std::time::Duration;
 
-    use fleet::{Failure, Ran};
+    use fleet::{Failure, LoginNeeded, Ran};
     use tool::{ServerName, ToolRef, Violation};
 
     use super::{ERROR_CHARS_MAX, Signed, ToolError};
@@ -430,6 +475,34 @@ mod tests {
             },
             "error server_unavailable: github: it exited with code 1; stderr: no token. The \
              call did not run. Tried 2 times in a row. Available: slack.",
+        );
+    }
+
+    #[test]
+    fn a_login_is_asked_for_by_its_command() {
+        let required = |again, scopes: &[&str]| ToolError::LoginRequired {
+            server: "linear".parse().expect("a good name"),
+            needed: LoginNeeded {
+                again,
+                scopes: scopes.iter().map(ToString::to_string).collect(),
+            },
+            why: "HTTP 401 Unauthorized".to_owned(),
+        };
+        check(
+            &required(false, &[]),
+            "error login_required: linear: ask the user to run \"proxy login linear\". Then call \
+             again; nothing ran. It said: HTTP 401 Unauthorized.",
+        );
+        check(
+            &required(true, &[]),
+            "error login_required: linear: ask the user to run \"proxy login linear\" again, the \
+             login has ended. Then call again; nothing ran. It said: HTTP 401 Unauthorized.",
+        );
+        check(
+            &required(true, &["admin"]),
+            "error login_required: linear: ask the user to run \"proxy login linear\", the login \
+             lacks the scopes it asks for: admin. Then call again; nothing ran. It said: HTTP 401 \
+             Unauthorized.",
         );
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fleet::{Failure, Ran};
+use fleet::{Failure, LoginNeeded, Ran};
 use registry::{Entry, FindError, Generation};
 use tokio::task::spawn_blocking;
 use tool::{ServerName, ToolRef};
@@ -114,9 +114,21 @@ fn toolless(
     let others = seen.clone();
     let known = seen.find(|known| known.surveyed_at.is_none() && known.name == *server)?;
     let others = others.filter(|known| known.tools > 0 && known.stale.is_none());
+    let why = known.stale.clone()?;
+    // Of a failure of last time its text is left, and in it what to do.
+    if let Some((said, _)) = why.split_once(&format!(" (hint: proxy login {server}")) {
+        return Some(ToolError::LoginRequired {
+            server: known.name.clone(),
+            needed: LoginNeeded {
+                again: false,
+                scopes: Vec::new(),
+            },
+            why: said.to_owned(),
+        });
+    }
     Some(ToolError::ServerUnavailable {
         server: known.name.clone(),
-        failure: Box::new(Failure::new(known.stale.clone()?)),
+        failure: Box::new(Failure::new(why)),
         tries: 0,
         ran: Ran::No,
         available: others.map(|known| known.name.clone()).collect(),

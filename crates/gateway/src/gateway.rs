@@ -215,6 +215,7 @@ fn surroundings(state_dir: &Path) -> Surroundings {
     Surroundings {
         spawner,
         log_folder: Some(logs(state_dir)),
+        state_dir: Some(state_dir.to_owned()),
         secrets: Some(Arc::new(secrets)),
     }
 }

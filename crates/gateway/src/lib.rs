@@ -29,6 +29,7 @@ mod last_spoken;
 #[cfg(any(test, fuzzing))]
 pub mod laws;
 mod log_level;
+mod logins;
 mod loose;
 mod out;
 mod parked;
@@ -61,6 +62,7 @@ pub use cost::{count_definition, count_ours, estimate_definition};
 pub use definitions::{DESCRIBE, EXECUTE, SEARCH, TOOLS, instructions};
 pub use error::ToolError;
 pub use gateway::{Gateway, resolver};
+pub use logins::{describe_login, login_of};
 pub use out::{
     Out, ResponseSender, ResponseStream, ServerEvent, StreamRouter, response_stream,
     single_response,

@@ -225,6 +225,18 @@ pub(crate) enum Command {
         #[arg(value_name = "NAME")]
         to: String,
     },
+    /// Log in to remote servers that ask for it
+    ///
+    /// Finds out who guards the server, registers this client there where it has to, and opens a
+    /// browser. Without one (over SSH, in a container) the address is printed, and the address at
+    /// which the browser ends can be pasted. The login is kept in the state folder and renewed by
+    /// itself.
+    #[command(
+        after_help = "Examples:\n  proxy login linear\n  proxy login linear --no-browser      print the address, paste the last one back\n  proxy login github --device          enter a code on another device\n  proxy login --all                    every remote server without a login\n\nExit codes: 0 logged in, 3 in to some of them, 1 in to none, 2 wrong usage"
+    )]
+    Login(Login),
+    /// Log out of remote servers
+    Logout(Logout),
     /// Keep secrets out of the configuration
     ///
     /// `${secret:NAME}` in a text of the configuration stands for one. They are kept in one file of
@@ -376,6 +388,38 @@ pub(crate) struct Search {
     /// Ask with servers of this process, without the daemon
     #[arg(long)]
     pub(crate) standalone: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Login {
+    #[arg(
+        required_unless_present = "all",
+        conflicts_with = "all",
+        value_name = "SERVER"
+    )]
+    #[arg(add = ArgValueCompleter::new(complete_servers))]
+    pub(crate) servers: Vec<String>,
+    /// Every remote server that has no login, and no key in its `headers`
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Open no browser, print the address
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// Show a code to enter on another device, where the server has that
+    #[arg(long)]
+    pub(crate) device: bool,
+    /// A scope to ask for besides those that are found out; may be given again
+    #[arg(long = "scope", value_name = "SCOPE")]
+    pub(crate) scopes: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logout {
+    #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+    pub(crate) servers: Vec<String>,
+    /// Forget how this client is registered, too
+    #[arg(long)]
+    pub(crate) forget: bool,
 }
 
 #[derive(Debug, Subcommand)]

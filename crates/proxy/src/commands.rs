@@ -27,6 +27,7 @@ mod import;
 mod init;
 mod inspect;
 mod logging;
+mod login;
 mod manual;
 mod moving;
 mod read;
@@ -107,6 +108,8 @@ fn run_without_config(
         Command::Enable { servers } => edit::set_enabled(global, &servers, true)?,
         Command::Disable { servers } => edit::set_enabled(global, &servers, false)?,
         Command::Rename { from, to } => edit::rename(global, &from, &to)?,
+        Command::Login(login) => login::log_in_to(global, &login)?,
+        Command::Logout(logout) => login::log_out_of(global, &logout)?,
         Command::Secret(action) => secret::change(global, action)?,
         Command::Status { watch } => status::print_status(global, watch)?,
         Command::Serve {

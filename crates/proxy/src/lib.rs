@@ -14,6 +14,7 @@ mod exit;
 mod live;
 mod report;
 mod table;
+mod time;
 
 /// Parses the command line, does what it says, and reports.
 pub fn main() -> ExitCode {

@@ -3,6 +3,7 @@
 mod catalogue;
 mod clients;
 mod conformance;
+mod logins;
 mod passing;
 mod recipes;
 mod servers;

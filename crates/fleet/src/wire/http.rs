@@ -6,6 +6,7 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use http::{HeaderName, HeaderValue, StatusCode, header};
+use oauth::{Bearer, Challenge, Credential, CredentialError};
 use reqwest::{
     Client, RequestBuilder, Response, Url,
     redirect::{Action, Attempt, Policy},
@@ -26,12 +27,32 @@ pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 
 /// A remote server's address with its variables filled in, and the way to it.
 #[derive(Clone)]
-pub(super) struct Site {
+pub(crate) struct Site {
     pub(super) client: Client,
     pub(super) url: Url,
     /// Those of the configuration; every request carries them.
     pub(super) headers: Headers,
+    /// The login, where there may be one.
+    credential: Option<Arc<Credential>>,
     pub(super) mask: Arc<Mask>,
+}
+
+/// Why nothing came back.
+#[derive(Debug)]
+pub(super) enum SendError {
+    Http(reqwest::Error),
+    /// The login could not be renewed, and may be in a moment.
+    NoToken(String),
+}
+
+impl SendError {
+    /// In words; an address may hold a secret, and is left out.
+    pub(super) fn explain(self) -> String {
+        match self {
+            Self::Http(error) => describe(&error.without_url()),
+            Self::NoToken(why) => why,
+        }
+    }
 }
 
 impl fmt::Debug for Site {
@@ -41,7 +62,7 @@ impl fmt::Debug for Site {
 }
 
 impl Site {
-    pub(super) fn read(
+    pub(crate) fn read(
         url: &Template,
         headers: &[(String, Template)],
         variables: &Variables,
@@ -55,8 +76,70 @@ impl Site {
             client,
             url,
             headers,
+            credential: None,
             mask: Arc::new(mask),
         })
+    }
+
+    /// With the token of a login in each request.
+    pub(crate) fn with_login(mut self, credential: Option<Arc<Credential>>) -> Self {
+        self.credential = credential;
+        self
+    }
+
+    /// Whether it is us who say who we are.
+    pub(super) fn has_login(&self) -> bool {
+        self.credential.is_some()
+    }
+
+    /// The token for a request; none where nobody is logged in, or the login has ended. The server
+    /// says whether that matters.
+    pub(super) async fn bearer(&self) -> Result<Option<Bearer>, SendError> {
+        let Some(credential) = &self.credential else {
+            return Ok(None);
+        };
+        match credential.bearer().await {
+            Ok(Some(bearer)) => {
+                self.mask.add_sent(bearer.expose());
+                Ok(Some(bearer))
+            }
+            Ok(None) | Err(CredentialError::LoginNeeded { .. }) => Ok(None),
+            Err(CredentialError::Failed(why)) => Err(SendError::NoToken(why)),
+        }
+    }
+
+    /// Sends a request with the token. One that the server refuses is sent once more where there is
+    /// another token by then: nothing ran.
+    pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, SendError> {
+        let bearer = self.bearer().await?;
+        let again = request.try_clone();
+        let response = send_with(request, bearer.as_ref()).await?;
+        let (Some(credential), Some(again)) = (&self.credential, again) else {
+            return Ok(response);
+        };
+        if response.status() == StatusCode::FORBIDDEN {
+            let challenge = Challenge::read(response.headers());
+            if let Some(challenge) = challenge.filter(Challenge::is_step_up) {
+                credential.want_scopes(challenge.scopes).await;
+            }
+            return Ok(response);
+        }
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        let used = bearer.as_ref().map_or("", Bearer::expose);
+        let Ok(Some(newer)) = credential.renew(used).await else {
+            if let Some(bearer) = &bearer {
+                credential.give_up_unrenewable(bearer).await;
+            }
+            return Ok(response);
+        };
+        self.mask.add_sent(newer.expose());
+        let response = send_with(again, Some(&newer)).await?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            credential.give_up(&newer).await;
+        }
+        Ok(response)
     }
 
     pub(super) fn get(&self, url: Url) -> RequestBuilder {
@@ -73,6 +156,17 @@ impl Site {
         }
         request
     }
+}
+
+async fn send_with(
+    request: RequestBuilder,
+    bearer: Option<&Bearer>,
+) -> Result<Response, SendError> {
+    let request = match bearer {
+        Some(bearer) => request.bearer_auth(bearer.expose()),
+        None => request,
+    };
+    request.send().await.map_err(SendError::Http)
 }
 
 /// A client that reaches `url` as the environment says (`HTTPS_PROXY`, `NO_PROXY` and the like).

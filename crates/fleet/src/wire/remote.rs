@@ -13,10 +13,7 @@ use super::{
     streamable::Streamable,
 };
 use crate::{
-    About, Request, Spoken, Template, Variables,
-    asking::Asking,
-    changes::OnListChanged,
-    error::{Failure, RequestError},
+    About, Request, Spoken, asking::Asking, changes::OnListChanged, error::RequestError,
     updates::Updates,
 };
 
@@ -29,14 +26,11 @@ pub(crate) enum Remote {
 
 impl Remote {
     pub(crate) async fn open(
-        url: &Template,
-        headers: &[(String, Template)],
-        variables: &Variables,
+        site: Site,
         guess: &Spoken,
         on_list_changed: OnListChanged,
         asking: &Arc<Asking>,
     ) -> Result<(Self, About), HandshakeError> {
-        let site = Site::read(url, headers, variables).map_err(HandshakeError::Other)?;
         let seems_sse = guess.transport == Transport::Sse || site.url.path().ends_with("/sse");
         if seems_sse {
             match open_sse(&site, &on_list_changed, asking).await {
@@ -114,13 +108,12 @@ impl Remote {
         }
     }
 
-    /// Why it ended by itself.
-    pub(crate) fn exit_reason(&self) -> Failure {
-        let denied = match self {
+    /// The refusal with which the server denied us, if it did.
+    pub(crate) fn denied(&self) -> Option<String> {
+        match self {
             Self::Streamable(streamable) => streamable.denied(),
             Self::Sse(sse) => sse.denied(),
-        };
-        denied.map_or_else(|| Failure::new("the connection ended"), Failure::denial)
+        }
     }
 
     pub(crate) async fn close(&self) {

@@ -39,7 +39,7 @@ use crate::{
     asking::Asking,
     changes::OnListChanged,
     channel::{self, CallChannel},
-    error::{RequestError, describe},
+    error::RequestError,
     limits::LIST_BYTES_MAX,
     params::{write_list, write_params},
     request::Listeners,
@@ -189,9 +189,9 @@ impl Drop for SseConnection {
 /// Opens the event stream, and reads from it where to post.
 async fn subscribe(site: &Site) -> Result<(Events, Url), SseError> {
     let get = site.get(site.url.clone());
-    let asked = get.header(header::ACCEPT, "text/event-stream").send().await;
-    let response = asked.map_err(|error| {
-        let why = describe(&error.without_url());
+    let asked = site.send(get.header(header::ACCEPT, "text/event-stream"));
+    let response = asked.await.map_err(|error| {
+        let why = error.explain();
         SseError::Failed(HandshakeError::Other(site.mask.apply(&why)))
     })?;
     if !response.status().is_success() {

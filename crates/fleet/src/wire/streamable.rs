@@ -39,7 +39,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     intercept::InterceptingClient,
-    pending::{Outcome, PendingCall, TransportError},
+    pending::{Denial, Outcome, PendingCall, TransportError},
 };
 use super::{
     handshake::{HandshakeError, mirrored_capabilities, open_session},
@@ -222,10 +222,12 @@ impl Streamable {
 
     /// A server that no longer knows us is left: the next call would be denied like this one.
     fn fail(&self, error: TransportError) -> RequestError {
-        if error.is_denial {
-            self.cancel();
+        match error.denial {
+            Some(Denial::Stranger) => self.cancel(),
+            Some(Denial::StepUp) => {}
+            None => return RequestError::Failed(error.why),
         }
-        RequestError::Failed(error.why)
+        RequestError::Denied(error.why)
     }
 
     /// An error of rmcp's own; a server's are in the pending call.
@@ -292,7 +294,7 @@ fn configure(site: &Site) -> StreamableHttpClientTransportConfig {
 
 fn explain_refusal(error: HandshakeError, client: &InterceptingClient) -> Refused {
     let error = match (error, client.take_error()) {
-        (HandshakeError::Other(_), Some(http)) if http.is_denial => {
+        (HandshakeError::Other(_), Some(http)) if http.denial.is_some() => {
             HandshakeError::Denied(http.why)
         }
         (HandshakeError::Other(_), Some(http)) => HandshakeError::Other(http.why),

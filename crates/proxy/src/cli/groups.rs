@@ -9,7 +9,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
         "Servers",
         &[
             "recipes", "add", "remove", "enable", "disable", "rename", "restart", "servers", "log",
-            "secret",
+            "login", "logout", "secret",
         ],
     ),
     ("Serving", &["serve", "status", "daemon"]),

@@ -46,6 +46,8 @@ fn help_says_what_there_is() {
       restart      Have servers of the daemon begin anew, at their next call
       servers      List the configured servers: tools, tokens, last use, and why one failed
       log          Print what a server wrote to its stderr, the oldest first
+      login        Log in to remote servers that ask for it
+      logout       Log out of remote servers
       secret       Keep secrets out of the configuration
     Serving:
       serve        Serve one MCP client over stdin and stdout, or any number over HTTP

@@ -5,12 +5,13 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use gateway::Gateway;
+use gateway::{Gateway, describe_login, login_of};
+use oauth::Grant;
 use printable::group_digits;
 use registry::ToolUsage;
 use serde_json::{Value, json};
 
-use crate::{cli::Global, exit::Exit, report, table::render_table};
+use crate::{cli::Global, exit::Exit, report, table::render_table, time::render_time};
 
 pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
     let settings = gateway.settings();
@@ -35,6 +36,8 @@ pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
                 tokens: known.map_or(0, |it| it.tokens),
                 was_asked: known.is_some_and(|it| it.surveyed_at.is_some()),
                 failure: known.and_then(|it| it.stale.clone()),
+                login: login_of(server, &settings.state_dir).and_then(|record| record.grant),
+                login_json: describe_login(server, &settings.state_dir),
                 name,
             }
         })
@@ -67,6 +70,9 @@ struct Row {
     was_asked: bool,
     failure: Option<String>,
     calls: Calls,
+    login: Option<Grant>,
+    /// The same for programs.
+    login_json: Value,
 }
 
 #[derive(Default)]
@@ -108,6 +114,7 @@ impl Row {
             "calls": self.calls.count,
             "last_used_at": self.calls.last,
             "failure": self.failure,
+            "login": self.login_json,
         })
     }
 }
@@ -138,6 +145,10 @@ fn render(rows: &[Row], now: u64) -> String {
         ]
     });
     let mut lines = vec![render_table(head, cells.collect())];
+    let logins: Vec<String> = rows.iter().filter_map(render_login).collect();
+    if !logins.is_empty() {
+        lines.push(format!("\n{}", logins.join("\n")));
+    }
     for row in rows.iter().filter(|row| row.is_enabled) {
         if let Some(why) = &row.failure {
             let name = &row.name;
@@ -147,6 +158,32 @@ fn render(rows: &[Row], now: u64) -> String {
         }
     }
     lines.join("\n")
+}
+
+/// Who is logged in, with what, until when; none for a server without a login.
+fn render_login(row: &Row) -> Option<String> {
+    let (name, grant) = (&row.name, row.login.as_ref()?);
+    if let Some(why) = &grant.ended {
+        let why = printable::one_line(why);
+        return Some(format!(
+            "{name}: the login has ended ({why}); proxy login {name}"
+        ));
+    }
+    let issuer = printable::one_line(&grant.issuer);
+    let scopes = match grant.scopes.as_slice() {
+        [] => String::new(),
+        scopes => format!("; scopes: {}", printable::one_line(&scopes.join(" "))),
+    };
+    let until = grant.expires_at.map(render_time);
+    let until = until.map_or_else(String::new, |until| format!("; token until {until}"));
+    let renewed = if grant.is_renewable() {
+        ", renewed by itself"
+    } else {
+        ""
+    };
+    Some(format!(
+        "{name}: logged in at {issuer}{scopes}{until}{renewed}"
+    ))
 }
 
 fn render_ago(seconds: u64) -> String {
@@ -162,6 +199,7 @@ fn render_ago(seconds: u64) -> String {
 mod tests {
     use insta::assert_snapshot;
     use registry::ToolUsage;
+    use serde_json::Value;
 
     use super::{Calls, Row, render};
 
@@ -175,6 +213,8 @@ mod tests {
             was_asked: true,
             failure: None,
             calls: Calls::default(),
+            login: None,
+            login_json: Value::Null,
         }
     }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::serve::find_route;
-use crate::{cli::Global, exit::Exit, report, table::render_table};
+use crate::{cli::Global, exit::Exit, report, table::render_table, time::render_time};
 
 pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Result<Exit> {
     let route = match find_route(global) {
@@ -105,6 +105,7 @@ fn render(daemon: &Value) -> String {
     lines.push(render_clients(&daemon["clients"]));
     lines.push(String::new());
     lines.push(render_servers(&daemon["servers"]));
+    lines.extend(render_logins(&daemon["servers"]));
     lines.extend(render_sharing(&daemon["sharing"]));
     lines.join("\n")
 }
@@ -162,6 +163,34 @@ fn render_servers(servers: &Value) -> String {
         "last error",
     ];
     render_table(head, rows.iter().map(row).collect())
+}
+
+/// A line for each server with a login.
+fn render_logins(servers: &Value) -> Vec<String> {
+    let render = |server: &Value| {
+        let (name, login) = (render_cell(&server["name"]), &server["login"]);
+        let issuer = printable::one_line(login["issuer"].as_str()?);
+        if let Some(why) = login["ended"].as_str() {
+            let why = printable::one_line(why);
+            return Some(format!(
+                "{name}: the login has ended ({why}); proxy login {name}"
+            ));
+        }
+        let scopes = login["scopes"].as_array().into_iter().flatten();
+        let scopes: Vec<&str> = scopes.filter_map(Value::as_str).collect();
+        let scopes = match scopes.as_slice() {
+            [] => String::new(),
+            scopes => format!("; scopes: {}", printable::one_line(&scopes.join(" "))),
+        };
+        let until = login["expires_at"].as_u64().map(render_time);
+        let until = until.map_or_else(String::new, |until| format!("; token until {until}"));
+        Some(format!("{name}: logged in at {issuer}{scopes}{until}"))
+    };
+    let servers = servers.as_array().into_iter().flatten();
+    let mut lines: Vec<String> = servers.filter_map(render).collect();
+    lines.dedup();
+    let gap = (!lines.is_empty()).then(String::new);
+    gap.into_iter().chain(lines).collect()
 }
 
 /// A line for each client and server where its variables make a difference.

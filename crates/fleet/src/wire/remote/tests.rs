@@ -14,7 +14,7 @@ use serde_json::{Value, json, value::RawValue};
 use tokio::sync::{Notify, mpsc};
 
 use self::web::{Asked, Reply, Web, answer, event};
-use super::Remote;
+use super::{Remote, Site};
 use crate::{
     About, Fleet, Launch, LogSink, ProgressSink, Request, ServerSpec, Spoken, Surroundings,
     Template, error::RequestError, wire::HandshakeError,
@@ -67,10 +67,9 @@ async fn open_with(
         .collect();
     let url = Template::parse(url).unwrap();
     let variables = crate::Variables::default();
+    let site = Site::read(&url, &headers, &variables).map_err(HandshakeError::Other)?;
     Remote::open(
-        &url,
-        &headers,
-        &variables,
+        site,
         &opening.guess(),
         Arc::new(on_list_changed),
         &Arc::default(),

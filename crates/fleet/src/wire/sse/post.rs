@@ -12,7 +12,6 @@ use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::super::http::{Refusal, Site};
-use crate::error::describe;
 
 /// A connection that is closed waits this long for posts under way.
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
@@ -72,7 +71,7 @@ impl Post {
     async fn send(&self, line: Bytes) -> Option<Bytes> {
         let post = self.site.post(self.endpoint.clone());
         let post = post.header(header::CONTENT_TYPE, "application/json");
-        let (status, why) = match post.body(line.clone()).send().await {
+        let (status, why) = match self.site.send(post.body(line.clone())).await {
             Ok(response) if response.status().is_success() => return None,
             Ok(response) => {
                 let refusal = Refusal::read(response).await;
@@ -85,7 +84,7 @@ impl Post {
                 }
                 (refusal.status.as_u16(), why)
             }
-            Err(error) => (0, self.site.mask.apply(&describe(&error.without_url()))),
+            Err(error) => (0, self.site.mask.apply(&error.explain())),
         };
         let message = Message::parse(&line)?;
         message.method?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-use super::super::http::BodyError;
+use super::super::http::{BodyError, SendError};
 
 pub(super) type HttpError = StreamableHttpError<reqwest::Error>;
 
@@ -19,6 +19,14 @@ pub(super) fn explain_unread(error: BodyError, bytes_max: usize) -> HttpError {
             max_size: bytes_max,
         },
         BodyError::Http(error) => without_url(error),
+    }
+}
+
+/// A request that was not sent, or of which nothing came back.
+pub(super) fn explain_unsent(error: SendError) -> HttpError {
+    match error {
+        SendError::Http(error) => without_url(error),
+        SendError::NoToken(why) => unexpected(why),
     }
 }
 

@@ -34,8 +34,7 @@ pub(super) fn read_events(
                 };
                 if let Err(error) = taken {
                     let why = format!("its answer is {error}");
-                    let is_denial = false;
-                    call?.put(Outcome::Failed(TransportError { why, is_denial }));
+                    call?.put(Outcome::Failed(TransportError { why, denial: None }));
                     return None;
                 }
             }

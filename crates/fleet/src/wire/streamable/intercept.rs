@@ -27,9 +27,11 @@ use tracing::debug;
 
 use super::{
     super::http::{Headers, Refusal, Site, header_text, is_event_stream, read_body},
-    errors::{HttpError, explain_unread, unexpected, without_address, without_url},
+    errors::{HttpError, explain_unread, explain_unsent, unexpected, without_address},
     events::read_events,
-    pending::{Outcome, PendingCall, PendingCalls, Rewrite, TransportError, write_stand_in},
+    pending::{
+        Denial, Outcome, PendingCall, PendingCalls, Rewrite, TransportError, write_stand_in,
+    },
 };
 use crate::{
     asking::{AnswerSink, Asking, Questions},
@@ -107,19 +109,34 @@ impl InterceptingClient {
             other => describe(other),
         };
         let why = self.mask(&why);
-        let is_denial = why.starts_with("HTTP 401");
-        if is_denial {
+        let is_stranger = why.starts_with("HTTP 401");
+        if is_stranger {
             let mut denied = self.notes.denied.lock();
             *denied = Some(why.clone());
         }
         match call {
-            Some(call) => call.put(Outcome::Failed(TransportError { why, is_denial })),
+            Some(call) => {
+                let is_step_up = why.starts_with("HTTP 403") && self.site.has_login();
+                let denial = if is_stranger {
+                    Some(Denial::Stranger)
+                } else {
+                    is_step_up.then_some(Denial::StepUp)
+                };
+                call.put(Outcome::Failed(TransportError { why, denial }));
+            }
             None => {
-                let is_denial = is_denial || why.starts_with("HTTP 403");
+                let is_denial = is_stranger || why.starts_with("HTTP 403");
+                let denial = is_denial.then_some(Denial::Stranger);
                 let mut error = self.notes.error.lock();
-                *error = Some(TransportError { why, is_denial });
+                *error = Some(TransportError { why, denial });
             }
         }
+    }
+
+    /// The token of a request that rmcp makes by itself.
+    async fn token(&self, given: Option<String>) -> Option<String> {
+        let bearer = self.site.bearer().await.ok().flatten();
+        bearer.map(|it| it.expose().to_owned()).or(given)
     }
 
     async fn post_request(
@@ -128,7 +145,8 @@ impl InterceptingClient {
         asked: &Asked,
         request: reqwest::RequestBuilder,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let response = request.json(message).send().await.map_err(without_url)?;
+        let sent = self.site.send(request.json(message)).await;
+        let response = sent.map_err(explain_unsent)?;
         let session = header_text(&response, "mcp-session-id");
         let status = response.status();
         if !status.is_success() {
@@ -241,10 +259,11 @@ fn answer_over(site: Site, notes: Arc<Notes>) -> AnswerSink {
         if let Some(session) = session {
             post = post.header("mcp-session-id", session.as_ref());
         }
-        let posting = post.body(message.concat()).send();
+        let (site, post) = (site.clone(), post.body(message.concat()));
         async move {
-            if let Err(error) = posting.await {
-                debug!(error = %error.without_url(), "an answer to a question did not get there");
+            if let Err(error) = site.send(post).await {
+                let error = error.explain();
+                debug!(error, "an answer to a question did not get there");
             }
         }
         .boxed()
@@ -315,6 +334,7 @@ impl StreamableHttpClient for InterceptingClient {
         custom_headers: Headers,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let JsonRpcMessage::Request(request) = &message else {
+            let auth_header = self.token(auth_header).await;
             let client = &self.site.client;
             let posting =
                 client.post_message(uri, message, session_id, auth_header, custom_headers);
@@ -359,6 +379,7 @@ impl StreamableHttpClient for InterceptingClient {
         auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), HttpError> {
+        let auth_header = self.token(auth_header).await;
         let client = &self.site.client;
         let deleting = client.delete_session(uri, session_id, auth_header, custom_headers);
         deleting.await.map_err(without_address)
@@ -372,6 +393,7 @@ impl StreamableHttpClient for InterceptingClient {
         auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
+        let auth_header = self.token(auth_header).await;
         let client = &self.site.client;
         let getting =
             client.get_stream(uri, session_id, last_event_id, auth_header, custom_headers);

@@ -46,8 +46,17 @@ pub(super) enum Outcome {
 #[derive(Debug, Clone)]
 pub(super) struct TransportError {
     pub(super) why: String,
-    /// The server wants to know who asks.
-    pub(super) is_denial: bool,
+    /// The server did not want to serve us.
+    pub(super) denial: Option<Denial>,
+}
+
+/// Why a server does not want to serve us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Denial {
+    /// It does not know who asks.
+    Stranger,
+    /// It knows, and wants more than that.
+    StepUp,
 }
 
 impl PendingCall {

@@ -251,8 +251,7 @@ async fn a_refused_post_fails_its_call_and_a_denied_one_the_connection() {
     let listed = remote.list("tools/list", None).await;
     assert!(matches!(listed, Err(RequestError::Lost)), "{listed:?}");
     remote.ended().await;
-    assert_eq!(remote.exit_reason().why, "HTTP 401 Unauthorized");
-    assert!(remote.exit_reason().is_lasting);
+    assert_eq!(remote.denied().as_deref(), Some("HTTP 401 Unauthorized"));
 }
 
 #[tokio::test]

@@ -1,0 +1,138 @@
+//! The login of a remote server, where it asks for one.
+
+use std::{path::Path, sync::Arc};
+
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use oauth::{Credential, RecordFile, Settings};
+use secrets::{Resolver, Secret};
+
+use crate::{
+    Launch, ServerSpec, Template, Variables, awaited::Awaited, environment::expand, error::Failure,
+    secrets_named::with_secrets, taken::templates,
+};
+
+/// What the configuration says of a login; texts are filled in when the server is connected.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LoginSpec {
+    /// Of a client that was registered by hand.
+    pub client_id: Option<Template>,
+    /// Its secret.
+    pub client_secret: Option<Template>,
+    /// Everything else.
+    pub settings: Settings,
+}
+
+impl LoginSpec {
+    pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
+        self.client_id.iter().chain(&self.client_secret)
+    }
+}
+
+/// A person has to log in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginNeeded {
+    /// There was a login, and it has ended.
+    pub again: bool,
+    /// What the login that there is lacks; empty where all of it is missing.
+    pub scopes: Vec<String>,
+}
+
+/// A remote server as a login sees it.
+#[derive(Debug)]
+pub struct LoginPlace {
+    /// Where the login is kept.
+    pub file: RecordFile,
+    /// The address of the server.
+    pub url: String,
+    /// What the configuration says, filled in.
+    pub settings: Settings,
+    /// Headers that each of its requests carries.
+    pub headers: HeaderMap,
+}
+
+impl LoginPlace {
+    /// The place of this server's login below the state folder. None where there can be none: it is
+    /// a child, or it gets an `Authorization` of its own.
+    pub fn of(
+        spec: &ServerSpec,
+        variables: &Variables,
+        state_dir: &Path,
+    ) -> Result<Option<Self>, Failure> {
+        let Launch::Remote { url, headers } = &spec.launch else {
+            return Ok(None);
+        };
+        let is_own = |name: &str| name.eq_ignore_ascii_case(header::AUTHORIZATION.as_str());
+        if headers.iter().any(|(name, _)| is_own(name)) {
+            return Ok(None);
+        }
+        let filled = |template: &Option<Template>| {
+            let template = template.as_ref();
+            template.map(|it| expand(it, variables)).transpose()
+        };
+        let url = expand(url, variables)?;
+        let mut settings = spec.login.settings.clone();
+        settings.client_id = filled(&spec.login.client_id)?;
+        settings.client_secret = filled(&spec.login.client_secret)?.map(Secret::new);
+        let header = |(name, value): &(String, Template)| {
+            let mut value = HeaderValue::try_from(expand(value, variables).ok()?).ok()?;
+            value.set_sensitive(true);
+            Some((HeaderName::try_from(name.as_str()).ok()?, value))
+        };
+        Ok(Some(Self {
+            file: RecordFile::in_state(state_dir, spec.name.as_str(), &url),
+            headers: headers.iter().filter_map(header).collect(),
+            url,
+            settings,
+        }))
+    }
+
+    /// The same, filled in from our own variables and secrets.
+    pub async fn find(
+        spec: &ServerSpec,
+        secrets: &Resolver,
+        state_dir: &Path,
+    ) -> Result<Option<Self>, Failure> {
+        let variables = Variables::of_process();
+        let variables = with_secrets(templates(spec), &variables, Some(secrets)).await?;
+        Self::of(spec, &variables, state_dir)
+    }
+
+    /// What sends the login's token with each request.
+    pub(crate) fn credential(self) -> Arc<Credential> {
+        Credential::new(self.file, self.url, self.settings)
+    }
+}
+
+/// The failure of a server that denied us. Where a login may help it says so, and the server's rest
+/// ends when there is another one.
+pub(crate) fn denial(why: String, credential: Option<&Arc<Credential>>) -> Failure {
+    let Some(credential) = credential.filter(|it| !it.is_machine()) else {
+        return Failure::denial(why);
+    };
+    let file = credential.file().clone();
+    let login = file.read_id();
+    let record = file.read().unwrap_or_default();
+    let is_missing = why.contains("HTTP 401");
+    if !is_missing && record.wanted_scopes.is_empty() {
+        return Failure::denial(why);
+    }
+    let server = &record.server;
+    let hint = if record.grant.is_some() {
+        format!("proxy login {server}")
+    } else {
+        format!("proxy login {server}, or set `headers.Authorization` where it takes a key")
+    };
+    let scopes = if is_missing {
+        Vec::new()
+    } else {
+        record.wanted_scopes
+    };
+    Failure {
+        login: Some(LoginNeeded {
+            again: record.grant.is_some(),
+            scopes,
+        }),
+        awaited: Some(Awaited::login(file, login)),
+        ..Failure::new(why).lasting().hint(hint)
+    }
+}

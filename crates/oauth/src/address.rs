@@ -1,0 +1,221 @@
+//! Which addresses may be asked that strangers named.
+//!
+//! A server says where its authorization server is, and that one where its endpoints are. Were we to
+//! ask anything they say, they could have us ask routers, neighbours and metadata services.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+};
+
+use reqwest::{
+    Url,
+    dns::{Addrs, Name, Resolve, Resolving},
+};
+use tokio::net::lookup_host;
+
+use crate::error::LoginError;
+
+/// Networks, from the one that everybody may reach to this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Network {
+    Public,
+    Private,
+    Loopback,
+}
+
+/// The addresses that one server may send us to: public ones, and those of the network in which it
+/// is itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Reach {
+    nearest: Network,
+    /// The server's own address: what it is reached by, its documents may be too.
+    origin: reqwest::Url,
+}
+
+impl Reach {
+    /// What the server at this address may name. Asks for the addresses of its host.
+    pub(crate) async fn of(server: &Url) -> Self {
+        let host = server.host_str().unwrap_or_default();
+        let networks: Vec<Network> = match literal(host) {
+            Some(ip) => network_of(ip).into_iter().collect(),
+            None => match lookup_host((host, 0)).await {
+                Ok(all) => all.filter_map(|it| network_of(it.ip())).collect(),
+                Err(_) => Vec::new(),
+            },
+        };
+        Self {
+            // A name that leads to several networks has the least of them.
+            nearest: networks.into_iter().min().unwrap_or(Network::Public),
+            origin: server.clone(),
+        }
+    }
+
+    /// Checks an address before it is asked: its scheme, and its host where that is a number. A name
+    /// is checked when it is looked up.
+    pub(crate) fn check(&self, url: &Url) -> Result<(), LoginError> {
+        let host = url.host_str().unwrap_or_default();
+        let refuse = |why| {
+            let url = shown(url);
+            Err(LoginError::Address { url, why })
+        };
+        if !url.username().is_empty() || url.password().is_some() {
+            return refuse("it holds a name or password");
+        }
+        match url.scheme() {
+            "https" => {}
+            "http" if is_loopback(host) || url.origin() == self.origin.origin() => {}
+            "http" => return refuse("it is not https"),
+            _ => return refuse("it is neither https nor http"),
+        }
+        match literal(host) {
+            Some(ip) if !self.allows(ip) => refuse("it is in a network that the server is not in"),
+            None if host == "localhost" && self.nearest < Network::Loopback => {
+                refuse("it is on this machine, and the server is not")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn allows(&self, ip: IpAddr) -> bool {
+        network_of(ip).is_some_and(|network| network <= self.nearest)
+    }
+
+    pub(crate) fn resolver(&self) -> Arc<impl Resolve + use<>> {
+        Arc::new(FilteredResolver(self.clone()))
+    }
+}
+
+/// An address without what may be secret in it.
+pub(crate) fn shown(url: &Url) -> String {
+    url.origin().ascii_serialization() + url.path()
+}
+
+/// Whether the host is this machine.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    host == "localhost" || literal(host).is_some_and(|ip| ip.is_loopback())
+}
+
+fn literal(host: &str) -> Option<IpAddr> {
+    let ip: IpAddr = host.trim_matches(['[', ']']).parse().ok()?;
+    Some(ip.to_canonical())
+}
+
+/// The network of an address; none where nobody is to be asked at all: link-local addresses (the
+/// metadata services of clouds among them), multicast, reserved ones.
+fn network_of(ip: IpAddr) -> Option<Network> {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => network_of_v4(ip),
+        IpAddr::V6(ip) => network_of_v6(ip),
+    }
+}
+
+fn network_of_v4(ip: Ipv4Addr) -> Option<Network> {
+    let [a, b, c, _] = ip.octets();
+    match () {
+        () if ip.is_loopback() => Some(Network::Loopback),
+        // 100.64.0.0/10 is shared by the customers of a provider, and by overlay networks.
+        () if ip.is_private() || (a == 100 && b & 0xc0 == 64) => Some(Network::Private),
+        () if ip.is_link_local() || ip.is_multicast() || ip.is_broadcast() => None,
+        () if ip.is_documentation() || a == 0 || a >= 240 => None,
+        () if (a, b, c) == (192, 0, 0) || (a == 198 && b & 0xfe == 18) => None,
+        () => Some(Network::Public),
+    }
+}
+
+fn network_of_v6(ip: Ipv6Addr) -> Option<Network> {
+    let [a, b, c, d, ..] = ip.segments();
+    let embedded = |high: u16, low: u16| {
+        let [first, second] = high.to_be_bytes();
+        let [third, fourth] = low.to_be_bytes();
+        network_of_v4(Ipv4Addr::new(first, second, third, fourth))
+    };
+    let [.., g, h] = ip.segments();
+    match () {
+        () if ip.is_loopback() => Some(Network::Loopback),
+        () if ip.is_unspecified() || ip.is_multicast() || ip.is_unicast_link_local() => None,
+        () if ip.is_unique_local() => Some(Network::Private),
+        // An address of the older kind within one of these is asked in the end.
+        () if [a, b] == [0x64, 0xff9b] => embedded(g, h),
+        () if a == 0x2002 => embedded(b, c),
+        () if [a, b, c, d] == [0, 0, 0, 0] => None,
+        () if [a, b] == [0x2001, 0xdb8] || a & 0xffc0 == 0xfec0 => None,
+        () => Some(Network::Public),
+    }
+}
+
+/// Looks names up, and leaves out what must not be asked.
+#[derive(Debug)]
+struct FilteredResolver(Reach);
+
+impl Resolve for FilteredResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let reach = self.0.clone();
+        Box::pin(async move {
+            let all = lookup_host((name.as_str(), 0)).await?;
+            let allowed: Vec<SocketAddr> = all.filter(|it| reach.allows(it.ip())).collect();
+            if allowed.is_empty() {
+                let why = "its name leads into a network that the server is not in";
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, why).into());
+            }
+            Ok(Box::new(allowed.into_iter()) as Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::Url;
+
+    use super::Reach;
+
+    #[tokio::test]
+    async fn a_server_may_name_its_own_network_and_the_public_one() {
+        let check = async |server: &str, named: &str, is_asked: bool| {
+            let reach = Reach::of(&Url::parse(server).unwrap()).await;
+            let checked = reach.check(&Url::parse(named).unwrap());
+            assert_eq!(
+                checked.is_ok(),
+                is_asked,
+                "{server} names {named}: {checked:?}"
+            );
+        };
+        let public = "https://1.1.1.1/mcp";
+        for good in ["https://8.8.8.8/token", "https://[2606:4700::1111]/token"] {
+            check(public, good, true).await;
+        }
+        for bad in [
+            "http://8.8.8.8/token",
+            "https://127.0.0.1/token",
+            "https://localhost/token",
+            "https://10.0.0.1/token",
+            "https://192.168.1.1/",
+            "https://100.100.100.200/latest",
+            "https://169.254.169.254/latest/meta-data",
+            "https://[::1]/",
+            "https://[::ffff:127.0.0.1]/",
+            "https://[64:ff9b::a9fe:a9fe]/",
+            "https://[2002:7f00:1::]/",
+            "https://[fd00::1]/",
+            "https://[fe80::1]/",
+            "https://0.0.0.0/",
+            "https://2130706433/",
+            "https://0x7f.1/",
+            "https://me:pass@8.8.8.8/",
+            "ftp://8.8.8.8/",
+            "file:///etc/passwd",
+        ] {
+            check(public, bad, false).await;
+        }
+        let private = "https://10.1.2.3/mcp";
+        check(private, "https://192.168.0.1/token", true).await;
+        check(private, "https://127.0.0.1/token", false).await;
+        check(private, "https://169.254.169.254/", false).await;
+        let here = "http://127.0.0.1:9/mcp";
+        check(here, "http://localhost:8/token", true).await;
+        check(here, "https://10.0.0.1/token", true).await;
+        check(here, "http://10.0.0.1/token", false).await;
+        check(here, "http://169.254.169.254/", false).await;
+    }
+}

@@ -1,0 +1,125 @@
+//! Sending a person's browser to an address that a stranger chose.
+
+use std::{
+    ffi::OsString,
+    io,
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use reqwest::Url;
+
+use crate::address::is_loopback;
+
+/// Programs that open an address, where `BROWSER` names none.
+#[cfg(target_os = "macos")]
+const OPENERS: [&str; 1] = ["open"];
+#[cfg(not(target_os = "macos"))]
+const OPENERS: [&str; 3] = ["xdg-open", "wslview", "gio-open"];
+
+/// Whether there is a browser that the person would see: not over SSH, nor without a desktop.
+pub fn can_open_browser(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    if is_set("SSH_CONNECTION") || is_set("SSH_TTY") {
+        return false;
+    }
+    cfg!(target_os = "macos")
+        || ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"]
+            .into_iter()
+            .any(is_set)
+}
+
+/// Opens the address. No shell sees it: it is one argument, printed anew from its parts, and begins
+/// with its scheme.
+pub fn open_browser(url: &Url, browser: Option<OsString>) -> io::Result<()> {
+    if !may_be_opened(url) {
+        let why = "it is neither https nor on this machine";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    let named = browser.filter(|it| !it.is_empty());
+    let named = named.as_deref().and_then(first_program);
+    let mut failed = io::Error::from(io::ErrorKind::NotFound);
+    for program in named.into_iter().chain(OPENERS.map(OsString::from)) {
+        match start(&program, url) {
+            Ok(()) => return Ok(()),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+/// `BROWSER` lists programs; one with arguments would need a shell to be read.
+fn first_program(list: &std::ffi::OsStr) -> Option<OsString> {
+    let first = list.to_str()?.split(':').next()?;
+    let is_program = !first.is_empty() && !first.contains(char::is_whitespace);
+    is_program.then(|| OsString::from(first))
+}
+
+fn start(program: &OsString, url: &Url) -> io::Result<()> {
+    let mut command = Command::new(Path::new(program));
+    command
+        .arg(url.as_str())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
+    let mut opener = command.spawn()?;
+    // It may be the browser itself, which stays; whoever ends is waited for.
+    std::thread::spawn(move || opener.wait());
+    Ok(())
+}
+
+fn may_be_opened(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    match url.scheme() {
+        "https" => !host.is_empty(),
+        "http" => is_loopback(host),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use reqwest::Url;
+
+    use super::{can_open_browser, first_program, may_be_opened};
+
+    #[test]
+    fn only_addresses_of_the_web_are_opened() {
+        let check = |text: &str, is_opened: bool| {
+            assert_eq!(
+                may_be_opened(&Url::parse(text).unwrap()),
+                is_opened,
+                "{text}"
+            );
+        };
+        check("https://as.example/authorize?a=$(id)", true);
+        check("http://127.0.0.1:1/authorize", true);
+        check("http://as.example/authorize", false);
+        check("file:///etc/passwd", false);
+        check("javascript:alert(1)", false);
+        check("calculator:", false);
+    }
+
+    #[test]
+    fn what_would_need_a_shell_is_no_browser() {
+        let first = |list: &str| first_program(list.as_ref());
+        assert_eq!(first("firefox:lynx"), Some(OsString::from("firefox")));
+        assert_eq!(first("sh -c 'x %s'"), None);
+        assert_eq!(first(""), None);
+    }
+
+    #[test]
+    fn a_session_over_ssh_has_no_browser() {
+        let can = |set: &'static [&'static str]| {
+            can_open_browser(|name| set.contains(&name).then(|| OsString::from("1")))
+        };
+        assert!(can(&["DISPLAY"]) && can(&["BROWSER"]));
+        assert!(!can(&["DISPLAY", "SSH_CONNECTION"]));
+        #[cfg(not(target_os = "macos"))]
+        assert!(!can(&[]));
+    }
+}

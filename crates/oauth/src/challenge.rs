@@ -1,0 +1,141 @@
+//! What a server says when it asks who we are: `WWW-Authenticate`.
+
+use http::{HeaderMap, header};
+
+/// The parameters of a `Bearer` challenge.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Challenge {
+    /// Where the server describes who guards it (RFC 9728).
+    pub resource_metadata: Option<String>,
+    /// What the request would need; empty where it does not say.
+    pub scopes: Vec<String>,
+    /// The code of the error.
+    pub error: Option<String>,
+}
+
+impl Challenge {
+    /// The first `Bearer` challenge of an answer.
+    pub fn read(headers: &HeaderMap) -> Option<Self> {
+        let all = headers.get_all(header::WWW_AUTHENTICATE).iter();
+        let mut texts = all.filter_map(|value| value.to_str().ok());
+        texts.find_map(Self::parse)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut found: Option<Self> = None;
+        for (scheme, name, value) in parameters(text) {
+            if let Some(scheme) = scheme {
+                if found.is_some() {
+                    break;
+                }
+                if scheme.eq_ignore_ascii_case("bearer") {
+                    found = Some(Self::default());
+                }
+            }
+            let Some(challenge) = &mut found else {
+                continue;
+            };
+            match name.to_ascii_lowercase().as_str() {
+                "resource_metadata" => challenge.resource_metadata = Some(value),
+                "scope" => challenge.scopes = value.split_whitespace().map(str::to_owned).collect(),
+                "error" => challenge.error = Some(value),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Whether the token is good and lacks a scope.
+    pub fn is_step_up(&self) -> bool {
+        self.error.as_deref() == Some("insufficient_scope")
+    }
+}
+
+type Parameter = (Option<String>, String, String);
+
+/// Every `name=value` of a header, the first of each challenge with the scheme before it. A scheme
+/// without parameters has an empty name.
+fn parameters(text: &str) -> Vec<Parameter> {
+    let mut all = Vec::new();
+    for part in split_outside_quotes(text) {
+        let part = part.trim();
+        let (head, value) = match part.split_once('=') {
+            Some((head, value)) => (head.trim(), unquote(value.trim())),
+            None => (part, String::new()),
+        };
+        match head.rsplit_once(char::is_whitespace) {
+            Some((scheme, name)) => {
+                all.push((Some(scheme.trim().to_owned()), name.to_owned(), value))
+            }
+            None if !part.contains('=') => all.push((Some(head.to_owned()), String::new(), value)),
+            None => all.push((None, head.to_owned(), value)),
+        }
+    }
+    all
+}
+
+fn split_outside_quotes(text: &str) -> Vec<&str> {
+    let (mut parts, mut start) = (Vec::new(), 0);
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_quoted => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+fn unquote(value: &str) -> String {
+    let inside = value.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let Some(inside) = inside else {
+        return value.to_owned();
+    };
+    let mut text = String::new();
+    let mut chars = inside.chars();
+    while let Some(c) = chars.next() {
+        text.extend(if c == '\\' { chars.next() } else { Some(c) });
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Challenge;
+
+    fn check(text: &str, metadata: Option<&str>, scopes: &[&str], error: Option<&str>) {
+        let expected = Challenge {
+            resource_metadata: metadata.map(str::to_owned),
+            scopes: scopes.iter().map(ToString::to_string).collect(),
+            error: error.map(str::to_owned),
+        };
+        assert_eq!(Challenge::parse(text), Some(expected), "{text}");
+    }
+
+    #[test]
+    fn a_bearer_challenge_is_found_among_others() {
+        check("Bearer", None, &[], None);
+        check(
+            r#"Bearer realm="a, b=\"c\"", resource_metadata="https://x/y", scope="read write""#,
+            Some("https://x/y"),
+            &["read", "write"],
+            None,
+        );
+        check(
+            r#"Basic realm="x", bearer error=insufficient_scope, scope="admin", Digest scope="no""#,
+            None,
+            &["admin"],
+            Some("insufficient_scope"),
+        );
+        for other in ["", "Basic realm=\"Bearer\"", "Negotiate"] {
+            assert_eq!(Challenge::parse(other), None, "{other}");
+        }
+    }
+}

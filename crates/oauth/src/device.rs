@@ -1,0 +1,106 @@
+//! A login on another device (RFC 8628): a code is shown here and entered there.
+
+use std::time::Duration;
+
+use reqwest::Url;
+use serde::Deserialize;
+use tokio::time::sleep;
+
+use crate::{
+    error::{LoginError, shown},
+    metadata::Issuer,
+    record::Client,
+    registration::DEVICE_GRANT,
+    token::{self, Given},
+    web::Web,
+};
+
+/// Where it does not say how often it may be asked.
+const INTERVAL_S: u64 = 5;
+
+/// What it is told to wait more by each time it asks too often.
+const SLOWER_S: u64 = 5;
+
+/// It is asked no less often than this, whatever it says.
+const INTERVAL_S_MAX: u64 = 60;
+
+/// A login that waits for its person.
+#[derive(Deserialize)]
+pub(crate) struct Waiting {
+    device_code: String,
+    pub(crate) user_code: String,
+    verification_uri: String,
+    verification_uri_complete: Option<String>,
+    interval: Option<u64>,
+}
+
+/// Asks for a code.
+pub(crate) async fn begin(
+    web: &Web,
+    issuer: &Issuer,
+    client: &Client,
+    resource: Option<&str>,
+    scopes: &[String],
+) -> Result<Waiting, LoginError> {
+    let Some(endpoint) = &issuer.device else {
+        return Err(LoginError::Metadata(format!(
+            "{} has no login by a code (`--device`)",
+            shown(&issuer.said.issuer)
+        )));
+    };
+    let scope = scopes.join(" ");
+    let form: &[(&str, &str)] = match scope.as_str() {
+        "" => &[],
+        scope => &[("scope", scope)],
+    };
+    let answer = token::post(web, endpoint, client, resource, form).await?;
+    if !answer.status.is_success() {
+        return Err(LoginError::Refused(answer.explain()));
+    }
+    let waiting: Option<Waiting> = serde_json::from_slice(&answer.body).ok();
+    waiting.ok_or_else(|| LoginError::Refused("its answer holds no code".to_owned()))
+}
+
+impl Waiting {
+    /// Where the code is entered, checked like any address.
+    pub(crate) fn url(&self, web: &Web) -> Result<Url, LoginError> {
+        let text = self.verification_uri_complete.as_ref();
+        let text = text.unwrap_or(&self.verification_uri);
+        let bad = || LoginError::Metadata("its page for codes has no address".to_owned());
+        let url = Url::parse(text).map_err(|_| bad())?;
+        web.check(&url)?;
+        Ok(url)
+    }
+
+    /// Asks until the person has entered the code.
+    pub(crate) async fn wait(
+        &self,
+        web: &Web,
+        issuer: &Issuer,
+        client: &Client,
+        resource: Option<&str>,
+    ) -> Result<Given, LoginError> {
+        let mut interval_s = self.interval.unwrap_or(INTERVAL_S).clamp(1, INTERVAL_S_MAX);
+        let form = [
+            ("grant_type", DEVICE_GRANT),
+            ("device_code", self.device_code.as_str()),
+        ];
+        loop {
+            sleep(Duration::from_secs(interval_s)).await;
+            let answer = match token::post(web, &issuer.token, client, resource, &form).await {
+                Ok(answer) => answer,
+                // The network may be back in a moment; the code outlasts that.
+                Err(error) if error.is_passing() => continue,
+                Err(error) => return Err(error),
+            };
+            match answer.error_code().as_deref() {
+                Some("authorization_pending") => {}
+                Some("slow_down") => interval_s = (interval_s + SLOWER_S).min(INTERVAL_S_MAX),
+                Some("access_denied" | "expired_token") => {
+                    return Err(LoginError::Refused(answer.explain()));
+                }
+                _ => return token::read(&answer),
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! From a server that asks for a login to the authorization server that guards it.
+
+use http::{HeaderMap, StatusCode};
+use reqwest::Url;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    address::shown,
+    challenge::Challenge,
+    error::{self, LoginError},
+    metadata::Issuer,
+    settings::{Resource, Settings},
+    web::Web,
+};
+
+/// Who guards a server, and for what a token is asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Guard {
+    pub(crate) issuer: Issuer,
+    /// None: it is not sent.
+    pub(crate) resource: Option<String>,
+    /// What the server's challenge asks for; empty where there was none.
+    pub(crate) challenged: Vec<String>,
+    /// All that the server knows.
+    pub(crate) offered: Vec<String>,
+}
+
+/// The protected resource metadata of a server (RFC 9728).
+#[derive(Debug, Deserialize)]
+struct Said {
+    resource: Option<String>,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+}
+
+/// Asks the server who guards it, then that one for its metadata.
+pub(crate) async fn discover(
+    web: &Web,
+    server: &Url,
+    headers: HeaderMap,
+    settings: &Settings,
+) -> Result<Guard, LoginError> {
+    let challenge = ask(web, server, headers).await?;
+    let said = read_resource(web, server, &challenge).await?;
+    let (named, offered, issuers) = match said {
+        Some(said) => {
+            if let (Some(named), Resource::Found) = (&said.resource, &settings.resource) {
+                check_resource(named, server)?;
+            }
+            (
+                said.resource,
+                said.scopes_supported,
+                said.authorization_servers,
+            )
+        }
+        None => (None, Vec::new(), Vec::new()),
+    };
+    let issuer = choose_issuer(web, server, &issuers, settings).await?;
+    let resource = match &settings.resource {
+        Resource::Off => None,
+        Resource::Named(named) => Some(named.clone()),
+        Resource::Found => Some(named.unwrap_or_else(|| name_of(server))),
+    };
+    Ok(Guard {
+        issuer,
+        resource,
+        challenged: challenge.scopes,
+        offered,
+    })
+}
+
+/// Has the server ask who we are, as it would ask a client that begins. One that lets everybody
+/// begin says nothing, and its documents are looked for where they usually lie.
+async fn ask(web: &Web, server: &Url, headers: HeaderMap) -> Result<Challenge, LoginError> {
+    let initialize = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "proxy", "version": env!("CARGO_PKG_VERSION")},
+        },
+    });
+    let answer = web.post_json(server, &initialize, headers).await?;
+    let asks = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&answer.status);
+    let challenge = asks.then(|| Challenge::read(&answer.headers)).flatten();
+    Ok(challenge.unwrap_or_default())
+}
+
+async fn read_resource(
+    web: &Web,
+    server: &Url,
+    challenge: &Challenge,
+) -> Result<Option<Said>, LoginError> {
+    let named = challenge.resource_metadata.as_deref();
+    let named = named.and_then(|text| server.join(text).ok());
+    if let Some(url) = &named {
+        web.check(url)?;
+    }
+    for place in named.into_iter().chain(places(server)) {
+        let Ok(answer) = web.get(&place).await else {
+            continue;
+        };
+        if !answer.status.is_success() {
+            continue;
+        }
+        if let Ok(said) = serde_json::from_slice::<Said>(&answer.body) {
+            return Ok(Some(said));
+        }
+    }
+    Ok(None)
+}
+
+fn places(server: &Url) -> Vec<Url> {
+    let path = server.path().trim_end_matches('/');
+    let at = |path: &str| {
+        let mut url = server.clone();
+        url.set_path(&format!("/.well-known/oauth-protected-resource{path}"));
+        url.set_query(None);
+        url.set_fragment(None);
+        url
+    };
+    if path.is_empty() {
+        vec![at("")]
+    } else {
+        vec![at(path), at("")]
+    }
+}
+
+/// The one that the person named, where the server names it too; else the first that answers. A
+/// server of before 2025-06 names none, and is its own.
+async fn choose_issuer(
+    web: &Web,
+    server: &Url,
+    named: &[String],
+    settings: &Settings,
+) -> Result<Issuer, LoginError> {
+    if let Some(pinned) = &settings.issuer {
+        if !named.is_empty() && !named.contains(pinned) {
+            let others: Vec<String> = named.iter().map(|it| error::shown(it)).collect();
+            return Err(LoginError::Metadata(format!(
+                "the server is guarded by {}, and `oauth.issuer` names {pinned}",
+                others.join(", ")
+            )));
+        }
+        return Issuer::discover(web, pinned).await;
+    }
+    if named.is_empty() {
+        let origin = server.origin().ascii_serialization();
+        let own = Issuer::discover(web, &origin).await;
+        return own.map_err(|error| match error {
+            LoginError::Metadata(_) => LoginError::NoAuthorizationServer(shown(server)),
+            other => other,
+        });
+    }
+    let mut failed = None;
+    for issuer in named.iter().take(ISSUERS_MAX) {
+        match Issuer::discover(web, issuer).await {
+            Ok(issuer) => return Ok(issuer),
+            Err(error) => {
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    Err(failed.unwrap_or_else(|| LoginError::NoAuthorizationServer(shown(server))))
+}
+
+/// Of those that a server names, so many are asked.
+const ISSUERS_MAX: usize = 4;
+
+/// A token is asked for what the server says it is. It may call itself by an address above the one
+/// that we ask, and by no other.
+fn check_resource(named: &str, server: &Url) -> Result<(), LoginError> {
+    let is_above = Url::parse(named).is_ok_and(|url| {
+        let (above, path) = (url.path().trim_end_matches('/'), server.path());
+        let rest = path.strip_prefix(above);
+        url.origin() == server.origin()
+            && url.fragment().is_none()
+            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    });
+    if is_above {
+        return Ok(());
+    }
+    Err(LoginError::Metadata(format!(
+        "{} calls itself {}: a token for that would be another server's",
+        shown(server),
+        error::shown(named)
+    )))
+}
+
+/// The address of a server as the audience of a token: without query and fragment, and without a
+/// slash that is all of its path.
+fn name_of(server: &Url) -> String {
+    let mut url = server.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    let text = url.to_string();
+    if url.path() == "/" {
+        return text.trim_end_matches('/').to_owned();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::Url;
+
+    use super::{check_resource, name_of, places};
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_server_may_name_itself_and_what_is_above_it() {
+        let check = |named: &str, is_own: bool| {
+            let checked = check_resource(named, &url("https://x.example/a/mcp?b=c"));
+            assert_eq!(checked.is_ok(), is_own, "{named}");
+        };
+        for own in [
+            "https://x.example",
+            "https://x.example/",
+            "https://x.example/a",
+            "https://x.example/a/mcp",
+            "https://x.example/a/mcp/",
+        ] {
+            check(own, true);
+        }
+        for other in [
+            "https://y.example/a/mcp",
+            "http://x.example/a/mcp",
+            "https://x.example:8443/a/mcp",
+            "https://x.example/a/m",
+            "https://x.example/a/mcp/other",
+            "https://x.example/a#b",
+            "nothing",
+        ] {
+            check(other, false);
+        }
+    }
+
+    #[test]
+    fn the_audience_has_no_query_and_no_bare_slash() {
+        assert_eq!(
+            name_of(&url("https://x.example/?codemode=on")),
+            "https://x.example"
+        );
+        assert_eq!(
+            name_of(&url("https://x.example/mcp#a")),
+            "https://x.example/mcp"
+        );
+        let paths = places(&url("https://x.example/a/mcp?b"));
+        let paths: Vec<&str> = paths.iter().map(Url::path).collect();
+        let known = "/.well-known/oauth-protected-resource";
+        assert_eq!(paths, [format!("{known}/a/mcp"), known.to_owned()]);
+    }
+}

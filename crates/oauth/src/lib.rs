@@ -1,0 +1,37 @@
+//! Logging in to remote servers by OAuth 2.1, as MCP has it: who guards a server, who we are there,
+//! tokens and their renewal.
+//!
+//! This room knows no MCP message, no configuration file and no terminal. Everything that it reads
+//! comes from strangers: addresses are checked before they are asked, texts before they are shown.
+
+#![warn(missing_docs)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod address;
+mod authorization;
+mod browser;
+mod challenge;
+mod clock;
+mod credential;
+mod device;
+mod discovery;
+mod error;
+mod listener;
+mod login;
+mod metadata;
+mod random;
+mod record;
+mod registration;
+mod settings;
+mod store;
+mod token;
+mod web;
+
+pub use browser::{can_open_browser, open_browser};
+pub use challenge::Challenge;
+pub use credential::{Bearer, Credential, CredentialError};
+pub use error::LoginError;
+pub use login::{LoggedIn, Login, Person, Way, log_in, log_out};
+pub use record::{Grant, Record};
+pub use settings::{CallbackHost, GrantKind, Resource, Settings};
+pub use store::{RecordFile, StoreError};

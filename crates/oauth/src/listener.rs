@@ -1,0 +1,216 @@
+//! The address of this machine to which a browser comes back.
+//!
+//! It is listened on before the browser is sent anywhere, on loopback alone, and for as long as one
+//! login takes.
+
+use std::{
+    io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
+
+use reqwest::Url;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::{error::LoginError, settings::CallbackHost};
+
+const PATH: &str = "/callback";
+
+/// The head of a request; that of a browser with many cookies is shorter.
+const HEAD_BYTES_MAX: usize = 32 * 1024;
+
+/// Whoever connects has so long to say what it wants.
+const HEAD_WAIT: Duration = Duration::from_secs(10);
+
+/// Connections at one time: a browser opens a few.
+const CONNECTIONS_MAX: usize = 16;
+
+/// Listens for one browser.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    sockets: Vec<TcpListener>,
+    redirect_uri: String,
+    /// `HOST:PORT`, as a browser names us.
+    authority: String,
+}
+
+/// A browser that came back, and waits for a page.
+#[derive(Debug)]
+pub(crate) struct CameBack {
+    pub(crate) url: Url,
+    stream: TcpStream,
+}
+
+impl Listener {
+    /// Takes the port, or any that is free.
+    pub(crate) async fn bind(host: CallbackHost, port: Option<u16>) -> Result<Self, LoginError> {
+        let wanted = port.unwrap_or(0);
+        let fail = |error: io::Error| LoginError::Port {
+            port: wanted,
+            why: error.to_string(),
+        };
+        let first = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).await;
+        let first = first.map_err(fail)?;
+        let port = first.local_addr().map_err(fail)?.port();
+        let mut sockets = vec![first];
+        if host == CallbackHost::Name {
+            // `localhost` may be either; a machine without the newer kind has the older one alone.
+            let newer: SocketAddr = (Ipv6Addr::LOCALHOST, port).into();
+            sockets.extend(TcpListener::bind(newer).await.ok());
+        }
+        let authority = format!("{}:{port}", host.as_str());
+        Ok(Self {
+            sockets,
+            redirect_uri: format!("http://{authority}{PATH}"),
+            authority,
+        })
+    }
+
+    pub(crate) fn redirect_uri(&self) -> &str {
+        &self.redirect_uri
+    }
+
+    /// Sends every browser that comes back to its address, until nobody takes them any more.
+    pub(crate) async fn listen(self, found: mpsc::Sender<CameBack>) {
+        let mut readings = JoinSet::new();
+        loop {
+            let accepting = self.sockets.iter().map(|socket| Box::pin(socket.accept()));
+            let accepted = futures::future::select_all(accepting);
+            tokio::select! {
+                () = found.closed() => return,
+                (accepted, ..) = accepted, if readings.len() < CONNECTIONS_MAX => {
+                    if let Ok((stream, _)) = accepted {
+                        let (found, authority) = (found.clone(), self.authority.clone());
+                        readings.spawn(async move {
+                            let reading = timeout(HEAD_WAIT, read(stream, &authority)).await;
+                            if let Ok(Some(came_back)) = reading {
+                                let _ = found.send(came_back).await;
+                            }
+                        });
+                    }
+                }
+                Some(_) = readings.join_next() => {}
+            }
+        }
+    }
+}
+
+/// Reads one request. Anything but a browser that comes back is told that there is nothing here.
+async fn read(mut stream: TcpStream, authority: &str) -> Option<CameBack> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|it| it == b"\r\n\r\n") {
+        if head.len() > HEAD_BYTES_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let Some(url) = find_url(&head, authority) else {
+        answer(&mut stream, "404 Not Found", "There is nothing here.").await;
+        return None;
+    };
+    Some(CameBack { url, stream })
+}
+
+/// The address that was asked for: ours, by our name, and on our path.
+fn find_url(head: &[u8], authority: &str) -> Option<Url> {
+    let head = std::str::from_utf8(head).ok()?;
+    let mut lines = head.split("\r\n");
+    let target = lines.next()?.strip_prefix("GET ")?;
+    let target = target.split(' ').next()?;
+    let mut headers = lines.filter_map(|line| line.split_once(':'));
+    let (_, host) = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"))?;
+    if !host.trim().eq_ignore_ascii_case(authority) || !target.starts_with(PATH) {
+        return None;
+    }
+    let url = Url::parse(&format!("http://{authority}{target}")).ok()?;
+    (url.path() == PATH && url.query().is_some()).then_some(url)
+}
+
+impl CameBack {
+    /// Shows the person how it went. Nothing that a stranger said is on the page.
+    pub(crate) async fn tell(mut self, is_done: bool) {
+        let (status, text) = if is_done {
+            ("200 OK", "You are logged in, and can close this page.")
+        } else {
+            (
+                "400 Bad Request",
+                "This is not the login that is waited for. Look at the terminal.",
+            )
+        };
+        answer(&mut self.stream, status, text).await;
+    }
+}
+
+async fn answer(stream: &mut TcpStream, status: &str, text: &str) {
+    let page = format!("<!doctype html><meta charset=utf-8><title>proxy</title><p>{text}\n");
+    let response = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\
+         Content-Security-Policy: default-src 'none'\r\nReferrer-Policy: no-referrer\r\n\
+         Cache-Control: no-store\r\nConnection: close\r\n\r\n{page}",
+        page.len()
+    );
+    // A browser that went away has seen enough.
+    let _ = stream.write_all(response.as_bytes()).await;
+    let _ = stream.shutdown().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpStream,
+        sync::mpsc,
+    };
+
+    use super::{Listener, find_url};
+    use crate::CallbackHost;
+
+    #[test]
+    fn only_the_browser_that_comes_back_is_heard() {
+        let find = |head: &str| find_url(head.as_bytes(), "127.0.0.1:5");
+        let url = find("GET /callback?code=a&state=b HTTP/1.1\r\nhost: 127.0.0.1:5\r\n\r\n");
+        assert_eq!(url.unwrap().query(), Some("code=a&state=b"));
+        for other in [
+            "POST /callback?code=a HTTP/1.1\r\nHost: 127.0.0.1:5\r\n\r\n",
+            "GET /callback?code=a HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+            "GET /callback?code=a HTTP/1.1\r\n\r\n",
+            "GET /callback HTTP/1.1\r\nHost: 127.0.0.1:5\r\n\r\n",
+            "GET /callback/../x?a HTTP/1.1\r\nHost: 127.0.0.1:5\r\n\r\n",
+            "GET /favicon.ico HTTP/1.1\r\nHost: 127.0.0.1:5\r\n\r\n",
+            "\r\n\r\n",
+        ] {
+            assert!(find(other).is_none(), "{other}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_browser_is_answered_when_it_is_known_how_it_went() {
+        let listener = Listener::bind(CallbackHost::Address, None).await.unwrap();
+        let at = listener.sockets[0].local_addr().unwrap();
+        assert_eq!(listener.redirect_uri(), format!("http://{at}/callback"));
+        let (sender, mut found) = mpsc::channel(1);
+        let listening = tokio::spawn(listener.listen(sender));
+        // One that says nothing holds nobody up.
+        let _silent = TcpStream::connect(at).await.unwrap();
+        let mut browser = TcpStream::connect(at).await.unwrap();
+        let request = format!("GET /callback?state=x HTTP/1.1\r\nHost: {at}\r\n\r\n");
+        browser.write_all(request.as_bytes()).await.unwrap();
+        let came_back = found.recv().await.unwrap();
+        assert_eq!(came_back.url.query(), Some("state=x"));
+        came_back.tell(true).await;
+        let mut page = String::new();
+        browser.read_to_string(&mut page).await.unwrap();
+        assert!(
+            page.starts_with("HTTP/1.1 200") && page.contains("close this page"),
+            "{page}"
+        );
+        drop(found);
+        listening.await.unwrap();
+        assert!(TcpStream::connect(at).await.is_err());
+    }
+}

@@ -1,0 +1,233 @@
+//! What an authorization server says of itself (RFC 8414, OpenID Connect Discovery).
+
+use reqwest::Url;
+use serde::Deserialize;
+
+use crate::{address::shown, error::LoginError, web::Web};
+
+/// The metadata of one authorization server, checked: its issuer is the one that was asked for, and
+/// its addresses may be asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Issuer {
+    pub(crate) said: Said,
+    /// None where it is of use to machines alone.
+    pub(crate) authorization: Option<Url>,
+    pub(crate) token: Url,
+    pub(crate) registration: Option<Url>,
+    pub(crate) revocation: Option<Url>,
+    pub(crate) device: Option<Url>,
+}
+
+/// The document as it came.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Said {
+    pub(crate) issuer: String,
+    authorization_endpoint: Option<String>,
+    token_endpoint: Option<String>,
+    registration_endpoint: Option<String>,
+    revocation_endpoint: Option<String>,
+    device_authorization_endpoint: Option<String>,
+    #[serde(default)]
+    pub(crate) scopes_supported: Vec<String>,
+    code_challenge_methods_supported: Option<Vec<String>>,
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) client_id_metadata_document_supported: bool,
+    #[serde(default)]
+    pub(crate) authorization_response_iss_parameter_supported: bool,
+}
+
+impl Issuer {
+    /// Asks for the metadata of this issuer, at each place where it may lie.
+    pub(crate) async fn discover(web: &Web, issuer: &str) -> Result<Self, LoginError> {
+        let bad =
+            || LoginError::Metadata(format!("`{}` is no issuer", crate::error::shown(issuer)));
+        let base = Url::parse(issuer).map_err(|_| bad())?;
+        web.check(&base)?;
+        let mut failed = None;
+        for place in places(&base) {
+            let answer = match web.get(&place).await {
+                Ok(answer) => answer,
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
+            };
+            let said: Option<Said> = serde_json::from_slice(&answer.body).ok();
+            if let (true, Some(said)) = (answer.status.is_success(), said) {
+                return Self::read(web, issuer, said);
+            }
+        }
+        Err(failed.unwrap_or_else(|| {
+            let base = shown(&base);
+            LoginError::Metadata(format!(
+                "{base} publishes no metadata of an authorization server"
+            ))
+        }))
+    }
+
+    fn read(web: &Web, issuer: &str, said: Said) -> Result<Self, LoginError> {
+        if !is_same_issuer(&said.issuer, issuer) {
+            return Err(LoginError::Metadata(format!(
+                "the metadata of {} is of another issuer, {}",
+                crate::error::shown(issuer),
+                crate::error::shown(&said.issuer)
+            )));
+        }
+        let endpoint = |name: &str, text: &Option<String>| match text {
+            None => Ok::<_, LoginError>(None),
+            Some(text) => {
+                let bad = || LoginError::Metadata(format!("its `{name}` is no address"));
+                let url = Url::parse(text).map_err(|_| bad())?;
+                web.check(&url)?;
+                Ok(Some(url))
+            }
+        };
+        let token = endpoint("token_endpoint", &said.token_endpoint)?;
+        Ok(Self {
+            authorization: endpoint("authorization_endpoint", &said.authorization_endpoint)?,
+            token: token.ok_or_else(|| lacking(issuer, "token_endpoint"))?,
+            registration: endpoint("registration_endpoint", &said.registration_endpoint)?,
+            revocation: endpoint("revocation_endpoint", &said.revocation_endpoint)?,
+            device: endpoint(
+                "device_authorization_endpoint",
+                &said.device_authorization_endpoint,
+            )?,
+            said,
+        })
+    }
+
+    /// Where a person agrees. An issuer that has no such place, or does not say that it checks PKCE,
+    /// is no place to send one to.
+    pub(crate) fn authorization(&self, assumes_pkce: bool) -> Result<&Url, LoginError> {
+        let methods = self.said.code_challenge_methods_supported.as_ref();
+        let is_checked = methods.map_or(assumes_pkce, |all| all.iter().any(|it| it == "S256"));
+        if !is_checked {
+            return Err(LoginError::NoPkce(crate::error::shown(&self.said.issuer)));
+        }
+        let issuer = &self.said.issuer;
+        let found = self.authorization.as_ref();
+        found.ok_or_else(|| lacking(issuer, "authorization_endpoint"))
+    }
+
+    /// Whether clients may say who they are in this way at its token endpoint. Where it does not
+    /// say, the standard's default holds.
+    pub(crate) fn takes(&self, method: &str) -> bool {
+        match &self.said.token_endpoint_auth_methods_supported {
+            Some(methods) => methods.iter().any(|it| it == method),
+            None => method == "client_secret_basic",
+        }
+    }
+
+    /// Whether it says which ways it takes.
+    pub(crate) fn says_methods(&self) -> bool {
+        self.said.token_endpoint_auth_methods_supported.is_some()
+    }
+}
+
+fn lacking(issuer: &str, what: &str) -> LoginError {
+    let issuer = crate::error::shown(issuer);
+    LoginError::Metadata(format!("the metadata of {issuer} has no `{what}`"))
+}
+
+/// Byte for byte, but for a slash that is all of a path: many write it in one place and not in the
+/// other, and it names the same.
+fn is_same_issuer(one: &str, other: &str) -> bool {
+    let bare = |text: &str| match Url::parse(text) {
+        Ok(url) if url.path() == "/" => text.trim_end_matches('/').to_owned(),
+        _ => text.to_owned(),
+    };
+    bare(one) == bare(other)
+}
+
+/// In the order of the specification.
+fn places(issuer: &Url) -> Vec<Url> {
+    let path = issuer.path().trim_end_matches('/');
+    let at = |path: String| {
+        let mut url = issuer.clone();
+        url.set_path(&path);
+        url.set_query(None);
+        url.set_fragment(None);
+        url
+    };
+    let oauth = at(format!("/.well-known/oauth-authorization-server{path}"));
+    let openid = at(format!("/.well-known/openid-configuration{path}"));
+    if path.is_empty() {
+        return vec![oauth, openid];
+    }
+    vec![
+        oauth,
+        openid,
+        at(format!("{path}/.well-known/openid-configuration")),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::Url;
+
+    use super::{Issuer, Said, is_same_issuer, places};
+    use crate::web::Web;
+
+    #[test]
+    fn metadata_is_looked_for_where_the_standards_put_it() {
+        let texts = |issuer: &str| -> Vec<String> {
+            let all = places(&Url::parse(issuer).unwrap());
+            all.iter().map(|url| url.path().to_owned()).collect()
+        };
+        let oauth = "/.well-known/oauth-authorization-server";
+        let openid = "/.well-known/openid-configuration";
+        assert_eq!(texts("https://as.example"), [oauth, openid]);
+        let (at_oauth, at_openid) = (format!("{oauth}/a/b"), format!("{openid}/a/b"));
+        let behind = format!("/a/b{openid}");
+        assert_eq!(
+            texts("https://as.example/a/b"),
+            [at_oauth, at_openid, behind]
+        );
+    }
+
+    #[test]
+    fn an_issuer_is_compared_as_a_text() {
+        assert!(is_same_issuer("https://as.example", "https://as.example/"));
+        assert!(!is_same_issuer(
+            "https://as.example/a",
+            "https://as.example/a/"
+        ));
+        assert!(!is_same_issuer(
+            "https://AS.example/a",
+            "https://as.example/a"
+        ));
+        assert!(!is_same_issuer(
+            "https://as.example:443/a",
+            "https://as.example/a"
+        ));
+    }
+
+    #[tokio::test]
+    async fn a_document_of_another_issuer_or_without_pkce_is_refused() {
+        let web = Web::of(&Url::parse("https://1.1.1.1/mcp").unwrap())
+            .await
+            .unwrap();
+        let said = Said {
+            issuer: "https://8.8.8.8".to_owned(),
+            token_endpoint: Some("https://8.8.8.8/token".to_owned()),
+            authorization_endpoint: Some("https://8.8.8.8/authorize".to_owned()),
+            ..Said::default()
+        };
+        assert!(Issuer::read(&web, "https://9.9.9.9", said.clone()).is_err());
+        let issuer = Issuer::read(&web, "https://8.8.8.8", said.clone()).unwrap();
+        assert!(issuer.authorization(false).is_err());
+        assert!(issuer.authorization(true).is_ok());
+        let plain = Said {
+            code_challenge_methods_supported: Some(vec!["plain".to_owned()]),
+            ..said.clone()
+        };
+        let plain = Issuer::read(&web, "https://8.8.8.8", plain).unwrap();
+        assert!(plain.authorization(true).is_err());
+        let inward = Said {
+            token_endpoint: Some("https://10.0.0.1/token".to_owned()),
+            ..said
+        };
+        assert!(Issuer::read(&web, "https://8.8.8.8", inward).is_err());
+    }
+}

@@ -1,0 +1,32 @@
+//! Texts that nobody guesses, and the challenge made of one.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::LoginError;
+
+/// 256 random bits as a text for addresses.
+pub(crate) fn random_text() -> Result<String, LoginError> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|_| LoginError::Randomness)?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// The S256 challenge of a verifier (RFC 7636).
+pub(crate) fn challenge_of(verifier: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{challenge_of, random_text};
+
+    #[test]
+    fn a_challenge_is_as_the_rfc_has_it() {
+        let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+        let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+        assert_eq!(challenge_of(verifier), challenge);
+        assert_ne!(random_text().unwrap(), random_text().unwrap());
+        assert_eq!(random_text().unwrap().len(), 43);
+    }
+}

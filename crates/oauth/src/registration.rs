@@ -1,0 +1,138 @@
+//! Who we are at an authorization server: registered by hand, described by a document, or
+//! registered there and then, in this order.
+
+use http::HeaderMap;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    clock::now,
+    error::LoginError,
+    metadata::Issuer,
+    record::{Client, Registration},
+    settings::Settings,
+    web::Web,
+};
+
+/// The grant of devices (RFC 8628).
+pub(crate) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
+/// Who we are, without asking anybody; none where we have to register.
+pub(crate) fn known(
+    issuer: &Issuer,
+    settings: &Settings,
+    kept: Option<&Registration>,
+    redirect_uri: &str,
+) -> Option<Client> {
+    if let Some(id) = &settings.client_id {
+        let secret = settings.client_secret.as_ref();
+        return Some(by_hand(issuer, id, secret.map(|it| it.expose().to_owned())));
+    }
+    let document = settings.client_metadata_url.as_ref();
+    if let Some(url) = document.filter(|_| issuer.said.client_id_metadata_document_supported) {
+        return Some(Client {
+            id: url.clone(),
+            secret: None,
+            method: "none".to_owned(),
+        });
+    }
+    let is_good = |it: &&Registration| {
+        it.issuer == issuer.said.issuer
+            && it.redirect_uri == redirect_uri
+            && it.secret_expires_at.is_none_or(|at| now() < at)
+    };
+    kept.filter(is_good).map(|it| it.client.clone())
+}
+
+fn by_hand(issuer: &Issuer, id: &str, secret: Option<String>) -> Client {
+    let method = match &secret {
+        None => "none",
+        Some(_) => method_with_secret(issuer),
+    };
+    Client {
+        id: id.to_owned(),
+        secret,
+        method: method.to_owned(),
+    }
+}
+
+fn method_with_secret(issuer: &Issuer) -> &'static str {
+    let (basic, post) = ("client_secret_basic", "client_secret_post");
+    if issuer.takes(post) && !issuer.takes(basic) {
+        post
+    } else {
+        basic
+    }
+}
+
+/// Registers us (RFC 7591): as a public client where those are taken, else as one with a secret.
+pub(crate) async fn register(
+    web: &Web,
+    issuer: &Issuer,
+    redirect_uri: &str,
+    with_device: bool,
+) -> Result<Registration, LoginError> {
+    let shown = crate::error::shown(&issuer.said.issuer);
+    let Some(endpoint) = &issuer.registration else {
+        return Err(LoginError::NoRegistration(shown));
+    };
+    let method = match issuer.takes("none") || !issuer.says_methods() {
+        true => "none",
+        false => method_with_secret(issuer),
+    };
+    let mut grants = vec!["authorization_code", "refresh_token"];
+    grants.extend(with_device.then_some(DEVICE_GRANT));
+    // No scopes: some servers refuse those that they do not list, and a login may need more later.
+    let asked = json!({
+        "client_name": "proxy",
+        "application_type": "native",
+        "redirect_uris": [redirect_uri],
+        "grant_types": grants,
+        "response_types": ["code"],
+        "token_endpoint_auth_method": method,
+    });
+    let answer = web.post_json(endpoint, &asked, HeaderMap::new()).await?;
+    if !answer.status.is_success() {
+        let why = answer.explain();
+        return Err(LoginError::RegistrationRefused { issuer: shown, why });
+    }
+    let given: Option<Given> = serde_json::from_slice(&answer.body).ok();
+    let given = given.ok_or_else(|| LoginError::RegistrationRefused {
+        issuer: shown,
+        why: "its answer names no client".to_owned(),
+    })?;
+    Ok(given.read(issuer, redirect_uri))
+}
+
+#[derive(Deserialize)]
+struct Given {
+    client_id: String,
+    client_secret: Option<String>,
+    client_secret_expires_at: Option<u64>,
+    token_endpoint_auth_method: Option<String>,
+}
+
+impl Given {
+    fn read(self, issuer: &Issuer, redirect_uri: &str) -> Registration {
+        let is_ours = |it: &String| {
+            ["none", "client_secret_basic", "client_secret_post"].contains(&it.as_str())
+        };
+        let usual = match self.client_secret {
+            Some(_) => method_with_secret(issuer),
+            None => "none",
+        };
+        let method = self.token_endpoint_auth_method.filter(is_ours);
+        let method = method.unwrap_or_else(|| usual.to_owned());
+        Registration {
+            issuer: issuer.said.issuer.clone(),
+            client: Client {
+                id: self.client_id,
+                secret: self.client_secret.filter(|_| method != "none"),
+                method,
+            },
+            redirect_uri: redirect_uri.to_owned(),
+            // 0 stands for never.
+            secret_expires_at: self.client_secret_expires_at.filter(|at| *at > 0),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Requests to authorization servers: bounded in time and size, and never where a stranger must not
+//! send us.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use http::{HeaderMap, StatusCode, header};
+use reqwest::{Client, RequestBuilder, Response, Url, redirect::Policy};
+use serde_json::Value;
+
+use crate::{
+    address::{Reach, is_loopback, shown},
+    error::{self, LoginError},
+};
+
+/// From the first byte sent to the last one read.
+const WAIT: Duration = Duration::from_secs(20);
+
+/// A document of metadata or tokens; far more than any holds.
+const BODY_BYTES_MAX: usize = 256 * 1024;
+
+const REDIRECTS_MAX: usize = 3;
+
+/// Asks for one server and those that it names.
+#[derive(Debug, Clone)]
+pub(crate) struct Web {
+    client: Client,
+    reach: Reach,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    /// The object in the body, whatever its kind is said to be.
+    pub(crate) fn object(&self) -> Option<Value> {
+        let value: Value = serde_json::from_slice(&self.body).ok()?;
+        value.is_object().then_some(value)
+    }
+
+    /// What it says of an error: its code and description, else the status alone.
+    pub(crate) fn explain(&self) -> String {
+        let object = self.object();
+        let text = |key: &str| {
+            let value = object.as_ref()?.get(key)?.as_str()?;
+            Some(error::shown(value))
+        };
+        match (text("error"), text("error_description")) {
+            (Some(code), Some(more)) => format!("{code}: {more}"),
+            (Some(code), None) => code,
+            _ => format!("HTTP {}", self.status),
+        }
+    }
+
+    /// The code of its error (RFC 6749).
+    pub(crate) fn error_code(&self) -> Option<String> {
+        Some(self.object()?.get("error")?.as_str()?.to_owned())
+    }
+}
+
+impl Web {
+    /// Asks on behalf of the server at this address.
+    pub(crate) async fn of(server: &Url) -> Result<Self, LoginError> {
+        let reach = Reach::of(server).await;
+        let mut builder = Client::builder()
+            .timeout(WAIT)
+            .redirect(Policy::none())
+            .dns_resolver(reach.resolver());
+        if is_loopback(server.host_str().unwrap_or_default()) {
+            // A network proxy's loopback is another machine's.
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|error| fail(server, &error))?;
+        Ok(Self { client, reach })
+    }
+
+    pub(crate) fn check(&self, url: &Url) -> Result<(), LoginError> {
+        self.reach.check(url)
+    }
+
+    /// Reads a document. A redirect is followed where the address to which it leads may be asked.
+    pub(crate) async fn get(&self, url: &Url) -> Result<Answer, LoginError> {
+        let mut url = url.clone();
+        for _ in 0..=REDIRECTS_MAX {
+            let request = self.client.get(url.clone());
+            let request = request.header(header::ACCEPT, "application/json");
+            let answer = self.send(&url, request).await?;
+            let location = answer.headers.get(header::LOCATION);
+            match location.filter(|_| answer.status.is_redirection()) {
+                None => return Ok(answer),
+                Some(to) => {
+                    let to = to.to_str().ok().and_then(|to| url.join(to).ok());
+                    let why = "it redirects to no address".to_owned();
+                    let from = shown(&url);
+                    url = to.ok_or(LoginError::Http { url: from, why })?;
+                }
+            }
+        }
+        let (url, why) = (shown(&url), "it redirects again and again".to_owned());
+        Err(LoginError::Http { url, why })
+    }
+
+    /// Posts a form. A redirect is not followed: what is in it is for that address alone.
+    pub(crate) async fn post_form(
+        &self,
+        url: &Url,
+        form: &[(&str, &str)],
+        login: Option<(&str, &str)>,
+    ) -> Result<Answer, LoginError> {
+        let mut request = self
+            .client
+            .post(url.clone())
+            .header(header::ACCEPT, "application/json")
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(encode(form));
+        if let Some((name, password)) = login {
+            // RFC 6749 has both encoded like a form before they are put together.
+            request = request.basic_auth(encode_one(name), Some(encode_one(password)));
+        }
+        self.send(url, request).await
+    }
+
+    pub(crate) async fn post_json(
+        &self,
+        url: &Url,
+        body: &Value,
+        headers: HeaderMap,
+    ) -> Result<Answer, LoginError> {
+        let request = self
+            .client
+            .post(url.clone())
+            .header(header::ACCEPT, "application/json, text/event-stream")
+            .headers(headers)
+            .json(body);
+        self.send(url, request).await
+    }
+
+    async fn send(&self, url: &Url, request: RequestBuilder) -> Result<Answer, LoginError> {
+        self.check(url)?;
+        let response = request.send().await.map_err(|error| fail(url, &error))?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = read(response).await.map_err(|why| LoginError::Http {
+            url: shown(url),
+            why,
+        })?;
+        Ok(Answer {
+            status,
+            headers,
+            body,
+        })
+    }
+}
+
+async fn read(response: Response) -> Result<Vec<u8>, String> {
+    let is_stream = response.headers().get(header::CONTENT_TYPE);
+    let is_stream = is_stream.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+    let mut body = Vec::new();
+    if is_stream {
+        // It may never end, and nothing in it is of interest.
+        return Ok(body);
+    }
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| describe(&error.without_url()))?;
+        if body.len() + chunk.len() > BODY_BYTES_MAX {
+            return Err(format!("its answer has more than {BODY_BYTES_MAX} bytes"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+fn fail(url: &Url, error: &reqwest::Error) -> LoginError {
+    LoginError::Http {
+        url: shown(url),
+        why: describe(error),
+    }
+}
+
+/// The innermost cause: those around it say "error sending request".
+fn describe(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return format!("no answer within {} s", WAIT.as_secs());
+    }
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    error::shown(&cause.to_string())
+}
+
+/// A form as it is posted.
+pub(crate) fn encode(form: &[(&str, &str)]) -> String {
+    let mut url = blank();
+    url.query_pairs_mut().extend_pairs(form);
+    url.query().unwrap_or_default().to_owned()
+}
+
+fn encode_one(text: &str) -> String {
+    let mut url = blank();
+    url.query_pairs_mut().append_key_only(text);
+    url.query().unwrap_or_default().to_owned()
+}
+
+fn blank() -> Url {
+    Url::parse("http://localhost/").expect("it is an address")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{encode, encode_one};
+
+    #[test]
+    fn forms_are_encoded() {
+        assert_eq!(
+            encode(&[("a", "b c"), ("d", "&=ü")]),
+            "a=b+c&d=%26%3D%C3%BC"
+        );
+        assert_eq!(encode_one("s3c:r3t/+"), "s3c%3Ar3t%2F%2B");
+    }
+}

@@ -1,0 +1,86 @@
+//! The person at the terminal, who logs in.
+
+use std::io::{BufRead as _, IsTerminal as _};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use oauth::{LoginError, Person, open_browser};
+use reqwest::Url;
+use tokio::sync::{Mutex, mpsc};
+
+use crate::report;
+
+/// A pasted address is no longer than this.
+const LINES_MAX: usize = 8;
+
+/// Shows where to log in, and takes what is pasted.
+pub(super) struct Terminal {
+    opens_browser: bool,
+    lines: Mutex<mpsc::Receiver<String>>,
+}
+
+impl Terminal {
+    pub(super) fn new(opens_browser: bool) -> Self {
+        let (sender, lines) = mpsc::channel(LINES_MAX);
+        // A read of a terminal cannot be taken back; it ends with the program.
+        std::thread::spawn(move || {
+            for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+                if !line.trim().is_empty() && sender.blocking_send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            opens_browser,
+            lines: Mutex::new(lines),
+        }
+    }
+}
+
+impl Person for Terminal {
+    fn visit(&self, url: &Url) {
+        let host = url.host_str().unwrap_or_default();
+        let opened = self.opens_browser
+            && match open_browser(url, std::env::var_os("BROWSER")) {
+                Ok(()) => true,
+                Err(error) => {
+                    report::say(&format!("no browser was opened: {error}"));
+                    false
+                }
+            };
+        if opened {
+            report::say(&format!(
+                "your browser opens {host}; if it does not, go there yourself:"
+            ));
+        } else {
+            report::say(&format!("log in at {host}:"));
+        }
+        report::print_data(url.as_str());
+        if !opened && std::io::stdin().is_terminal() {
+            report::say(
+                "if the browser is on another machine, it ends at an address that it cannot open: \
+                 paste that here",
+            );
+        }
+    }
+
+    fn enter(&self, url: &Url, code: &str) {
+        report::say(&format!("enter the code {code} at:"));
+        report::print_data(url.as_str());
+    }
+
+    fn reject(&self, why: &LoginError) {
+        report::say(&why.to_string());
+    }
+
+    fn pasted(&self) -> BoxFuture<'_, String> {
+        async {
+            let mut lines = self.lines.lock().await;
+            match lines.recv().await {
+                Some(line) => line,
+                // Nobody pastes anything any more.
+                None => std::future::pending().await,
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,200 @@
+// An authorization server (oidc-provider) and an MCP server of the official SDK that it guards, for
+// tests. Prints one line of JSON with their addresses; ends with its stdin.
+//
+// node guarded.mjs TTL_SECONDS FIXED_CLIENT
+//
+// `POST /control/NAME` on the MCP server's port: `rotate` (other signing keys), `revoke` (every token
+// that was given), `ttl/SECONDS`; `GET /control/counts` says how often tokens were asked for.
+
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+
+// A clock that is off, before anybody reads it.
+const ahead = Number(process.env.CLOCK_AHEAD_S ?? 0) * 1000;
+if (ahead !== 0) {
+  const Real = Date;
+  globalThis.Date = class extends Real {
+    constructor(...parts) {
+      if (parts.length) super(...parts);
+      else super(Real.now() + ahead);
+    }
+    static now() { return Real.now() + ahead; }
+  };
+}
+
+const require = createRequire(process.cwd() + "/");
+const load = async (name) => import(pathToFileURL(require.resolve(name)));
+const { Provider } = await load("oidc-provider");
+const { McpServer } = await load("@modelcontextprotocol/sdk/server/mcp.js");
+const { StreamableHTTPServerTransport } = await load("@modelcontextprotocol/sdk/server/streamableHttp.js");
+const { requireBearerAuth } = await load("@modelcontextprotocol/sdk/server/auth/middleware/bearerAuth.js");
+const { InvalidTokenError } = await load("@modelcontextprotocol/sdk/server/auth/errors.js");
+const express = (await load("express")).default;
+const jose = await load("jose");
+
+let ttl = Number(process.argv[2] ?? 60);
+const fixedClient = process.argv[3];
+const counts = {};
+const revoked = { before: 0 };
+
+const listen = (server) =>
+  new Promise((done) => server.listen(0, "127.0.0.1", () => done(server.address().port)));
+
+const newKey = async () => {
+  const { privateKey } = await jose.generateKeyPair("RS256", { extractable: true });
+  const kid = Math.random().toString(36).slice(2);
+  return { ...(await jose.exportJWK(privateKey)), use: "sig", alg: "RS256", kid };
+};
+
+// The issuer has to know its port before it is made.
+let provider;
+const guard = createServer((request, response) => handler(request, response));
+const guardPort = await listen(guard);
+const issuer = `http://127.0.0.1:${guardPort}`;
+
+const app = express();
+const mcp = createServer(app);
+const mcpPort = await listen(mcp);
+const origin = `http://127.0.0.1:${mcpPort}`;
+const resource = `${origin}/mcp`;
+
+const adapter = new Map();
+class Memory {
+  constructor(name) { this.name = name; }
+  key(id) { return `${this.name}:${id}`; }
+  async upsert(id, payload) { adapter.set(this.key(id), payload); }
+  async find(id) { return adapter.get(this.key(id)); }
+  async findByUid(uid) {
+    for (const [key, value] of adapter) if (key.startsWith("Session:") && value.uid === uid) return value;
+  }
+  async findByUserCode(code) {
+    for (const [key, value] of adapter) if (key.startsWith("DeviceCode:") && value.userCode === code) return value;
+  }
+  async consume(id) { const it = adapter.get(this.key(id)); if (it) it.consumed = Math.floor(Date.now() / 1000); }
+  async destroy(id) { adapter.delete(this.key(id)); }
+  async revokeByGrantId(grant) {
+    for (const [key, value] of adapter) if (value.grantId === grant) adapter.delete(key);
+  }
+}
+
+let handler;
+const make = async () => {
+  provider = new Provider(issuer, {
+    adapter: Memory,
+    jwks: { keys: [await newKey()] },
+    clients: fixedClient
+      ? [{
+          client_id: fixedClient,
+          client_secret: "machine-secret-5f1e9c0b7a",
+          grant_types: ["client_credentials"],
+          redirect_uris: [],
+          response_types: [],
+        }]
+      : [],
+    scopes: ["openid", "offline_access"],
+    pkce: { required: () => true },
+    ttl: { AccessToken: () => ttl, ClientCredentials: () => ttl, RefreshToken: 3600, Grant: 3600, Session: 3600, Interaction: 600, DeviceCode: 600 },
+    rotateRefreshToken: true,
+    issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed("refresh_token"),
+    interactions: { url: (_ctx, interaction) => `/agree/${interaction.uid}` },
+    findAccount: async (_ctx, id) => ({ accountId: id, claims: async () => ({ sub: id }) }),
+    features: {
+      devInteractions: { enabled: false },
+      registration: { enabled: true },
+      revocation: { enabled: true },
+      clientCredentials: { enabled: true },
+      deviceFlow: {
+        enabled: true,
+        userCodeInputSource: (ctx, form) => { ctx.body = form; },
+        userCodeConfirmSource: (ctx, form) => { ctx.body = form; },
+        successSource: (ctx) => { ctx.body = "done"; },
+      },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => resource,
+        getResourceServerInfo: (_ctx, indicator) => {
+          if (indicator !== resource) throw new Error("another resource");
+          return { scope: "read admin", audience: resource, accessTokenFormat: "jwt", accessTokenTTL: ttl };
+        },
+        useGrantedResource: () => true,
+      },
+    },
+  });
+  provider.use(async (ctx, next) => {
+    if (!ctx.path.startsWith("/agree/")) return next();
+    const { params, prompt, grantId } = await provider.interactionDetails(ctx.req, ctx.res);
+    const accountId = "ada";
+    if (prompt.name === "login") {
+      return provider.interactionFinished(ctx.req, ctx.res, { login: { accountId } });
+    }
+    const grant = grantId ? await provider.Grant.find(grantId) : new provider.Grant({ accountId, clientId: params.client_id });
+    grant.addOIDCScope("openid offline_access");
+    grant.addResourceScope(resource, params.scope ?? "read");
+    const consent = { grantId: await grant.save() };
+    return provider.interactionFinished(ctx.req, ctx.res, { consent }, { mergeWithLastSubmission: true });
+  });
+  handler = provider.callback();
+};
+await make();
+const count = (request) => {
+  const kind = request.url.split("?")[0];
+  counts[kind] = (counts[kind] ?? 0) + 1;
+};
+const counted = () => {
+  const inner = handler;
+  handler = (request, response) => { count(request); inner(request, response); };
+};
+counted();
+
+const verifier = {
+  async verifyAccessToken(token) {
+    const keys = await (await fetch(`${issuer}/jwks`)).json();
+    try {
+      const { payload } = await jose.jwtVerify(token, jose.createLocalJWKSet(keys), { issuer, audience: resource });
+      if (payload.iat <= revoked.before) throw new Error("revoked");
+      return { token, clientId: payload.client_id, scopes: (payload.scope ?? "").split(" "), expiresAt: payload.exp };
+    } catch (error) {
+      throw new InvalidTokenError(error.message);
+    }
+  },
+};
+const metadata = `${origin}/.well-known/oauth-protected-resource/mcp`;
+app.use(express.json());
+app.get("/.well-known/oauth-protected-resource/mcp", (_request, response) =>
+  response.json({ resource, authorization_servers: [issuer], scopes_supported: ["read"] }));
+app.get("/control/counts", (_request, response) => response.json(counts));
+app.post("/control/ttl/:seconds", (request, response) => { ttl = Number(request.params.seconds); response.end(); });
+app.post("/control/rotate", async (_request, response) => { await make(); counted(); response.end(); });
+app.post("/control/revoke", (_request, response) => {
+  revoked.before = Math.floor(Date.now() / 1000);
+  for (const key of [...adapter.keys()]) if (/^(RefreshToken|Grant|AccessToken):/.test(key)) adapter.delete(key);
+  response.end();
+});
+
+const bearer = requireBearerAuth({ verifier, resourceMetadataUrl: metadata });
+const whoami = (server) => {
+  server.registerTool("whoami", { description: "Who calls" }, async (extra) => ({
+    content: [{ type: "text", text: `client ${extra.authInfo?.clientId ? "known" : "unknown"}, scopes ${extra.authInfo?.scopes.join("+")}` }],
+  }));
+  server.registerTool("rule", { description: "Needs the scope admin" }, async () => ({
+    content: [{ type: "text", text: "ruled" }],
+  }));
+};
+app.post("/mcp", bearer, async (request, response) => {
+  const asksToRule = request.body?.method === "tools/call" && request.body.params?.name === "rule";
+  if (asksToRule && !request.auth.scopes.includes("admin")) {
+    response.status(403).set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="admin", resource_metadata="${metadata}"`);
+    return response.json({ error: "insufficient_scope" });
+  }
+  const server = new McpServer({ name: "guarded", version: "1" });
+  whoami(server);
+  const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined, enableJsonResponse: true });
+  response.on("close", () => { transport.close(); server.close(); });
+  await server.connect(transport);
+  await transport.handleRequest(request, response, request.body);
+});
+app.all("/mcp", bearer, (_request, response) => response.status(405).end());
+
+console.log(JSON.stringify({ url: resource, issuer, control: `${origin}/control` }));
+process.stdin.resume().on("end", () => process.exit(0));

@@ -1,0 +1,368 @@
+//! Logins at a real authorization server, before a server of the official SDK.
+
+use std::{fs, path::Path, process::Stdio};
+
+use journeys::{
+    client::Client,
+    guarded::{Guarded, MACHINE, RealAuth},
+    house::{House, Output},
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    time::interval,
+};
+
+use crate::{calling, programs};
+
+struct Scene {
+    house: House,
+    auth: RealAuth,
+    guarded: Guarded,
+}
+
+async fn scene(token_seconds: u32, clock_ahead_seconds: i32) -> Scene {
+    let auth = crate::real_auth();
+    let guarded = auth.start(token_seconds, clock_ahead_seconds).await;
+    let house = House::without_config(&programs()).with_daemon();
+    house.configure(&guarded.table(""));
+    Scene {
+        house,
+        auth,
+        guarded,
+    }
+}
+
+impl Scene {
+    /// Runs a verb with a browser that agrees.
+    async fn run(&self, args: &[&str]) -> Output {
+        let mut command = self.house.command(args);
+        command.env("BROWSER", self.auth.browser(&self.house));
+        let output = command.kill_on_drop(true).output().await.unwrap();
+        Output {
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+            code: output.status.code(),
+        }
+    }
+
+    async fn log_in(&self) {
+        let login = self.run(&["login", "guarded"]).await;
+        assert!(login.stderr.contains("guarded: logged in at"), "{login:?}");
+        login.ended(0);
+    }
+
+    async fn end(self) {
+        self.guarded.stop().await;
+        self.house.stops_clean().await;
+    }
+}
+
+async fn who(client: &Client) -> String {
+    client.execute("guarded/whoami", json!({})).await.good()
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn a_login_a_logout_and_another_login() {
+    let scene = scene(600, 0).await;
+    let before = scene.run(&["reindex"]).await;
+    assert!(before.stdout.contains("proxy login guarded"), "{before:?}");
+    let stranger = scene.run(&["call", "guarded/whoami"]).await;
+    assert!(
+        stranger
+            .stderr
+            .starts_with("error login_required: guarded: "),
+        "{stranger:?}"
+    );
+    scene.log_in().await;
+    let client = scene.house.client().await;
+    assert_eq!(who(&client).await, "client known, scopes read");
+
+    let servers = scene.run(&["servers"]).await;
+    assert!(servers.stdout.contains("; scopes: read"), "{servers:?}");
+    assert!(servers.stdout.contains("renewed by itself"), "{servers:?}");
+    let status = scene.house.status().await;
+    assert_eq!(status["servers"][0]["login"]["scopes"], json!(["read"]));
+
+    scene.run(&["logout", "guarded"]).await.ended(0);
+    let refused = client.execute("guarded/whoami", json!({})).await.bad();
+    let expected = "error login_required: guarded: ask the user to run \"proxy login guarded\"";
+    assert!(refused.starts_with(expected), "{refused}");
+    // The server rests for a minute; the login ends that.
+    scene.log_in().await;
+    assert_eq!(who(&client).await, "client known, scopes read");
+    // The registration of the first login served for the second.
+    assert_eq!(scene.guarded.count("/reg").await, 1);
+    scene.end().await;
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn ten_calls_at_a_time_outlive_their_tokens() {
+    let scene = scene(2, 0).await;
+    scene.log_in().await;
+    let client = scene.house.client().await;
+    let asked = scene.guarded.count("/token").await;
+    // Each refresh token is good once: a second use of one would end the login.
+    let mut rounds = interval(std::time::Duration::from_millis(100));
+    while scene.guarded.count("/token").await < asked + 3 {
+        rounds.tick().await;
+        call_ten_at_a_time(&client).await;
+    }
+    // Keys that are rotated make every token bad at once.
+    scene.guarded.control("ttl/600").await;
+    scene.guarded.control("rotate").await;
+    let asked = scene.guarded.count("/token").await;
+    call_ten_at_a_time(&client).await;
+    call_ten_at_a_time(&client).await;
+    assert_eq!(scene.guarded.count("/token").await, asked + 1);
+    scene.end().await;
+}
+
+async fn call_ten_at_a_time(client: &Client) {
+    let mut calls = Vec::new();
+    for _ in 0..10 {
+        let call = calling("guarded/whoami", &json!({}));
+        calls.push(client.begin("tools/call", call).await.1);
+    }
+    for call in calls {
+        assert_eq!(call.await.good(), "client known, scopes read");
+    }
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn a_token_that_was_revoked_asks_for_a_new_login_and_the_call_goes_on_after_it() {
+    let scene = scene(600, 0).await;
+    scene.log_in().await;
+    let client = scene.house.client().await;
+    who(&client).await;
+    scene.guarded.control("revoke").await;
+    let refused = client.execute("guarded/whoami", json!({})).await.bad();
+    let expected = "error login_required: guarded: ask the user to run \"proxy login guarded\" \
+                    again, the login has ended";
+    assert!(refused.starts_with(expected), "{refused}");
+    let servers = scene.run(&["servers"]).await;
+    assert!(
+        servers.stdout.contains("the login has ended"),
+        "{servers:?}"
+    );
+    // Nobody is asked again and again for what is known to be bad.
+    let asked = scene.guarded.count("/token").await;
+    for _ in 0..5 {
+        client.execute("guarded/whoami", json!({})).await.bad();
+    }
+    assert_eq!(scene.guarded.count("/token").await, asked);
+    log_in_after_the_second(&scene).await;
+    assert_eq!(who(&client).await, "client known, scopes read");
+    scene.end().await;
+}
+
+/// What was given within the second of the revocation counts as revoked.
+async fn log_in_after_the_second(scene: &Scene) {
+    let mut looks = interval(std::time::Duration::from_millis(200));
+    loop {
+        looks.tick().await;
+        if scene.run(&["login", "guarded"]).await.code == Some(0)
+            && scene.run(&["reindex"]).await.code == Some(0)
+        {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn a_tool_that_needs_more_says_so_and_a_login_gives_it() {
+    let scene = scene(600, 0).await;
+    scene.log_in().await;
+    let client = scene.house.client().await;
+    let refused = client.execute("guarded/rule", json!({})).await.bad();
+    assert!(
+        refused.starts_with("error login_required: guarded: "),
+        "{refused}"
+    );
+    assert!(
+        refused.contains("lacks the scopes it asks for: admin"),
+        "{refused}"
+    );
+    // The login that there is serves what it is enough for.
+    assert_eq!(who(&client).await, "client known, scopes read");
+    scene.log_in().await;
+    let ruled = client.execute("guarded/rule", json!({})).await.good();
+    assert_eq!(ruled, "ruled");
+    assert_eq!(who(&client).await, "client known, scopes read+admin");
+    scene.end().await;
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn without_a_browser_the_last_address_is_pasted() {
+    let scene = scene(600, 0).await;
+    let mut command = scene.house.command(["login", "guarded", "--no-browser"]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut login = command.kill_on_drop(true).spawn().unwrap();
+    let mut printed = BufReader::new(login.stdout.take().unwrap()).lines();
+    let url = printed.next_line().await.unwrap().unwrap();
+    let came_to = scene.auth.browse_elsewhere(&url).await;
+    let mut stdin = login.stdin.take().unwrap();
+    // An answer to another login does not end this one, nor does a slip.
+    let foreign = "http://127.0.0.1/callback?code=x&state=y\nwhat?\n";
+    stdin.write_all(foreign.as_bytes()).await.unwrap();
+    stdin
+        .write_all(format!("{came_to}\n").as_bytes())
+        .await
+        .unwrap();
+    let ended = login.wait_with_output().await.unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.success(), "{said}");
+    assert!(said.contains("its `state` is another"), "{said}");
+    assert!(said.contains("paste the whole address"), "{said}");
+    let client = scene.house.client().await;
+    assert_eq!(who(&client).await, "client known, scopes read");
+    scene.end().await;
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn two_logins_at_once_do_not_disturb_each_other() {
+    let scene = scene(600, 0).await;
+    let login = ["login", "guarded"];
+    let (one, two) = tokio::join!(scene.run(&login), scene.run(&login));
+    one.ended(0);
+    two.ended(0);
+    let client = scene.house.client().await;
+    assert_eq!(who(&client).await, "client known, scopes read");
+    scene.end().await;
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn a_clock_that_is_ten_minutes_off_is_no_matter() {
+    for ahead in [600, -600] {
+        let scene = scene(2, ahead).await;
+        scene.log_in().await;
+        let client = scene.house.client().await;
+        let asked = scene.guarded.count("/token").await;
+        let mut rounds = interval(std::time::Duration::from_millis(100));
+        while scene.guarded.count("/token").await < asked + 2 {
+            rounds.tick().await;
+            who(&client).await;
+        }
+        scene.end().await;
+    }
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn a_machine_needs_no_login() {
+    let scene = scene(600, 0).await;
+    let (id, secret) = MACHINE;
+    let mut keep = scene.house.command(["secret", "set", "machine"]);
+    let mut keep = keep.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = keep.stdin.take().unwrap();
+    stdin.write_all(secret.as_bytes()).await.unwrap();
+    drop(stdin);
+    assert!(keep.wait().await.unwrap().success());
+    let oauth = format!(
+        "oauth = {{ grant = \"client_credentials\", client_id = \"{id}\", client_secret = \
+         \"${{secret:machine}}\" }}"
+    );
+    scene.house.configure(&scene.guarded.table(&oauth));
+    scene.run(&["reindex"]).await.ended(0);
+    let client = scene.house.client().await;
+    assert_eq!(who(&client).await, "client known, scopes read");
+    // The secret stays where it is kept.
+    let auth = find_auth(&scene.house);
+    assert!(!fs::read_to_string(auth).unwrap().contains(secret));
+    scene.end().await;
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn a_login_outlives_the_daemon_and_no_token_is_anywhere_else() {
+    let scene = scene(600, 0).await;
+    scene.log_in().await;
+    let mut serve = scene.house.command(["-vv", "serve"]);
+    serve.env("PROXY_LOG", "debug");
+    let client = scene.house.keep(Client::start(serve));
+    client.initialize("2025-11-25").await;
+    let first = client.execute("guarded/whoami", json!({})).await;
+    scene.run(&["daemon", "restart"]).await.ended(0);
+    let second = crate::answered_in_the_end(&client, "guarded/whoami", &json!({})).await;
+    assert_eq!(second, "client known, scopes read");
+
+    let auth = find_auth(&scene.house);
+    let record: Value = serde_json::from_slice(&fs::read(&auth).unwrap()).unwrap();
+    let grant = &record["grant"];
+    let mut said = vec![first.raw().to_owned(), client.stderr()];
+    for args in [
+        &["status"][..],
+        &["servers", "--json"],
+        &["doctor"],
+        &["daemon", "logs"],
+    ] {
+        let output = scene.run(args).await;
+        said.push(output.stdout + &output.stderr);
+    }
+    scene.guarded.control("revoke").await;
+    said.push(
+        client
+            .execute("guarded/whoami", json!({}))
+            .await
+            .raw()
+            .to_owned(),
+    );
+    for token in ["access_token", "refresh_token"] {
+        let token = grant[token].as_str().expect("it was given");
+        assert!(said.iter().all(|text| !text.contains(token)), "{said:#?}");
+        assert_eq!(
+            files_with(token, &scene.house.path(""), &auth),
+            Vec::<String>::new()
+        );
+    }
+    scene.end().await;
+}
+
+/// The file of the one login.
+fn find_auth(house: &House) -> std::path::PathBuf {
+    let mut found = Vec::new();
+    walk(&house.path("xdg-state"), &mut |path| {
+        let is_login = path.parent().is_some_and(|it| it.ends_with("auth"));
+        if is_login && path.extension().is_some_and(|it| it == "json") {
+            found.push(path.to_owned());
+        }
+    });
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
+/// The files below the folder, but for one, that hold this text.
+fn files_with(text: &str, folder: &Path, but: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    walk(folder, &mut |path| {
+        let bytes = fs::read(path).unwrap_or_default();
+        let is_in = bytes
+            .windows(text.len())
+            .any(|window| window == text.as_bytes());
+        if path != but && is_in {
+            found.push(path.display().to_string());
+        }
+    });
+    found
+}
+
+fn walk(folder: &Path, see: &mut impl FnMut(&Path)) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            walk(&path, see);
+        } else if path.is_file() {
+            see(&path);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! An MCP server that asks for a login, and the authorization server that guards it: the official
+//! TypeScript SDK and `oidc-provider`, at pinned versions, installed once by the first test that
+//! needs them.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::TcpStream,
+    process::{Child, Command},
+    time::timeout,
+};
+
+use crate::{
+    client::DEADLINE,
+    house::House,
+    real::install,
+    real_clients::{NODE, NODE_PACKAGE},
+};
+
+const NPM_PACKAGES: [&str; 3] = [
+    NODE_PACKAGE,
+    "oidc-provider@9.13.3",
+    "@modelcontextprotocol/sdk@1.32.2",
+];
+
+/// The folder with the installed packages.
+#[derive(Debug, Clone)]
+pub struct RealAuth(PathBuf);
+
+/// A guarded server that runs. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Guarded {
+    /// The MCP server.
+    pub url: String,
+    control: String,
+    child: Child,
+}
+
+/// The client that is registered by hand, for machines, and its secret.
+pub const MACHINE: (&str, &str) = ("machine", "machine-secret-5f1e9c0b7a");
+
+impl RealAuth {
+    /// Installs what is missing into `real-auth` below Cargo's target folder; tests and processes
+    /// that come meanwhile wait. Panics as [`crate::real::RealServers::ready`] does.
+    pub fn ready(target: &Path) -> Self {
+        let folder = target.join("real-auth");
+        install(&folder, &NPM_PACKAGES, &[]);
+        Self(folder)
+    }
+
+    /// Starts a guarded server whose tokens live so long, with a clock that is so much ahead.
+    pub async fn start(&self, token_seconds: u32, clock_ahead_seconds: i32) -> Guarded {
+        let mut node = Command::new(self.node());
+        node.current_dir(self.0.join("npm"))
+            .arg(script("guarded.mjs"))
+            .args([&token_seconds.to_string(), MACHINE.0])
+            .env("CLOCK_AHEAD_S", clock_ahead_seconds.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child = node.spawn().expect("Node.js can be started");
+        let output = child.stdout.take().expect("it is piped");
+        let mut lines = BufReader::new(output).lines();
+        let line = timeout(DEADLINE, lines.next_line()).await;
+        let line = line.expect("it starts in time").expect("it prints text");
+        let told: Value = serde_json::from_str(&line.unwrap_or_default()).expect("it prints JSON");
+        let text = |key: &str| told[key].as_str().expect("it says so").to_owned();
+        Guarded {
+            url: text("url"),
+            control: text("control"),
+            child,
+        }
+    }
+
+    /// A browser for this house, whose person agrees to everything: the path of a program.
+    pub fn browser(&self, house: &House) -> PathBuf {
+        let (node, browser) = (self.node(), script("browser.mjs"));
+        let text = format!(
+            "#!/bin/sh\nexec '{}' '{}' \"$1\"\n",
+            node.display(),
+            browser.display()
+        );
+        let path = house.write("browser", &text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("it is ours");
+        path
+    }
+
+    /// The address of this machine to which a browser elsewhere would go in the end.
+    pub async fn browse_elsewhere(&self, url: &str) -> String {
+        let mut node = Command::new(self.node());
+        node.arg(script("browser.mjs")).args(["--stop", url]);
+        let output = timeout(DEADLINE, node.kill_on_drop(true).output()).await;
+        let output = output.expect("it ends").expect("it can be started");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    fn node(&self) -> PathBuf {
+        self.0.join("npm/node_modules").join(NODE).join("bin/node")
+    }
+}
+
+impl Guarded {
+    /// Has it do something that happens to such servers.
+    pub async fn control(&self, what: &str) {
+        self.ask("POST", what).await;
+    }
+
+    /// How often this path of the authorization server was asked.
+    pub async fn count(&self, path: &str) -> u64 {
+        let counts: Value =
+            serde_json::from_str(&self.ask("GET", "counts").await).expect("the counts are JSON");
+        counts[path].as_u64().unwrap_or_default()
+    }
+
+    /// The table of the configuration, with these lines more.
+    pub fn table(&self, more: &str) -> String {
+        format!("[servers.guarded]\nurl = \"{}\"\n{more}\n", self.url)
+    }
+
+    async fn ask(&self, method: &str, what: &str) -> String {
+        let rest = self.control.strip_prefix("http://").expect("an address");
+        let (authority, path) = rest.split_once('/').expect("a path");
+        let asking = async {
+            let mut stream = TcpStream::connect(authority).await?;
+            let head = format!(
+                "{method} /{path}/{what} HTTP/1.0\r\nHost: {authority}\r\nContent-Length: 0\r\n\r\n"
+            );
+            stream.write_all(head.as_bytes()).await?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await?;
+            std::io::Result::Ok(answer)
+        };
+        let answer = timeout(DEADLINE, asking).await.expect("it answers in time");
+        let answer = answer.expect("it answers");
+        assert!(answer.contains(" 200 OK\r\n"), "{answer}");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+        body.to_owned()
+    }
+
+    /// Ends it.
+    pub async fn stop(mut self) {
+        drop(self.child.stdin.take());
+        let _ = timeout(DEADLINE, self.child.wait()).await;
+    }
+}
+
+fn script(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("auth")
+        .join(file)
+}
