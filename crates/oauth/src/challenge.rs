@@ -1,9 +1,10 @@
 //! What a server says when it asks who we are: `WWW-Authenticate`.
 
 use http::{HeaderMap, header};
+use serde::{Deserialize, Serialize};
 
 /// The parameters of a `Bearer` challenge.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Challenge {
     /// Where the server describes who guards it (RFC 9728).
     pub resource_metadata: Option<String>,

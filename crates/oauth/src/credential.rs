@@ -12,6 +12,7 @@ use tokio::{task::spawn_blocking, time::timeout};
 use tracing::{debug, info, warn};
 
 use crate::{
+    challenge::Challenge,
     error::LoginError,
     login::{machine_grant, with_secret},
     record::{Grant, Record},
@@ -130,6 +131,15 @@ impl Credential {
         });
         if is_lost && !self.is_machine() {
             self.give_up(refused).await;
+        }
+    }
+
+    /// Notes what the server says to a request that it does not let in: the next login starts there.
+    pub async fn note_challenge(self: &Arc<Self>, challenge: Challenge) {
+        let is_known = |record: Record| record.challenge.as_ref() == Some(&challenge);
+        if !self.read().is_ok_and(is_known) {
+            self.change(|record| record.challenge = Some(challenge))
+                .await;
         }
     }
 

@@ -36,14 +36,17 @@ struct Said {
     scopes_supported: Vec<String>,
 }
 
-/// Asks the server who guards it, then that one for its metadata.
+/// Asks the server who guards it, then that one for its metadata. `before` is what the server said to
+/// an earlier request, for one that asks nothing of a client that begins.
 pub(crate) async fn discover(
     web: &Web,
     server: &Url,
     headers: HeaderMap,
     settings: &Settings,
+    before: Option<&Challenge>,
 ) -> Result<Guard, LoginError> {
     let challenge = ask(web, server, headers).await?;
+    let challenge = challenge.or_else(|| before.cloned()).unwrap_or_default();
     let said = read_resource(web, server, &challenge).await?;
     let (named, offered, issuers) = match said {
         Some(said) => {
@@ -74,7 +77,7 @@ pub(crate) async fn discover(
 
 /// Has the server ask who we are, as it would ask a client that begins. One that lets everybody
 /// begin says nothing, and its documents are looked for where they usually lie.
-async fn ask(web: &Web, server: &Url, headers: HeaderMap) -> Result<Challenge, LoginError> {
+async fn ask(web: &Web, server: &Url, headers: HeaderMap) -> Result<Option<Challenge>, LoginError> {
     let initialize = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": {
@@ -85,8 +88,7 @@ async fn ask(web: &Web, server: &Url, headers: HeaderMap) -> Result<Challenge, L
     });
     let answer = web.post_json(server, &initialize, headers).await?;
     let asks = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&answer.status);
-    let challenge = asks.then(|| Challenge::read(&answer.headers)).flatten();
-    Ok(challenge.unwrap_or_default())
+    Ok(asks.then(|| Challenge::read(&answer.headers)).flatten())
 }
 
 async fn read_resource(

@@ -82,8 +82,9 @@ pub async fn log_in(login: Login<'_>, person: &dyn Person) -> Result<LoggedIn, L
     let bad = || LoginError::Metadata("`url` is no address".to_owned());
     let server = Url::parse(login.url).map_err(|_| bad())?;
     let web = Web::of(&server).await?;
-    let guard = discover(&web, &server, login.headers.clone(), login.settings).await?;
     let record = login.file.read()?;
+    let (headers, before) = (login.headers.clone(), record.challenge.as_ref());
+    let guard = discover(&web, &server, headers, login.settings, before).await?;
     let attempt = Attempt {
         scopes: choose_scopes(&guard, login.settings, login.scopes, &record),
         login: &login,
@@ -119,8 +120,9 @@ pub(crate) async fn machine_grant(
     let bad = || LoginError::Metadata("`url` is no address".to_owned());
     let server = Url::parse(url).map_err(|_| bad())?;
     let web = Web::of(&server).await?;
-    let guard = discover(&web, &server, HeaderMap::new(), settings).await?;
     let record = file.read()?;
+    let before = record.challenge.as_ref();
+    let guard = discover(&web, &server, HeaderMap::new(), settings, before).await?;
     let login = Login {
         file,
         url,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::now;
+use crate::{challenge::Challenge, clock::now};
 
 /// Everything that is kept of one server. What prints it shows no secret.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +20,9 @@ pub struct Record {
     /// Scopes that the server asked for after the login.
     #[serde(default)]
     pub wanted_scopes: Vec<String>,
+    /// What the server said when it refused a request last: some let everybody begin, and ask later.
+    #[serde(default)]
+    pub(crate) challenge: Option<Challenge>,
 }
 
 /// A registration that an authorization server made for us.

@@ -127,6 +127,9 @@ impl Site {
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
+        if let Some(challenge) = Challenge::read(response.headers()) {
+            credential.note_challenge(challenge).await;
+        }
         let used = bearer.as_ref().map_or("", Bearer::expose);
         let Ok(Some(newer)) = credential.renew(used).await else {
             if let Some(bearer) = &bearer {
