@@ -54,7 +54,9 @@ fn read_plain(key: &str, text: Option<&String>) -> Result<Option<String>, Fault>
     let Some(text) = text else { return Ok(None) };
     let plain = read_template(text)?.plain();
     let what = || format!("`oauth.{key}` is filled in from nowhere");
-    plain.map(Some).ok_or_else(|| Fault::new(what(), "write it without `${`"))
+    plain
+        .map(Some)
+        .ok_or_else(|| Fault::new(what(), "write it without `${`"))
 }
 
 /// Parameters that are ours cannot be another's.

@@ -5,7 +5,7 @@ use std::{error::Error, fmt, time::Duration};
 use jsonrpc::ProtocolError;
 use tool::ServerName;
 
-use crate::{awaited::Awaited, login::LoginNeeded};
+use crate::{awaited::Awaited, login_needed::LoginNeeded};
 
 /// The answer to whether a call that failed may have acted. Only `No` is safe to try again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,35 +7,9 @@ use oauth::{Credential, RecordFile, Settings};
 use secrets::{Resolver, Secret};
 
 use crate::{
-    Launch, ServerSpec, Template, Variables, awaited::Awaited, environment::expand, error::Failure,
-    secrets_named::with_secrets, taken::templates,
+    Launch, LoginNeeded, ServerSpec, Template, Variables, awaited::Awaited, environment::expand,
+    error::Failure, secrets_named::with_secrets, taken::templates,
 };
-
-/// What the configuration says of a login; texts are filled in when the server is connected.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LoginSpec {
-    /// Of a client that was registered by hand.
-    pub client_id: Option<Template>,
-    /// Its secret.
-    pub client_secret: Option<Template>,
-    /// Everything else.
-    pub settings: Settings,
-}
-
-impl LoginSpec {
-    pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
-        self.client_id.iter().chain(&self.client_secret)
-    }
-}
-
-/// A person has to log in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoginNeeded {
-    /// There was a login, and it has ended.
-    pub again: bool,
-    /// What the login that there is lacks; empty where all of it is missing.
-    pub scopes: Vec<String>,
-}
 
 /// A remote server as a login sees it.
 #[derive(Debug)]
