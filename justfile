@@ -57,6 +57,10 @@ docs:
 deps:
     .ci/run arrows
 
+# Teach the encoder: MODEL is all-MiniLM-L6-v2 in full precision, OUT gets the weights (crates/encoder/training/README.md)
+train MODEL OUT *ARGS:
+    python3 crates/encoder/training/train.py {{ quote(MODEL) }} {{ quote(OUT) }} {{ ARGS }}
+
 # Licences, bans and sources of every package, against deny.toml
 deny:
     .ci/run deny
