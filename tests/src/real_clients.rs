@@ -118,6 +118,27 @@ impl RealClients {
         found
     }
 
+    /// What the candidate finds of a client, which is this program, in one scenario at one revision.
+    pub async fn conformance_of_client(
+        &self,
+        scenario: &str,
+        revision: &str,
+        program: &Path,
+        results: &Path,
+    ) -> Checks {
+        let mut node = self.node();
+        node.arg(Suite::Candidate.script()).arg("client");
+        node.arg("--command").arg(program);
+        node.args(["--scenario", scenario, "--spec-version", revision]);
+        node.args(["--timeout", "120000"]);
+        node.arg("--output-dir").arg(results);
+        let output = timeout(SUITE_DEADLINE, node.output()).await;
+        let output = output.expect("it ends").expect("it can be started");
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        let mut found = read_checks(results, "client");
+        found.remove(scenario).unwrap_or_else(|| panic!("{said}"))
+    }
+
     /// The names of the suite's scenarios for servers.
     pub async fn scenarios(&self, suite: Suite) -> Vec<String> {
         let mut node = self.node();

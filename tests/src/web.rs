@@ -60,6 +60,7 @@ pub struct Answer {
     body: Incoming,
     text: String,
     events: VecDeque<String>,
+    last_event: Option<String>,
 }
 
 impl Web {
@@ -242,6 +243,7 @@ impl Web {
             body,
             text: String::new(),
             events: VecDeque::new(),
+            last_event: None,
         })
     }
 }
@@ -267,6 +269,11 @@ impl Answer {
         value.map_or("", |value| value.to_str().expect("a header is text"))
     }
 
+    /// The id of the last event that came.
+    pub fn last_event(&self) -> &str {
+        self.last_event.as_deref().expect("an event has an id")
+    }
+
     /// Everything that still comes, as text.
     pub async fn text(mut self) -> String {
         while self.more().await {}
@@ -284,7 +291,10 @@ impl Answer {
             while let Some((event, rest)) = self.text.split_once("\n\n") {
                 let data = event.lines().filter_map(|line| line.strip_prefix("data: "));
                 let data: Vec<&str> = data.collect();
-                if !data.is_empty() {
+                let id = event.lines().find_map(|line| line.strip_prefix("id: "));
+                self.last_event = id.map(str::to_owned).or_else(|| self.last_event.take());
+                // One with an id and no data says only where to go on.
+                if data.iter().any(|line| !line.is_empty()) {
                     self.events.push_back(data.join("\n"));
                 }
                 self.text = String::from(rest);

@@ -209,6 +209,9 @@ impl Relay {
         }
         let is_missed = self.restarts < RESTARTS_MAX && link.is_some_and(|link| link.is_missed());
         self.restarts += u32::from(is_missed);
+        for line in self.pending.take_back_questions() {
+            self.tell(&[line]);
+        }
         for answer in self.pending.take_lost_calls() {
             self.tell(&[answer]);
         }
@@ -228,6 +231,9 @@ impl Relay {
             let _ = link.outbox.put(&[line, Bytes::from_static(b"\n")]);
         }
         self.link = Some(link);
+        for line in self.pending.tell_of_resources() {
+            self.tell(&[line]);
+        }
         Ok(())
     }
 

@@ -43,8 +43,8 @@ pub(crate) struct Keeper {
     before: Option<watch::Receiver<Stage>>,
     /// Failures in a row.
     tries: u32,
-    /// The guess that worked last, so that no start pays for a wrong guess twice.
-    spoken: Spoken,
+    /// What it spoke last, so that no start pays for a wrong guess twice.
+    spoken: Option<Spoken>,
 }
 
 impl Keeper {
@@ -58,7 +58,7 @@ impl Keeper {
         roots: Roots,
     ) -> (Self, Server) {
         let (server, stage) = Server::new(spec, taken, before, roots);
-        let spoken = server.spec.spoken.clone().unwrap_or_default();
+        let spoken = server.spec.spoken.clone();
         let keeper = Self {
             spec: Arc::clone(&server.spec),
             taken: Arc::clone(&server.taken),
@@ -131,7 +131,7 @@ impl Keeper {
                 let starts = self.vitals.started(pid);
                 let ms = began.elapsed().as_millis();
                 info!(server, pid, starts, ms, "ready");
-                self.spoken = link.about().spoken.clone();
+                self.spoken = Some(link.about().spoken.clone());
                 // Its tools may be others than when it was last here.
                 self.changes.note(&self.spec.name);
                 Some((Arc::new(link), running))
@@ -157,7 +157,7 @@ impl Keeper {
             &self.surroundings,
             on_list_changed,
             &self.asking,
-            &self.spoken,
+            self.spoken.as_ref(),
         )
         .await
     }

@@ -1,6 +1,6 @@
 //! An open connection to one server, of either kind.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jsonrpc::Json;
 use mcp::Transport;
@@ -19,8 +19,13 @@ use crate::{
     params::{write_list, write_params},
     request::Listeners,
     updates::Updates,
-    wire::{HandshakeError, OwnMeta, PipeTransport, Remote, Service, Site, open_session},
+    wire::{
+        HandshakeError, OwnMeta, PipeTransport, Remote, Service, Site, open_session, probe_session,
+    },
 };
+
+/// A remote server that does not answer the newest revision for so long is asked in an older one.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An open connection, and who uses it.
 #[derive(Debug)]
@@ -54,17 +59,18 @@ impl Link {
         }
     }
 
-    /// Starts or connects a server; with it comes its process, if it has one. What it speaks
-    /// is a guess: where the server refuses it, the alternative is tried on a fresh connection.
+    /// Starts or connects a server; with it comes its process, if it has one. What it spoke last is
+    /// a guess: where the server refuses it, the alternative is tried on a fresh connection. One of
+    /// which nothing is known is asked in the newest revision first.
     pub(crate) async fn open(
         spec: &ServerSpec,
         variables: &Variables,
         surroundings: &Arc<Surroundings>,
         on_list_changed: &OnListChanged,
         asking: &Arc<Asking>,
-        guess: &Spoken,
+        guess: Option<&Spoken>,
     ) -> Result<(Self, Option<Running>), Failure> {
-        let open_with = |guess| {
+        let open_with = |guess: Option<Spoken>| {
             Self::open_with(
                 spec,
                 variables,
@@ -74,20 +80,22 @@ impl Link {
                 guess,
             )
         };
-        match open_with(guess.clone()).await {
-            Err(OpenError::WrongRevision(first)) => {
-                open_with(guess.alternative())
-                    .await
-                    .map_err(|error| match error {
-                        OpenError::WrongRevision(_) => Failure::new(format!(
-                            "it refused both ways to open a connection: {first}"
-                        )),
-                        OpenError::Failed(failure) => failure,
-                    })
-            }
-            Err(OpenError::Failed(failure)) => Err(failure),
-            Ok(open) => Ok(open),
-        }
+        let (alternative, refused) = match (guess, open_with(guess.cloned()).await) {
+            (_, Ok(open)) => return Ok(open),
+            (_, Err(OpenError::Failed(failure)))
+            | (Some(_), Err(OpenError::Unanswered(failure))) => return Err(failure),
+            (Some(guess), Err(OpenError::WrongRevision(why))) => (guess.alternative(), Some(why)),
+            (None, Err(_)) => (Spoken::default(), None),
+        };
+        open_with(Some(alternative))
+            .await
+            .map_err(|error| match (error, refused) {
+                (OpenError::WrongRevision(_), Some(first))
+                | (OpenError::WrongRevision(first), None) => Failure::new(format!(
+                    "it refused both ways to open a connection: {first}"
+                )),
+                (OpenError::Failed(failure) | OpenError::Unanswered(failure), _) => failure,
+            })
     }
 
     async fn open_with(
@@ -96,18 +104,18 @@ impl Link {
         surroundings: &Arc<Surroundings>,
         on_list_changed: &OnListChanged,
         asking: &Arc<Asking>,
-        guess: Spoken,
+        guess: Option<Spoken>,
     ) -> Result<(Self, Option<Running>), OpenError> {
         match &spec.launch {
             Launch::Child { .. } => {
-                let spoken = guess.over(Transport::Stdio);
+                let spoken = guess.map(|guess| guess.over(Transport::Stdio));
                 let (link, running) = open_child(
                     spec,
                     variables,
                     surroundings,
                     on_list_changed,
                     asking,
-                    &spoken,
+                    spoken.as_ref(),
                 )
                 .await?;
                 Ok((link, Some(running)))
@@ -115,21 +123,29 @@ impl Link {
             Launch::Remote { url, headers } => {
                 let credential = find_credential(spec, variables, surroundings)?;
                 let site = Site::read(url, headers, variables).map_err(Failure::new)?;
+                let patience = match guess {
+                    Some(_) => spec.start_timeout,
+                    None => spec.start_timeout.min(PROBE_TIMEOUT),
+                };
+                let guess = guess.unwrap_or_else(|| Spoken::default().alternative());
                 let opening = Remote::open(
                     site.with_login(credential.clone()),
                     &guess,
                     Arc::clone(on_list_changed),
                     asking,
                 );
-                let (remote, about) = timeout(spec.start_timeout, opening)
+                let (remote, about) = timeout(patience, opening)
                     .await
-                    .map_err(|_| describe_silence(spec, None))?
+                    .map_err(|_| OpenError::Unanswered(describe_silence(spec, None)))?
                     .map_err(|error| match error {
                         HandshakeError::WrongRevision(why) => OpenError::WrongRevision(why),
-                        HandshakeError::Closed => Failure::new("it closed the connection").into(),
+                        HandshakeError::Closed => {
+                            OpenError::Unanswered(Failure::new("it closed the connection"))
+                        }
                         HandshakeError::Denied(why) => denial(why, credential.as_ref()).into(),
                         HandshakeError::Other(why) => {
-                            Failure::unreachable(&why, host_of(url).as_deref()).into()
+                            let failure = Failure::unreachable(&why, host_of(url).as_deref());
+                            OpenError::Unanswered(failure)
                         }
                     })?;
                 let kind = Kind::Remote(remote);
@@ -267,6 +283,8 @@ fn find_credential(
 
 enum OpenError {
     WrongRevision(String),
+    /// It did not go on with the handshake, which another one may have done.
+    Unanswered(Failure),
     Failed(Failure),
 }
 
@@ -282,18 +300,19 @@ async fn open_child(
     surroundings: &Arc<Surroundings>,
     on_list_changed: &OnListChanged,
     asking: &Arc<Asking>,
-    spoken: &Spoken,
+    spoken: Option<&Spoken>,
 ) -> Result<(Link, Running), OpenError> {
     let (mut running, pipes) = Running::spawn(spec, variables, surroundings)?;
     let Pipes { lines, outbox } = pipes;
     let (transport, feed) = PipeTransport::new(outbox.clone(), Arc::clone(on_list_changed));
     let channel = CallChannel::start(lines, outbox, feed, running.mask(), Arc::clone(asking));
-    let opening = open_session(
-        transport,
-        spoken,
-        Arc::clone(on_list_changed),
-        &asking.roots,
-    );
+    let (on_changed, roots) = (Arc::clone(on_list_changed), &asking.roots);
+    let opening = async {
+        match spoken {
+            Some(spoken) => open_session(transport, spoken, on_changed, roots).await,
+            None => probe_session(transport, on_changed, roots).await,
+        }
+    };
     match timeout(spec.start_timeout, opening).await {
         Ok(Ok((service, about))) => {
             let own_meta = OwnMeta::of(&about.spoken.revision);
@@ -309,10 +328,10 @@ async fn open_child(
                 Ok(Err(HandshakeError::WrongRevision(why))) => OpenError::WrongRevision(why),
                 Ok(Err(HandshakeError::Closed)) => {
                     let failure = running.exit_reason().await;
-                    suspect_no_server(failure, channel.stray_line()).into()
+                    OpenError::Unanswered(suspect_no_server(failure, channel.stray_line()))
                 }
                 Ok(Err(HandshakeError::Denied(why) | HandshakeError::Other(why))) => {
-                    running.with_stderr(Failure::new(why)).into()
+                    OpenError::Unanswered(running.with_stderr(Failure::new(why)))
                 }
                 Ok(Ok(_)) | Err(_) => {
                     let silence = describe_silence(spec, channel.stray_line());

@@ -9,7 +9,7 @@ mod remote;
 mod sse;
 mod streamable;
 
-pub(crate) use handshake::{HandshakeError, OwnMeta, Service, open_session};
+pub(crate) use handshake::{HandshakeError, OwnMeta, Service, open_session, probe_session};
 pub(crate) use http::Site;
 pub(crate) use pipes::PipeTransport;
 pub(crate) use remote::Remote;

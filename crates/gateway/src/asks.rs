@@ -5,4 +5,7 @@ mod capabilities;
 mod session_questions;
 
 pub use self::asker::CallAsker;
-pub(crate) use self::{asker::ServerAsker, session_questions::SessionQuestions};
+pub(crate) use self::{
+    asker::ServerAsker,
+    session_questions::{SessionQuestions, read_announced},
+};

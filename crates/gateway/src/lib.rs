@@ -72,7 +72,7 @@ pub use reply::Reply;
 pub use search_tools::SearchAnswer;
 pub use servers::{Servers, Watched};
 pub use session::{
-    Ended, Session, announced_name, explain_not_served, is_gone_in_stateless, refuse, serve,
+    Announcement, Ended, Session, explain_not_served, is_gone_in_stateless, refuse, serve,
 };
 pub use settings::{SearchSettings, ServerSettings, Settings, ToolLimits};
 pub use state_dir::{logs, marker};

@@ -42,7 +42,7 @@ use crate::{
     wire::{Engine, Face, Opening, Refused},
 };
 
-pub use meta::announced_name;
+pub use meta::Announcement;
 pub use methods::{explain_not_served, is_gone_in_stateless};
 pub use refuse::refuse;
 
@@ -142,13 +142,16 @@ impl Session {
         })
     }
 
-    /// Takes the client for the one of this name, which it announced when the session began: of a
-    /// session that is taken up again.
-    pub fn recall(&self, name: &str) {
-        self.calls.know(ClientInfo {
-            name: name.to_owned(),
-            version: None,
-        });
+    /// Takes the client for the one that it was when the session began: of a session that is taken up
+    /// again.
+    pub fn recall(&self, known: &Announcement) {
+        self.calls.questions.recall(&known.capabilities);
+        if let Some(name) = &known.name {
+            self.calls.know(ClientInfo {
+                name: name.clone(),
+                version: None,
+            });
+        }
     }
 
     /// Reads until the client closes its end.

@@ -17,7 +17,11 @@ use jsonrpc::{
 };
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
-use super::{lease::RequestLease, places::Serving};
+use super::{
+    lease::RequestLease,
+    places::Serving,
+    resume::{Resumed, StreamReader},
+};
 
 /// A stream that has nothing to say says so, lest somebody on the way takes it for dead; writing
 /// is also how we learn that the client is gone.
@@ -28,6 +32,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(super) struct Body {
     parts: VecDeque<Bytes>,
     events: Option<Events>,
+    /// Kept until all is sent.
+    ended: Option<Events>,
     /// What the request holds until its answer is gone.
     _lease: Option<RequestLease>,
     serving: Option<Serving>,
@@ -35,11 +41,29 @@ pub(super) struct Body {
 
 #[derive(Debug)]
 struct Events {
-    stream: ResponseStream,
+    said: Said,
     /// The request that waits for its answer here, by its id as it came; none is a stream for
     /// what belongs to no request.
     request: Option<String>,
     keep_alive: Interval,
+}
+
+/// What a session says.
+#[derive(Debug)]
+enum Said {
+    /// To be read once.
+    Once(ResponseStream),
+    /// To be taken up again.
+    Kept(StreamReader),
+}
+
+impl Said {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<ServerEvent>> {
+        match self {
+            Self::Once(stream) => stream.poll_next(context),
+            Self::Kept(reader) => reader.poll_next(context),
+        }
+    }
 }
 
 impl Body {
@@ -57,51 +81,76 @@ impl Body {
         Self {
             parts: filled.collect(),
             events: None,
+            ended: None,
             _lease: lease,
             serving: None,
         }
     }
 
-    /// Everything that is said until the answer, a first event that was read already included.
-    pub(super) fn of_events(
-        first: Option<ServerEvent>,
-        stream: ResponseStream,
-        request: String,
+    /// Everything that is said until the answer.
+    pub(super) fn of_events(stream: ResponseStream, request: String, lease: RequestLease) -> Self {
+        Self::events(Said::Once(stream), Some(request), lease)
+    }
+
+    /// The same, or what belongs to no request, which the client may take up again. `primes`: it
+    /// is told at once how.
+    pub(super) fn of_kept(
+        reader: StreamReader,
+        request: Option<String>,
+        primes: bool,
         lease: RequestLease,
     ) -> Self {
-        let mut body = Self::events(stream, Some(request), lease);
-        if let Some(first) = first {
-            body.queue(first);
-        }
+        let first = primes.then(|| reader.first_event());
+        let mut body = Self::events(Said::Kept(reader), request, lease);
+        body.parts.extend(first);
         body
     }
 
-    /// Everything that is said and belongs to no request.
-    pub(super) fn of_stream(stream: ResponseStream, lease: RequestLease) -> Self {
-        Self::events(stream, None, lease)
+    /// A stream that its client takes up again.
+    pub(super) fn of_resumed(resumed: Resumed, lease: RequestLease) -> Self {
+        let said = Said::Kept(resumed.reader);
+        let mut body = Self::events(said, resumed.request, lease);
+        body.parts.extend(resumed.missed);
+        body
     }
 
-    fn events(stream: ResponseStream, request: Option<String>, lease: RequestLease) -> Self {
+    /// Sends an event that was read already first.
+    pub(super) fn with_first(mut self, first: Option<ServerEvent>) -> Self {
+        if let Some(first) = first {
+            self.queue(first);
+        }
+        self
+    }
+
+    fn events(said: Said, request: Option<String>, lease: RequestLease) -> Self {
         let now = tokio::time::Instant::now();
         let mut keep_alive = interval_at(now + KEEP_ALIVE, KEEP_ALIVE);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             parts: VecDeque::new(),
             events: Some(Events {
-                stream,
+                said,
                 request,
                 keep_alive,
             }),
+            ended: None,
             _lease: Some(lease),
             serving: None,
         }
     }
 
-    /// Whoever waits for an answer here hears that there is none.
+    /// Whoever waits for an answer here hears that there is none; not where the client reads on in
+    /// another response.
     fn give_up(&mut self) {
-        let request = self.events.take().and_then(|events| events.request);
-        if let Some(id) = request {
-            self.parts.extend(write_event(unanswered(&id)));
+        let is_elsewhere = matches!(&self.events, Some(Events { said: Said::Kept(reader), .. })
+            if !reader.is_current());
+        let request = self
+            .events
+            .as_mut()
+            .and_then(|events| events.request.take());
+        match request.filter(|_| !is_elsewhere) {
+            Some(id) => self.write(unanswered(&id), true),
+            None => self.events = None,
         }
     }
 
@@ -111,16 +160,27 @@ impl Body {
     }
 
     fn queue(&mut self, event: ServerEvent) {
-        let parts = match event {
-            ServerEvent::Note(parts) => parts,
-            ServerEvent::Answer(parts) => {
-                self.events = None;
-                parts
-            }
-            ServerEvent::Withdrawn => return self.events = None,
-            ServerEvent::GivenUp => return self.give_up(),
-        };
-        self.parts.extend(write_event(parts));
+        match event {
+            ServerEvent::Note(parts) => self.write(parts, false),
+            ServerEvent::Answer(parts) => self.write(parts, true),
+            ServerEvent::Withdrawn => self.events = None,
+            ServerEvent::GivenUp => self.give_up(),
+        }
+    }
+
+    fn write(&mut self, message: Vec<Bytes>, is_last: bool) {
+        let event = write_event(message);
+        if let Some(Events {
+            said: Said::Kept(reader),
+            ..
+        }) = &self.events
+        {
+            self.parts.push_back(reader.keep(&event, is_last));
+        }
+        self.parts.extend(event);
+        if is_last {
+            self.ended = self.events.take();
+        }
     }
 }
 
@@ -148,7 +208,7 @@ impl http_body::Body for Body {
             let Some(events) = &mut self.events else {
                 return Poll::Ready(None);
             };
-            match events.stream.poll_next(context) {
+            match events.said.poll_next(context) {
                 Poll::Ready(Some(event)) => {
                     events.keep_alive.reset();
                     self.queue(event);
@@ -187,7 +247,8 @@ mod tests {
         let (responses, stream) = response_stream();
         let note = ServerEvent::Note(vec![Bytes::from_static(b"{\"n\":1}\n")]);
         let id = "1".to_owned();
-        let mut body = Body::of_events(Some(note), stream, id, RequestLease::default());
+        let body = Body::of_events(stream, id, RequestLease::default());
+        let mut body = body.with_first(Some(note));
         let mut next = async || match body.frame().await {
             Some(Ok(frame)) => frame.into_data().ok(),
             _ => None,
@@ -199,12 +260,8 @@ mod tests {
         assert_eq!(next().await, None);
         let answer = ServerEvent::Answer(vec![Bytes::from(vec![b'x'; 20_000]), "\n".into()]);
         let (_open, stream) = gateway::response_stream();
-        let whole = Body::of_events(
-            Some(answer),
-            stream,
-            "1".to_owned(),
-            RequestLease::default(),
-        );
+        let whole = Body::of_events(stream, "1".to_owned(), RequestLease::default());
+        let whole = whole.with_first(Some(answer));
         let bytes = whole.collect().await.unwrap().to_bytes();
         assert!(bytes.starts_with(b"data: xx") && bytes.ends_with(b"x\n\n"));
     }

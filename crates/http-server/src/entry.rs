@@ -15,6 +15,7 @@ use tokio::{sync::Semaphore, time::Instant};
 use super::{
     peer::Peer,
     places::{Place, State},
+    resume::ResumableStreams,
 };
 
 /// A session whose client never came back after `initialize` lives no longer than this: whoever
@@ -24,6 +25,8 @@ pub(super) const HALF_OPEN: Duration = Duration::from_mins(1);
 pub(super) struct Entry {
     pub(super) session: Arc<Session>,
     pub(super) router: Arc<StreamRouter>,
+    /// The streams that its client may take up again.
+    pub(super) resumable: Arc<ResumableStreams>,
     /// The token that began it; no other may use it.
     token: Option<Arc<str>>,
     used_at: Mutex<Instant>,
@@ -61,6 +64,7 @@ impl Entry {
         Arc::new(Self {
             session: Session::new(Arc::clone(gateway), connection, out, opening),
             router,
+            resumable: Arc::default(),
             token: peer.token.clone(),
             used_at: Mutex::new(Instant::now()),
             uses: AtomicUsize::new(0),
@@ -87,6 +91,7 @@ impl Entry {
 
     pub(super) async fn end(&self) {
         self.router.close();
+        self.resumable.close();
         self.session.end(false).await;
     }
 

@@ -13,6 +13,7 @@ use mcp::{Revision, meta};
 use super::refusal::Refusal;
 
 pub(super) const SESSION: &str = "mcp-session-id";
+pub(super) const LAST_EVENT: &str = "last-event-id";
 const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
@@ -79,6 +80,13 @@ pub(super) fn get_once<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<
     let text = value.to_str();
     text.map(Some)
         .map_err(|_| Refusal::mismatch(format!("{name} is no text")))
+}
+
+/// Whether the client knows events without data: those of before 2025-11-25 were seen to take them
+/// for messages.
+pub(super) fn takes_empty_events(headers: &HeaderMap) -> bool {
+    let version = headers.get(VERSION).and_then(|it| it.to_str().ok());
+    version.is_some_and(|it| Revision::named(it) >= Revision::LAST_WITH_HANDSHAKE)
 }
 
 /// The revision that a message speaks.

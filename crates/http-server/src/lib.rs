@@ -21,6 +21,7 @@ mod peer;
 mod places;
 mod refusal;
 mod reply;
+mod resume;
 mod routes;
 mod service;
 mod session_id;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gateway::{
-    Connection, Opening, Out, ResponseSender, ResponseStream, Session, announced_name,
+    Announcement, Connection, Opening, Out, ResponseSender, ResponseStream, Session,
     response_stream, single_response,
 };
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -25,7 +25,7 @@ use super::{
     peer::Peer,
     places::{Place, Places, State},
     refusal::Refusal,
-    reply::{self, Errors, Exchange},
+    reply::{self, Errors, Exchange, Kept},
     service::Service,
     sessions::Opened,
 };
@@ -49,6 +49,7 @@ impl Service {
         let about = |refusal: Refusal| refusal.about(id.as_deref());
         let spoken = headers::read_spoken(&head.headers, &message).map_err(about)?;
         let asked = Asked {
+            primes: headers::takes_empty_events(&head.headers),
             method: message.method.as_deref().unwrap_or_default(),
             is_request: message.id.is_some() && message.method.is_some(),
             id: id.as_deref().unwrap_or("null"),
@@ -59,8 +60,8 @@ impl Service {
         let session = headers::get_once(&head.headers, headers::SESSION)?;
         match session {
             _ if asked.method == "initialize" && asked.is_request => {
-                let name = announced_name(&message);
-                self.initialize(asked, name.as_deref(), &peer).await
+                let announced = Announcement::read(&message);
+                self.initialize(asked, &announced, &peer).await
             }
             Some(session) if !asked.spoken.revision.is_stateless() => {
                 let used = self.find_session(session, &peer).map_err(about)?;
@@ -70,7 +71,7 @@ impl Service {
         }
     }
 
-    /// The stream for what belongs to no request of a session.
+    /// The stream for what belongs to no request of a session, or one that broke off.
     pub(super) fn get(&self, head: &Parts, peer: &Peer) -> Result<Response<Body>, Refusal> {
         if !Accepts::of(&head.headers)?.events {
             return Err(Refusal::mistake(
@@ -83,12 +84,18 @@ impl Service {
             return Err(Refusal::method("POST; a stream belongs to a session"));
         };
         let used = self.find_session(session, peer)?;
+        let last_event = headers::get_once(&head.headers, headers::LAST_EVENT)?;
+        let resumed = last_event.and_then(|id| used.0.resumable.take_up(id));
+        if let Some(resumed) = resumed {
+            let body = Body::of_resumed(resumed, RequestLease::of_stream(used));
+            return Ok(reply::stream(body));
+        }
         let (responses, stream) = response_stream();
         used.0.router.attach(responses);
-        Ok(reply::stream(Body::of_stream(
-            stream,
-            RequestLease::of_stream(used),
-        )))
+        let reader = used.0.resumable.begin(stream, None);
+        let primes = headers::takes_empty_events(&head.headers);
+        let lease = RequestLease::of_stream(used);
+        Ok(reply::stream(Body::of_kept(reader, None, primes, lease)))
     }
 
     pub(super) fn delete(&self, head: &Parts, peer: &Peer) -> Result<Response<Body>, Refusal> {
@@ -101,13 +108,13 @@ impl Service {
     async fn initialize(
         self: &Arc<Self>,
         asked: Asked<'_>,
-        name: Option<&str>,
+        announced: &Announcement,
         peer: &Peer,
     ) -> Result<Response<Body>, Refusal> {
         if !self.gives_sessions {
             return self.answer_stateless(asked, peer).await;
         }
-        let (id, opened) = self.sessions.begin(name, peer)?;
+        let (id, opened) = self.sessions.begin(announced, peer)?;
         let used = self.use_session(opened);
         let answer = self.in_session(asked, used, peer).await;
         match answer {
@@ -142,6 +149,10 @@ impl Service {
         let taken = used.0.session.take(asked.line, &out).await;
         drop(out);
         taken.map_err(|_| Refusal::no_session())?;
+        let kept = Kept {
+            streams: Arc::clone(&used.0.resumable),
+            primes: asked.primes,
+        };
         let (in_session, place) = held.unzip();
         let lease = RequestLease {
             _place: place,
@@ -161,6 +172,7 @@ impl Service {
             } else {
                 Errors::InBand
             },
+            kept: Some(kept),
         };
         Ok(exchange.respond(lease).await)
     }
@@ -199,6 +211,7 @@ impl Service {
             stream,
             accepts: asked.accepts,
             errors,
+            kept: None,
         };
         Ok(exchange.respond(lease).await)
     }
@@ -281,6 +294,8 @@ impl Service {
 
 /// A message, and how it came.
 struct Asked<'a> {
+    /// A stream begins with an event that says nothing but its id.
+    primes: bool,
     method: &'a str,
     is_request: bool,
     /// As it came.

@@ -4,7 +4,7 @@
 //! takes long, the response is a stream of events that ends with it. A request that ends without
 //! an answer, because we do, is answered with an error: its client would wait for ever.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use gateway::{ResponseStream, ServerEvent};
@@ -20,6 +20,7 @@ use super::{
     headers::Accepts,
     lease::RequestLease,
     refusal::Refusal,
+    resume::ResumableStreams,
 };
 
 /// After so long without a word the response begins as a stream: some clients give up on one
@@ -33,6 +34,14 @@ pub(super) struct Exchange {
     pub(super) stream: ResponseStream,
     pub(super) accepts: Accepts,
     pub(super) errors: Errors,
+    /// Of a session: streams are kept for its client.
+    pub(super) kept: Option<Kept>,
+}
+
+/// Where a stream is kept for its client, and whether the client is told so at once.
+pub(super) struct Kept {
+    pub(super) streams: Arc<ResumableStreams>,
+    pub(super) primes: bool,
 }
 
 /// The protocol errors that are errors of HTTP too.
@@ -62,7 +71,14 @@ impl Exchange {
     }
 
     fn stream(self, first: Option<ServerEvent>, lease: RequestLease) -> Response<Body> {
-        stream(Body::of_events(first, self.stream, self.id, lease))
+        let body = match self.kept {
+            Some(Kept { streams, primes }) => {
+                let reader = streams.begin(self.stream, Some(self.id.clone()));
+                Body::of_kept(reader, Some(self.id), primes, lease)
+            }
+            None => Body::of_events(self.stream, self.id, lease),
+        };
+        stream(body.with_first(first))
     }
 
     fn unanswered(self, lease: RequestLease) -> Response<Body> {
@@ -183,6 +199,7 @@ mod tests {
             stream,
             accepts,
             errors,
+            kept: None,
         }
     }
 

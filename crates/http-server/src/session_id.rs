@@ -1,11 +1,13 @@
-//! The ids of sessions: random, with the name of their client, and signed, so that the next process
+//! The ids of sessions: random, with what their client announced, and signed, so that the next process
 //! knows what this one gave.
 //!
-//! `RANDOM.NAME.TAG`, each in base64url. The tag covers the name of the token that the session was
-//! begun with, which is not told.
+//! `RANDOM.NAME.TAG`, or `RANDOM.NAME.CAPABILITIES.TAG` of a client that can be asked something, each
+//! in base64url. The tag covers the name of the token that the session was begun with, which is not
+//! told.
 
 use aws_lc_rs::hmac::{self, Context, HMAC_SHA256, Key};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD as BASE64};
+use gateway::Announcement;
 use subtle::ConstantTimeEq as _;
 
 use crate::session_key::KEY_BYTES;
@@ -20,6 +22,7 @@ const ID_CHARS_MAX: usize = 1_024;
 
 /// Goes before what is signed: the same key signs nothing else.
 const PURPOSE: &[u8] = b"session 1\0";
+const PURPOSE_WITH_CAPABILITIES: &[u8] = b"session 2\0";
 
 /// A session's signature, which is another for each id.
 pub(super) type Tag = [u8; TAG_BYTES];
@@ -31,8 +34,7 @@ pub(super) struct Signer(Key);
 /// What an id says that was signed by us.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Signed {
-    /// The name that the client announced.
-    pub(super) name: Option<String>,
+    pub(super) announced: Announcement,
     pub(super) tag: Tag,
 }
 
@@ -41,15 +43,19 @@ impl Signer {
         Self(Key::new(HMAC_SHA256, key))
     }
 
-    /// Makes an id that nobody can guess, for a client of this name that this token let in.
-    pub(super) fn make_id(&self, name: Option<&str>, token: Option<&str>) -> String {
+    /// Makes an id that nobody can guess, for a client that announced this and that this token let
+    /// in.
+    pub(super) fn make_id(&self, announced: &Announcement, token: Option<&str>) -> String {
         let mut random = [0; RANDOM_BYTES];
         getrandom::fill(&mut random).expect("the system has randomness");
-        let name = name.unwrap_or_default();
-        let tag = self.sign(&random, name.as_bytes(), token);
-        [&random, name.as_bytes(), &tag]
-            .map(|part| BASE64.encode(part))
-            .join(".")
+        let name = announced.name.as_deref().unwrap_or_default();
+        let capabilities = announced.capabilities.as_str();
+        let tag = self.sign(&random, [name.as_bytes(), capabilities.as_bytes()], token);
+        let parts = [&random, name.as_bytes(), capabilities.as_bytes(), &tag];
+        let is_said = |(at, part): &(usize, &[u8])| *at != 2 || !part.is_empty();
+        let parts = parts.into_iter().enumerate().filter(is_said);
+        let parts: Vec<String> = parts.map(|(_, part)| BASE64.encode(part)).collect();
+        parts.join(".")
     }
 
     /// Reads an id; none where we did not make it as it stands, for a client of this token.
@@ -57,25 +63,42 @@ impl Signer {
         if id.len() > ID_CHARS_MAX {
             return None;
         }
-        let mut parts = id.split('.').map(|part| BASE64.decode(part).ok());
-        let mut next = || parts.next().flatten();
-        let (random, name, tag) = (next()?, next()?, next()?);
-        if parts.next().is_some() {
+        let parts = id.split('.').map(|part| BASE64.decode(part).ok());
+        let parts: Vec<Vec<u8>> = parts.collect::<Option<_>>()?;
+        let (random, name, capabilities, tag) = match &parts[..] {
+            [random, name, tag] => (random, name, &[][..], tag),
+            [random, name, capabilities, tag] if !capabilities.is_empty() => {
+                (random, name, &capabilities[..], tag)
+            }
+            _ => return None,
+        };
+        let random: [u8; RANDOM_BYTES] = random[..].try_into().ok()?;
+        let tag: Tag = tag[..].try_into().ok()?;
+        if !bool::from(self.sign(&random, [name, capabilities], token).ct_eq(&tag)) {
             return None;
         }
-        let random: [u8; RANDOM_BYTES] = random.try_into().ok()?;
-        let tag: Tag = tag.try_into().ok()?;
-        if !bool::from(self.sign(&random, &name, token).ct_eq(&tag)) {
-            return None;
-        }
-        let name = String::from_utf8(name).ok()?;
-        let name = (!name.is_empty()).then_some(name);
-        Some(Signed { name, tag })
+        let name = String::from_utf8(name.clone()).ok()?;
+        let announced = Announcement {
+            name: (!name.is_empty()).then_some(name),
+            capabilities: String::from_utf8(capabilities.to_vec()).ok()?,
+        };
+        Some(Signed { announced, tag })
     }
 
-    fn sign(&self, random: &[u8; RANDOM_BYTES], name: &[u8], token: Option<&str>) -> Tag {
+    fn sign(
+        &self,
+        random: &[u8; RANDOM_BYTES],
+        [name, capabilities]: [&[u8]; 2],
+        token: Option<&str>,
+    ) -> Tag {
         let mut signing = Context::with_key(&self.0);
-        signing.update(PURPOSE);
+        if capabilities.is_empty() {
+            signing.update(PURPOSE);
+        } else {
+            signing.update(PURPOSE_WITH_CAPABILITIES);
+            signing.update(&(capabilities.len() as u64).to_be_bytes());
+            signing.update(capabilities);
+        }
         signing.update(random);
         signing.update(&(name.len() as u64).to_be_bytes());
         signing.update(name);
@@ -94,16 +117,29 @@ mod tests {
 
     const KEY: [u8; KEY_BYTES] = [7; KEY_BYTES];
 
+    fn announced(name: Option<&str>, capabilities: &str) -> Announcement {
+        Announcement {
+            name: name.map(str::to_owned),
+            capabilities: capabilities.to_owned(),
+        }
+    }
+
     #[track_caller]
     fn check(name: Option<&str>, token: Option<&str>) {
+        check_announced(&announced(name, ""), token);
+        check_announced(&announced(name, "efustcrl"), token);
+    }
+
+    #[track_caller]
+    fn check_announced(announced: &Announcement, token: Option<&str>) {
         let signer = Signer::new(&KEY);
-        let id = signer.make_id(name, token);
+        let id = signer.make_id(announced, token);
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
         assert!(id.len() <= ID_CHARS_MAX);
-        assert_ne!(id, signer.make_id(name, token));
+        assert_ne!(id, signer.make_id(announced, token));
         // The next process has the same key, and nothing else.
         let known = Signer::new(&KEY).read(&id, token).unwrap();
-        assert_eq!(known.name.as_deref(), name);
+        assert_eq!(known.announced, *announced);
 
         for other in [None, Some(""), Some("other"), Some("laptop2")] {
             assert_eq!(signer.read(&id, other).is_some(), other == token);
@@ -122,12 +158,14 @@ mod tests {
     #[test]
     fn an_id_that_was_altered_anywhere_is_none_of_ours() {
         let signer = Signer::new(&KEY);
-        let id = signer.make_id(Some("codex"), None);
-        for at in 0..id.len() {
-            for other in ["A", "B", ".", "=", ""] {
-                let mut altered = id.clone();
-                altered.replace_range(at..=at, other);
-                assert!(altered == id || signer.read(&altered, None).is_none());
+        let id = signer.make_id(&announced(Some("codex"), ""), None);
+        for id in [&id, &signer.make_id(&announced(Some("codex"), "es"), None)] {
+            for at in 0..id.len() {
+                for other in ["A", "B", ".", "=", ""] {
+                    let mut altered = id.clone();
+                    altered.replace_range(at..=at, other);
+                    assert!(altered == *id || signer.read(&altered, None).is_none());
+                }
             }
         }
         let more = [&format!("{id}."), &format!(".{id}"), &format!("{id}A")];

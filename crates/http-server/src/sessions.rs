@@ -4,7 +4,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
-use gateway::{Gateway, Opening};
+use gateway::{Announcement, Gateway, Opening};
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
@@ -76,13 +76,13 @@ impl Sessions {
         self.places.is_full()
     }
 
-    /// Begins a session of a client that announces this name; also answers its id.
+    /// Begins a session of a client that announces this of itself; also answers its id.
     pub(super) fn begin(
         &self,
-        name: Option<&str>,
+        announced: &Announcement,
         peer: &Peer,
     ) -> Result<(String, Opened), Refusal> {
-        let id = self.signer.make_id(name, peer.token.as_deref());
+        let id = self.signer.make_id(announced, peer.token.as_deref());
         let opened = self.open(&id, peer, None)?;
         Ok((id, opened))
     }
@@ -105,7 +105,7 @@ impl Sessions {
             return Err(Refusal::stopping());
         }
         let opened = self.open(id, peer, Some(&signed))?;
-        tracing::debug!(client = signed.name, "took up a session again");
+        tracing::debug!(client = signed.announced.name, "took up a session again");
         Ok(opened)
     }
 
@@ -142,8 +142,8 @@ impl Sessions {
             self.end_holder_of(number);
         }
         let entry = Entry::new(&self.gateway, peer, opening, self.requests_max, place);
-        if let Some(name) = signed.and_then(|it| it.name.as_deref()) {
-            entry.session.recall(name);
+        if let Some(signed) = signed {
+            entry.session.recall(&signed.announced);
         }
         self.open.insert(id.to_owned(), Arc::clone(&entry));
         Ok(Opened {
@@ -234,6 +234,17 @@ mod tests {
         stall_timeout: Duration::from_mins(1),
     };
 
+    fn nobody() -> Announcement {
+        Announcement::default()
+    }
+
+    fn codex() -> Announcement {
+        Announcement {
+            name: Some("codex".to_owned()),
+            capabilities: "ef".to_owned(),
+        }
+    }
+
     const KEY: [u8; 32] = [7; 32];
 
     /// The sessions of a process; the next one has the same key.
@@ -258,7 +269,11 @@ mod tests {
     async fn a_session_ends_when_it_is_idle_and_gives_its_place_back() {
         let (_folder, gateway) = gateway();
         let (sessions, peer) = (sessions(&gateway), peer(None));
-        let begin = || sessions.begin(None, &peer).map(|(id, it)| (id, it.used));
+        let begin = || {
+            sessions
+                .begin(&nobody(), &peer)
+                .map(|(id, it)| (id, it.used))
+        };
         let (replaced, used) = begin().unwrap();
         drop(used);
         let (confirmed, used) = begin().unwrap();
@@ -296,7 +311,7 @@ mod tests {
     async fn a_session_of_an_earlier_process_is_taken_up_by_its_token_alone() {
         let (_folder, gateway) = gateway();
         let (mine, other) = (peer(Some("mine")), peer(Some("other")));
-        let (id, begun) = sessions(&gateway).begin(Some("codex"), &mine).unwrap();
+        let (id, begun) = sessions(&gateway).begin(&codex(), &mine).unwrap();
         drop(begun);
         let next = sessions(&gateway);
         check_refused(next.find(&id, &other), 404);
@@ -309,9 +324,9 @@ mod tests {
         assert!(Arc::ptr_eq(&again.0, &taken_up.0));
         check_refused(next.find(&id, &other), 404);
         // Of a token's places, two, it has one.
-        let (second, _) = next.begin(None, &mine).unwrap();
+        let (second, _) = next.begin(&nobody(), &mine).unwrap();
         drop(next.find(&second, &mine).unwrap());
-        let (third, _) = sessions(&gateway).begin(None, &mine).unwrap();
+        let (third, _) = sessions(&gateway).begin(&nobody(), &mine).unwrap();
         check_refused(next.find(&third, &mine), 503);
         next.end_all().await;
         check_refused(next.find(&id, &mine), 503);
@@ -322,7 +337,7 @@ mod tests {
         let (_folder, gateway) = gateway();
         let (peer, sessions) = (peer(None), sessions(&gateway));
         let end = || {
-            let (id, _) = sessions.begin(None, &peer).unwrap();
+            let (id, _) = sessions.begin(&nobody(), &peer).unwrap();
             sessions.close(&id, &peer).unwrap();
             id
         };
@@ -331,13 +346,13 @@ mod tests {
         check_refused(sessions.close(&first, &peer), 404);
         // One that is not open ends as well.
         let foreign = Sessions::new(Arc::clone(&gateway), Signer::new(&KEY), &LIMITS);
-        let (closed, _) = foreign.begin(None, &peer).unwrap();
+        let (closed, _) = foreign.begin(&nobody(), &peer).unwrap();
         sessions.close(&closed, &peer).unwrap();
         check_refused(sessions.find(&closed, &peer), 404);
         assert!(sessions.open.is_empty());
 
         for _ in 0..ENDED_MAX {
-            let id = sessions.signer.make_id(None, None);
+            let id = sessions.signer.make_id(&nobody(), None);
             sessions.close(&id, &peer).unwrap();
         }
         assert_eq!(sessions.closed.lock().ended.len(), ENDED_MAX);

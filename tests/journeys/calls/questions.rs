@@ -4,6 +4,7 @@ use journeys::{
     client::Client,
     fake::{Era, LEGACY_VERSION, META_CAPABILITIES, Step},
     house::{House, fake},
+    processes::kill,
 };
 use serde_json::{Value, json};
 
@@ -127,6 +128,49 @@ async fn a_question_ends_with_its_call_and_a_late_answer_harms_nobody() {
         .until_received("curious", |line| line.contains("the call is over"))
         .await;
     client.execute("curious/echo", json!({})).await.good();
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn a_server_that_dies_takes_its_question_along() {
+    let house = curious();
+    house.indexed().await;
+    let client = client_with(&house, json!({"elicitation": {}})).await;
+    client.holds_back(ELICIT);
+    let (_, reply) = client.begin("tools/call", ask()).await;
+    let question = client.next(ELICIT).await;
+    kill(house.pids("curious")[0]);
+    let why = reply.await.bad();
+    assert!(
+        why.starts_with("error server_unavailable: curious"),
+        "{why}"
+    );
+    let taken_back = client.next("notifications/cancelled").await;
+    assert_eq!(taken_back["params"]["requestId"], question["id"]);
+    client.answer(&question, says("late")).await;
+    client.answers(ELICIT, says("yes"));
+    let told = client.execute("curious/ask", json!({})).await.good();
+    assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), says("yes"));
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn a_client_that_dies_while_it_is_asked_keeps_nobody_waiting() {
+    let house = curious();
+    house.indexed().await;
+    let can = json!({"elicitation": {}});
+    let (gone, other) = (
+        client_with(&house, can.clone()).await,
+        client_with(&house, can).await,
+    );
+    gone.holds_back(ELICIT);
+    let (_, _reply) = gone.begin("tools/call", ask()).await;
+    gone.next(ELICIT).await;
+    other.answers(ELICIT, says("mine"));
+    let (_, reply) = other.begin("tools/call", ask()).await;
+    gone.kill().await;
+    let told = reply.await.good();
+    assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), says("mine"));
     house.stops_clean().await;
 }
 

@@ -4,6 +4,7 @@ mod clients_apart;
 mod crowd;
 mod http;
 mod live_config;
+mod lost_between;
 mod scope;
 mod sharing;
 mod variables;

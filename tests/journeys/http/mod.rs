@@ -4,5 +4,6 @@ mod crowd;
 mod hostile;
 mod keys;
 mod restart;
+mod resumed;
 mod strangers;
 mod transport;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The whole life of a fake server. The default is a well-behaved server of
-/// both eras without tools.
+/// The whole life of a fake server. The default is a well-behaved server without tools that begins
+/// with `initialize`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
@@ -62,10 +62,10 @@ pub struct Script {
 #[serde(rename_all = "snake_case")]
 pub enum Era {
     /// `initialize` only.
+    #[default]
     Legacy,
     /// `server/discover` only; requests without the `_meta` of their own are refused.
     Modern,
-    #[default]
     Both,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
-use jsonrpc::{Fields, Message, answered_id, canonical_id, frame};
+use jsonrpc::{Fields, Message, answered_id, canonical_id, frame, text_of};
 use mcp::meta::PROTOCOL_VERSION;
 use memchr::memmem;
 use serde_json::json;
@@ -18,6 +18,10 @@ pub(super) struct Pending {
     under_way: BTreeMap<String, Asked>,
     /// Requests that were sent once more although the client has its answer.
     repeated: HashSet<String>,
+    /// By URI, the request that subscribed to it.
+    subscriptions: BTreeMap<String, (String, Bytes)>,
+    /// The ids of what the client is asked, as they came.
+    questions: BTreeMap<String, String>,
 }
 
 #[derive(Debug)]
@@ -35,6 +39,9 @@ impl Pending {
             return;
         };
         let Some(method) = message.method.as_deref() else {
+            if let Some(id) = message.id.and_then(|id| canonical_id(id.get())) {
+                self.questions.remove(&id);
+            }
             return;
         };
         let Some(id) = message.id.and_then(|id| canonical_id(id.get())) else {
@@ -48,6 +55,9 @@ impl Pending {
         match method {
             "initialize" => self.initialize = Some((id.clone(), line.clone())),
             "logging/setLevel" => self.level = Some((id.clone(), line.clone())),
+            "resources/subscribe" | "resources/unsubscribe" => {
+                self.note_subscription(&message, &id, line);
+            }
             _ => {}
         }
         let asked = if method == "tools/call" {
@@ -57,6 +67,19 @@ impl Pending {
             Asked::Question(line.clone())
         };
         self.under_way.insert(id, asked);
+    }
+
+    fn note_subscription(&mut self, message: &Message<'_>, id: &str, line: &Bytes) {
+        let params = message.params.and_then(|params| Fields::of(params.get()));
+        let Some(uri) = params.and_then(|it| text_of(it.get("uri")?)) else {
+            return;
+        };
+        if message.method.as_deref() == Some("resources/unsubscribe") {
+            self.subscriptions.remove(&*uri);
+        } else if self.subscriptions.len() < SUBSCRIPTIONS_MAX {
+            let asked = (id.to_owned(), line.clone());
+            self.subscriptions.insert(uri.into_owned(), asked);
+        }
     }
 
     /// A call that was taken back is not answered.
@@ -76,8 +99,54 @@ impl Pending {
                 self.under_way.remove(&id);
                 !self.repeated.remove(&id)
             }
-            None => true,
+            None => {
+                self.note_question(line);
+                true
+            }
         }
+    }
+
+    /// Takes note of what the client is asked, and of what it need not answer any more.
+    fn note_question(&mut self, line: &[u8]) {
+        let Some(message) = Message::parse(line) else {
+            return;
+        };
+        if let Some(id) = message.id {
+            let key = canonical_id(id.get());
+            let key = key.filter(|_| self.questions.len() < QUESTIONS_MAX);
+            if let Some(key) = key {
+                self.questions.insert(key, id.get().to_owned());
+            }
+        } else if message.method.as_deref() == Some(CANCELLED) {
+            let params = message.params.and_then(|params| Fields::of(params.get()));
+            let id = params.and_then(|params| canonical_id(params.get("requestId")?.get()));
+            if let Some(id) = id {
+                self.questions.remove(&id);
+            }
+        }
+    }
+
+    /// Takes back what the client was asked by a daemon that was lost.
+    pub(super) fn take_back_questions(&mut self) -> Vec<Bytes> {
+        let open = std::mem::take(&mut self.questions).into_values();
+        let lines = open.map(|id| {
+            let why = "the proxy's daemon ended, and nobody waits for the answer";
+            frame::notification(
+                CANCELLED,
+                &format!(r#"{{"requestId":{id},"reason":"{why}"}}"#),
+            )
+        });
+        lines.collect()
+    }
+
+    /// What the client is told when another daemon watches its resources: each may have changed.
+    pub(super) fn tell_of_resources(&self) -> Vec<Bytes> {
+        let uris = self.subscriptions.keys();
+        let lines = uris.map(|uri| {
+            let params = json!({"uri": uri}).to_string();
+            frame::notification("notifications/resources/updated", &params)
+        });
+        lines.collect()
     }
 
     /// The answers to the calls that were under way when the daemon was lost.
@@ -99,7 +168,8 @@ impl Pending {
     pub(super) fn replay(&mut self) -> Vec<Bytes> {
         let mut lines = Vec::new();
         let mut again = Vec::new();
-        for (id, line) in [&self.initialize, &self.level].into_iter().flatten() {
+        let opening = [&self.initialize, &self.level].into_iter().flatten();
+        for (id, line) in opening.chain(self.subscriptions.values()) {
             lines.push(line.clone());
             again.push(id.clone());
         }
@@ -127,6 +197,14 @@ impl Pending {
         answers.collect()
     }
 }
+
+const CANCELLED: &str = "notifications/cancelled";
+
+/// Subscriptions that are made anew; a session has no more.
+const SUBSCRIPTIONS_MAX: usize = 256;
+
+/// Questions that are taken back.
+const QUESTIONS_MAX: usize = 1_024;
 
 const LOST: &str = "error server_unavailable: the proxy's daemon ended while this call was under \
                     way, so it may have run. Look whether it did before you call again; the next \
@@ -194,6 +272,52 @@ mod tests {
         assert!(!session.note_heard(br#"{"jsonrpc":"2.0","id":"l","result":{}}"#));
         assert!(session.note_heard(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#));
         assert!(!session.has_questions());
+    }
+
+    #[test]
+    fn subscriptions_are_made_anew_and_their_resources_told_as_changed() {
+        const FIRST: &str =
+            r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a:1"}}"#;
+        const SECOND: &str =
+            r#"{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a:2"}}"#;
+        const END: &str =
+            r#"{"jsonrpc":"2.0","id":3,"method":"resources/unsubscribe","params":{"uri":"a:1"}}"#;
+        let mut session = pending(&[INITIALIZE, INITIALIZED, FIRST, SECOND, END]);
+        for id in 0..4 {
+            let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+            assert!(session.note_heard(answer.as_bytes()));
+        }
+        assert_eq!(texts(&session.replay()), [INITIALIZE, INITIALIZED, SECOND]);
+        assert!(!session.note_heard(br#"{"jsonrpc":"2.0","id":2,"result":{}}"#));
+        let told = session.tell_of_resources();
+        let [told] = &texts(&told)[..] else {
+            panic!("{told:?}");
+        };
+        assert!(
+            told.contains("resources/updated") && told.contains("a:2"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_question_that_nobody_waits_for_is_taken_back_once() {
+        let mut session = pending(&[INITIALIZE]);
+        for id in ["\"q-1\"", "\"q-2\"", "\"q-3\""] {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"elicitation/create"}}"#);
+            assert!(session.note_heard(line.as_bytes()));
+        }
+        session.note_said(&Bytes::from_static(
+            br#"{"jsonrpc":"2.0","id":"q-1","result":{}}"#,
+        ));
+        let cancelled =
+            br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q-2"}}"#;
+        assert!(session.note_heard(cancelled));
+        let taken_back = session.take_back_questions();
+        let [line] = &texts(&taken_back)[..] else {
+            panic!("{taken_back:?}");
+        };
+        assert!(line.contains(r#""requestId":"q-3""#), "{line}");
+        assert!(session.take_back_questions().is_empty());
     }
 
     #[test]

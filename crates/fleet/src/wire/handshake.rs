@@ -78,19 +78,51 @@ where
     } else {
         ClientLifecycleMode::Initialize
     };
+    let way = guess.transport;
+    open_with(transport, mode, way, on_list_changed, roots).await
+}
+
+/// Opens a session with a child of which nobody knows what it speaks: it is asked in the newest
+/// revision, and with a handshake when it refuses that, or says nothing for 10 s.
+pub(crate) async fn probe_session<T>(
+    transport: T,
+    on_list_changed: OnListChanged,
+    roots: &Roots,
+) -> Result<(Service, About), HandshakeError>
+where
+    T: RmcpTransport<RoleClient> + 'static,
+{
+    let mode = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: None,
+    };
+    open_with(transport, mode, Transport::Stdio, on_list_changed, roots).await
+}
+
+async fn open_with<T>(
+    transport: T,
+    mode: ClientLifecycleMode,
+    way: Transport,
+    on_list_changed: OnListChanged,
+    roots: &Roots,
+) -> Result<(Service, About), HandshakeError>
+where
+    T: RmcpTransport<RoleClient> + 'static,
+{
     let ourselves = Ourselves {
         on_list_changed: OnListChanged::clone(&on_list_changed),
         capabilities: typed_capabilities(roots),
     };
     let serving = ourselves.serve_with_lifecycle(transport, mode);
     let running = serving.await.map_err(classify)?;
-    let about = read_about(running.peer(), guess.transport);
+    let about = read_about(running.peer(), way);
     let listener = listen::start(running.peer(), &about, on_list_changed);
     Ok((Service { running, listener }, about))
 }
 
 fn classify(error: ClientInitializeError) -> HandshakeError {
     match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => classify(*fallback),
         ClientInitializeError::JsonRpcError(error) if rejects_revision(error.code) => {
             HandshakeError::WrongRevision(error.message.into_owned())
         }

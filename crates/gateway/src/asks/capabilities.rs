@@ -2,6 +2,19 @@
 
 use fleet::{Question, QuestionKind};
 use jsonrpc::{Fields, Json, text_of};
+use serde_json::{Value, json};
+
+/// What is asked for, each with a letter, its capability, and the part of it.
+const KNOWN: [(char, &str, Option<&str>); 8] = [
+    ('e', "elicitation", None),
+    ('f', "elicitation", Some("form")),
+    ('u', "elicitation", Some("url")),
+    ('s', "sampling", None),
+    ('t', "sampling", Some("tools")),
+    ('c', "sampling", Some("context")),
+    ('r', "roots", None),
+    ('l', "roots", Some("listChanged")),
+];
 
 /// The capabilities of a client, as it announced them.
 #[derive(Debug)]
@@ -20,6 +33,31 @@ impl Capabilities {
             return Self::default();
         }
         Self(announced)
+    }
+
+    /// What of them is asked for by name, in letters: enough for a session that is taken up again.
+    pub(crate) fn letters(&self) -> String {
+        let known = KNOWN.iter().filter(|(_, capability, part)| match part {
+            None => self.lacks(capability).is_none(),
+            Some(part) => self.has_part(capability, part),
+        });
+        known.map(|(letter, ..)| *letter).collect()
+    }
+
+    /// Reads them back; a letter that is none says nothing.
+    pub(crate) fn of_letters(letters: &str) -> Self {
+        let mut announced = serde_json::Map::new();
+        for (letter, capability, part) in KNOWN {
+            if !letters.contains(letter) {
+                continue;
+            }
+            let capability = announced.entry(capability).or_insert_with(|| json!({}));
+            if let Some(part) = part {
+                let is_flag = part == "listChanged";
+                capability[part] = if is_flag { json!(true) } else { json!({}) };
+            }
+        }
+        Self(Json::of_built(Value::from(announced).to_string()))
     }
 
     /// As they came.
@@ -81,6 +119,21 @@ mod tests {
             expected,
             "{announced} {params}"
         );
+    }
+
+    #[test]
+    fn what_is_asked_for_by_name_is_kept_in_letters() {
+        let announced = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{},"odd":1},
+            "roots":{"listChanged":true},"experimental":{"x":1}}"#;
+        let announced = jsonrpc::json(announced.to_owned()).expect("the case is JSON");
+        let letters = Capabilities::read(announced).letters();
+        assert_eq!(letters, "efustrl");
+        let back = Capabilities::of_letters(&format!("{letters}?"));
+        let back: Value = serde_json::from_str(back.announced().as_str()).expect("JSON");
+        let expected = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}},
+            "roots": {"listChanged": true}});
+        assert_eq!(back, expected);
+        assert_eq!(Capabilities::default().letters(), "");
     }
 
     #[test]

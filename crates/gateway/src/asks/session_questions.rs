@@ -58,11 +58,14 @@ impl SessionQuestions {
         if message.method.as_deref() != Some("initialize") {
             return;
         }
-        let params = message.params.and_then(|it| Fields::of(it.get()));
-        let announced = params.and_then(|params| params.get("capabilities"));
-        if let Some(announced) = announced.and_then(|it| jsonrpc::json(it.get().to_owned()).ok()) {
-            *self.capabilities.lock() = Arc::new(Capabilities::read(announced));
+        if let Some(announced) = read_announced(message) {
+            *self.capabilities.lock() = Arc::new(announced);
         }
+    }
+
+    /// Takes what is known of a client that has come back.
+    pub(crate) fn recall(&self, letters: &str) {
+        *self.capabilities.lock() = Arc::new(Capabilities::of_letters(letters));
     }
 
     /// Takes the client's answer to a question; one that nobody waits for is dropped.
@@ -127,6 +130,13 @@ impl SessionQuestions {
             () = out.gone() => Answer::refuse(GONE),
         }
     }
+}
+
+/// What a client announces that it can be asked, in an `initialize`.
+pub(crate) fn read_announced(message: &Message<'_>) -> Option<Capabilities> {
+    let params = message.params.and_then(|it| Fields::of(it.get()))?;
+    let announced = params.get("capabilities")?.get().to_owned();
+    jsonrpc::json(announced).ok().map(Capabilities::read)
 }
 
 struct CallUnderWay {

@@ -5,7 +5,7 @@ use jsonrpc::{Fields, Json, Message, text_of};
 use mcp::{Revision, meta as keys};
 use serde_json::value::RawValue;
 
-use crate::{clients::ClientInfo, log_level::LogLevel};
+use crate::{asks::read_announced, clients::ClientInfo, log_level::LogLevel};
 
 /// The members of a request's `_meta`, by whose business they are.
 #[derive(Default)]
@@ -66,7 +66,22 @@ pub(super) fn read_client_info(message: &Message<'_>) -> Option<ClientInfo> {
     ClientInfo::read(info)
 }
 
-/// The name that a client announces in this message, as its session will know it.
-pub fn announced_name(message: &Message<'_>) -> Option<String> {
-    read_client_info(message).map(|info| info.name)
+/// What a client announces of itself in its `initialize`, as far as its session is to know it again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Announcement {
+    /// As its session knows it.
+    pub name: Option<String>,
+    /// A letter for each thing that it can be asked: at most eight.
+    pub capabilities: String,
+}
+
+impl Announcement {
+    /// Reads it from the message.
+    pub fn read(message: &Message<'_>) -> Self {
+        let capabilities = read_announced(message);
+        Self {
+            name: read_client_info(message).map(|info| info.name),
+            capabilities: capabilities.map_or_else(String::new, |it| it.letters()),
+        }
+    }
 }

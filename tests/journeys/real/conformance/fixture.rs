@@ -126,7 +126,13 @@ fn questions(fixture: Fake) -> Fake {
             "test_elicitation_sep1330_enums",
             asks(form("Which?", &enums)),
         )
-        .tool("test_reconnection", Step::text("Here again."))
+        .tool(
+            "test_reconnection",
+            [
+                Step::log("info", "a stream begins"),
+                Step::text("Here again."),
+            ],
+        )
 }
 
 /// Tools that ask in rounds.

@@ -98,7 +98,11 @@ fn fleet(url: &str) -> (Fleet, tool::ServerName) {
         url: Template::parse(url).unwrap(),
         headers: Vec::new(),
     };
-    let spec = ServerSpec::new(name.clone(), launch);
+    let spoken = Some(Opening::Handshake.guess());
+    let spec = ServerSpec {
+        spoken,
+        ..ServerSpec::new(name.clone(), launch)
+    };
     (Fleet::new(vec![spec], Surroundings::default()), name)
 }
 

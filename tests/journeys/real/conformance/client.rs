@@ -1,0 +1,244 @@
+//! The suite is the server, and `proxy` its client.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use journeys::{
+    client::Client,
+    fake::META_CAPABILITIES,
+    house::{Fake, House},
+    real_clients::Checks,
+};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::{house, real_clients, until};
+
+/// How the proxy is asked before it asks the suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// By a client with a handshake, which is asked by requests.
+    Legacy,
+    /// By one of 2026-07-28.
+    Modern,
+}
+
+/// What is asked of the suite's server in one scenario.
+struct Scenario {
+    name: &'static str,
+    revision: &'static str,
+    play: &'static [(&'static str, &'static str)],
+}
+
+const OLD: &str = "2025-11-25";
+const NEW: &str = "2026-07-28";
+
+/// Requests besides calls stand with their method, and what they are for.
+const SCENARIOS: [Scenario; 13] = [
+    scenario("initialize", OLD, &[]),
+    scenario("tools_call", OLD, SUM),
+    scenario(
+        "elicitation-sep1034-client-defaults",
+        OLD,
+        &[("test_client_elicitation_defaults", "{}")],
+    ),
+    scenario("sse-retry", OLD, &[("test_reconnection", "{}")]),
+    scenario("json-schema-2020-12-preservation", OLD, ECHO),
+    scenario("tools_call", NEW, SUM),
+    scenario("request-metadata", NEW, &[]),
+    scenario(
+        "sep-2322-client-request-state",
+        NEW,
+        &[
+            ("test_mrtr_echo_state", "{}"),
+            ("test_mrtr_no_state", "{}"),
+            ("test_mrtr_unrelated", "{}"),
+            ("test_mrtr_no_result_type", "{}"),
+        ],
+    ),
+    scenario(
+        "http-standard-headers",
+        NEW,
+        &[
+            ("test_headers", "{}"),
+            ("my-hyphenated-tool", "{}"),
+            ("resources/read", "file:///path/to/file%20name.txt"),
+            ("resources/read", "https://example.com/resource?id=123"),
+            ("prompts/get", "test_prompt"),
+        ],
+    ),
+    scenario("http-custom-headers", NEW, CONTEXT),
+    scenario(
+        "http-invalid-tool-headers",
+        NEW,
+        &[("valid_tool", r#"{"region": "us-east1"}"#)],
+    ),
+    scenario("json-schema-ref-no-deref", NEW, &[]),
+    scenario("json-schema-2020-12-preservation", NEW, ECHO),
+];
+
+const SUM: &[(&str, &str)] = &[("add_numbers", r#"{"a": 5, "b": 3}"#)];
+/// The calls that the suite asks for itself.
+const CONTEXT: &[(&str, &str)] = &[("", "context")];
+/// The schema of the one tool, as we show it, goes to the other.
+const ECHO: &[(&str, &str)] = &[("json_schema_echo", "schema of json_schema_2020_12_tool")];
+
+const fn scenario(
+    name: &'static str,
+    revision: &'static str,
+    play: &'static [(&'static str, &'static str)],
+) -> Scenario {
+    Scenario {
+        name,
+        revision,
+        play,
+    }
+}
+
+/// Checks that say nothing about us, and why.
+const NOT_SAID: [(&str, &str); 2] = [
+    (
+        "sep-2243-client-includes-standard-headers",
+        "a server that is asked in the new revision first hears no `initialize`",
+    ),
+    (
+        "sep-2575-client-declares-roots-capability",
+        "a shared server is told of no roots (decision 0020)",
+    ),
+];
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn every_scenario_for_clients_passes() {
+    let mut running = JoinSet::new();
+    let mut waiting = SCENARIOS
+        .iter()
+        .flat_map(|it| [(it, Asked::Legacy), (it, Asked::Modern)]);
+    let mut bad = Vec::new();
+    loop {
+        // Each is a Node.js and a proxy of its own; a few at a time are enough.
+        while running.len() < 3
+            && let Some((scenario, asked)) = waiting.next()
+        {
+            running.spawn(async move { (scenario, asked, run(scenario, asked).await) });
+        }
+        let Some(ended) = running.join_next().await else {
+            break;
+        };
+        let (scenario, asked, checks) = ended.unwrap();
+        let is_unsaid = |id: &str| NOT_SAID.iter().any(|(unsaid, _)| *unsaid == id);
+        for (id, why) in &checks.bad {
+            if !(is_unsaid(id) && why.starts_with("SKIPPED")) {
+                bad.push((
+                    scenario.name,
+                    scenario.revision,
+                    asked,
+                    id.clone(),
+                    why.clone(),
+                ));
+            }
+        }
+        if checks.passed == 0 {
+            let why = "nothing was checked".to_owned();
+            bad.push((scenario.name, scenario.revision, asked, String::new(), why));
+        }
+    }
+    assert!(bad.is_empty(), "{bad:#?}");
+}
+
+/// The suite starts a program with its address, and waits for its end: that one tells us, and waits.
+async fn run(scenario: &Scenario, asked: Asked) -> Checks {
+    let house = house::<Fake>([]);
+    let script = "#!/bin/sh\ncd \"$(dirname \"$0\")\"\nprintf '%s' \"$MCP_CONFORMANCE_CONTEXT\" > context\n\
+                  printf '%s' \"$1\" > url.part\nmv url.part url\n\
+                  while [ ! -e done ]; do sleep 0.05; done\n";
+    let program = house.write("client", script);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    let results = house.path("results");
+    let clients = real_clients();
+    let (name, revision) = (scenario.name, scenario.revision);
+    let checking = tokio::spawn(async move {
+        clients
+            .conformance_of_client(name, revision, &program, &results)
+            .await
+    });
+    until("the suite listens", || house.path("url").exists()).await;
+    let url = fs::read_to_string(house.path("url")).unwrap();
+    house.configure_more(&format!("[servers.suite]\nurl = {url:?}\n"));
+    house.cli(["reindex"]).await.ended(0);
+    let client = open(&house, asked).await;
+    for (what, with) in scenario.play {
+        play(&house, &client, what, with).await;
+    }
+    client.close().await;
+    house.write("done", "");
+    let checks = checking.await.unwrap();
+    house.stops_clean().await;
+    checks
+}
+
+/// The person behind the client says yes to everything.
+fn answer() -> Value {
+    let content = json!({"name": "John Doe", "age": 30, "score": 95.5, "status": "active",
+        "verified": true});
+    json!({"action": "accept", "content": content})
+}
+
+async fn open(house: &House, asked: Asked) -> Client {
+    if asked == Asked::Modern {
+        return house.modern_client().await;
+    }
+    let client = house.serve();
+    client
+        .initialize_with(OLD, json!({"elicitation": {}}))
+        .await;
+    client.answers("elicitation/create", answer());
+    client
+}
+
+async fn play(house: &House, client: &Client, what: &str, with: &str) {
+    match (what, with) {
+        ("resources/read", uri) => ask(client, what, json!({"uri": uri})).await,
+        ("prompts/get", name) => ask(client, what, json!({"name": name})).await,
+        (_, "context") => {
+            let context = fs::read_to_string(house.path("context")).unwrap();
+            let context: Value = serde_json::from_str(&context).unwrap();
+            for call in context["toolCalls"].as_array().unwrap() {
+                let tool = call["name"].as_str().unwrap();
+                execute(client, tool, call["arguments"].clone()).await;
+            }
+        }
+        (echo, with) if with.starts_with("schema of ") => {
+            let tool = with.trim_start_matches("schema of ");
+            let shown = house
+                .cli(["describe", "--json", &format!("suite/{tool}")])
+                .await;
+            let shown: Value = serde_json::from_str(shown.ended(0)).unwrap();
+            let shown = shown.as_array().map_or(&shown, |all| &all[0]);
+            let schema = shown["input_schema"].clone();
+            assert!(schema.is_object(), "{shown}");
+            execute(client, echo, json!({"schema": schema})).await;
+        }
+        (tool, input) => execute(client, tool, serde_json::from_str(input).unwrap()).await,
+    }
+}
+
+async fn execute(client: &Client, tool: &str, input: Value) {
+    let arguments = json!({"tool_name": format!("suite/{tool}"), "tool_input": input});
+    let params = json!({"name": "execute_dynamic_tool", "arguments": arguments});
+    ask(client, "tools/call", params).await;
+}
+
+/// Asks until there is an answer: a client of 2026-07-28 answers what it is asked meanwhile.
+async fn ask(client: &Client, method: &str, mut params: Value) {
+    params["_meta"][META_CAPABILITIES] = json!({"elicitation": {}, "sampling": {}});
+    loop {
+        let result = client.request(method, params.clone()).await.into_result();
+        let Some(requests) = result["inputRequests"].as_object() else {
+            assert_ne!(result["isError"], true, "{method} {params}: {result}");
+            return;
+        };
+        let answers = requests.keys().map(|key| (key.clone(), answer()));
+        params["inputResponses"] = answers.collect();
+        params["requestState"] = result["requestState"].clone();
+    }
+}
