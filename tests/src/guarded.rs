@@ -39,6 +39,8 @@ pub struct RealAuth(PathBuf);
 pub struct Guarded {
     /// The MCP server.
     pub url: String,
+    /// The authorization server.
+    pub issuer: String,
     control: String,
     child: Child,
 }
@@ -74,6 +76,7 @@ impl RealAuth {
         let text = |key: &str| told[key].as_str().expect("it says so").to_owned();
         Guarded {
             url: text("url"),
+            issuer: text("issuer"),
             control: text("control"),
             child,
         }
@@ -126,24 +129,22 @@ impl Guarded {
         format!("[servers.guarded]\nurl = \"{}\"\n{more}\n", self.url)
     }
 
+    /// A token for the MCP server, with these scopes, as a machine gets it.
+    pub async fn machine_token(&self, scopes: &str) -> String {
+        let (id, secret) = MACHINE;
+        let resource = self.url.replace(':', "%3A").replace('/', "%2F");
+        let scopes = scopes.replace(' ', "+");
+        let form = format!(
+            "grant_type=client_credentials&client_id={id}&client_secret={secret}&scope={scopes}&\
+             resource={resource}"
+        );
+        let answer = ask("POST", &format!("{}/token", self.issuer), &form).await;
+        let answer: Value = serde_json::from_str(&answer).expect("it answers with JSON");
+        answer["access_token"].as_str().expect("a token").to_owned()
+    }
+
     async fn ask(&self, method: &str, what: &str) -> String {
-        let rest = self.control.strip_prefix("http://").expect("an address");
-        let (authority, path) = rest.split_once('/').expect("a path");
-        let asking = async {
-            let mut stream = TcpStream::connect(authority).await?;
-            let head = format!(
-                "{method} /{path}/{what} HTTP/1.0\r\nHost: {authority}\r\nContent-Length: 0\r\n\r\n"
-            );
-            stream.write_all(head.as_bytes()).await?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).await?;
-            std::io::Result::Ok(answer)
-        };
-        let answer = timeout(DEADLINE, asking).await.expect("it answers in time");
-        let answer = answer.expect("it answers");
-        assert!(answer.contains(" 200 OK\r\n"), "{answer}");
-        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
-        body.to_owned()
+        ask(method, &format!("{}/{what}", self.control), "").await
     }
 
     /// Ends it.
@@ -151,6 +152,29 @@ impl Guarded {
         drop(self.child.stdin.take());
         let _ = timeout(DEADLINE, self.child.wait()).await;
     }
+}
+
+/// One request with a form; the body of its answer, which is good.
+async fn ask(method: &str, url: &str, form: &str) -> String {
+    let rest = url.strip_prefix("http://").expect("an address");
+    let (authority, path) = rest.split_once('/').expect("a path");
+    let asking = async {
+        let mut stream = TcpStream::connect(authority).await?;
+        let head = format!(
+            "{method} /{path} HTTP/1.0\r\nHost: {authority}\r\nContent-Length: {}\r\n\
+                 Content-Type: application/x-www-form-urlencoded\r\n\r\n{form}",
+            form.len()
+        );
+        stream.write_all(head.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        std::io::Result::Ok(answer)
+    };
+    let answer = timeout(DEADLINE, asking).await.expect("it answers in time");
+    let answer = answer.expect("it answers");
+    assert!(answer.contains(" 200 OK\r\n"), "{answer}");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+    body.to_owned()
 }
 
 fn script(file: &str) -> PathBuf {

@@ -96,6 +96,23 @@ pub(super) static KEYS: &[Key] = &[
         "the same, each read from a file when the program starts",
     ),
     key(
+        "http.oauth.issuer",
+        Kind::Url,
+        "an authorization server whose tokens (JWT) let clients in, besides `tokens`; its keys are \
+         read from it, and read again when they change",
+    ),
+    key(
+        "http.oauth.audience",
+        Kind::Url,
+        "our own public address, `https://tools.example.com/mcp`: a token must be for it",
+    ),
+    key(
+        "http.oauth.scopes",
+        Kind::List(&Kind::Text),
+        "a token needs one of these; the first that it has names the `[clients.SCOPE]` whose rules \
+         hold for its client. Left out: any token of the issuer for our address",
+    ),
+    key(
         "http.allowed_hosts",
         Kind::List(&Kind::Host),
         "names by which clients may call this machine, as their `Host` header has them, besides \

@@ -3,12 +3,12 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use fleet::Template;
-use http_server::{Limits, Listen, NoAddress, Settings, TOKEN_HINT, Tls};
+use http_server::{Guard, Limits, Listen, NoAddress, Settings, TOKEN_HINT, Tls};
 
 use super::{
     mistake::{Fault, shown},
     paths::Folders,
-    raw::RawHttp,
+    raw::{RawGuard, RawHttp},
     template::{read_pairs, read_template},
 };
 
@@ -62,6 +62,7 @@ pub(super) fn read_http(
         tokens: read_pairs(&raw.tokens).map_err(|fault| ("tokens", fault))?,
         token_files: read_files(&raw.token_files, folders)
             .map_err(|fault| ("token_files", fault))?,
+        oauth: read_guard(&raw.oauth).map_err(|fault| ("oauth", fault))?,
         allowed_hosts: lower(&raw.allowed_hosts),
         allowed_origins: lower(&raw.allowed_origins),
         tls: read_tls(raw, folders)?,
@@ -94,6 +95,42 @@ fn read_tls(raw: &RawHttp, folders: &Folders<'_>) -> Result<Option<Tls>, (&'stat
         (Some(_), None) => Err(("tls_cert", explain_alone("tls_key"))),
         (None, Some(_)) => Err(("tls_key", explain_alone("tls_cert"))),
     }
+}
+
+fn read_guard(raw: &RawGuard) -> Result<Option<Guard>, Fault> {
+    let (Some(issuer), Some(audience)) = (&raw.issuer, &raw.audience) else {
+        let is_empty = raw.issuer.is_none() && raw.audience.is_none() && raw.scopes.is_empty();
+        let hint = "write `oauth.issuer` and `oauth.audience`, or leave all of it out";
+        let what = "means nothing without both `issuer` and `audience`";
+        return is_empty
+            .then_some(None)
+            .ok_or_else(|| Fault::new(what, hint));
+    };
+    let is_word = |scope: &&String| {
+        scope
+            .chars()
+            .all(|c| c.is_ascii_graphic() && !"\"\\".contains(c))
+    };
+    if let Some(bad) = raw.scopes.iter().find(|scope| !is_word(scope)) {
+        let what = format!("no scope: `{}`", shown(bad));
+        return Err(Fault::new(
+            what,
+            "a scope is one word, such as `tools:read`",
+        ));
+    }
+    let plain = |text: &str| {
+        let plain = read_template(text)?.plain();
+        let is_header = |it: &String| it.chars().all(|c| c.is_ascii_graphic() && c != '"');
+        plain.filter(is_header).ok_or_else(|| {
+            let what = format!("no plain address: `{}`", shown(text));
+            Fault::new(what, "write it without `${` and white space")
+        })
+    };
+    Ok(Some(Guard {
+        issuer: plain(issuer)?,
+        audience: plain(audience)?,
+        scopes: raw.scopes.clone(),
+    }))
 }
 
 fn explain_alone(other: &str) -> Fault {

@@ -64,6 +64,8 @@ pub(super) struct RawHttp {
     #[serde(default)]
     pub(super) token_files: BTreeMap<String, String>,
     #[serde(default)]
+    pub(super) oauth: RawGuard,
+    #[serde(default)]
     pub(super) allowed_hosts: Vec<String>,
     #[serde(default)]
     pub(super) allowed_origins: Vec<String>,
@@ -78,6 +80,14 @@ pub(super) struct RawHttp {
     pub(super) session_idle_s: u64,
     pub(super) receive_timeout_s: u64,
     pub(super) stall_timeout_s: u64,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawGuard {
+    pub(super) issuer: Option<String>,
+    pub(super) audience: Option<String>,
+    pub(super) scopes: Vec<String>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]

@@ -28,9 +28,7 @@ pub struct Failure {
     /// It will not go away by itself, so there is no use in trying soon.
     pub is_lasting: bool,
     /// A change by a person after which a try is worth its while at once.
-    pub awaited: Option<Awaited>,
-    /// A person has to log in.
-    pub login: Option<LoginNeeded>,
+    pub awaited: Option<Box<Awaited>>,
 }
 
 impl Failure {
@@ -43,8 +41,12 @@ impl Failure {
             hint: None,
             is_lasting: false,
             awaited: None,
-            login: None,
         }
+    }
+
+    /// The login that a person has to make, if it is that.
+    pub fn login(&self) -> Option<&LoginNeeded> {
+        self.awaited.as_ref()?.login.as_ref()
     }
 
     /// Of a server that wants to know who asks, and will not change its mind by itself.

@@ -101,12 +101,12 @@ pub(crate) fn denial(why: String, credential: Option<&Arc<Credential>>) -> Failu
     } else {
         record.wanted_scopes
     };
+    let needed = LoginNeeded {
+        again: record.grant.is_some(),
+        scopes,
+    };
     Failure {
-        login: Some(LoginNeeded {
-            again: record.grant.is_some(),
-            scopes,
-        }),
-        awaited: Some(Awaited::login(file, login)),
+        awaited: Some(Box::new(Awaited::login(file, login, needed))),
         ..Failure::new(why).lasting().hint(hint)
     }
 }

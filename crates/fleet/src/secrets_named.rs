@@ -16,7 +16,7 @@ pub async fn with_secrets<'a>(
         let resolver = resolver.ok_or_else(|| Failure::new("no secrets are kept here"))?;
         let was = resolver.store().changed_at();
         let secret = resolver.resolve(reference).await.map_err(|error| Failure {
-            awaited: Some(Awaited::secrets(resolver.store().clone(), was)),
+            awaited: Some(Box::new(Awaited::secrets(resolver.store().clone(), was))),
             ..explain(error)
         })?;
         filled.set(text, secret.expose());

@@ -12,7 +12,6 @@ use crate::{
     Scope, ServerSpec, ServerState, State,
     activity::Lease,
     asking::Asking,
-    awaited::Awaited,
     error::Failure,
     limits::{EXIT_REASON_WAIT, REST_WAIT_MAX},
     link::Link,
@@ -137,7 +136,7 @@ impl Server {
                     until,
                 } => {
                     let rest = until.saturating_duration_since(Instant::now());
-                    if failure.awaited.as_ref().is_some_and(Awaited::has_come) {
+                    if failure.awaited.as_ref().is_some_and(|it| it.has_come()) {
                         asked = false;
                         self.rested.notify_one();
                     } else if asked || rest > REST_WAIT_MAX {

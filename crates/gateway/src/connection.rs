@@ -18,6 +18,8 @@ pub struct Connection {
     pub transport: &'static str,
     /// The name of the token that let it in, over HTTP: clients of different tokens share nothing.
     pub token: Option<Arc<str>>,
+    /// The table of `[clients]` that holds for it, whatever name it announces; none: that name's.
+    pub rule: Option<Arc<str>>,
     /// It asks once and is gone: it is in no list, and has no servers of its own.
     pub is_stateless: bool,
 }

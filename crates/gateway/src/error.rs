@@ -57,7 +57,7 @@ pub enum ToolError {
         /// The server.
         server: ServerName,
         /// Whether for the first time, and for what.
-        needed: LoginNeeded,
+        needed: Box<LoginNeeded>,
         /// What the server said.
         why: String,
     },
@@ -171,29 +171,22 @@ impl ToolError {
         match error {
             CallError::Unavailable {
                 server,
-                failure:
-                    Failure {
-                        login: Some(needed),
-                        why,
-                        ..
-                    },
-                ..
-            } => Self::LoginRequired {
-                server,
-                needed,
-                why,
-            },
-            CallError::Unavailable {
-                server,
                 failure,
                 tries,
                 ran,
-            } => Self::ServerUnavailable {
-                server,
-                failure: Box::new(failure),
-                tries,
-                ran,
-                available: available(),
+            } => match failure.login() {
+                Some(needed) => Self::LoginRequired {
+                    server,
+                    needed: Box::new(needed.clone()),
+                    why: failure.why,
+                },
+                None => Self::ServerUnavailable {
+                    server,
+                    failure: Box::new(failure),
+                    tries,
+                    ran,
+                    available: available(),
+                },
             },
             CallError::UnknownServer(server) => Self::ServerUnavailable {
                 failure: Box::new(Failure::new(
@@ -482,10 +475,10 @@ mod tests {
     fn a_login_is_asked_for_by_its_command() {
         let required = |again, scopes: &[&str]| ToolError::LoginRequired {
             server: "linear".parse().expect("a good name"),
-            needed: LoginNeeded {
+            needed: Box::new(LoginNeeded {
                 again,
                 scopes: scopes.iter().map(ToString::to_string).collect(),
-            },
+            }),
             why: "HTTP 401 Unauthorized".to_owned(),
         };
         check(

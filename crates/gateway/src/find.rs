@@ -119,10 +119,10 @@ fn toolless(
     if let Some((said, _)) = why.split_once(&format!(" (hint: proxy login {server}")) {
         return Some(ToolError::LoginRequired {
             server: known.name.clone(),
-            needed: LoginNeeded {
+            needed: Box::new(LoginNeeded {
                 again: false,
                 scopes: Vec::new(),
-            },
+            }),
             why: said.to_owned(),
         });
     }

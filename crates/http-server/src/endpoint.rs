@@ -11,6 +11,7 @@ use secrets::Resolver;
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
+    guarding::Guarding,
     settings::{Limits, Listen, Settings, TOKEN_HINT, Tls},
     tokens::Tokens,
 };
@@ -20,6 +21,7 @@ use crate::{
 pub struct Endpoint {
     pub(super) listen: Listen,
     pub(super) tokens: Tokens,
+    pub(super) guarding: Option<Arc<Guarding>>,
     pub(super) allowed_hosts: Vec<String>,
     pub(super) allowed_origins: Vec<String>,
     pub(super) tls: Option<TlsAcceptor>,
@@ -63,6 +65,10 @@ impl Endpoint {
         Ok(Self {
             listen,
             tokens: tokens(http, variables)?,
+            guarding: http
+                .oauth
+                .clone()
+                .map(|guard| Arc::new(Guarding::new(guard))),
             allowed_hosts: http.allowed_hosts.clone(),
             allowed_origins: http.allowed_origins.clone(),
             tls,

@@ -58,6 +58,7 @@ impl Entry {
         let connection = Connection {
             transport: "http",
             token: peer.token.clone(),
+            rule: peer.rule.clone(),
             ..Connection::default()
         };
         let out = Out::Router(Arc::clone(&router));

@@ -20,13 +20,20 @@ use hyper::{
 
 use printable::first_chars;
 
-use super::{body::Body, endpoint::Endpoint, refusal::Refusal, tokens::Tokens};
+use super::{
+    body::Body,
+    endpoint::Endpoint,
+    guarding::{Admitted, Guarding},
+    refusal::Refusal,
+    tokens::Tokens,
+};
 
 #[derive(Debug)]
 pub(super) struct Gate {
     hosts: Vec<String>,
     origins: Vec<String>,
     tokens: Tokens,
+    pub(super) guarding: Option<Arc<Guarding>>,
     scheme: &'static str,
 }
 
@@ -36,6 +43,7 @@ impl Gate {
             hosts: settings.allowed_hosts.clone(),
             origins: settings.allowed_origins.clone(),
             tokens: settings.tokens.clone(),
+            guarding: settings.guarding.clone(),
             scheme: if settings.tls.is_some() {
                 "https://"
             } else {
@@ -89,20 +97,37 @@ impl Gate {
         authority == host || (port == Some(local.port()) && self.is_ours(authority, local))
     }
 
-    /// The name of the token that came, where one is asked for.
-    pub(super) fn check_token(&self, head: &Parts) -> Result<Option<Arc<str>>, Refusal> {
-        if self.tokens.is_empty() {
+    /// Who shows the token that came, where one is asked for.
+    pub(super) async fn check_token(&self, head: &Parts) -> Result<Option<Admitted>, Refusal> {
+        if self.tokens.is_empty() && self.guarding.is_none() {
             return Ok(None);
         }
         let header = get_once(&head.headers, &AUTHORIZATION);
-        let header = header.map_err(|_| Refusal::wrong_token())?;
-        let header = header.ok_or_else(Refusal::no_token)?;
-        let given = header
-            .split_once(' ')
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        let (_, given) = given.ok_or_else(Refusal::no_token)?;
-        let holder = self.tokens.holder(given.trim());
-        holder.map(Some).ok_or_else(Refusal::wrong_token)
+        let header = header.map_err(|_| self.refuse_token())?;
+        let given = header.unwrap_or_default().split_once(' ');
+        let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let (_, given) = given.ok_or_else(|| self.ask_for_token())?;
+        let given = given.trim();
+        if let Some(name) = self.tokens.holder(given) {
+            return Ok(Some(Admitted { name, rule: None }));
+        }
+        match &self.guarding {
+            Some(guarding) => guarding.admit(given).await.map(Some),
+            None => Err(Refusal::wrong_token()),
+        }
+    }
+
+    fn ask_for_token(&self) -> Refusal {
+        let guarding = self.guarding.as_ref();
+        guarding.map_or_else(Refusal::no_token, |it| Refusal::login_needed(it, None))
+    }
+
+    fn refuse_token(&self) -> Refusal {
+        let several = Some("there are several");
+        let guarding = self.guarding.as_ref();
+        guarding.map_or_else(Refusal::wrong_token, |it| {
+            Refusal::login_needed(it, several)
+        })
     }
 
     /// Lets a listed page read the answer.
@@ -181,6 +206,7 @@ mod tests {
             hosts: owned(hosts),
             origins: owned(origins),
             tokens: Tokens::default(),
+            guarding: None,
             scheme: "http://",
         }
     }

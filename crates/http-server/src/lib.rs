@@ -12,6 +12,7 @@ mod connection;
 mod endpoint;
 mod entry;
 mod gate;
+mod guarding;
 mod half_close;
 mod headers;
 mod lease;
@@ -48,7 +49,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 pub use endpoint::Endpoint;
-pub use settings::{Limits, Listen, NoAddress, Settings, TOKEN_HINT, Tls};
+pub use settings::{Guard, Limits, Listen, NoAddress, Settings, TOKEN_HINT, Tls};
 
 /// A socket that is bound: clients may connect, and wait until [`Bound::serve`].
 #[derive(Debug)]

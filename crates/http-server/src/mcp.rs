@@ -254,6 +254,7 @@ impl Service {
         let connection = Connection {
             transport: "http",
             token: peer.token.clone(),
+            rule: peer.rule.clone(),
             is_stateless: true,
             ..Connection::default()
         };

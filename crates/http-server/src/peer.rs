@@ -12,6 +12,8 @@ use super::places::{Place, Who};
 pub(super) struct Peer {
     /// The name of the token that let it in; none where no token is asked for.
     pub(super) token: Option<Arc<str>>,
+    /// The rules that its token has it under; none: those of the name that it announces.
+    pub(super) rule: Option<Arc<str>>,
     pub(super) address: IpAddr,
 }
 

@@ -1,10 +1,14 @@
 //! The refusal of a request: a status, a sentence, the next step.
 
+use std::borrow::Cow;
+
 use hyper::{
     StatusCode,
     header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use jsonrpc::frame;
+
+use super::guarding::Guarding;
 
 #[derive(Debug)]
 pub(super) struct Refusal {
@@ -15,7 +19,7 @@ pub(super) struct Refusal {
     pub(super) message: String,
     /// Of the request, as it came.
     pub(super) id: Option<String>,
-    pub(super) header: Option<(HeaderName, &'static str)>,
+    pub(super) header: Option<Box<(HeaderName, Cow<'static, str>)>>,
     /// The rest of the request is not read.
     pub(super) closes: bool,
 }
@@ -45,8 +49,8 @@ impl Refusal {
         }
     }
 
-    fn with(mut self, name: HeaderName, value: &'static str) -> Self {
-        self.header = Some((name, value));
+    fn with(mut self, name: HeaderName, value: impl Into<Cow<'static, str>>) -> Self {
+        self.header = Some(Box::new((name, value.into())));
         self
     }
 
@@ -81,6 +85,33 @@ impl Refusal {
         let challenge = r#"Bearer realm="proxy", error="invalid_token""#;
         Self::new(StatusCode::UNAUTHORIZED, Why::Abuse("wrong token"), message)
             .with(WWW_AUTHENTICATE, challenge)
+    }
+
+    /// Where tokens come from an authorization server, which `guard` names.
+    pub(super) fn login_needed(guard: &Guarding, why: Option<&str>) -> Self {
+        let (message, about) = match why {
+            Some(why) => (format!("this token is not taken: {why}"), "wrong token"),
+            None => ("a token is needed".to_owned(), "no token"),
+        };
+        let error = why.map(|_| "invalid_token");
+        Self::new(StatusCode::UNAUTHORIZED, Why::Abuse(about), message)
+            .with(WWW_AUTHENTICATE, guard.challenge(error))
+    }
+
+    /// The token is good, and for other things than this.
+    pub(super) fn scope_needed(guard: &Guarding) -> Self {
+        let message = "this token has none of the scopes that let a client in (http.oauth.scopes)";
+        Self::new(StatusCode::FORBIDDEN, Why::Abuse("scope"), message).with(
+            WWW_AUTHENTICATE,
+            guard.challenge(Some("insufficient_scope")),
+        )
+    }
+
+    /// Nobody can say now whether a token is good.
+    pub(super) fn no_keys(why: &str) -> Self {
+        let message = format!("no token can be checked now: {why}");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, Why::Abuse("keys"), message)
+            .with(RETRY_AFTER, RETRY_AFTER_S)
     }
 
     pub(super) fn too_large(max: usize) -> Self {

@@ -136,8 +136,12 @@ pub(super) fn refuse(refusal: Refusal) -> Response<Body> {
     *response.status_mut() = refusal.status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some((name, value)) = refusal.header {
-        headers.insert(name, HeaderValue::from_static(value));
+    if let Some(header) = refusal.header {
+        let (name, value) = *header;
+        // What is put together from the configuration was checked to be a header.
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
     }
     if refusal.closes {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -12,6 +12,7 @@ use hyper::{
 use super::{
     body::Body,
     gate,
+    guarding::METADATA_PATH,
     peer::{Arrival, Peer},
     places::Serving,
     refusal::Refusal,
@@ -56,9 +57,17 @@ impl Service {
             ("/healthz" | "/readyz", _) => Err(Refusal::method("GET, HEAD")),
             ("/mcp" | "/mcp/", &Method::OPTIONS) => Ok(gate::preflight()),
             ("/mcp" | "/mcp/", method) => {
-                let token = self.gate.check_token(head)?;
+                let admitted = self.gate.check_token(head).await?;
+                let (token, rule) = match admitted {
+                    Some(admitted) => (Some(admitted.name), admitted.rule),
+                    None => (None, None),
+                };
                 let address = arrival.from;
-                let peer = Peer { token, address };
+                let peer = Peer {
+                    token,
+                    rule,
+                    address,
+                };
                 match *method {
                     Method::POST => self.post(head, body, peer).await,
                     Method::GET => self.get(head, &peer),
@@ -66,8 +75,21 @@ impl Service {
                     _ => Err(Refusal::method("POST, GET, DELETE")),
                 }
             }
+            (path, &Method::GET | &Method::HEAD) if path.starts_with(METADATA_PATH) => {
+                self.describe_resource()
+            }
             _ => Err(Refusal::nowhere()),
         }
+    }
+
+    /// Who guards this endpoint, for clients that have no token yet.
+    fn describe_resource(&self) -> Result<Response<Body>, Refusal> {
+        let guarding = self.gate.guarding.as_ref();
+        let guarding = guarding.ok_or_else(Refusal::nowhere)?;
+        let mut response = text(StatusCode::OK, &guarding.metadata().to_string());
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, json);
+        Ok(response)
     }
 
     /// Whether calls can be answered: the registry can be read, and a session would be given.

@@ -256,6 +256,7 @@ mod tests {
     fn peer(token: Option<&str>) -> Peer {
         Peer {
             token: token.map(Arc::from),
+            rule: None,
             address: std::net::Ipv4Addr::LOCALHOST.into(),
         }
     }

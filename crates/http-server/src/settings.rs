@@ -27,6 +27,8 @@ pub struct Settings {
     pub tokens: Vec<(String, Template)>,
     /// Tokens that lie in files.
     pub token_files: Vec<(String, Template)>,
+    /// Tokens of an authorization server that are taken as well.
+    pub oauth: Option<Guard>,
     /// As a `Host` header has them, in lower case, with a port or without.
     pub allowed_hosts: Vec<String>,
     /// As an `Origin` header has them, in lower case.
@@ -46,6 +48,18 @@ impl Settings {
         let tls = self.tls.iter().flat_map(|tls| [&tls.cert, &tls.key]);
         named.map(|(_, template)| template).chain(tls)
     }
+}
+
+/// An authorization server whose tokens let clients in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Guard {
+    /// The authorization server.
+    pub issuer: String,
+    /// Our own public address: tokens for others are not taken.
+    pub audience: String,
+    /// A token needs one of these; the first that it has is the name of the client's rules. Empty:
+    /// any token of the issuer will do.
+    pub scopes: Vec<String>,
 }
 
 /// The files of a certificate chain and its key.
@@ -151,7 +165,8 @@ pub const TOKEN_HINT: &str = "add `[http.tokens]` with a line such as `laptop = 
 impl Settings {
     /// Whether this address may be served: one that others can reach needs a token.
     pub fn admits(&self, listen: Listen) -> Result<(), String> {
-        if listen.is_loopback() || !self.tokens.is_empty() || !self.token_files.is_empty() {
+        let has_tokens = !self.tokens.is_empty() || !self.token_files.is_empty();
+        if listen.is_loopback() || has_tokens || self.oauth.is_some() {
             return Ok(());
         }
         Err(format!(

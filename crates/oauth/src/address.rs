@@ -125,23 +125,26 @@ fn network_of_v4(ip: Ipv4Addr) -> Option<Network> {
 }
 
 fn network_of_v6(ip: Ipv6Addr) -> Option<Network> {
-    let [a, b, c, d, ..] = ip.segments();
     let embedded = |high: u16, low: u16| {
         let [first, second] = high.to_be_bytes();
         let [third, fourth] = low.to_be_bytes();
         network_of_v4(Ipv4Addr::new(first, second, third, fourth))
     };
-    let [.., g, h] = ip.segments();
-    match () {
-        () if ip.is_loopback() => Some(Network::Loopback),
-        () if ip.is_unspecified() || ip.is_multicast() || ip.is_unicast_link_local() => None,
-        () if ip.is_unique_local() => Some(Network::Private),
+    if ip.is_loopback() {
+        return Some(Network::Loopback);
+    }
+    if ip.is_unspecified() || ip.is_multicast() || ip.is_unicast_link_local() {
+        return None;
+    }
+    if ip.is_unique_local() {
+        return Some(Network::Private);
+    }
+    match ip.segments() {
         // An address of the older kind within one of these is asked in the end.
-        () if [a, b] == [0x64, 0xff9b] => embedded(g, h),
-        () if a == 0x2002 => embedded(b, c),
-        () if [a, b, c, d] == [0, 0, 0, 0] => None,
-        () if [a, b] == [0x2001, 0xdb8] || a & 0xffc0 == 0xfec0 => None,
-        () => Some(Network::Public),
+        [0x64, 0xff9b, .., high, low] | [0x2002, high, low, ..] => embedded(high, low),
+        [0, 0, 0, 0, ..] | [0x2001, 0xdb8, ..] => None,
+        [first, ..] if first & 0xffc0 == 0xfec0 => None,
+        _ => Some(Network::Public),
     }
 }
 

@@ -66,7 +66,7 @@ fn parameters(text: &str) -> Vec<Parameter> {
         };
         match head.rsplit_once(char::is_whitespace) {
             Some((scheme, name)) => {
-                all.push((Some(scheme.trim().to_owned()), name.to_owned(), value))
+                all.push((Some(scheme.trim().to_owned()), name.to_owned(), value));
             }
             None if !part.contains('=') => all.push((Some(head.to_owned()), String::new(), value)),
             None => all.push((None, head.to_owned(), value)),

@@ -109,5 +109,5 @@ impl LoginError {
 
 /// What a stranger said, fit to be shown.
 pub(crate) fn shown(text: &str) -> String {
-    one_line_of(text, SAID_CHARS_MAX).into()
+    one_line_of(text, SAID_CHARS_MAX)
 }

@@ -25,6 +25,7 @@ mod registration;
 mod settings;
 mod store;
 mod token;
+mod verifier;
 mod web;
 
 pub use browser::{can_open_browser, open_browser};
@@ -35,3 +36,4 @@ pub use login::{LoggedIn, Login, Person, Way, log_in, log_out};
 pub use record::{Grant, Record};
 pub use settings::{CallbackHost, GrantKind, Resource, Settings};
 pub use store::{RecordFile, StoreError};
+pub use verifier::{Verified, Verifier, VerifyError};

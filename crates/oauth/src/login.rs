@@ -295,7 +295,7 @@ impl Attempt<'_> {
         let registration = registering.await?;
         let client = registration.client.clone();
         change(self.login.file, |record| {
-            record.registration = Some(registration)
+            record.registration = Some(registration);
         })
         .await?;
         Ok(client)

@@ -1,4 +1,4 @@
-//! What an authorization server says of itself (RFC 8414, OpenID Connect Discovery).
+//! What an authorization server says of itself (RFC 8414, `OpenID` Connect Discovery).
 
 use reqwest::Url;
 use serde::Deserialize;
@@ -16,6 +16,7 @@ pub(crate) struct Issuer {
     pub(crate) registration: Option<Url>,
     pub(crate) revocation: Option<Url>,
     pub(crate) device: Option<Url>,
+    keys: Option<Url>,
 }
 
 /// The document as it came.
@@ -27,6 +28,7 @@ pub(crate) struct Said {
     registration_endpoint: Option<String>,
     revocation_endpoint: Option<String>,
     device_authorization_endpoint: Option<String>,
+    jwks_uri: Option<String>,
     #[serde(default)]
     pub(crate) scopes_supported: Vec<String>,
     code_challenge_methods_supported: Option<Vec<String>>,
@@ -93,6 +95,7 @@ impl Issuer {
                 "device_authorization_endpoint",
                 &said.device_authorization_endpoint,
             )?,
+            keys: endpoint("jwks_uri", &said.jwks_uri)?,
             said,
         })
     }
@@ -108,6 +111,12 @@ impl Issuer {
         let issuer = &self.said.issuer;
         let found = self.authorization.as_ref();
         found.ok_or_else(|| lacking(issuer, "authorization_endpoint"))
+    }
+
+    /// Where its public keys are.
+    pub(crate) fn keys(&self) -> Result<&Url, LoginError> {
+        let found = self.keys.as_ref();
+        found.ok_or_else(|| lacking(&self.said.issuer, "jwks_uri"))
     }
 
     /// Whether clients may say who they are in this way at its token endpoint. Where it does not

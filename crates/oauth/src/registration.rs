@@ -76,9 +76,10 @@ pub(crate) async fn register(
     let Some(endpoint) = &issuer.registration else {
         return Err(LoginError::NoRegistration(shown));
     };
-    let method = match issuer.takes("none") || !issuer.says_methods() {
-        true => "none",
-        false => method_with_secret(issuer),
+    let method = if issuer.takes("none") || !issuer.says_methods() {
+        "none"
+    } else {
+        method_with_secret(issuer)
     };
     let mut grants = vec!["authorization_code", "refresh_token"];
     grants.extend(with_device.then_some(DEVICE_GRANT));

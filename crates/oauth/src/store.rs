@@ -41,11 +41,12 @@ impl RecordFile {
     /// The file of this server in this state folder. Nothing is opened or made yet.
     pub fn in_state(state_dir: &Path, server: &str, url: &str) -> Self {
         let digest = Sha256::digest(url.as_bytes());
-        let digest: String = digest
+        let digest: Vec<String> = digest
             .iter()
             .take(6)
             .map(|it| format!("{it:02x}"))
             .collect();
+        let digest = digest.concat();
         Self {
             path: state_dir
                 .join("auth")

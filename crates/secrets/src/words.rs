@@ -13,13 +13,12 @@ pub(crate) fn split(line: &str) -> Option<Vec<String>> {
         match (c, quote) {
             (c, Some(open)) if c == open => quote = None,
             ('\\', None | Some('"')) => word.get_or_insert_default().push(chars.next()?),
-            (c, Some(_)) => word.get_or_insert_default().push(c),
             ('\'' | '"', None) => {
                 quote = Some(c);
                 word.get_or_insert_default();
             }
             (c, None) if c.is_whitespace() => words.extend(word.take()),
-            (c, None) => word.get_or_insert_default().push(c),
+            (c, _) => word.get_or_insert_default().push(c),
         }
     }
     words.extend(word);

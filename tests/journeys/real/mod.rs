@@ -8,3 +8,4 @@ mod passing;
 mod recipes;
 mod servers;
 mod servers_alone;
+mod tokens;

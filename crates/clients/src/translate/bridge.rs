@@ -22,7 +22,7 @@ struct Bridge {
     ignored: &'static [&'static str],
     /// The header's name and value are two words.
     splits_headers: bool,
-    /// It signs in by itself, which we do not.
+    /// It signs in by itself, as we do on the command line.
     signs_in: bool,
 }
 
@@ -76,10 +76,7 @@ pub(super) fn unwrap(server: &mut Server, remarks: &mut Vec<String>) {
         ));
         return;
     }
-    if bridge.signs_in && bridged.headers.is_empty() && !is_local(&url) {
-        remarks.push(format!("it stays behind `{name}`, which signs in for it"));
-        return;
-    }
+    let may_log_in = bridge.signs_in && bridged.headers.is_empty() && !is_local(&url);
     let env = std::mem::take(&mut server.env);
     let fill = |(name, value): (String, String)| (name, fill_in(&value, &env));
     *server = Server {
@@ -87,8 +84,13 @@ pub(super) fn unwrap(server: &mut Server, remarks: &mut Vec<String>) {
         headers: bridged.headers.into_iter().map(fill).collect(),
         ..Server::default()
     };
+    let login = if may_log_in {
+        "; if it asks for a login: proxy login NAME, once"
+    } else {
+        ""
+    };
     remarks.push(format!(
-        "it is called at its address, without `{name}` between"
+        "it is called at its address, without `{name}` between{login}"
     ));
 }
 
@@ -218,7 +220,7 @@ mod tests {
         );
         check(
             "npx mcp-remote https://x.dev/mcp --transport http-only",
-            None,
+            Some(("https://x.dev/mcp", &[])),
         );
         check(
             "npx mcp-remote https://x.dev/mcp --header A:_b --new-option",

@@ -111,14 +111,17 @@ impl Calls {
     pub(super) fn know(&self, info: ClientInfo) {
         if let Some(name) = self.client.set_info(info) {
             self.searches.set_client(&name);
-            let policy = self.gateway.settings().clients.of(Some(&name));
+            let rule = self.client.connection.rule.as_deref();
+            let clients = &self.gateway.settings().clients;
+            let policy = clients.of(Some(rule.unwrap_or(&name)));
             let _ = self.policy.set(Arc::new(policy));
         }
     }
 
     /// The rules for this client, whether it has said its name or not.
     pub(super) fn policy(&self) -> Arc<ClientPolicy> {
-        let nameless = || Arc::new(self.gateway.settings().clients.of(None));
+        let rule = self.client.connection.rule.as_deref();
+        let nameless = || Arc::new(self.gateway.settings().clients.of(rule));
         self.policy.get().cloned().unwrap_or_else(nameless)
     }
 

@@ -12,7 +12,7 @@ pub fn check_variables(settings: &Settings, is_set: impl Fn(&str) -> Option<Stri
     let mut checks = Vec::new();
     for server in settings.enabled() {
         let mut unset: Vec<String> = (server.spec.launch.texts().iter())
-            .flat_map(|(_, text)| missing_in(text, &is_set))
+            .filter_map(|(_, text)| missing_in(text, &is_set))
             .collect();
         unset.sort();
         unset.dedup();
@@ -34,9 +34,12 @@ pub fn check_variables(settings: &Settings, is_set: impl Fn(&str) -> Option<Stri
 /// The variables that a text needs and that are not set. Secrets are looked at elsewhere.
 fn missing_in(text: &Template, is_set: impl Fn(&str) -> Option<String>) -> Option<String> {
     let references: Vec<&str> = text.references().map(|(text, _)| text).collect();
-    let lookup = |name: &str| match references.contains(&name) {
-        true => Some(name.to_owned()),
-        false => is_set(name),
+    let lookup = |name: &str| {
+        if references.contains(&name) {
+            Some(name.to_owned())
+        } else {
+            is_set(name)
+        }
     };
     text.expand(lookup).err().map(|unset| unset.0)
 }
@@ -98,7 +101,9 @@ pub fn check_commands(
         let about = format!("server {}", server.spec.name);
         // Where a variable is missing, that is told already.
         let texts = server.spec.launch.texts();
-        let mut missing = texts.iter().flat_map(|(_, text)| missing_in(text, &is_set));
+        let mut missing = texts
+            .iter()
+            .filter_map(|(_, text)| missing_in(text, &is_set));
         let is_whole = missing.next().is_none();
         if is_whole && let Err(failure) = find(&server.spec) {
             let why = failure.to_string();

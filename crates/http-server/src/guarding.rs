@@ -1,0 +1,115 @@
+//! Tokens of an authorization server: whether one lets a client in, and under which rules.
+
+use std::sync::Arc;
+
+use oauth::{Verifier, VerifyError};
+use serde_json::{Value, json};
+
+use crate::{refusal::Refusal, settings::Guard};
+
+/// Where the description of this resource is (RFC 9728).
+pub(super) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
+
+/// The authorization server that guards this endpoint.
+#[derive(Debug)]
+pub(super) struct Guarding {
+    guard: Guard,
+    verifier: Verifier,
+}
+
+/// A client that was let in.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    /// Whose token it is, and under which rules: what nobody else shares.
+    pub(super) name: Arc<str>,
+    /// The table of the configuration that holds for it; none: that of the name it announces.
+    pub(super) rule: Option<Arc<str>>,
+}
+
+impl Guarding {
+    pub(super) fn new(guard: Guard) -> Self {
+        let verifier = Verifier::new(guard.issuer.clone(), guard.audience.clone());
+        Self { guard, verifier }
+    }
+
+    /// Lets a client in that shows a good token with one of the scopes.
+    pub(super) async fn admit(&self, token: &str) -> Result<Admitted, Refusal> {
+        let verified = match self.verifier.verify(token).await {
+            Ok(verified) => verified,
+            Err(VerifyError::Bad(why)) => return Err(Refusal::login_needed(self, Some(why))),
+            Err(VerifyError::NoKeys(why)) => return Err(Refusal::no_keys(&why)),
+        };
+        let mut scopes = self.guard.scopes.iter();
+        let rule = scopes.find(|scope| verified.scopes.contains(scope));
+        if rule.is_none() && !self.guard.scopes.is_empty() {
+            return Err(Refusal::scope_needed(self));
+        }
+        let scope = rule.map_or("", String::as_str);
+        Ok(Admitted {
+            // No name of a configured token holds a space.
+            name: format!("oauth {scope} {}", verified.subject).into(),
+            rule: rule.map(|it| Arc::from(it.as_str())),
+        })
+    }
+
+    /// What a client is told that has no token, or not the right one.
+    pub(super) fn challenge(&self, error: Option<&str>) -> String {
+        let mut text = format!("Bearer resource_metadata=\"{}\"", self.metadata_url());
+        if !self.guard.scopes.is_empty() {
+            text.push_str(&format!(", scope=\"{}\"", self.guard.scopes.join(" ")));
+        }
+        if let Some(error) = error {
+            text.push_str(&format!(", error=\"{error}\""));
+        }
+        text
+    }
+
+    /// The description of this resource.
+    pub(super) fn metadata(&self) -> Value {
+        let mut metadata = json!({
+            "resource": self.guard.audience,
+            "authorization_servers": [self.guard.issuer],
+            "bearer_methods_supported": ["header"],
+        });
+        if !self.guard.scopes.is_empty() {
+            metadata["scopes_supported"] = json!(self.guard.scopes);
+        }
+        metadata
+    }
+
+    /// The description's place stands between the host and the path.
+    fn metadata_url(&self) -> String {
+        let audience = &self.guard.audience;
+        let (scheme, rest) = audience.split_once("://").unwrap_or(("https", audience));
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let path = path.trim_end_matches('/');
+        let slash = if path.is_empty() { "" } else { "/" };
+        format!("{scheme}://{host}{METADATA_PATH}{slash}{path}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_challenge_says_where_to_begin() {
+        let challenge = |audience: &str, scopes: &[&str], error| {
+            let guard = Guard {
+                issuer: "https://as.example".to_owned(),
+                audience: audience.to_owned(),
+                scopes: scopes.iter().map(ToString::to_string).collect(),
+            };
+            Guarding::new(guard).challenge(error)
+        };
+        assert_eq!(
+            challenge("https://x.example/mcp", &[], None),
+            "Bearer resource_metadata=\"https://x.example/.well-known/oauth-protected-resource/mcp\""
+        );
+        assert_eq!(
+            challenge("https://x.example", &["a", "b"], Some("invalid_token")),
+            "Bearer resource_metadata=\"https://x.example/.well-known/oauth-protected-resource\", \
+             scope=\"a b\", error=\"invalid_token\""
+        );
+    }
+}

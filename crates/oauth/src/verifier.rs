@@ -1,0 +1,209 @@
+//! Tokens that others show us: whether one is good, and what it may do.
+
+use std::time::Duration;
+
+use jsonwebtoken::{
+    Algorithm, DecodingKey, Validation, decode, decode_header,
+    jwk::{Jwk, JwkSet},
+};
+use reqwest::Url;
+use serde::Deserialize;
+use tokio::{sync::Mutex, time::Instant};
+
+use crate::{
+    error::{LoginError, shown},
+    metadata::Issuer,
+    web::Web,
+};
+
+/// Keys are read again after so long: one that was taken back is good no longer.
+const KEYS_AGE_MAX: Duration = Duration::from_mins(15);
+
+/// A token with a key that nobody knows has them read again, no more often than this.
+const KEYS_REST: Duration = Duration::from_secs(10);
+
+/// The clocks of two machines differ by no more than this, in seconds.
+const LEEWAY_S: u64 = 60;
+
+/// A longer text is no token.
+const TOKEN_BYTES_MAX: usize = 16 * 1024;
+
+/// Those with a public key; so nobody who knows that key can sign.
+const ALGORITHMS: [Algorithm; 9] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::ES384,
+    Algorithm::EdDSA,
+];
+
+/// Checks tokens (JWT, RFC 9068) of one issuer, for one audience. Its keys are read when they are
+/// first needed, and again when a token names one that is new.
+#[derive(Debug)]
+pub struct Verifier {
+    issuer: String,
+    audience: String,
+    keys: Mutex<Option<Keys>>,
+}
+
+#[derive(Debug)]
+struct Keys {
+    set: JwkSet,
+    read_at: Instant,
+}
+
+/// What a good token says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// Whose it is.
+    pub subject: String,
+    /// What it may do.
+    pub scopes: Vec<String>,
+}
+
+/// Why a token is not taken. No part of it is repeated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VerifyError {
+    /// It is not good.
+    #[error("{0}")]
+    Bad(&'static str),
+    /// Nobody can say whether it is.
+    #[error("the keys of the issuer cannot be read: {0}")]
+    NoKeys(String),
+}
+
+#[derive(Debug, Deserialize)]
+struct Claims {
+    sub: String,
+    scope: Option<String>,
+    /// Some say so instead, as a list or as a text.
+    scp: Option<Scopes>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Scopes {
+    List(Vec<String>),
+    Text(String),
+}
+
+impl Verifier {
+    /// For tokens of this issuer that name this audience.
+    pub fn new(issuer: String, audience: String) -> Self {
+        Self {
+            issuer,
+            audience,
+            keys: Mutex::default(),
+        }
+    }
+
+    /// Who shows the token, and what it may do.
+    pub async fn verify(&self, token: &str) -> Result<Verified, VerifyError> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(VerifyError::Bad("it is too long"));
+        }
+        let head = decode_header(token).map_err(|_| VerifyError::Bad("it is no JWT"))?;
+        if !ALGORITHMS.contains(&head.alg) {
+            return Err(VerifyError::Bad("its algorithm needs no private key"));
+        }
+        let key = self.find_key(head.kid.as_deref(), head.alg).await?;
+        let mut validation = Validation::new(head.alg);
+        validation.set_issuer(&[&self.issuer]);
+        validation.set_audience(&[&self.audience]);
+        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        validation.validate_nbf = true;
+        validation.leeway = LEEWAY_S;
+        let decoded = decode::<Claims>(token, &key, &validation);
+        let claims = decoded
+            .map_err(|error| VerifyError::Bad(explain(&error)))?
+            .claims;
+        let listed = match claims.scp {
+            Some(Scopes::List(list)) => list,
+            Some(Scopes::Text(text)) => split(&text),
+            None => Vec::new(),
+        };
+        let told = claims.scope.as_deref().map(split).unwrap_or_default();
+        Ok(Verified {
+            subject: claims.sub,
+            scopes: told.into_iter().chain(listed).collect(),
+        })
+    }
+
+    async fn find_key(
+        &self,
+        id: Option<&str>,
+        algorithm: Algorithm,
+    ) -> Result<DecodingKey, VerifyError> {
+        let mut keys = self.keys.lock().await;
+        if let Some(known) = &*keys
+            && known.read_at.elapsed() < KEYS_AGE_MAX
+        {
+            let found = find(&known.set, id, algorithm);
+            if found.is_some() || known.read_at.elapsed() < KEYS_REST {
+                return found.ok_or(VerifyError::Bad("it is signed by no key of the issuer"));
+            }
+        }
+        match self.read_keys().await {
+            Ok(set) => {
+                let found = find(&set, id, algorithm);
+                let read_at = Instant::now();
+                *keys = Some(Keys { set, read_at });
+                found.ok_or(VerifyError::Bad("it is signed by no key of the issuer"))
+            }
+            Err(error) => {
+                // Those that were read a while ago are better than none.
+                let known = keys.as_ref().and_then(|it| find(&it.set, id, algorithm));
+                known.ok_or_else(|| VerifyError::NoKeys(error.to_string()))
+            }
+        }
+    }
+
+    async fn read_keys(&self) -> Result<JwkSet, LoginError> {
+        let bad = || LoginError::Metadata(format!("{} is no issuer", shown(&self.issuer)));
+        let base = Url::parse(&self.issuer).map_err(|_| bad())?;
+        let web = Web::of(&base).await?;
+        let issuer = Issuer::discover(&web, &self.issuer).await?;
+        let answer = web.get(issuer.keys()?).await?;
+        let set = serde_json::from_slice(&answer.body);
+        set.map_err(|_| LoginError::Metadata("its keys are no JWK set".to_owned()))
+    }
+}
+
+/// The key of this name; of a token that names none, the only one that fits.
+fn find(set: &JwkSet, id: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
+    let fits = |jwk: &&Jwk| {
+        let key = DecodingKey::from_jwk(jwk).ok();
+        key.is_some_and(|key| key.family() == algorithm.family())
+            && jwk
+                .common
+                .key_algorithm
+                .is_none_or(|it| it.to_string() == format!("{algorithm:?}"))
+    };
+    let mut fitting = set.keys.iter().filter(fits);
+    let found = match id {
+        Some(id) => fitting.find(|jwk| jwk.common.key_id.as_deref() == Some(id)),
+        None => fitting.next().filter(|_| fitting.next().is_none()),
+    };
+    DecodingKey::from_jwk(found?).ok()
+}
+
+fn explain(error: &jsonwebtoken::errors::Error) -> &'static str {
+    use jsonwebtoken::errors::ErrorKind;
+    match error.kind() {
+        ErrorKind::ExpiredSignature => "it has expired",
+        ErrorKind::ImmatureSignature => "it is not good yet",
+        ErrorKind::InvalidAudience => "it is for another audience",
+        ErrorKind::InvalidIssuer => "it is of another issuer",
+        ErrorKind::InvalidSignature => "its signature is wrong",
+        ErrorKind::MissingRequiredClaim(_) => "it lacks `exp`, `iss`, `aud` or `sub`",
+        _ => "it cannot be read",
+    }
+}
+
+fn split(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
