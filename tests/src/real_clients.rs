@@ -2,7 +2,7 @@
 //! installed once by the first test that needs them.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     time::Duration,
@@ -149,6 +149,47 @@ impl RealClients {
             .filter_map(|line| line.trim().strip_prefix("- "));
         let names = names.filter_map(|name| name.split_whitespace().next());
         names.map(str::to_owned).collect()
+    }
+
+    /// What the suite says of one of its scenarios for clients, played by this proxy.
+    pub async fn authorization(&self, scenario: &str, proxy: &Path) -> String {
+        let npm = self.0.join("npm");
+        let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("auth/client.mjs");
+        let command = format!(
+            "{} {} {}",
+            npm.join("node_modules")
+                .join(NODE)
+                .join("bin/node")
+                .display(),
+            client.display(),
+            proxy.display()
+        );
+        let mut node = self.node();
+        node.arg(Suite::Candidate.script());
+        node.args(["client", "--timeout", "120000", "--scenario", scenario]);
+        let output = node
+            .args(["--command", &command])
+            .env("NO_COLOR", "1")
+            .output();
+        let output = timeout(SUITE_DEADLINE, output).await;
+        let output = output.expect("it ends").expect("it can be started");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    }
+
+    /// The names of the suite's authorization scenarios for clients.
+    pub async fn authorization_scenarios(&self) -> BTreeSet<String> {
+        let mut node = self.node();
+        node.arg(Suite::Candidate.script())
+            .args(["list", "--client"]);
+        let text = run(node).await;
+        let names = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("- "));
+        let names = names.filter_map(|name| name.split_whitespace().next());
+        names
+            .filter(|name| name.starts_with("auth/"))
+            .map(str::to_owned)
+            .collect()
     }
 
     fn node(&self) -> Command {

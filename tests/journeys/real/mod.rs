@@ -1,5 +1,6 @@
 //! Servers, clients and lists of tools that nobody here wrote.
 
+mod authorization;
 mod catalogue;
 mod clients;
 mod conformance;

@@ -1,0 +1,93 @@
+//! The official conformance suite's authorization scenarios for clients. What drives us is a person
+//! at a terminal (`tests/auth/client.mjs`): who logs in, calls, and logs in again where told to.
+
+use std::collections::BTreeSet;
+
+use tokio::task::JoinSet;
+
+use crate::{programs, real_clients};
+
+/// All that the revisions 2025-11-25 and 2026-07-28 require of a client.
+const REQUIRED: [&str; 25] = [
+    "metadata-default",
+    "metadata-var1",
+    "metadata-var2",
+    "metadata-var3",
+    "basic-cimd",
+    "scope-from-www-authenticate",
+    "scope-from-scopes-supported",
+    "scope-omitted-when-undefined",
+    "scope-step-up",
+    "scope-retry-limit",
+    "token-endpoint-auth-basic",
+    "token-endpoint-auth-post",
+    "token-endpoint-auth-none",
+    "pre-registration",
+    "resource-mismatch",
+    "offline-access-scope",
+    "offline-access-not-supported",
+    "authorization-server-migration",
+    "iss-supported",
+    "iss-not-advertised",
+    "iss-supported-missing",
+    "iss-wrong-issuer",
+    "iss-unexpected",
+    "iss-normalized",
+    "metadata-issuer-mismatch",
+];
+
+/// Of an older revision, and an extension.
+const MORE: [&str; 2] = [
+    "2025-03-26-oauth-metadata-backcompat",
+    "client-credentials-basic",
+];
+
+/// Not run, and why.
+const NOT_APPLICABLE: [(&str, &str); 6] = [
+    (
+        "2025-03-26-oauth-endpoint-fallback",
+        "endpoints that nobody names are not made up (decision 0023)",
+    ),
+    ("client-credentials-jwt", "clients have secrets, no keys"),
+    ("enterprise-managed-authorization", "an extension"),
+    ("dpop", "an extension"),
+    ("dpop-nonce", "an extension"),
+    ("wif-jwt-bearer", "an extension"),
+];
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn every_authorization_scenario_passes() {
+    let clients = real_clients();
+    let mut waiting = REQUIRED.into_iter().chain(MORE);
+    let mut running = JoinSet::new();
+    loop {
+        // Each is a Node.js of its own, and starts us several times.
+        while running.len() < 2
+            && let Some(scenario) = waiting.next()
+        {
+            let clients = clients.clone();
+            let proxy = programs().proxy;
+            let name = format!("auth/{scenario}");
+            running.spawn(async move { (scenario, clients.authorization(&name, &proxy).await) });
+        }
+        let Some(ended) = running.join_next().await else {
+            break;
+        };
+        let (scenario, said) = ended.unwrap();
+        let passed = said.lines().find(|line| line.starts_with("Passed: "));
+        let passed = passed.unwrap_or_else(|| panic!("{scenario}:\n{said}"));
+        let is_good = passed.ends_with(", 0 failed, 0 warnings") && !passed.contains(" 0/0");
+        assert!(is_good, "{scenario}:\n{said}");
+    }
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn no_authorization_scenario_is_forgotten() {
+    let there: BTreeSet<String> = real_clients().authorization_scenarios().await;
+    let skipped = NOT_APPLICABLE.map(|(scenario, _)| scenario);
+    let known = REQUIRED.iter().chain(&MORE).chain(&skipped);
+    let known: BTreeSet<String> = known.map(|name| format!("auth/{name}")).collect();
+    assert_eq!(known, there);
+}
