@@ -60,8 +60,7 @@ pub struct Need {
 
 /// Where a secret stands in clear.
 ///
-/// It stays where it is, in a configuration that only its owner reads. A store of secrets takes
-/// it from here: the place says what to replace by `${...}`.
+/// A store of secrets takes it from here: the place says what to replace by `${...}`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     /// Where in the server.

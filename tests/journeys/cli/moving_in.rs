@@ -285,7 +285,7 @@ async fn a_server_that_does_not_answer_stays_with_its_client() {
     let shown = run(&house, &["init", "--dry-run"]).await;
     let told = format!("{}{}", shown.stdout, shown.stderr);
     assert!(
-        !told.contains("abc-secret-def") && told.contains("a secret stands in clear"),
+        !told.contains("abc-secret-def") && told.contains("kept by `proxy secret`"),
         "{told}"
     );
     let moved = run(&house, &["init", "--yes", "--json"]).await;
@@ -296,6 +296,10 @@ async fn a_server_that_does_not_answer_stays_with_its_client() {
     assert_eq!(names, ["broken", "proxy"]);
     let mode = fs::metadata(house.config()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+    let config = read(&house, "config.toml");
+    assert!(config.contains("${secret:broken.API_KEY}"), "{config}");
+    let kept = command(&house, &["secret", "list"]).output().await.unwrap();
+    assert_eq!(String::from_utf8(kept.stdout).unwrap(), "broken.API_KEY\n");
     run(&house, &["init", "--undo"]).await.ended(0);
     assert_eq!(look(&house), before);
 

@@ -15,6 +15,7 @@ use super::{
         ask_servers, doubt_mode, find_home, find_own, list_remarks, names_to_ask, render_servers,
         say_all, to_json,
     },
+    secret,
 };
 use crate::{cli::Global, exit::Exit, report};
 
@@ -40,7 +41,7 @@ pub(super) fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow:
         say_all(&list_remarks(&received, &left));
         return Ok(Exit::Success);
     }
-    if !edit::write(global, &document)? {
+    if !secret::keep(global, &receiving.secrets)? || !edit::write(global, &document)? {
         return Ok(Exit::Usage);
     }
     let asked = ask_servers(global, names_to_ask(&received))?;

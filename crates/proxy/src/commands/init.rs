@@ -16,6 +16,7 @@ use super::{
         ask_servers, doubt_mode, doubt_program, find_home, find_own, journal_folder, list_remarks,
         names_to_ask, render_servers, render_table, say_all, to_json,
     },
+    secret,
 };
 use crate::{
     cli::{Global, Init},
@@ -112,6 +113,9 @@ impl Moving<'_> {
         if !self.init.yes && !self.global.json && report::can_ask() && !self.ask() {
             report::say("nothing was changed");
             return Ok(Exit::Nothing);
+        }
+        if !secret::keep(self.global, &self.receiving.secrets)? {
+            return Ok(Exit::Usage);
         }
         let stamp = jiff::Timestamp::now()
             .strftime("%Y%m%d-%H%M%S%3f")

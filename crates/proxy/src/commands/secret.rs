@@ -45,6 +45,21 @@ fn open(global: &Global) -> Option<Store> {
     }
 }
 
+/// Keeps the secrets that the configuration is about to name; whether that was possible, else why not
+/// was said.
+pub(super) fn keep(global: &Global, secrets: &[(SecretName, Secret)]) -> anyhow::Result<bool> {
+    if secrets.is_empty() {
+        return Ok(true);
+    }
+    let Some(store) = open(global) else {
+        return Ok(false);
+    };
+    for (name, secret) in secrets {
+        store.set(name, secret)?;
+    }
+    Ok(true)
+}
+
 /// The value is never an argument: everybody on the machine can read those.
 fn set(store: &Store, name: &SecretName) -> anyhow::Result<Exit> {
     let text = if std::io::stdin().is_terminal() {

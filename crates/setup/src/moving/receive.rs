@@ -1,11 +1,14 @@
 //! Servers taken into our configuration: what is there already stays, and one that would be a
 //! mistake is left out with the mistake.
 
-use clients::{Entry, Home, LeftOut, Need, Server, Taken, is_same, read_text, translate};
+use clients::{
+    Entry, Home, LeftOut, Need, SecretPlace, Server, Taken, is_same, read_text, translate,
+};
 use config::{
     Environment, Mistake, Overrides,
     edit::{Document, NewServer},
 };
+use secrets::{Secret, SecretName};
 use tool::ServerName;
 
 use super::naming;
@@ -28,6 +31,9 @@ pub struct Receiving {
     pub received: Vec<Received>,
     /// Those that are not.
     pub left: Vec<LeftOut>,
+    /// Secrets that the document names now in place of holding them: to be kept before it is
+    /// written.
+    pub secrets: Vec<(SecretName, Secret)>,
 }
 
 /// Adds the servers to the document. Nothing is written.
@@ -41,7 +47,7 @@ pub fn receive(
     let known = known_servers(document, home);
     let mut receiving = Receiving::default();
     let mut mistakes = document.check(overrides, env).err().unwrap_or_default();
-    for taken in all {
+    for mut taken in all {
         if let Some((name, _)) = known
             .iter()
             .find(|(_, server)| is_same(server, &taken.server))
@@ -54,12 +60,15 @@ pub fn receive(
             });
             continue;
         }
-        match add(document, &taken, &mut mistakes, overrides, env) {
-            Ok(name) => receiving.received.push(Received {
-                name,
-                taken,
-                was_there: false,
-            }),
+        match add(document, &mut taken, &mut mistakes, overrides, env) {
+            Ok((name, secrets)) => {
+                receiving.secrets.extend(secrets);
+                receiving.received.push(Received {
+                    name,
+                    taken,
+                    was_there: false,
+                });
+            }
             Err(why) => {
                 let entries = taken.entries.into_iter();
                 receiving.left.extend(entries.map(|entry| LeftOut {
@@ -74,15 +83,16 @@ pub fn receive(
 
 fn add(
     document: &mut Document,
-    taken: &Taken,
+    taken: &mut Taken,
     mistakes: &mut Vec<Mistake>,
     overrides: &Overrides,
     env: &Environment,
-) -> Result<ServerName, String> {
+) -> Result<(ServerName, Vec<(SecretName, Secret)>), String> {
     let servers = document.servers();
     let is_free = |name: &str| servers.iter().all(|it| it != name);
     let name = naming::name(taken, is_free).ok_or("no name can be made for it")?;
-    let server = write_out(taken);
+    let mut server = write_out(taken);
+    let secrets = take_secrets(&name, taken, &mut server);
     document
         .add_server(&name, &server)
         .map_err(|error| error.to_string())?;
@@ -103,7 +113,41 @@ fn add(
         return Err(why);
     }
     *mistakes = after;
-    Ok(name)
+    Ok((name, secrets))
+}
+
+/// Puts the name of a secret where it stands in a variable or a header. What is in arguments and
+/// addresses stays: a server is known again by them.
+fn take_secrets(
+    name: &ServerName,
+    taken: &mut Taken,
+    server: &mut NewServer,
+) -> Vec<(SecretName, Secret)> {
+    let mut kept = Vec::new();
+    taken.secrets.retain(|secret| {
+        let (texts, place) = match &secret.place {
+            SecretPlace::Env(variable) => (&mut server.env, variable),
+            SecretPlace::Header(header) => (&mut server.headers, header),
+            SecretPlace::Argument(_) | SecretPlace::Url => return true,
+        };
+        let text = texts.iter_mut().find(|(name, _)| name == place);
+        let parsed = format!("{name}.{place}").parse::<SecretName>();
+        // A `$` in it would be one of ours, or the escape of one.
+        let (Some((_, text)), Ok(key), false) = (text, parsed, secret.value.contains('$')) else {
+            return true;
+        };
+        *text = text.replacen(&secret.value, &format!("${{secret:{key}}}"), 1);
+        kept.push((key, Secret::new(secret.value.as_str())));
+        false
+    });
+    if !kept.is_empty() {
+        let names: Vec<&str> = kept.iter().map(|(key, _)| key.as_str()).collect();
+        taken.remarks.push(format!(
+            "kept by `proxy secret`, and not in the file: {}",
+            names.join(", ")
+        ));
+    }
+    kept
 }
 
 /// The servers of the document, in the words in which others' are compared.

@@ -89,3 +89,43 @@ fn one_that_would_be_a_mistake_does_not_stop_the_others() {
     );
     assert_eq!(receiving.received[0].taken.secrets.len(), 0);
 }
+
+#[test]
+fn secrets_in_clear_are_named_and_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let pasted = r#"{"mcpServers": {
+        "git": {"command": "x", "env": {"GIT_TOKEN": "ghp_0123456789abcdef", "MODE": "fast"}},
+        "docs": {"url": "https://x.dev/mcp", "headers": {"Authorization": "Bearer abcdef0123456789"}},
+        "old": {"command": "y", "args": ["--api-key", "abcdef0123456789"]}}}"#;
+    let (text, receiving) = take_in(folder.path(), "", pasted);
+    assert!(text.contains("${secret:git.GIT_TOKEN}"), "{text}");
+    assert!(
+        text.contains("Bearer ${secret:docs.Authorization}"),
+        "{text}"
+    );
+    assert!(!text.contains("ghp_"), "{text}");
+    let mut kept: Vec<_> = receiving
+        .secrets
+        .iter()
+        .map(|(name, secret)| (name.as_str(), secret.expose()))
+        .collect();
+    kept.sort_unstable();
+    assert_eq!(
+        kept,
+        [
+            ("docs.Authorization", "abcdef0123456789"),
+            ("git.GIT_TOKEN", "ghp_0123456789abcdef")
+        ]
+    );
+    // Arguments are what a server is known by: theirs stays, and is told.
+    let left: usize = receiving
+        .received
+        .iter()
+        .map(|it| it.taken.secrets.len())
+        .sum();
+    assert_eq!(left, 1);
+    // Taken in once more, each is known again.
+    let (again, second) = take_in(folder.path(), &text, pasted);
+    assert!(second.received.iter().all(|it| it.was_there) && second.secrets.is_empty());
+    assert_eq!(again, text);
+}
