@@ -97,8 +97,17 @@ impl RealAuth {
 
     /// The address of this machine to which a browser elsewhere would go in the end.
     pub async fn browse_elsewhere(&self, url: &str) -> String {
+        self.run_browser(&["--stop", url]).await
+    }
+
+    /// The page on which a browser of this machine ends.
+    pub async fn browse(&self, url: &str) -> String {
+        self.run_browser(&[url]).await
+    }
+
+    async fn run_browser(&self, args: &[&str]) -> String {
         let mut node = Command::new(self.node());
-        node.arg(script("browser.mjs")).args(["--stop", url]);
+        node.arg(script("browser.mjs")).args(args);
         let output = timeout(DEADLINE, node.kill_on_drop(true).output()).await;
         let output = output.expect("it ends").expect("it can be started");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();

@@ -9,6 +9,7 @@ use tool::ServerName;
 use crate::{
     Applied, CallError, Failure, Ran, Request, Scope, ServerSpec, ServerState, Sharing, Start,
     Surroundings, Survey, SurveyError, Variables,
+    asked_login::{log_in_by_asking, takes_addresses},
     changes::Changes,
     error::RequestError,
     limits::LOOK_AGAIN_MIN,
@@ -139,7 +140,7 @@ impl Fleet {
         let answer = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(CallError::Cancelled),
-            answer = self.call_in_turn(found.clone(), &request, &mut ran) => answer,
+            answer = self.call_after_login(&found, &request, &mut ran, &patience) => answer,
             limit = patience.wait_for_end() => {
                 let server = server.clone();
                 Err(CallError::TimedOut { server, limit, ran: Ran::Maybe })
@@ -148,6 +149,33 @@ impl Fleet {
         .map_err(|error| mark_ran(error, ran));
         found.vitals.count(answer.as_ref().err());
         answer
+    }
+
+    /// Calls; and calls once more where a person had to log in first, and did when the client asked.
+    async fn call_after_login(
+        &self,
+        server: &Server,
+        request: &Request,
+        ran: &mut Ran,
+        patience: &Patience,
+    ) -> Result<Json, CallError> {
+        let answer = self.call_in_turn(server.clone(), request, ran).await;
+        let needs_login = matches!(
+            &answer,
+            Err(CallError::Unavailable { failure, .. }) if failure.login().is_some()
+        );
+        let asks = request.asks.as_ref();
+        let Some(asks) = asks.filter(|it| needs_login && request.may_log_in && takes_addresses(it))
+        else {
+            return answer;
+        };
+        let halt = patience.halt();
+        if !log_in_by_asking(server, self.roster.surroundings(), asks).await {
+            return answer;
+        }
+        drop(halt);
+        *ran = Ran::No;
+        self.call_in_turn(server.clone(), request, ran).await
     }
 
     /// Waits for a place, calls, and calls once more where that is safe and the server died. A

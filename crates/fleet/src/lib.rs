@@ -8,6 +8,7 @@
 
 mod about;
 mod activity;
+mod asked_login;
 mod asking;
 mod awaited;
 mod changes;

@@ -81,6 +81,11 @@ impl Patience {
         request
     }
 
+    /// The limit does not run until this is dropped.
+    pub(crate) fn halt(&self) -> impl Drop + use<> {
+        self.clock.halt()
+    }
+
     /// Returns the limit that was reached.
     pub(crate) async fn wait_for_end(&self) -> Duration {
         loop {

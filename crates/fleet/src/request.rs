@@ -10,6 +10,10 @@ use crate::{limits::LIST_BYTES_MAX, question::Asks};
 
 /// One request of a client, and all that it carries.
 #[derive(Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says one thing of a call"
+)]
 pub struct Request {
     /// Such as `tools/call`.
     pub method: &'static str,
@@ -35,6 +39,8 @@ pub struct Request {
     pub has_header_arguments: bool,
     /// The client that calls; its connection may have servers of its own.
     pub client: Option<ClientId>,
+    /// The person of that client may be asked to log in: a browser there comes back to this machine.
+    pub may_log_in: bool,
 }
 
 impl Request {
@@ -52,6 +58,7 @@ impl Request {
             is_safe: false,
             has_header_arguments: false,
             client: None,
+            may_log_in: false,
         }
     }
 

@@ -83,6 +83,11 @@ impl Roster {
         }
     }
 
+    /// What every server is started with.
+    pub(crate) fn surroundings(&self) -> &Surroundings {
+        &self.surroundings
+    }
+
     pub(crate) fn get(&self, name: &ServerName) -> Option<Server> {
         self.read().shared.get(name).cloned()
     }

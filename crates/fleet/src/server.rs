@@ -3,7 +3,7 @@
 use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
 
 use tokio::{
-    sync::{Notify, Semaphore, watch},
+    sync::{Mutex, Notify, Semaphore, watch},
     time::{Instant, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -55,6 +55,8 @@ pub(crate) struct Server {
     pub(crate) wanted: Arc<Notify>,
     /// Ends its rest: what it waits for has come.
     pub(crate) rested: Arc<Notify>,
+    /// Held by whoever has a person log in.
+    pub(crate) login_turn: Arc<Mutex<()>>,
     pub(crate) retired: CancellationToken,
 }
 
@@ -96,6 +98,7 @@ impl Server {
             stage,
             wanted: Arc::default(),
             rested: Arc::default(),
+            login_turn: Arc::default(),
             retired: CancellationToken::new(),
         };
         (server, sender)

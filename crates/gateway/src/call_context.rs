@@ -27,6 +27,8 @@ pub struct CallContext {
     pub log: Option<LogSink>,
     /// Takes what servers ask of the client meanwhile; none: nobody can be asked.
     pub asks: Option<CallAsker>,
+    /// Its person sits at this machine, and may be asked to log in.
+    pub is_here: bool,
     /// Cancelled when the client takes its call back, or is gone.
     pub cancel: CancellationToken,
     /// The last searches of this session; none: nothing is learned from the call.
@@ -45,6 +47,7 @@ impl CallContext {
             progress: self.progress.clone(),
             log: self.log.clone(),
             client: self.client.clone(),
+            may_log_in: self.is_here,
             ..request
         }
     }

@@ -229,6 +229,38 @@ async fn without_a_browser_the_last_address_is_pasted() {
 
 #[tokio::test]
 #[cfg_attr(offline, ignore = "calls real programs")]
+async fn a_client_that_shows_addresses_is_asked_and_its_call_goes_on() {
+    const ELICIT: &str = "elicitation/create";
+    let scene = scene(600, 0).await;
+    scene.log_in().await;
+    scene.run(&["logout", "guarded"]).await.ended(0);
+    let client = scene.house.serve();
+    let can = json!({"elicitation": {"url": {}}});
+    client.initialize_with("2025-11-25", can).await;
+    client.holds_back(ELICIT);
+    let (_, call) = client
+        .begin("tools/call", calling("guarded/whoami", &json!({})))
+        .await;
+    let question = client.next(ELICIT).await;
+    assert_eq!(question["params"]["mode"], "url");
+    let url = question["params"]["url"].as_str().unwrap();
+    client.answer(&question, json!({"action": "accept"})).await;
+    let page = scene.auth.browse(url).await;
+    assert!(page.contains("You are logged in"), "{page}");
+    assert_eq!(call.await.good(), "client known, scopes read");
+    // One who declines is told what the model can say.
+    scene.run(&["logout", "guarded"]).await.ended(0);
+    client.answers(ELICIT, json!({"action": "decline"}));
+    let refused = client.execute("guarded/whoami", json!({})).await.bad();
+    assert!(
+        refused.starts_with("error login_required: guarded: "),
+        "{refused}"
+    );
+    scene.end().await;
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
 async fn two_logins_at_once_do_not_disturb_each_other() {
     let scene = scene(600, 0).await;
     let login = ["login", "guarded"];

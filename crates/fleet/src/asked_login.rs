@@ -1,0 +1,160 @@
+//! A login that the client of a call is asked for: it shows its person the address, and the call
+//! goes on afterwards.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use jsonrpc::{Fields, Json, text_of};
+use oauth::{Login, LoginError, Person, Way, log_in};
+use parking_lot::Mutex;
+use reqwest::Url;
+use serde_json::json;
+use tokio::sync::oneshot;
+use tracing::{debug, info};
+
+use crate::{
+    LoginPlace, Surroundings,
+    question::{Answer, Asks, Question, QuestionKind},
+    secrets_named::with_secrets,
+    server::Server,
+    taken::templates,
+};
+
+/// Tells one question from the next.
+static ASKED: AtomicU64 = AtomicU64::new(1);
+
+const COMPLETE: &str = "notifications/elicitation/complete";
+
+/// Whether the client can have its person visit an address.
+pub(crate) fn takes_addresses(asks: &Arc<dyn Asks>) -> bool {
+    let capabilities = asks.capabilities();
+    let elicitation = Fields::of(capabilities.as_str()).and_then(|all| {
+        let elicitation = all.get("elicitation")?;
+        Fields::of(elicitation.get())?.get("url").map(|_| ())
+    });
+    elicitation.is_some()
+}
+
+/// Has the person of this client log in; whether there is a login now. One at a time for a server:
+/// whoever waited finds the login made.
+pub(crate) async fn log_in_by_asking(
+    server: &Server,
+    surroundings: &Surroundings,
+    asks: &Arc<dyn Asks>,
+) -> bool {
+    let name = &server.spec.name;
+    let resolver = surroundings.secrets.as_deref();
+    let Ok(variables) = with_secrets(templates(&server.spec), &server.taken.values, resolver).await
+    else {
+        return false;
+    };
+    let place = surroundings.state_dir.as_deref();
+    let place = place.map(|state_dir| LoginPlace::of(&server.spec, &variables, state_dir));
+    let Some(Ok(Some(place))) = place else {
+        return false;
+    };
+    let before = place.file.read_id();
+    let _turn = server.login_turn.lock().await;
+    if place.file.read_id() != before {
+        return true;
+    }
+    match ask(&place, name.as_str(), asks).await {
+        Ok(true) => {
+            info!(server = name.as_str(), "logged in");
+            true
+        }
+        Ok(false) => false,
+        Err(error) => {
+            debug!(server = name.as_str(), %error, "nobody logged in");
+            false
+        }
+    }
+}
+
+async fn ask(place: &LoginPlace, name: &str, asks: &Arc<dyn Asks>) -> Result<bool, LoginError> {
+    let (sender, address) = oneshot::channel();
+    let person = Shown(Mutex::new(Some(sender)));
+    let login = Login {
+        file: &place.file,
+        url: &place.url,
+        headers: place.headers.clone(),
+        settings: &place.settings,
+        scopes: &[],
+        way: Way::Browser,
+    };
+    let mut logging_in = Box::pin(log_in(login, &person));
+    let url = tokio::select! {
+        biased;
+        // It ended before it could show anything.
+        ended = &mut logging_in => return ended.map(|_| true),
+        url = address => match url {
+            Ok(url) => url,
+            Err(_) => return Ok(false),
+        },
+    };
+    let id = format!("login-{name}-{}", ASKED.fetch_add(1, Ordering::Relaxed));
+    let host = url.host_str().unwrap_or_default();
+    let params = json!({
+        "mode": "url",
+        "message": format!("{name} wants you to log in at {host}. The call goes on afterwards."),
+        "url": url.as_str(),
+        "elicitationId": id,
+    });
+    let question = Question {
+        kind: QuestionKind::Elicitation,
+        params: Json::of_built(params.to_string()),
+    };
+    let mut asking = asks.ask(question);
+    let is_accepted = tokio::select! {
+        // Some clients answer when the person comes back, others when the page was opened.
+        ended = &mut logging_in => {
+            ended?;
+            return Ok(complete(asks, &id));
+        }
+        answer = &mut asking => is_accepted(&answer),
+    };
+    if !is_accepted {
+        return Ok(false);
+    }
+    logging_in.await?;
+    Ok(complete(asks, &id))
+}
+
+fn complete(asks: &Arc<dyn Asks>, id: &str) -> bool {
+    asks.tell(COMPLETE, &json!({"elicitationId": id}).to_string());
+    true
+}
+
+fn is_accepted(answer: &Answer) -> bool {
+    let Answer::Result(result) = answer else {
+        return false;
+    };
+    let fields = Fields::of(result.as_str());
+    let action = fields.and_then(|fields| text_of(fields.get("action")?).map(|it| it == "accept"));
+    action.unwrap_or_default()
+}
+
+/// A person who is shown an address by somebody else.
+struct Shown(Mutex<Option<oneshot::Sender<Url>>>);
+
+impl Person for Shown {
+    fn visit(&self, url: &Url) {
+        if let Some(sender) = self.0.lock().take() {
+            // Nobody waits for it any more: the call was given up.
+            let _ = sender.send(url.clone());
+        }
+    }
+
+    fn enter(&self, _: &Url, _: &str) {}
+
+    fn reject(&self, why: &LoginError) {
+        debug!(%why, "not the login that is waited for");
+    }
+
+    fn pasted(&self) -> BoxFuture<'_, String> {
+        std::future::pending().boxed()
+    }
+}
