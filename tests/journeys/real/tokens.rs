@@ -14,8 +14,10 @@ const METADATA: &str = "/.well-known/oauth-protected-resource";
 /// A house with two servers, that takes tokens of the guard for the guarded server's address: an
 /// audience is a text.
 async fn opened(guarded: &Guarded, scopes: &str) -> (House, Site) {
-    let echo = |name| fake(name).tool("echo", Step::Echo);
-    let house = crate::house([echo("notes"), echo("finance")]);
+    let house = crate::house([
+        fake("notes").tool("write_note", Step::Echo),
+        fake("finance").tool("pay_bill", Step::Echo),
+    ]);
     house.configure_more(&format!(
         "[http]\ntokens = {{ laptop = \"0123456789abcdef\" }}\n[http.oauth]\nissuer = \"{}\"\n\
          audience = \"{}\"\n{scopes}\n[clients.read]\ndeny = [\"finance\"]\n",
@@ -84,15 +86,15 @@ async fn the_scopes_of_a_token_say_what_its_client_sees() {
         let token = guarded.machine_token(scope).await;
         let web = site.web().with("authorization", &format!("Bearer {token}"));
         let web = web.initialize("any", "2025-11-25").await;
-        web.search("echo").await.good()
+        web.search("*").await.good()
     };
     let (all, some) = (seen("read admin").await, seen("read").await);
     assert!(
-        all.contains("notes/echo") && all.contains("finance/echo"),
+        all.contains("write_note") && all.contains("pay_bill"),
         "{all}"
     );
     assert!(
-        some.contains("notes/echo") && !some.contains("finance/echo"),
+        some.contains("write_note") && !some.contains("pay_bill"),
         "{some}"
     );
     let token = guarded.machine_token("").await;
