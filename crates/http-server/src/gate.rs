@@ -119,15 +119,13 @@ impl Gate {
 
     fn ask_for_token(&self) -> Refusal {
         let guarding = self.guarding.as_ref();
-        guarding.map_or_else(Refusal::no_token, |it| Refusal::login_needed(it, None))
+        guarding.map_or_else(Refusal::no_token, |it| it.refuse(None))
     }
 
     fn refuse_token(&self) -> Refusal {
         let several = Some("there are several");
         let guarding = self.guarding.as_ref();
-        guarding.map_or_else(Refusal::wrong_token, |it| {
-            Refusal::login_needed(it, several)
-        })
+        guarding.map_or_else(Refusal::wrong_token, |it| it.refuse(several))
     }
 
     /// Lets a listed page read the answer.

@@ -36,13 +36,14 @@ impl Guarding {
     pub(super) async fn admit(&self, token: &str) -> Result<Admitted, Refusal> {
         let verified = match self.verifier.verify(token).await {
             Ok(verified) => verified,
-            Err(VerifyError::Bad(why)) => return Err(Refusal::login_needed(self, Some(why))),
+            Err(VerifyError::Bad(why)) => return Err(self.refuse(Some(why))),
             Err(VerifyError::NoKeys(why)) => return Err(Refusal::no_keys(&why)),
         };
         let mut scopes = self.guard.scopes.iter();
         let rule = scopes.find(|scope| verified.scopes.contains(scope));
         if rule.is_none() && !self.guard.scopes.is_empty() {
-            return Err(Refusal::scope_needed(self));
+            let challenge = self.challenge(Some("insufficient_scope"));
+            return Err(Refusal::scope_needed(challenge));
         }
         let scope = rule.map_or("", String::as_str);
         Ok(Admitted {
@@ -52,8 +53,14 @@ impl Guarding {
         })
     }
 
+    /// The refusal of a client without a token, or with one that is not taken.
+    pub(super) fn refuse(&self, why: Option<&str>) -> Refusal {
+        let error = why.map(|_| "invalid_token");
+        Refusal::login_needed(self.challenge(error), why)
+    }
+
     /// What a client is told that has no token, or not the right one.
-    pub(super) fn challenge(&self, error: Option<&str>) -> String {
+    fn challenge(&self, error: Option<&str>) -> String {
         let mut text = format!("Bearer resource_metadata=\"{}\"", self.metadata_url());
         if !self.guard.scopes.is_empty() {
             text.push_str(&format!(", scope=\"{}\"", self.guard.scopes.join(" ")));

@@ -8,8 +8,6 @@ use hyper::{
 };
 use jsonrpc::frame;
 
-use super::guarding::Guarding;
-
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -87,24 +85,21 @@ impl Refusal {
             .with(WWW_AUTHENTICATE, challenge)
     }
 
-    /// Where tokens come from an authorization server, which `guard` names.
-    pub(super) fn login_needed(guard: &Guarding, why: Option<&str>) -> Self {
+    /// Where tokens come from an authorization server, which the challenge names.
+    pub(super) fn login_needed(challenge: String, why: Option<&str>) -> Self {
         let (message, about) = match why {
             Some(why) => (format!("this token is not taken: {why}"), "wrong token"),
             None => ("a token is needed".to_owned(), "no token"),
         };
-        let error = why.map(|_| "invalid_token");
         Self::new(StatusCode::UNAUTHORIZED, Why::Abuse(about), message)
-            .with(WWW_AUTHENTICATE, guard.challenge(error))
+            .with(WWW_AUTHENTICATE, challenge)
     }
 
     /// The token is good, and for other things than this.
-    pub(super) fn scope_needed(guard: &Guarding) -> Self {
+    pub(super) fn scope_needed(challenge: String) -> Self {
         let message = "this token has none of the scopes that let a client in (http.oauth.scopes)";
-        Self::new(StatusCode::FORBIDDEN, Why::Abuse("scope"), message).with(
-            WWW_AUTHENTICATE,
-            guard.challenge(Some("insufficient_scope")),
-        )
+        Self::new(StatusCode::FORBIDDEN, Why::Abuse("scope"), message)
+            .with(WWW_AUTHENTICATE, challenge)
     }
 
     /// Nobody can say now whether a token is good.
