@@ -7,6 +7,7 @@ const args = process.argv.slice(2);
 const stops = args[0] === "--stop";
 let url = args.at(-1);
 const jar = new Map();
+let form;
 for (let step = 0; step < 30; step++) {
   const target = new URL(url);
   if (stops && target.pathname === "/callback") {
@@ -14,18 +15,34 @@ for (let step = 0; step < 30; step++) {
     process.exit(0);
   }
   const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
-  const response = await fetch(url, { redirect: "manual", headers: cookie ? { cookie } : {} });
+  const response = await fetch(url, {
+    redirect: "manual",
+    headers: cookie ? { cookie } : {},
+    ...(form && { method: "POST", body: form }),
+  });
   for (const line of response.headers.getSetCookie()) {
     const [pair] = line.split(";");
     const at = pair.indexOf("=");
     jar.set(pair.slice(0, at), pair.slice(at + 1));
   }
   const location = response.headers.get("location");
-  if (!location) {
-    console.log(`${response.status} ${await response.text()}`);
+  form = undefined;
+  if (location) {
+    url = new URL(location, url).href;
+    continue;
+  }
+  const page = await response.text();
+  const action = page.match(/<form [^>]*method="post" action="([^"]+)"/)?.[1];
+  if (!action) {
+    console.log(`${response.status} ${page}`);
     process.exit(response.ok ? 0 : 1);
   }
-  url = new URL(location, url).href;
+  // A page that asks for a word of agreement gets it.
+  form = new URLSearchParams({ confirm: "yes" });
+  for (const [, name, value] of page.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)) {
+    form.set(name, value);
+  }
+  url = new URL(action, url).href;
 }
 console.error("it redirects for ever");
 process.exit(1);

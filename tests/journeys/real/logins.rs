@@ -108,7 +108,10 @@ async fn ten_calls_at_a_time_outlive_their_tokens() {
     let mut rounds = interval(std::time::Duration::from_millis(100));
     while scene.guarded.count("/token").await < asked + 3 {
         rounds.tick().await;
-        call_ten_at_a_time(&client).await;
+        // Another process renews the same login.
+        let alone = ["call", "--standalone", "guarded/whoami"];
+        let ((), other) = tokio::join!(call_ten_at_a_time(&client), scene.run(&alone));
+        other.ended(0);
     }
     // Keys that are rotated make every token bad at once.
     scene.guarded.control("ttl/600").await;
@@ -256,6 +259,29 @@ async fn a_client_that_shows_addresses_is_asked_and_its_call_goes_on() {
         refused.starts_with("error login_required: guarded: "),
         "{refused}"
     );
+    scene.end().await;
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn a_code_is_entered_on_another_device() {
+    let scene = scene(600, 0).await;
+    let mut command = scene.house.command(["login", "guarded", "--device"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut login = command.kill_on_drop(true).spawn().unwrap();
+    let mut printed = BufReader::new(login.stdout.take().unwrap()).lines();
+    let url = printed.next_line().await.unwrap().unwrap();
+    let page = scene.auth.browse(&url).await;
+    assert!(page.ends_with("done"), "{page}");
+    let ended = login.wait_with_output().await.unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.success(), "{said}");
+    assert!(
+        said.contains("enter the code ") && said.contains("logged in at"),
+        "{said}"
+    );
+    let client = scene.house.client().await;
+    assert_eq!(who(&client).await, "client known, scopes read");
     scene.end().await;
 }
 
