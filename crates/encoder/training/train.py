@@ -10,6 +10,7 @@ import argparse
 import hashlib
 import pathlib
 import random
+import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -87,7 +88,7 @@ def groups(data, base, dice):
     for tool in order:
         if tool not in waiting:
             continue
-        near = (base @ base[tool]).topk(120).indices.tolist()
+        near = (base @ base[tool]).topk(min(120, len(base))).indices.tolist()
         near = [it for it in near if it in waiting and it != tool]
         own = [it for it in near if servers[it] == servers[tool]]
         group = [tool, *own[: TOOLS_A_GROUP // 2]]
@@ -139,7 +140,7 @@ def learn(encoder, data, base, bank, batch, asked, dice):
     for row, (tool, request) in enumerate(asked):
         wrong = data.wrong(request, ids, base)
         wrongs.append(wrong if tool >= 0 else torch.zeros(len(batch), dtype=torch.bool))
-        candidates = far[row].detach().topk(200).indices
+        candidates = far[row].detach().topk(min(200, len(bank))).indices
         candidates = candidates[data.wrong(request, candidates, base)]
         candidates = [it for it in candidates.tolist() if it not in place][:HARD]
         others = torch.cat([near[row][wrong], far[row][candidates]])
@@ -196,7 +197,8 @@ def main():
     torch.manual_seed(arguments.seed)
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    pieces = Pieces(pathlib.Path(arguments.model, "vocab.txt"))
+    shutil.copyfile(pathlib.Path(arguments.model, "vocab.txt"), arguments.out / "vocab.txt")
+    pieces = Pieces(arguments.out / "vocab.txt")
     data = Data(arguments.shared, pieces)
     encoder = Encoder(len(pieces.ids), dropout=0.0).read(arguments.model)
     base = first_look(encoder, data, arguments.base or arguments.out / "base.pt")
