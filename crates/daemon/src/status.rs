@@ -131,6 +131,7 @@ fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> 
         "memory_bytes": state.memory_bytes,
         "tools": known.map_or(0, |it| it.tools),
         "stale": known.and_then(|it| it.stale.as_ref()),
+        "left_out": gateway.left_out(&state.name).map(|it| json!({"count": it.count, "why": it.why})),
         "login": login,
         "starts": state.starts,
         "calls": state.calls,

@@ -99,6 +99,9 @@ pub type ProgressSink = Arc<dyn Fn(&RawValue) + Send + Sync>;
 pub struct LogSink {
     /// Tells sessions apart.
     pub session: u64,
+    /// The least severe level that is heard; told to servers that log for a request that says it
+    /// (from 2026-07-28 on).
+    pub level: &'static str,
     /// Called on the task that reads from the server, so it must not block.
     pub send: Arc<dyn Fn(&RawValue) + Send + Sync>,
 }

@@ -25,7 +25,7 @@ use crate::{
     servers::Servers,
     settings::Settings,
     state_dir::{self, logs, marker},
-    surveys::Surveys,
+    surveys::{LeftOut, Surveys},
 };
 
 /// Registry, servers and results behind the three tools. One serves every session.
@@ -69,6 +69,11 @@ impl Gateway {
     pub fn new(settings: Settings) -> anyhow::Result<Arc<Self>> {
         let surroundings = surroundings(&settings.state_dir);
         Self::with_servers(settings, |specs| Arc::new(Fleet::new(specs, surroundings)))
+    }
+
+    /// What the last survey of a server left out of its lists, if this process asked it.
+    pub fn left_out(&self, server: &ServerName) -> Option<LeftOut> {
+        self.surveys.left_out(server)
     }
 
     /// The same with servers of another kind.

@@ -76,4 +76,5 @@ pub use session::{
 };
 pub use settings::{SearchSettings, ServerSettings, Settings, ToolLimits};
 pub use state_dir::{logs, marker};
+pub use surveys::LeftOut;
 pub use wire::Opening;

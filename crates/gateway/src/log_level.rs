@@ -60,6 +60,11 @@ impl LogLevel {
         }
     }
 
+    /// As it is said in messages.
+    pub(super) fn name(&self) -> &'static str {
+        LEVELS[self.0.load(Ordering::Relaxed).min(LEVELS.len() - 1)]
+    }
+
     /// Whether a log message with these `params` is wanted; one without a level is.
     pub(super) fn wants(&self, params: &RawValue) -> bool {
         let level = Fields::of(params.get()).and_then(|fields| text_of(fields.get("level")?));
@@ -86,7 +91,9 @@ mod tests {
         };
         let level = LogLevel::unsaid();
         assert!(!level.wants(&params("debug")) && level.wants(&params("info")));
+        assert_eq!(level.name(), "info");
         level.set("error");
+        assert_eq!(level.name(), "error");
         assert!(!level.wants(&params("warning")) && level.wants(&params("alert")));
         level.set("no level");
         assert!(!level.wants(&params("warning")) && level.wants(&params("odd")));

@@ -68,6 +68,7 @@ async fn ask(gateway: Arc<Gateway>, server: ServerName, note: SurveyNote, count:
     let (outcome, dropped) = match gateway.servers.survey(&server).await {
         Ok(mut survey) => {
             let dropped = std::mem::take(&mut survey.dropped);
+            gateway.surveys.note_left_out(&server, &dropped);
             (Ok(snapshot(&server, survey, count).await), dropped)
         }
         Err(error) => (Err(error.to_string()), Vec::new()),
@@ -235,9 +236,7 @@ async fn refresh(gateway: &Arc<Gateway>, server: &ServerName) -> anyhow::Result<
     if let Some(after) = survey.time_to_live {
         gateway.servers.look_again(server, after);
     }
-    for why in &survey.dropped {
-        warn!(%server, why, "a tool was left out");
-    }
+    gateway.surveys.note_left_out(server, &survey.dropped);
     let snapshot = snapshot(server, survey, estimate_definition).await;
     if gateway.registry.holds(&snapshot) {
         return Ok(());

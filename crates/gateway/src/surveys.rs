@@ -9,6 +9,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::timeout};
 use tool::ServerName;
+use tracing::warn;
 
 /// The time that a search or a name that is not known waits for servers that are being asked
 /// (interface, section 4).
@@ -21,7 +22,18 @@ pub(crate) struct Surveys(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     under_way: Mutex<BTreeMap<ServerName, UnderWay>>,
+    /// What the last survey of a server left out.
+    left_out: Mutex<BTreeMap<ServerName, LeftOut>>,
     ended: Notify,
+}
+
+/// Elements of a server's lists that are not known, since they are malformed or over a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many reasons there are.
+    pub count: usize,
+    /// One of them.
+    pub why: String,
 }
 
 #[derive(Debug)]
@@ -54,6 +66,26 @@ impl Surveys {
             server: server.clone(),
             shared: Arc::clone(&self.0),
         }
+    }
+
+    /// Takes note of why something of a server's lists was left out, and logs it.
+    pub(crate) fn note_left_out(&self, server: &ServerName, dropped: &[String]) {
+        for why in dropped {
+            warn!(%server, why, "left out of its lists");
+        }
+        let mut all = self.0.left_out.lock();
+        // The last one says why a list was read no further.
+        match dropped.last() {
+            Some(why) => {
+                let (count, why) = (dropped.len(), why.clone());
+                all.insert(server.clone(), LeftOut { count, why });
+            }
+            None => drop(all.remove(server)),
+        }
+    }
+
+    pub(crate) fn left_out(&self, server: &ServerName) -> Option<LeftOut> {
+        self.0.left_out.lock().get(server).cloned()
     }
 
     /// Servers whose tools an answer now may lack, of those that `concerns` says yes to.

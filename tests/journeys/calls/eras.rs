@@ -92,3 +92,69 @@ async fn a_server_that_asks_for_roots_first_still_answers() {
     );
     house.stops_clean().await;
 }
+
+#[journey(alone = "it is about the servers' side")]
+async fn a_server_of_which_nothing_is_known_is_asked_in_the_newest_revision_first() {
+    let echoing = |name: &str, era| fake(name).era(era).tool("echo", Step::Echo);
+    let rude = echoing("rude", Era::Both).script(|it| it.on_discover = Some(vec![Step::Exit(1)]));
+    let house = house([
+        echoing("both", Era::Both),
+        echoing("old", Era::Legacy),
+        rude,
+    ]);
+    house.cli(["reindex"]).await.ended(0);
+    let opened = |server: &str, method: &str| house.received_method(server, method).len();
+    assert_eq!(
+        (
+            opened("both", "server/discover"),
+            opened("both", "initialize")
+        ),
+        (1, 0)
+    );
+    // It refuses, and is asked on the same pipes.
+    assert_eq!(
+        (
+            opened("old", "server/discover"),
+            opened("old", "initialize")
+        ),
+        (1, 1)
+    );
+    assert_eq!(house.starts("old"), 1);
+    // It ends, as some do whose first message is no `initialize`.
+    assert_eq!((house.starts("rude"), opened("rude", "initialize")), (2, 1));
+    let client = house.client().await;
+    for server in ["both", "old", "rude"] {
+        client
+            .execute(&format!("{server}/echo"), json!({}))
+            .await
+            .good();
+    }
+    assert_eq!(
+        (opened("old", "server/discover"), house.starts("rude")),
+        (1, 3)
+    );
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn a_server_without_sessions_is_told_the_log_level_with_each_call() {
+    const LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    let house = house([fake("new").era(Era::Modern).tool("echo", Step::Echo)]);
+    house.indexed().await;
+    let client = house.client().await;
+    let params = json!({ "level": "debug" });
+    client
+        .request("logging/setLevel", params)
+        .await
+        .into_result();
+    client.execute("new/echo", json!({})).await.good();
+    let modern = house.modern_client().await;
+    modern.execute("new/echo", json!({})).await.good();
+    let calls = house.received_method("new", "tools/call");
+    assert_eq!(calls[0]["params"]["_meta"][LEVEL], "debug");
+    assert!(
+        calls[1]["params"]["_meta"].get(LEVEL).is_none(),
+        "it asked for no log"
+    );
+    house.stops_clean().await;
+}

@@ -276,7 +276,12 @@ impl OwnMeta {
     /// With the capabilities of the client that calls, no more and no fewer: what the server then
     /// asks for can be answered.
     pub(crate) fn of_call(&self, request: &Request) -> Vec<(String, String)> {
-        self.members(&mirrored_capabilities(request))
+        let mut members = self.members(&mirrored_capabilities(request));
+        if let (Some(log), Some(_)) = (&request.log, &self.0) {
+            let level = json!(log.level).to_string();
+            members.push((meta::LOG_LEVEL.to_owned(), level));
+        }
+        members
     }
 
     /// With everything that some client may have, so that no tool is held back.

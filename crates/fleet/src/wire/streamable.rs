@@ -19,7 +19,10 @@ use std::{
 };
 
 use jsonrpc::{Json, ProtocolError};
-use mcp::{HEADER_MISMATCH, Transport, meta::CLIENT_CAPABILITIES};
+use mcp::{
+    HEADER_MISMATCH, Transport,
+    meta::{CLIENT_CAPABILITIES, LOG_LEVEL},
+};
 use rmcp::{
     Peer, RoleClient,
     model::{
@@ -162,9 +165,8 @@ impl Streamable {
     async fn call_once(&self, request: &Request) -> Result<Json, RequestError> {
         let typed = type_request(request)
             .map_err(|error| RequestError::Failed(format!("`params` are none: {error}")))?;
-        let capabilities = self.is_stateless.then(|| mirrored_capabilities(request));
         let mut options = PeerRequestOptions::no_options();
-        options.meta = capabilities.map(|text| own_capabilities(&text));
+        options.meta = self.is_stateless.then(|| own_meta(request));
         self.request(typed, Listeners::of(request), options).await
     }
 
@@ -337,11 +339,15 @@ fn type_request(request: &Request) -> serde_json::Result<ClientRequest> {
     Ok(ClientRequest::CustomRequest(custom))
 }
 
-/// In place of those that rmcp gives each request: the client's own, no more and no fewer.
-fn own_capabilities(capabilities: &str) -> RequestMetaObject {
+/// In place of what rmcp gives each request: the client's own capabilities, no more and no fewer, and
+/// the level of the log that it hears.
+fn own_meta(request: &Request) -> RequestMetaObject {
     let mut own = RequestMetaObject::default();
-    let capabilities = serde_json::from_str(capabilities).unwrap_or_default();
+    let capabilities = serde_json::from_str(&mirrored_capabilities(request)).unwrap_or_default();
     own.0.0.insert(CLIENT_CAPABILITIES.to_owned(), capabilities);
+    if let Some(log) = &request.log {
+        own.0.0.insert(LOG_LEVEL.to_owned(), json!(log.level));
+    }
     own
 }
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use fleet::CallError;
-use jsonrpc::frame;
+use jsonrpc::{Fields, frame};
 use serde_json::json;
 
 /// The code of a resource that is not there, in revisions up to 2025-11-25.
@@ -43,6 +43,16 @@ impl Refusal {
             format!("Resource not found: {told}. {why}"),
             Some(data),
         )
+    }
+
+    /// The refusal of a read: a resource that is not there has another code in each era, and is known
+    /// by the URI that it names.
+    pub(super) fn known_by_its_uri(self) -> Self {
+        let Self::Call(error) = self else { return self };
+        let (code, message, data) = explain(*error);
+        let names_uri = || Fields::of(data.as_deref()?)?.get("uri").map(|_| ());
+        let is_missing = code == i64::from(frame::INVALID_PARAMS) && names_uri().is_some();
+        Self::own(if is_missing { NOT_FOUND } else { code }, message, data)
     }
 
     fn own(code: i64, message: String, data: Option<String>) -> Self {
@@ -93,4 +103,40 @@ fn explain(error: CallError) -> (i64, String, Option<String>) {
 /// A text of a client or server on one line, shortened.
 pub(super) fn shown(text: &str) -> String {
     printable::one_line_of(text, ID_CHARS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use jsonrpc::ProtocolError;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(code: &str, data: Option<&str>, of_before: i64, stateless: i64) {
+        let error = || CallError::Protocol {
+            server: "notes".parse().expect("a name"),
+            error: ProtocolError {
+                code: code.to_owned(),
+                message: "no".to_owned(),
+                data: data.map(str::to_owned),
+            },
+        };
+        let refusal = || Refusal::Call(Box::new(error())).known_by_its_uri();
+        for (is_stateless, expected) in [(false, of_before), (true, stateless)] {
+            let line = refusal().line("1", is_stateless);
+            let line: Value = serde_json::from_slice(&line).expect("JSON");
+            assert_eq!(line["error"]["code"], expected, "{code} {data:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_resource_has_the_code_of_its_clients_era() {
+        let uri = Some(r#"{"uri":"a:1"}"#);
+        check("-32002", uri, -32_002, -32_602);
+        check("-32002", None, -32_002, -32_602);
+        check("-32602", uri, -32_002, -32_602);
+        check("-32602", None, -32_602, -32_602);
+        check("-32000", uri, -32_000, -32_000);
+    }
 }

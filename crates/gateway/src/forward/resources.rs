@@ -74,7 +74,8 @@ impl Gateway {
         let Owner { server, uri } = find_owner(generation, uri, context)?;
         let params = replaced(params, "uri", json_text(&uri));
         let request = Request::new("resources/read", params);
-        let result = self.ask(server, request, context).await?;
+        let result = self.ask(server, request, context).await;
+        let result = result.map_err(Refusal::known_by_its_uri)?;
         context.note_uris(&server.name, result.as_str());
         Ok(result)
     }

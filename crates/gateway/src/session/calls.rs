@@ -376,7 +376,7 @@ impl Calls {
         cancel: CancellationToken,
     ) -> Option<LogSink> {
         let level = asked.or_else(|| revision.is_none().then(|| self.level.clone()))?;
-        let out = out.clone();
+        let (out, wanted) = (out.clone(), level.name());
         let send = move |params: &RawValue| {
             if !cancel.is_cancelled() && level.wants(params) {
                 out.offer(vec![frame::notification(
@@ -388,6 +388,7 @@ impl Calls {
         let session = self.client.number;
         Some(LogSink {
             session,
+            level: wanted,
             send: Arc::new(send),
         })
     }

@@ -105,6 +105,7 @@ fn render(daemon: &Value) -> String {
     lines.push(render_clients(&daemon["clients"]));
     lines.push(String::new());
     lines.push(render_servers(&daemon["servers"]));
+    lines.extend(render_left_out(&daemon["servers"]));
     lines.extend(render_logins(&daemon["servers"]));
     lines.extend(render_sharing(&daemon["sharing"]));
     lines.join("\n")
@@ -163,6 +164,23 @@ fn render_servers(servers: &Value) -> String {
         "last error",
     ];
     render_table(head, rows.iter().map(row).collect())
+}
+
+/// A line for each server whose lists are not known as a whole.
+fn render_left_out(servers: &Value) -> Vec<String> {
+    let render = |server: &Value| {
+        let (count, why) = (&server["left_out"]["count"], &server["left_out"]["why"]);
+        let (count, why) = (count.as_u64()?, printable::one_line(why.as_str()?));
+        let name = render_cell(&server["name"]);
+        let why = printable::first_chars(&why, WHY_CHARS_MAX);
+        let more = match count {
+            1 => String::new(),
+            count => format!(" (and {} more)", count - 1),
+        };
+        Some(format!("{name}: left out of its lists: {why}{more}"))
+    };
+    let servers = servers.as_array().into_iter().flatten();
+    servers.filter_map(render).collect()
 }
 
 /// A line for each server with a login.
@@ -273,7 +291,8 @@ mod tests {
                 "cwd": "/home/ada"}],
             "servers": [
                 {"name": "git", "state": "ready", "pid": 9, "memory_bytes": 1 << 20, "tools": 12,
-                    "calls": 3, "errors": 1, "last_error": "no answer"},
+                    "calls": 3, "errors": 1, "last_error": "no answer",
+                    "left_out": {"count": 3, "why": "`a:1`: over 5000 in one list"}},
                 {"name": "shell", "client_name": "claude-code", "state": "stopped", "tools": 1,
                     "calls": 0, "errors": 0},
             ],
@@ -297,6 +316,7 @@ mod tests {
         git                  ready    9    1 MiB   12     3      1       no answer
         shell (claude-code)  stopped  -    -       1      0      0
 
+        git: left out of its lists: `a:1`: over 5000 in one list (and 2 more)
         git runs apart for codex (pid 9): TOKEN, USER differs from that of others
         git gets TOKEN from claude-code (pid 8) for clients over HTTP
         ");

@@ -43,7 +43,7 @@ const NOT_IN_THE_RELEASE: (&str, &str) = (
     "its client names a revision whose clients take an event without data for a message",
 );
 
-const TASKS: &str = "an extension that we do not announce (interface, section 9)";
+const TASKS: &str = "an extension that we do not announce (interface, section 12)";
 
 /// Single checks of scenarios that pass otherwise, and why they say nothing about us.
 const NOT_SAID: [(&str, &str); 1] = [(

@@ -259,6 +259,7 @@ async fn progress_and_log_are_in_order_complete_and_end_with_the_answer() {
     let call = Request {
         progress: Some(note(&heard)),
         log: Some(LogSink {
+            level: "info",
             session: 1,
             send: note(&heard),
         }),
