@@ -61,6 +61,10 @@ use crate::{
 /// A session is ended with a request of its own; nobody waits longer than this for it.
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
 
+/// The stream for what belongs to no request is opened with a session, and waited for so long: some
+/// servers begin to answer it when they have something to say.
+const LISTEN_WAIT: Duration = Duration::from_millis(300);
+
 /// Posts of one server that wait for an answer's head at one time.
 const POSTS_MAX: usize = 256;
 
@@ -106,6 +110,11 @@ impl Streamable {
         let spoken = guess.over(Transport::StreamableHttp);
         let opened = open_session(transport, &spoken, on_list_changed, &asking.roots).await;
         let (service, about) = opened.map_err(|error| explain_refusal(error, &client))?;
+        let is_stateless = about.spoken.revision.is_stateless();
+        if !is_stateless {
+            // What a server asks before that goes nowhere, and its call waits in vain.
+            let _ = timeout(LISTEN_WAIT, client.listening()).await;
+        }
         let ended = CancellationToken::new();
         let streamable = Self {
             peer: service.running.peer().clone(),
@@ -113,7 +122,7 @@ impl Streamable {
             stop: parking_lot::Mutex::new(Some(service.running.cancellation_token())),
             ended: ended.clone(),
             has_learned: AtomicBool::new(false),
-            is_stateless: about.spoken.revision.is_stateless(),
+            is_stateless,
         };
         tokio::spawn(async move {
             let _listener = service.listener;

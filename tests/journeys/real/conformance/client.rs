@@ -1,6 +1,6 @@
 //! The suite is the server, and `proxy` its client.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{collections::HashMap, fs, os::unix::fs::PermissionsExt as _};
 
 use journeys::{
     client::Client,
@@ -9,7 +9,7 @@ use journeys::{
     real_clients::Checks,
 };
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::{house, real_clients, until};
 
@@ -113,18 +113,26 @@ async fn every_scenario_for_clients_passes() {
     let mut waiting = SCENARIOS
         .iter()
         .flat_map(|it| [(it, Asked::Legacy), (it, Asked::Modern)]);
-    let mut bad = Vec::new();
+    let (mut bad, mut names) = (Vec::new(), HashMap::new());
     loop {
         // Each is a Node.js and a proxy of its own; a few at a time are enough.
         while running.len() < 3
             && let Some((scenario, asked)) = waiting.next()
         {
-            running.spawn(async move { (scenario, asked, run(scenario, asked).await) });
+            let task = running.spawn(run(scenario, asked));
+            names.insert(task.id(), (scenario, asked));
         }
-        let Some(ended) = running.join_next().await else {
+        let Some(ended) = running.join_next_with_id().await else {
             break;
         };
-        let (scenario, asked, checks) = ended.unwrap();
+        let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
+        let (scenario, asked) = names[&id];
+        let (_, checks) = ended.unwrap_or_else(|error| {
+            panic!(
+                "{}, {}, {asked:?}: {error}",
+                scenario.name, scenario.revision
+            )
+        });
         let is_unsaid = |id: &str| NOT_SAID.iter().any(|(unsaid, _)| *unsaid == id);
         for (id, why) in &checks.bad {
             if !(is_unsaid(id) && why.starts_with("SKIPPED")) {
@@ -146,7 +154,7 @@ async fn every_scenario_for_clients_passes() {
 }
 
 /// The suite starts a program with its address, and waits for its end: that one tells us, and waits.
-async fn run(scenario: &Scenario, asked: Asked) -> Checks {
+async fn run(scenario: &'static Scenario, asked: Asked) -> Checks {
     let house = house::<Fake>([]);
     let script = "#!/bin/sh\ncd \"$(dirname \"$0\")\"\nprintf '%s' \"$MCP_CONFORMANCE_CONTEXT\" > context\n\
                   printf '%s' \"$1\" > url.part\nmv url.part url\n\

@@ -23,6 +23,7 @@ use rmcp::{
     },
 };
 use sse_stream::{Error as SseError, Sse};
+use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::{
@@ -57,6 +58,10 @@ struct Notes {
     error: Mutex<Option<TransportError>>,
     denied: Mutex<Option<String>>,
     may_be_sse: AtomicBool,
+    /// The server has given a session.
+    has_session: AtomicBool,
+    /// The stream for what belongs to no request is open, or there is none.
+    is_listening: CancellationToken,
     /// The session and the headers of the last request: those of answers to questions.
     head: Mutex<(Option<Arc<str>>, Headers)>,
 }
@@ -81,6 +86,14 @@ impl InterceptingClient {
     pub(super) fn denied(&self) -> Option<String> {
         let denied = self.notes.denied.lock();
         denied.clone()
+    }
+
+    /// Waits until the stream for what belongs to no request was asked for; one without a session has
+    /// none.
+    pub(super) async fn listening(&self) {
+        if self.notes.has_session.load(Ordering::Relaxed) {
+            self.notes.is_listening.cancelled().await;
+        }
     }
 
     pub(super) fn may_be_sse(&self) -> bool {
@@ -148,6 +161,9 @@ impl InterceptingClient {
         let sent = self.site.send(request.json(message)).await;
         let response = sent.map_err(explain_unsent)?;
         let session = header_text(&response, "mcp-session-id");
+        if session.is_some() {
+            self.notes.has_session.store(true, Ordering::Relaxed);
+        }
         let status = response.status();
         if !status.is_success() {
             return self.refused(&Refusal::read(response).await, asked);
@@ -397,6 +413,8 @@ impl StreamableHttpClient for InterceptingClient {
         let client = &self.site.client;
         let getting =
             client.get_stream(uri, session_id, last_event_id, auth_header, custom_headers);
-        Ok(self.intercept(getting.await.map_err(without_address)?, None))
+        let stream = getting.await.map_err(without_address);
+        self.notes.is_listening.cancel();
+        Ok(self.intercept(stream?, None))
     }
 }
