@@ -35,6 +35,8 @@ pub(crate) struct Link {
     kind: Kind,
     /// The login of a remote server, where there may be one.
     credential: Option<Arc<Credential>>,
+    /// It is sent headers of the configuration.
+    has_headers: bool,
 }
 
 #[derive(Debug)]
@@ -56,6 +58,7 @@ impl Link {
             activity,
             kind,
             credential: None,
+            has_headers: false,
         }
     }
 
@@ -142,7 +145,9 @@ impl Link {
                         HandshakeError::Closed => {
                             OpenError::Unanswered(Failure::new("it closed the connection"))
                         }
-                        HandshakeError::Denied(why) => denial(why, credential.as_ref()).into(),
+                        HandshakeError::Denied(why) => {
+                            denial(why, credential.as_ref(), !headers.is_empty()).into()
+                        }
                         HandshakeError::Other(why) => {
                             let failure = Failure::unreachable(&why, host_of(url).as_deref());
                             OpenError::Unanswered(failure)
@@ -150,6 +155,7 @@ impl Link {
                     })?;
                 let kind = Kind::Remote(remote);
                 let link = Self {
+                    has_headers: !headers.is_empty(),
                     credential,
                     ..Self::new(about, kind)
                 };
@@ -257,7 +263,7 @@ impl Link {
 
     /// The failure of a request that the server denied.
     pub(crate) fn denial(&self, why: String) -> Failure {
-        denial(why, self.credential.as_ref())
+        denial(why, self.credential.as_ref(), self.has_headers)
     }
 
     /// Asks the server to end: closes a child's stdin, ends a remote session.

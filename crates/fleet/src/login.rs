@@ -79,7 +79,14 @@ impl LoginPlace {
 
 /// The failure of a server that denied us. Where a login may help it says so, and the server's rest
 /// ends when there is another one.
-pub(crate) fn denial(why: String, credential: Option<&Arc<Credential>>) -> Failure {
+///
+/// A server that is sent headers of the configuration, and does not ask for a token, wants another
+/// key: a login would not help.
+pub(crate) fn denial(
+    why: String,
+    credential: Option<&Arc<Credential>>,
+    has_headers: bool,
+) -> Failure {
     let Some(credential) = credential.filter(|it| !it.is_machine()) else {
         return Failure::denial(why);
     };
@@ -87,7 +94,8 @@ pub(crate) fn denial(why: String, credential: Option<&Arc<Credential>>) -> Failu
     let login = file.read_id();
     let record = file.read().unwrap_or_default();
     let is_missing = why.contains("HTTP 401");
-    if !is_missing && record.wanted_scopes.is_empty() {
+    let wants_token = record.grant.is_some() || record.was_challenged() || !has_headers;
+    if !wants_token || !is_missing && record.wanted_scopes.is_empty() {
         return Failure::denial(why);
     }
     let server = &record.server;
@@ -108,5 +116,41 @@ pub(crate) fn denial(why: String, credential: Option<&Arc<Credential>>) -> Failu
     Failure {
         awaited: Some(Box::new(Awaited::login(file, login, needed))),
         ..Failure::new(why).lasting().hint(hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oauth::Challenge;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_key_that_is_wrong_is_told_from_a_login_that_is_missing() {
+        let state = tempfile::tempdir().unwrap();
+        let place = || {
+            let file = RecordFile::in_state(state.path(), "any", "https://x.example/mcp");
+            Credential::new(
+                file,
+                "https://x.example/mcp".to_owned(),
+                Settings::default(),
+            )
+        };
+        let refused = |has_headers| {
+            let why = "HTTP 401 Unauthorized".to_owned();
+            denial(why, Some(&place()), has_headers)
+        };
+        assert!(refused(false).login().is_some());
+        assert!(refused(true).login().is_none());
+        place().note_challenge(Challenge::default()).await;
+        let failure = refused(true);
+        assert!(failure.login().is_some_and(|it| !it.again));
+        let awaited = failure.awaited.unwrap();
+        assert!(!awaited.has_come());
+        let forbidden = denial("HTTP 403 Forbidden".to_owned(), Some(&place()), false);
+        assert!(forbidden.login().is_none());
+        place().want_scopes(vec!["admin".to_owned()]).await;
+        let forbidden = denial("HTTP 403 Forbidden".to_owned(), Some(&place()), false);
+        assert_eq!(forbidden.login().unwrap().scopes, ["admin"]);
     }
 }

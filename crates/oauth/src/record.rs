@@ -70,6 +70,13 @@ pub struct Grant {
     pub(crate) client: Client,
 }
 
+impl Record {
+    /// Whether the server has asked for a token when it refused a request.
+    pub fn was_challenged(&self) -> bool {
+        self.challenge.is_some()
+    }
+}
+
 /// A token is renewed so long before its end, in seconds: a request takes time.
 const RENEW_BEFORE_S: u64 = 30;
 

@@ -112,7 +112,7 @@ impl Site {
     /// another token by then: nothing ran.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, SendError> {
         let bearer = self.bearer().await?;
-        let again = request.try_clone();
+        let again = self.credential.as_ref().and_then(|_| request.try_clone());
         let response = send_with(request, bearer.as_ref()).await?;
         let (Some(credential), Some(again)) = (&self.credential, again) else {
             return Ok(response);
