@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use crate::{
-    ServerSpec, Template, Variables,
+    Scope, ServerSpec, Template, Variables,
     limits::ROOTS_TIMEOUT,
     question::{Answer, Asks, Question, QuestionKind},
 };
@@ -36,6 +36,13 @@ impl Roots {
             let folders = roots.iter().filter_map(|root| expand(root, variables));
             return Self {
                 configured: Some(folders.collect()),
+                ..Self::default()
+            };
+        }
+        // One that is only asked what it has: some servers show tools to clients with roots alone.
+        if spec.scope == Scope::Client && client.is_none() && spec.client_folder.is_none() {
+            return Self {
+                configured: Some(Vec::new()),
                 ..Self::default()
             };
         }
@@ -90,4 +97,35 @@ fn expand(root: &Template, variables: &Variables) -> Option<PathBuf> {
 fn root_at(folder: &std::path::Path) -> Option<Value> {
     let url = Url::from_directory_path(folder).ok()?;
     Some(json!({"uri": url.as_str().trim_end_matches('/')}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Roots;
+    use crate::{Launch, Scope, ServerSpec, Template, Variables, question::Answer};
+
+    #[tokio::test]
+    async fn a_server_of_one_client_each_is_asked_what_it_has_as_by_a_client_with_roots() {
+        let launch = Launch::Child {
+            command: Template::parse("x").unwrap(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+        };
+        let mut spec = ServerSpec::new("any".parse().unwrap(), launch);
+        let roots = |spec: &ServerSpec| Roots::of(spec, &Variables::default(), None);
+        assert!(!roots(&spec).are_announced());
+        assert!(matches!(roots(&spec).list().await, Answer::Error(_)));
+        spec.scope = Scope::Client;
+        assert!(roots(&spec).are_announced() && !roots(&spec).can_change());
+        let Answer::Result(listed) = roots(&spec).list().await else {
+            panic!("it is refused");
+        };
+        assert_eq!(listed.as_str(), r#"{"roots":[]}"#);
+        spec.client_folder = Some("/a".into());
+        let Answer::Result(listed) = roots(&spec).list().await else {
+            panic!("it is refused");
+        };
+        assert_eq!(listed.as_str(), r#"{"roots":[{"uri":"file:///a"}]}"#);
+    }
 }
