@@ -105,9 +105,17 @@ fn render(daemon: &Value) -> String {
     lines.push(render_clients(&daemon["clients"]));
     lines.push(String::new());
     lines.push(render_servers(&daemon["servers"]));
-    lines.extend(render_left_out(&daemon["servers"]));
-    lines.extend(render_logins(&daemon["servers"]));
-    lines.extend(render_sharing(&daemon["sharing"]));
+    let servers = &daemon["servers"];
+    let remarks = [
+        render_left_out(servers),
+        render_logins(servers),
+        render_sharing(&daemon["sharing"]),
+    ];
+    let remarks = remarks.concat();
+    if !remarks.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(remarks);
     lines.join("\n")
 }
 
@@ -207,8 +215,7 @@ fn render_logins(servers: &Value) -> Vec<String> {
     let servers = servers.as_array().into_iter().flatten();
     let mut lines: Vec<String> = servers.filter_map(render).collect();
     lines.dedup();
-    let gap = (!lines.is_empty()).then(String::new);
-    gap.into_iter().chain(lines).collect()
+    lines
 }
 
 /// A line for each client and server where its variables make a difference.
@@ -229,14 +236,8 @@ fn render_sharing(sharing: &Value) -> Vec<String> {
         });
         apart.into_iter().chain(lent).collect::<Vec<_>>()
     };
-    let lines: Vec<String> = sharing
-        .as_array()
-        .into_iter()
-        .flatten()
-        .flat_map(render)
-        .collect();
-    let gap = (!lines.is_empty()).then(String::new);
-    gap.into_iter().chain(lines).collect()
+    let sharing = sharing.as_array().into_iter().flatten();
+    sharing.flat_map(render).collect()
 }
 
 /// Of an error in a table; `--json` has all of it.
