@@ -157,16 +157,19 @@ fn the_folder_of_a_project_is_the_clients_or_its_own() {
         &["x | --root | ./src", "per client", remark],
     );
     let mut own = entry(Variables::Colon, value);
-    own.project = Some("/work/site".into());
-    check_entry(&own, &["x | --root | /work/site/src", "in /work/site"]);
+    own.project = Some("/projects/site".into());
+    check_entry(
+        &own,
+        &["x | --root | /projects/site/src", "in /projects/site"],
+    );
     let mut relative = entry(
         Variables::Braces,
         json!({"command": "./bin/x", "args": ["../data", "-v"]}),
     );
-    relative.project = Some("/work/site".into());
+    relative.project = Some("/projects/site".into());
     check_entry(
         &relative,
-        &["/work/site/bin/x | ../data | -v", "in /work/site"],
+        &["/projects/site/bin/x | ../data | -v", "in /projects/site"],
     );
     relative.project = None;
     check_entry(
