@@ -17,8 +17,22 @@ const quote = JSON.stringify;
 const oauth = [`client_metadata_url = "https://conformance-test.local/client-metadata.json"`];
 if (context.client_id) oauth.push(`client_id = ${quote(context.client_id)}`);
 if (context.client_secret) oauth.push(`client_secret = ${quote(context.client_secret)}`);
-const isMachine = process.env.MCP_CONFORMANCE_SCENARIO?.startsWith("auth/client-credentials");
-if (isMachine) oauth.push(`grant = "client_credentials"`);
+// What a person would be told by whoever runs the server.
+const keep = (name, text) => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return quote("${file:" + path + "}");
+};
+const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? "";
+const isMachine = /client-credentials|enterprise-managed|wif/.test(scenario);
+if (scenario.includes("client-credentials")) oauth.push(`grant = "client_credentials"`);
+if (scenario.includes("endpoint-fallback")) oauth.push(`endpoints = "assumed"`);
+if (context.private_key_pem) oauth.push(`private_key = ${keep("key", context.private_key_pem)}`);
+if (context.valid_jwt) oauth.push(`grant = "jwt_bearer"`, `assertion = ${keep("jwt", context.valid_jwt)}`);
+if (context.idp_id_token) {
+  oauth.push(`grant = "enterprise_managed"`, `assertion = ${keep("id", context.idp_id_token)}`);
+  oauth.push(`idp_issuer = ${quote(context.idp_issuer)}`, `idp_client_id = ${quote(context.idp_client_id)}`);
+}
 const config = join(folder, "config.toml");
 writeFileSync(config, `[servers.it]\nurl = ${quote(url)}\n[servers.it.oauth]\n${oauth.join("\n")}\n`);
 

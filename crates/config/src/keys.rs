@@ -290,6 +290,17 @@ pub(super) static KEYS: &[Key] = &[
         "its secret, best as `${secret:NAME}`; left out: a public client",
     ),
     key(
+        "servers.NAME.oauth.private_key",
+        Kind::Template,
+        "in place of a secret: the key by which that client shows who it is (`private_key_jwt`), as \
+         a PEM text in PKCS #8, best as `${file:PATH}`; of P-256, P-384, RSA or Ed25519",
+    ),
+    key(
+        "servers.NAME.oauth.private_key_id",
+        Kind::Text,
+        "the name by which the authorization server knows that key (`kid`)",
+    ),
+    key(
         "servers.NAME.oauth.client_metadata_url",
         Kind::Url,
         "the address of a Client ID Metadata Document that describes this client, used where the \
@@ -324,10 +335,38 @@ pub(super) static KEYS: &[Key] = &[
     ),
     key(
         "servers.NAME.oauth.grant",
-        Kind::Choice(&["authorization_code", "client_credentials"]),
-        "`\"client_credentials\"`: for machines, tokens for the client's own secret, without a login",
+        Kind::Choice(&[
+            "authorization_code",
+            "client_credentials",
+            "jwt_bearer",
+            "enterprise_managed",
+        ]),
+        "tokens without a login: `\"client_credentials\"` for the client's own secret or key, \
+         `\"jwt_bearer\"` for what the machine is known by (workload identity), \
+         `\"enterprise_managed\"` for what a company's identity provider says of its employee",
     )
     .or("\"authorization_code\""),
+    key(
+        "servers.NAME.oauth.assertion",
+        Kind::Template,
+        "for these two: the JWT of the machine, or the ID token of the employee, best as \
+         `${file:PATH}`, which is read again for each token",
+    ),
+    key(
+        "servers.NAME.oauth.idp_issuer",
+        Kind::Url,
+        "the identity provider that gave the ID token",
+    ),
+    key(
+        "servers.NAME.oauth.idp_client_id",
+        Kind::Template,
+        "the client to which it gave it",
+    ),
+    key(
+        "servers.NAME.oauth.idp_client_secret",
+        Kind::Template,
+        "the secret of that client, if it has one",
+    ),
     key(
         "servers.NAME.oauth.pkce",
         Kind::Choice(&["required", "assumed"]),
@@ -335,6 +374,13 @@ pub(super) static KEYS: &[Key] = &[
          the same",
     )
     .or("\"required\""),
+    key(
+        "servers.NAME.oauth.endpoints",
+        Kind::Choice(&["found", "assumed"]),
+        "`\"assumed\"`: an authorization server of before 2025-06 that publishes no metadata is used \
+         at `/authorize`, `/token` and `/register` of the server's own address",
+    )
+    .or("\"found\""),
     key(
         "servers.NAME.oauth.parameters",
         Kind::Variables,

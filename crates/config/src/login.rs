@@ -2,28 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use fleet::LoginSpec;
+use fleet::{IdentityProviderSpec, LoginSpec};
 use oauth::{CallbackHost, GrantKind, Resource, Settings};
 
 use super::{mistake::Fault, raw::RawOauth, template::read_template};
 
 pub(super) fn read_login(raw: &RawOauth) -> Result<LoginSpec, Fault> {
     let template = |text: &Option<String>| text.as_deref().map(read_template).transpose();
-    let grant = match raw.grant.as_str() {
-        "client_credentials" => GrantKind::ClientCredentials,
-        _ => GrantKind::AuthorizationCode,
-    };
-    if grant == GrantKind::ClientCredentials
-        && (raw.client_id.is_none() || raw.client_secret.is_none())
-    {
-        return Err(Fault::new(
-            "`oauth.grant = \"client_credentials\"` without a client and its secret",
-            "write `oauth.client_id` and `oauth.client_secret = \"${secret:NAME}\"`",
-        ));
-    }
+    let grant = read_grant(raw)?;
     Ok(LoginSpec {
         client_id: template(&raw.client_id)?,
         client_secret: template(&raw.client_secret)?,
+        private_key: template(&raw.private_key)?,
+        assertion: template(&raw.assertion)?,
+        identity_provider: read_provider(raw)?,
         settings: Settings {
             client_metadata_url: read_plain(
                 "client_metadata_url",
@@ -43,10 +35,85 @@ pub(super) fn read_login(raw: &RawOauth) -> Result<LoginSpec, Fault> {
             issuer: read_plain("issuer", raw.issuer.as_ref())?,
             grant,
             assumes_pkce: raw.pkce == "assumed",
+            assumes_endpoints: raw.endpoints == "assumed",
+            private_key_id: read_plain("private_key_id", raw.private_key_id.as_ref())?,
             parameters: read_parameters(&raw.parameters)?,
             ..Settings::default()
         },
     })
+}
+
+/// How tokens are had, with all that it takes.
+fn read_grant(raw: &RawOauth) -> Result<GrantKind, Fault> {
+    let grant = match raw.grant.as_str() {
+        "client_credentials" => GrantKind::ClientCredentials,
+        "jwt_bearer" => GrantKind::JwtBearer,
+        "enterprise_managed" => GrantKind::EnterpriseManaged,
+        _ => GrantKind::AuthorizationCode,
+    };
+    if raw.private_key.is_some() && raw.client_secret.is_some() {
+        let what = "`oauth.private_key` beside `oauth.client_secret`";
+        return Err(Fault::new(
+            what,
+            "a client shows who it is in one way: leave one out",
+        ));
+    }
+    let takes_assertion = matches!(grant, GrantKind::JwtBearer | GrantKind::EnterpriseManaged);
+    let is_employee = grant == GrantKind::EnterpriseManaged;
+    let is_machine = grant == GrantKind::ClientCredentials;
+    let has_proof = raw.client_secret.is_some() || raw.private_key.is_some();
+    let lacks = [
+        (
+            grant != GrantKind::AuthorizationCode && raw.client_id.is_none(),
+            "oauth.client_id",
+        ),
+        (
+            is_machine && !has_proof,
+            "oauth.client_secret = \"${secret:NAME}\"",
+        ),
+        (
+            takes_assertion && raw.assertion.is_none(),
+            "oauth.assertion = \"${file:PATH}\"",
+        ),
+        (is_employee && raw.idp_issuer.is_none(), "oauth.idp_issuer"),
+        (
+            is_employee && raw.idp_client_id.is_none(),
+            "oauth.idp_client_id",
+        ),
+    ];
+    let lacking: Vec<&str> = lacks.iter().filter(|it| it.0).map(|it| it.1).collect();
+    if !lacking.is_empty() {
+        return Err(Fault::new(
+            format!("`oauth.grant = \"{}\"` lacks what it takes", raw.grant),
+            format!("write `{}`", lacking.join("` and `")),
+        ));
+    }
+    let of_employee = [&raw.idp_issuer, &raw.idp_client_id, &raw.idp_client_secret];
+    let is_idle = !takes_assertion && raw.assertion.is_some()
+        || !is_employee && of_employee.iter().any(|it| it.is_some());
+    if is_idle {
+        return Err(Fault::new(
+            "`oauth.assertion` or an identity provider that nothing is done with",
+            "write `oauth.grant = \"jwt_bearer\"` for a machine, `\"enterprise_managed\"` for an \
+             employee, or leave them out",
+        ));
+    }
+    Ok(grant)
+}
+
+fn read_provider(raw: &RawOauth) -> Result<Option<IdentityProviderSpec>, Fault> {
+    let (Some(issuer), Some(client_id)) = (&raw.idp_issuer, &raw.idp_client_id) else {
+        return Ok(None);
+    };
+    Ok(Some(IdentityProviderSpec {
+        issuer: read_plain("idp_issuer", Some(issuer))?.unwrap_or_default(),
+        client_id: read_template(client_id)?,
+        client_secret: raw
+            .idp_client_secret
+            .as_deref()
+            .map(read_template)
+            .transpose()?,
+    }))
 }
 
 /// A text that is compared with what strangers say: nothing is filled in.

@@ -143,6 +143,12 @@ pub(super) struct RawServer {
 pub(super) struct RawOauth {
     pub(super) client_id: Option<String>,
     pub(super) client_secret: Option<String>,
+    pub(super) private_key: Option<String>,
+    pub(super) private_key_id: Option<String>,
+    pub(super) assertion: Option<String>,
+    pub(super) idp_issuer: Option<String>,
+    pub(super) idp_client_id: Option<String>,
+    pub(super) idp_client_secret: Option<String>,
     pub(super) client_metadata_url: Option<String>,
     pub(super) scopes: Vec<String>,
     pub(super) callback_port: Option<u16>,
@@ -151,6 +157,7 @@ pub(super) struct RawOauth {
     pub(super) issuer: Option<String>,
     pub(super) grant: String,
     pub(super) pkce: String,
+    pub(super) endpoints: String,
     pub(super) parameters: BTreeMap<String, String>,
 }
 

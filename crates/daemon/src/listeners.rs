@@ -132,7 +132,7 @@ impl Listeners {
         }
     }
 
-    fn resolver(&self) -> Resolver {
+    fn resolver(&self) -> Arc<Resolver> {
         gateway::resolver(&self.gateway.settings().state_dir)
     }
 

@@ -46,13 +46,14 @@ pub(crate) async fn log_in_by_asking(
     asks: &Arc<dyn Asks>,
 ) -> bool {
     let name = &server.spec.name;
-    let resolver = surroundings.secrets.as_deref();
-    let Ok(variables) = with_secrets(templates(&server.spec), &server.taken.values, resolver).await
-    else {
+    let resolver = surroundings.secrets.as_ref();
+    let (wanted, values) = (templates(&server.spec), &server.taken.values);
+    let Ok(variables) = with_secrets(wanted, values, resolver.map(Arc::as_ref)).await else {
         return false;
     };
     let place = surroundings.state_dir.as_deref();
-    let place = place.map(|state_dir| LoginPlace::of(&server.spec, &variables, state_dir));
+    let place =
+        place.map(|state_dir| LoginPlace::of(&server.spec, &variables, resolver, state_dir));
     let Some(Ok(Some(place))) = place else {
         return false;
     };

@@ -54,7 +54,7 @@ pub use fleet::Fleet;
 pub use log::log_path;
 pub use login::LoginPlace;
 pub use login_needed::LoginNeeded;
-pub use login_spec::LoginSpec;
+pub use login_spec::{IdentityProviderSpec, LoginSpec};
 pub use question::{Answer, Asks, Question, QuestionKind};
 pub use request::{LogSink, ProgressSink, Request};
 pub use roster::Applied;

@@ -283,7 +283,7 @@ fn find_credential(
     let Some(state_dir) = &surroundings.state_dir else {
         return Ok(None);
     };
-    let place = LoginPlace::of(spec, variables, state_dir)?;
+    let place = LoginPlace::of(spec, variables, surroundings.secrets.as_ref(), state_dir)?;
     Ok(place.map(LoginPlace::credential))
 }
 

@@ -2,8 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
+use futures::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use oauth::{Credential, RecordFile, Settings};
+use oauth::{Assertion, Credential, RecordFile, Settings};
 use secrets::{Resolver, Secret};
 
 use crate::{
@@ -30,6 +31,7 @@ impl LoginPlace {
     pub fn of(
         spec: &ServerSpec,
         variables: &Variables,
+        resolver: Option<&Arc<Resolver>>,
         state_dir: &Path,
     ) -> Result<Option<Self>, Failure> {
         let Launch::Remote { url, headers } = &spec.launch else {
@@ -39,14 +41,14 @@ impl LoginPlace {
         if headers.iter().any(|(name, _)| is_own(name)) {
             return Ok(None);
         }
-        let filled = |template: &Option<Template>| {
-            let template = template.as_ref();
-            template.map(|it| expand(it, variables)).transpose()
-        };
         let url = expand(url, variables)?;
-        let mut settings = spec.login.settings.clone();
-        settings.client_id = filled(&spec.login.client_id)?;
-        settings.client_secret = filled(&spec.login.client_secret)?.map(Secret::new);
+        let settings = Settings {
+            assertion: spec.login.assertion.as_ref().map(|template| {
+                let (template, variables) = (template.clone(), variables.clone());
+                read_again(template, variables, resolver.cloned())
+            }),
+            ..spec.login.fill(|template| expand(template, variables))?
+        };
         let header = |(name, value): &(String, Template)| {
             let mut value = HeaderValue::try_from(expand(value, variables).ok()?).ok()?;
             value.set_sensitive(true);
@@ -63,18 +65,36 @@ impl LoginPlace {
     /// The same, filled in from our own variables and secrets.
     pub async fn find(
         spec: &ServerSpec,
-        secrets: &Resolver,
+        secrets: &Arc<Resolver>,
         state_dir: &Path,
     ) -> Result<Option<Self>, Failure> {
         let variables = Variables::of_process();
         let variables = with_secrets(templates(spec), &variables, Some(secrets)).await?;
-        Self::of(spec, &variables, state_dir)
+        Self::of(spec, &variables, Some(secrets), state_dir)
     }
 
     /// What sends the login's token with each request.
     pub(crate) fn credential(self) -> Arc<Credential> {
         Credential::new(self.file, self.url, self.settings)
     }
+}
+
+/// A text that is filled in anew each time: what it refers to is replaced before it ends.
+fn read_again(
+    template: Template,
+    variables: Variables,
+    resolver: Option<Arc<Resolver>>,
+) -> Assertion {
+    Assertion::new(move || {
+        let (template, variables) = (template.clone(), variables.clone());
+        let resolver = resolver.clone();
+        async move {
+            let filled = with_secrets([&template], &variables, resolver.as_deref()).await;
+            let text = filled.and_then(|variables| expand(&template, &variables));
+            text.map(Secret::new).map_err(|failure| failure.why)
+        }
+        .boxed()
+    })
 }
 
 /// The failure of a server that denied us. Where a login may help it says so, and the server's rest

@@ -1,6 +1,7 @@
 //! What the configuration says of a login.
 
-use oauth::Settings;
+use oauth::{IdentityProvider, Settings};
+use secrets::Secret;
 
 use crate::Template;
 
@@ -11,12 +12,62 @@ pub struct LoginSpec {
     pub client_id: Option<Template>,
     /// Its secret.
     pub client_secret: Option<Template>,
+    /// The key by which it shows who it is instead.
+    pub private_key: Option<Template>,
+    /// What a machine or an employee is known by; filled in each time that it is used.
+    pub assertion: Option<Template>,
+    /// Where an employee is known.
+    pub identity_provider: Option<IdentityProviderSpec>,
     /// Everything else.
     pub settings: Settings,
 }
 
+/// What the configuration says of a company's identity provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdentityProviderSpec {
+    /// Its issuer.
+    pub issuer: String,
+    /// The client that is registered there.
+    pub client_id: Template,
+    /// Its secret.
+    pub client_secret: Option<Template>,
+}
+
 impl LoginSpec {
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
-        self.client_id.iter().chain(&self.client_secret)
+        let provider = self.identity_provider.iter();
+        let of_provider = provider.flat_map(|it| [Some(&it.client_id), it.client_secret.as_ref()]);
+        [
+            &self.client_id,
+            &self.client_secret,
+            &self.private_key,
+            &self.assertion,
+        ]
+        .into_iter()
+        .flatten()
+        .chain(of_provider.flatten())
+    }
+
+    /// The settings with these texts filled in; `fill` says why one cannot be.
+    pub(crate) fn fill<E>(
+        &self,
+        fill: impl Fn(&Template) -> Result<String, E>,
+    ) -> Result<Settings, E> {
+        let filled = |template: &Option<Template>| template.as_ref().map(&fill).transpose();
+        let secret = |template: &Option<Template>| Ok(filled(template)?.map(Secret::new));
+        let provider = self.identity_provider.as_ref().map(|it| {
+            Ok(IdentityProvider {
+                issuer: it.issuer.clone(),
+                client_id: fill(&it.client_id)?,
+                client_secret: secret(&it.client_secret)?,
+            })
+        });
+        Ok(Settings {
+            client_id: filled(&self.client_id)?,
+            client_secret: secret(&self.client_secret)?,
+            private_key: secret(&self.private_key)?,
+            identity_provider: provider.transpose()?,
+            ..self.settings.clone()
+        })
     }
 }

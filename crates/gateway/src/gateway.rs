@@ -226,9 +226,9 @@ fn surroundings(state_dir: &Path) -> Surroundings {
 }
 
 /// What reads the secrets that a configuration names, apart from its servers.
-pub fn resolver(state_dir: &Path) -> Resolver {
+pub fn resolver(state_dir: &Path) -> Arc<Resolver> {
     let spawner = Arc::new(spawner(state_dir));
-    Resolver::new(Store::in_state(state_dir), spawner)
+    Arc::new(Resolver::new(Store::in_state(state_dir), spawner))
 }
 
 fn spawner(state_dir: &Path) -> Spawner {

@@ -11,7 +11,7 @@ use crate::settings::ServerSettings;
 /// What is kept of a server's login; none where nobody can log in, or nobody ever did. Secrets that
 /// its address takes are not read for this.
 pub fn login_of(server: &ServerSettings, state_dir: &Path) -> Option<Record> {
-    let place = LoginPlace::of(&server.spec, &Variables::of_process(), state_dir);
+    let place = LoginPlace::of(&server.spec, &Variables::of_process(), None, state_dir);
     let record = place.ok()??.file.read().ok()?;
     record.grant.is_some().then_some(record)
 }

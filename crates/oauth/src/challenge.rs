@@ -3,7 +3,10 @@
 use http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
 
-/// The parameters of a `Bearer` challenge.
+/// The scheme of tokens that are bound to a key (RFC 9449), and their kind.
+pub(crate) const BOUND: &str = "DPoP";
+
+/// The parameters of a `Bearer` or `DPoP` challenge.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Challenge {
     /// Where the server describes who guards it (RFC 9728).
@@ -12,10 +15,13 @@ pub struct Challenge {
     pub scopes: Vec<String>,
     /// The code of the error.
     pub error: Option<String>,
+    /// It asks for a token that is bound to a key (RFC 9449).
+    #[serde(default)]
+    pub is_bound: bool,
 }
 
 impl Challenge {
-    /// The first `Bearer` challenge of an answer.
+    /// The first challenge of an answer that a token answers.
     pub fn read(headers: &HeaderMap) -> Option<Self> {
         let all = headers.get_all(header::WWW_AUTHENTICATE).iter();
         let mut texts = all.filter_map(|value| value.to_str().ok());
@@ -29,8 +35,12 @@ impl Challenge {
                 if found.is_some() {
                     break;
                 }
-                if scheme.eq_ignore_ascii_case("bearer") {
-                    found = Some(Self::default());
+                let is_bound = scheme.eq_ignore_ascii_case(BOUND);
+                if is_bound || scheme.eq_ignore_ascii_case("bearer") {
+                    found = Some(Self {
+                        is_bound,
+                        ..Self::default()
+                    });
                 }
             }
             let Some(challenge) = &mut found else {
@@ -116,6 +126,7 @@ mod tests {
             resource_metadata: metadata.map(str::to_owned),
             scopes: scopes.iter().map(ToString::to_string).collect(),
             error: error.map(str::to_owned),
+            is_bound: false,
         };
         assert_eq!(Challenge::parse(text), Some(expected), "{text}");
     }
@@ -135,6 +146,9 @@ mod tests {
             &["admin"],
             Some("insufficient_scope"),
         );
+        let bound = Challenge::parse("DPoP algs=\"ES256\", error=\"use_dpop_nonce\"").unwrap();
+        assert!(bound.is_bound);
+        assert_eq!(bound.error.as_deref(), Some("use_dpop_nonce"));
         for other in ["", "Basic realm=\"Bearer\"", "Negotiate"] {
             assert_eq!(Challenge::parse(other), None, "{other}");
         }

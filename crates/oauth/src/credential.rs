@@ -6,6 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use parking_lot::Mutex;
 use reqwest::Url;
 use tokio::{task::spawn_blocking, time::timeout};
@@ -14,8 +15,10 @@ use tracing::{debug, info, warn};
 use crate::{
     challenge::Challenge,
     error::LoginError,
-    login::{machine_grant, with_secret},
+    machine::machine_grant,
+    proof::{Prover, authorization},
     record::{Grant, Record},
+    registration::with_secret,
     settings::{GrantKind, Settings},
     store::{LockedRecord, RecordFile, StoreError},
     token,
@@ -26,13 +29,32 @@ use crate::{
 const LOCK_WAIT: Duration = Duration::from_secs(45);
 
 /// A token to be sent.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Bearer(Arc<str>);
+#[derive(Clone)]
+pub struct Bearer {
+    token: Arc<str>,
+    /// Of the key to which it is bound, if it is.
+    prover: Option<Arc<Prover>>,
+}
 
 impl Bearer {
     /// The token itself, for the one header that it goes into.
     pub fn expose(&self) -> &str {
-        &self.0
+        &self.token
+    }
+
+    /// What a request with a bound token carries in place of `Authorization: Bearer`: it is good for
+    /// that request alone. None for a token that is not bound.
+    pub fn prove(&self, method: &Method, url: &Url) -> Option<[(HeaderName, HeaderValue); 2]> {
+        let prover = self.prover.as_ref()?;
+        let proof = prover.prove(method, url, Some(&self.token)).ok()?;
+        Some([authorization(&self.token)?, proof])
+    }
+
+    /// Whether a server refused a request only because its proof lacks what we know now, so that
+    /// the same token is good for another try.
+    pub fn can_prove_better(&self, status: StatusCode, headers: &HeaderMap) -> bool {
+        let prover = self.prover.as_ref();
+        prover.is_some_and(|it| it.can_prove_better(status, headers))
     }
 }
 
@@ -64,6 +86,8 @@ pub struct Credential {
     renewing: tokio::sync::Mutex<()>,
     /// The record as it was read last, and the file's time then.
     cached: Mutex<Option<(Option<SystemTime>, Record)>>,
+    /// For the key that was used last, which remembers what the server wants in proofs.
+    prover: Mutex<Option<(String, Arc<Prover>)>>,
 }
 
 impl Credential {
@@ -75,6 +99,7 @@ impl Credential {
             settings,
             renewing: tokio::sync::Mutex::default(),
             cached: Mutex::default(),
+            prover: Mutex::default(),
         })
     }
 
@@ -89,9 +114,9 @@ impl Credential {
         match self.read()?.grant {
             None if self.is_machine() => self.renew("").await,
             None => Ok(None),
-            Some(grant) if grant.is_fresh() => Ok(Some(bearer(&grant))),
+            Some(grant) if grant.is_fresh() => Ok(Some(self.bearer_of(&grant))),
             Some(grant) => match self.renew(&grant.access_token).await {
-                Err(_) if grant.is_alive() => Ok(Some(bearer(&grant))),
+                Err(_) if grant.is_alive() => Ok(Some(self.bearer_of(&grant))),
                 renewed => renewed,
             },
         }
@@ -112,7 +137,7 @@ impl Credential {
         let refused = refused.clone();
         self.change(move |record| {
             if let Some(grant) = &mut record.grant
-                && *grant.access_token == *refused.0
+                && *grant.access_token == *refused.token
             {
                 grant
                     .ended
@@ -162,7 +187,7 @@ impl Credential {
 
     /// Whether a machine's own secret is enough.
     pub fn is_machine(&self) -> bool {
-        self.settings.grant == GrantKind::ClientCredentials
+        self.settings.grant != GrantKind::AuthorizationCode
     }
 
     fn read(&self) -> Result<Record, CredentialError> {
@@ -189,7 +214,7 @@ impl Credential {
 
     async fn renew_in_turn(&self, used: &str) -> Result<Option<Bearer>, CredentialError> {
         let _turn = self.renewing.lock().await;
-        if let Some(newer) = newer_than(used, &self.read()?) {
+        if let Some(newer) = self.newer_than(used, &self.read()?) {
             return Ok(Some(newer));
         }
         let file = self.file.clone();
@@ -203,7 +228,7 @@ impl Credential {
             }
         };
         // Somebody else may have renewed it while we waited.
-        let renewed = match newer_than(used, &locked.record) {
+        let renewed = match self.newer_than(used, &locked.record) {
             Some(newer) => Ok(Some(newer)),
             None => self.renew_locked(locked, used).await,
         };
@@ -227,7 +252,7 @@ impl Credential {
         let server = locked.record.server.clone();
         match renewed {
             Ok(grant) => {
-                let token = bearer(&grant);
+                let token = self.bearer_of(&grant);
                 locked.record.grant = Some(grant);
                 write(locked).await.map_err(|error| fail(&error.into()))?;
                 info!(server, "the login was renewed");
@@ -260,21 +285,31 @@ impl Credential {
             ..renewed
         })
     }
-}
 
-/// The token that is kept, if it is another one and can be sent.
-fn newer_than(used: &str, record: &Record) -> Option<Bearer> {
-    let grant = record.grant.as_ref()?;
-    (grant.access_token != used && grant.is_fresh()).then(|| bearer(grant))
+    /// The token that is kept, if it is another one and can be sent.
+    fn newer_than(&self, used: &str, record: &Record) -> Option<Bearer> {
+        let grant = record.grant.as_ref()?;
+        (grant.access_token != used && grant.is_fresh()).then(|| self.bearer_of(grant))
+    }
+
+    fn bearer_of(&self, grant: &Grant) -> Bearer {
+        let prover = grant.proof_key.as_ref().and_then(|key| {
+            let mut last = self.prover.lock();
+            if last.as_ref().is_none_or(|(used, _)| used != key) {
+                *last = Some((key.clone(), Arc::new(Prover::of_text(key)?)));
+            }
+            last.as_ref().map(|(_, prover)| Arc::clone(prover))
+        });
+        Bearer {
+            token: Arc::from(grant.access_token.as_str()),
+            prover,
+        }
+    }
 }
 
 async fn write(locked: LockedRecord) -> Result<(), StoreError> {
     let writing = spawn_blocking(move || locked.write());
     writing.await.map_err(std::io::Error::other)?
-}
-
-fn bearer(grant: &Grant) -> Bearer {
-    Bearer(Arc::from(grant.access_token.as_str()))
 }
 
 fn fail(error: &LoginError) -> CredentialError {

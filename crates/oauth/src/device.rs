@@ -9,9 +9,8 @@ use tokio::time::sleep;
 use crate::{
     error::{LoginError, shown},
     metadata::Issuer,
-    record::Client,
     registration::DEVICE_GRANT,
-    token::{self, Given},
+    token::{self, Asker, Given},
     web::Web,
 };
 
@@ -36,10 +35,8 @@ pub(crate) struct Waiting {
 
 /// Asks for a code.
 pub(crate) async fn begin(
-    web: &Web,
+    asker: &Asker<'_>,
     issuer: &Issuer,
-    client: &Client,
-    resource: Option<&str>,
     scopes: &[String],
 ) -> Result<Waiting, LoginError> {
     let Some(endpoint) = &issuer.device else {
@@ -53,7 +50,7 @@ pub(crate) async fn begin(
         "" => &[],
         scope => &[("scope", scope)],
     };
-    let answer = token::post(web, endpoint, client, resource, form).await?;
+    let answer = asker.post(endpoint, form).await?;
     if !answer.status.is_success() {
         return Err(LoginError::Refused(answer.explain()));
     }
@@ -75,10 +72,8 @@ impl Waiting {
     /// Asks until the person has entered the code.
     pub(crate) async fn wait(
         &self,
-        web: &Web,
+        asker: &Asker<'_>,
         issuer: &Issuer,
-        client: &Client,
-        resource: Option<&str>,
     ) -> Result<Given, LoginError> {
         let mut interval_s = self.interval.unwrap_or(INTERVAL_S).clamp(1, INTERVAL_S_MAX);
         let form = [
@@ -87,7 +82,7 @@ impl Waiting {
         ];
         loop {
             sleep(Duration::from_secs(interval_s)).await;
-            let answer = match token::post(web, &issuer.token, client, resource, &form).await {
+            let answer = match asker.post(&issuer.token, &form).await {
                 Ok(answer) => answer,
                 // The network may be back in a moment; the code outlasts that.
                 Err(error) if error.is_passing() => continue,

@@ -24,6 +24,8 @@ pub(crate) struct Guard {
     pub(crate) challenged: Vec<String>,
     /// All that the server knows.
     pub(crate) offered: Vec<String>,
+    /// It wants tokens that are bound to a key.
+    pub(crate) is_bound: bool,
 }
 
 /// The protected resource metadata of a server (RFC 9728).
@@ -34,6 +36,8 @@ struct Said {
     authorization_servers: Vec<String>,
     #[serde(default)]
     scopes_supported: Vec<String>,
+    #[serde(default)]
+    dpop_bound_access_tokens_required: bool,
 }
 
 /// Asks the server who guards it, then that one for its metadata. `before` is what the server said to
@@ -48,6 +52,9 @@ pub(crate) async fn discover(
     let challenge = ask(web, server, headers).await?;
     let challenge = challenge.or_else(|| before.cloned()).unwrap_or_default();
     let said = read_resource(web, server, &challenge).await?;
+    let wants_bound = said
+        .as_ref()
+        .is_some_and(|it| it.dpop_bound_access_tokens_required);
     let (named, offered, issuers) = match said {
         Some(said) => {
             if let (Some(named), Resource::Found) = (&said.resource, &settings.resource) {
@@ -70,6 +77,7 @@ pub(crate) async fn discover(
     Ok(Guard {
         issuer,
         resource,
+        is_bound: challenge.is_bound || wants_bound,
         challenged: challenge.scopes,
         offered,
     })
@@ -152,6 +160,9 @@ async fn choose_issuer(
     if named.is_empty() {
         let origin = server.origin().ascii_serialization();
         let own = Issuer::discover(web, &origin).await;
+        if let (Err(LoginError::Metadata(_)), true) = (&own, settings.assumes_endpoints) {
+            return Issuer::assume(web, &origin);
+        }
         return own.map_err(|error| match error {
             LoginError::Metadata(_) => LoginError::NoAuthorizationServer(shown(server)),
             other => other,

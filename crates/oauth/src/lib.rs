@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod address;
+mod attempt;
 mod authorization;
 mod browser;
 mod challenge;
@@ -16,9 +17,13 @@ mod credential;
 mod device;
 mod discovery;
 mod error;
+mod jwt;
 mod listener;
 mod login;
+mod machine;
 mod metadata;
+mod person;
+mod proof;
 mod random;
 mod record;
 mod registration;
@@ -32,8 +37,9 @@ pub use browser::{can_open_browser, open_browser};
 pub use challenge::Challenge;
 pub use credential::{Bearer, Credential, CredentialError};
 pub use error::LoginError;
-pub use login::{LoggedIn, Login, Person, Way, log_in, log_out};
+pub use login::{LoggedIn, Login, log_in, log_out};
+pub use person::{Person, Way};
 pub use record::{Grant, Record};
-pub use settings::{CallbackHost, GrantKind, Resource, Settings};
+pub use settings::{Assertion, CallbackHost, GrantKind, IdentityProvider, Resource, Settings};
 pub use store::{RecordFile, StoreError};
 pub use verifier::{Verified, Verifier, VerifyError};

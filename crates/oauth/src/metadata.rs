@@ -34,6 +34,8 @@ pub(crate) struct Said {
     code_challenge_methods_supported: Option<Vec<String>>,
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
     #[serde(default)]
+    pub(crate) dpop_signing_alg_values_supported: Vec<String>,
+    #[serde(default)]
     pub(crate) client_id_metadata_document_supported: bool,
     #[serde(default)]
     pub(crate) authorization_response_iss_parameter_supported: bool,
@@ -66,6 +68,20 @@ impl Issuer {
                 "{base} publishes no metadata of an authorization server"
             ))
         }))
+    }
+
+    /// One of before 2025-06 that publishes nothing, with its endpoints where that revision puts them.
+    pub(crate) fn assume(web: &Web, origin: &str) -> Result<Self, LoginError> {
+        let at = |path: &str| Some(format!("{origin}{path}"));
+        let said = Said {
+            issuer: origin.to_owned(),
+            authorization_endpoint: at("/authorize"),
+            token_endpoint: at("/token"),
+            registration_endpoint: at("/register"),
+            code_challenge_methods_supported: Some(vec!["S256".to_owned()]),
+            ..Said::default()
+        };
+        Self::read(web, origin, said)
     }
 
     fn read(web: &Web, issuer: &str, said: Said) -> Result<Self, LoginError> {

@@ -12,7 +12,7 @@ pub(crate) fn random_text() -> Result<String, LoginError> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The S256 challenge of a verifier (RFC 7636).
+/// The S256 challenge of a verifier (RFC 7636); the name of a token in a proof is made the same way.
 pub(crate) fn challenge_of(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
 }

@@ -42,8 +42,12 @@ pub(crate) struct Registration {
 pub(crate) struct Client {
     pub(crate) id: String,
     pub(crate) secret: Option<String>,
-    /// How the secret is shown: `none`, `client_secret_basic` or `client_secret_post`.
+    /// How the secret is shown: `none`, `client_secret_basic`, `client_secret_post`, or
+    /// `private_key_jwt`, where it is a key.
     pub(crate) method: String,
+    /// The name of that key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key_id: Option<String>,
 }
 
 /// A login.
@@ -68,6 +72,9 @@ pub struct Grant {
     pub(crate) revocation_endpoint: Option<String>,
     pub(crate) resource: Option<String>,
     pub(crate) client: Client,
+    /// The key to which the access token is bound, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) proof_key: Option<String>,
 }
 
 impl Record {

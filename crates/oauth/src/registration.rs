@@ -9,13 +9,16 @@ use crate::{
     clock::now,
     error::LoginError,
     metadata::Issuer,
-    record::{Client, Registration},
+    record::{Client, Grant, Registration},
     settings::Settings,
     web::Web,
 };
 
 /// The grant of devices (RFC 8628).
 pub(crate) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
+/// How a client with a key shows who it is (RFC 7523).
+pub(crate) const PRIVATE_KEY: &str = "private_key_jwt";
 
 /// Who we are, without asking anybody; none where we have to register.
 pub(crate) fn known(
@@ -25,6 +28,14 @@ pub(crate) fn known(
     redirect_uri: &str,
 ) -> Option<Client> {
     if let Some(id) = &settings.client_id {
+        if let Some(key) = &settings.private_key {
+            return Some(Client {
+                id: id.clone(),
+                secret: Some(key.expose().to_owned()),
+                method: PRIVATE_KEY.to_owned(),
+                key_id: settings.private_key_id.clone(),
+            });
+        }
         let secret = settings.client_secret.as_ref();
         return Some(by_hand(issuer, id, secret.map(|it| it.expose().to_owned())));
     }
@@ -34,6 +45,7 @@ pub(crate) fn known(
             id: url.clone(),
             secret: None,
             method: "none".to_owned(),
+            key_id: None,
         });
     }
     let is_good = |it: &&Registration| {
@@ -44,7 +56,21 @@ pub(crate) fn known(
     kept.filter(is_good).map(|it| it.client.clone())
 }
 
-fn by_hand(issuer: &Issuer, id: &str, secret: Option<String>) -> Client {
+/// The grant with the secret of the configuration, which is not kept beside it.
+pub(crate) fn with_secret(grant: &Grant, settings: &Settings) -> Grant {
+    let mut grant = grant.clone();
+    if settings.client_id.as_ref() == Some(&grant.client.id) {
+        let secret = settings
+            .private_key
+            .as_ref()
+            .or(settings.client_secret.as_ref());
+        grant.client.secret = secret.map(|it| it.expose().to_owned());
+    }
+    grant
+}
+
+/// A client that was registered by hand.
+pub(crate) fn by_hand(issuer: &Issuer, id: &str, secret: Option<String>) -> Client {
     let method = match &secret {
         None => "none",
         Some(_) => method_with_secret(issuer),
@@ -53,6 +79,7 @@ fn by_hand(issuer: &Issuer, id: &str, secret: Option<String>) -> Client {
         id: id.to_owned(),
         secret,
         method: method.to_owned(),
+        key_id: None,
     }
 }
 
@@ -130,6 +157,7 @@ impl Given {
                 id: self.client_id,
                 secret: self.client_secret.filter(|_| method != "none"),
                 method,
+                key_id: None,
             },
             redirect_uri: redirect_uri.to_owned(),
             // 0 stands for never.

@@ -111,6 +111,16 @@ impl RecordFile {
     }
 }
 
+/// Changes the record of this file, on a thread that may block.
+pub(crate) async fn change(
+    file: &RecordFile,
+    change: impl FnOnce(&mut Record) + Send + 'static,
+) -> Result<(), StoreError> {
+    let file = file.clone();
+    let changing = tokio::task::spawn_blocking(move || file.change(change).map(drop));
+    changing.await.map_err(io::Error::other)?
+}
+
 /// A record that nobody else can change.
 #[derive(Debug)]
 pub(crate) struct LockedRecord {

@@ -1,14 +1,19 @@
 //! Requests to a token endpoint.
 
+use http::{HeaderMap, Method};
 use reqwest::Url;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
+    challenge::BOUND,
     clock::now,
-    error::LoginError,
+    error::{LoginError, shown},
+    jwt::SigningKey,
     metadata::Issuer,
+    proof::{NONCE_WANTED, Prover},
     random::random_text,
     record::{Client, Grant},
+    registration::PRIVATE_KEY,
     web::{Answer, Web},
 };
 
@@ -18,43 +23,120 @@ pub(crate) struct Given {
     refresh_token: Option<String>,
     expires_at: Option<u64>,
     scopes: Option<Vec<String>>,
+    /// It is worth something only with a proof of our key.
+    is_bound: bool,
 }
 
 /// A token for more than this many seconds ends nobody's lifetime; the number comes from a stranger.
 const LIFE_S_MAX: u64 = 10 * 365 * 86_400;
 
-/// Asks for a token. `form` says what for; who we are and the resource are added.
-pub(crate) async fn ask(
-    web: &Web,
-    endpoint: &Url,
-    client: &Client,
-    resource: Option<&str>,
-    form: &[(&str, &str)],
-) -> Result<Given, LoginError> {
-    let answer = post(web, endpoint, client, resource, form).await?;
-    read(&answer)
+/// Who asks an authorization server, and for what.
+pub(crate) struct Asker<'a> {
+    pub(crate) web: &'a Web,
+    /// Whom it asks.
+    pub(crate) issuer: &'a str,
+    pub(crate) client: &'a Client,
+    pub(crate) resource: Option<&'a str>,
+    /// Has the key to which tokens are to be bound.
+    pub(crate) prover: Option<&'a Prover>,
 }
 
-/// The same request, and the answer as it came.
-pub(crate) async fn post(
-    web: &Web,
-    endpoint: &Url,
-    client: &Client,
-    resource: Option<&str>,
-    form: &[(&str, &str)],
-) -> Result<Answer, LoginError> {
-    let mut form = form.to_vec();
-    form.extend(resource.map(|resource| ("resource", resource)));
-    let secret = client.secret.as_deref();
-    let login = match (client.method.as_str(), secret) {
-        ("client_secret_basic", Some(secret)) => Some((client.id.as_str(), secret)),
-        (_, secret) => {
-            form.push(("client_id", &client.id));
-            form.extend(secret.map(|secret| ("client_secret", secret)));
-            None
+/// An assertion of who we are is used at once, in seconds.
+const ASSERTION_LIFE_S: u64 = 60;
+
+const ASSERTION_KIND: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+impl Asker<'_> {
+    /// Asks for a token. `form` says what for; who we are and the resource are added.
+    pub(crate) async fn ask(&self, url: &Url, form: &[(&str, &str)]) -> Result<Given, LoginError> {
+        let given = read(&self.post(url, form).await?)?;
+        if given.is_bound && self.prover.is_none() {
+            let why = "it is bound to a key that nobody has".to_owned();
+            return Err(LoginError::NoToken(why));
         }
-    };
-    web.post_form(endpoint, &form, login).await
+        Ok(given)
+    }
+
+    /// The same request, and the answer as it came. One that is refused because its proof lacks a
+    /// nonce is sent once more with it.
+    pub(crate) async fn post(
+        &self,
+        url: &Url,
+        form: &[(&str, &str)],
+    ) -> Result<Answer, LoginError> {
+        let answer = self.post_once(url, form).await?;
+        let is_new = self.prover.is_some_and(|it| it.note_nonce(&answer.headers));
+        if is_new && answer.error_code().as_deref() == Some(NONCE_WANTED) {
+            return self.post_once(url, form).await;
+        }
+        Ok(answer)
+    }
+
+    async fn post_once(&self, url: &Url, form: &[(&str, &str)]) -> Result<Answer, LoginError> {
+        let client = self.client;
+        let mut form = form.to_vec();
+        form.extend(self.resource.map(|resource| ("resource", resource)));
+        let secret = client.secret.as_deref();
+        let assertion;
+        let login = match (client.method.as_str(), secret) {
+            ("client_secret_basic", Some(secret)) => Some((client.id.as_str(), secret)),
+            (PRIVATE_KEY, Some(key)) => {
+                assertion = self.assert_client(key)?;
+                form.push(("client_id", &client.id));
+                form.push(("client_assertion_type", ASSERTION_KIND));
+                form.push(("client_assertion", &assertion));
+                None
+            }
+            (_, secret) => {
+                form.push(("client_id", &client.id));
+                form.extend(secret.map(|secret| ("client_secret", secret)));
+                None
+            }
+        };
+        let mut headers = HeaderMap::new();
+        if let Some(prover) = self.prover {
+            headers.extend([prover.prove(&Method::POST, url, None)?]);
+        }
+        self.web.post_form(url, &form, login, headers).await
+    }
+
+    /// Who we are, signed, for this authorization server alone.
+    fn assert_client(&self, key: &str) -> Result<String, LoginError> {
+        let (id, now) = (&self.client.id, now());
+        let mut head = json!({"typ": "JWT"});
+        if let Some(key_id) = &self.client.key_id {
+            head["kid"] = key_id.as_str().into();
+        }
+        let claims = json!({
+            "iss": id, "sub": id, "aud": self.issuer, "jti": random_text()?,
+            "iat": now, "exp": now + ASSERTION_LIFE_S,
+        });
+        SigningKey::of_pem(key)?.sign(head, &claims)
+    }
+
+    /// Asks for a token of this kind, which is shown to another authorization server (RFC 8693).
+    pub(crate) async fn exchange_token(
+        &self,
+        url: &Url,
+        form: &[(&str, &str)],
+        kind: &str,
+    ) -> Result<String, LoginError> {
+        let answer = self.post(url, form).await?;
+        let object = answer.object().unwrap_or_default();
+        let text = |key: &str| object.get(key).and_then(Value::as_str);
+        let token = text("access_token").filter(|_| text("issued_token_type") == Some(kind));
+        match token {
+            Some(token) if answer.status.is_success() => Ok(token.to_owned()),
+            _ if answer.status.is_success() => {
+                let why = format!("{} exchanged no token", shown(self.issuer));
+                Err(LoginError::NoToken(why))
+            }
+            _ => {
+                let why = format!("{}: {}", shown(self.issuer), answer.explain());
+                Err(LoginError::NoToken(why))
+            }
+        }
+    }
 }
 
 pub(crate) fn read(answer: &Answer) -> Result<Given, LoginError> {
@@ -90,7 +172,12 @@ fn read_given(object: &Value) -> Option<Given> {
         (!value.is_empty()).then(|| value.to_owned())
     };
     let kind = text("token_type");
-    if kind.is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
+    let is = |name: &str| {
+        kind.as_ref()
+            .is_some_and(|kind| kind.eq_ignore_ascii_case(name))
+    };
+    let is_bound = is(BOUND);
+    if kind.is_some() && !is_bound && !is("bearer") {
         return None;
     }
     let access_token = text("access_token")?;
@@ -102,6 +189,7 @@ fn read_given(object: &Value) -> Option<Given> {
     let life = object.get("expires_in");
     let life = life.and_then(|it| it.as_u64().or_else(|| it.as_str()?.parse().ok()));
     Some(Given {
+        is_bound,
         access_token,
         refresh_token: text("refresh_token"),
         expires_at: life.map(|life| now() + life.min(LIFE_S_MAX)),
@@ -109,13 +197,15 @@ fn read_given(object: &Value) -> Option<Given> {
     })
 }
 
-/// A login that was just made. Where the answer names no scopes, they are those that were asked for.
+/// A login that was just made. Where the answer names no scopes, they are those that were asked for;
+/// the key is that of the proofs with which it was asked for.
 pub(crate) fn grant(
     given: Given,
     issuer: &Issuer,
     client: &Client,
     resource: Option<String>,
     asked: &[String],
+    proof_key: Option<&str>,
 ) -> Result<Grant, LoginError> {
     Ok(Grant {
         id: random_text()?,
@@ -130,7 +220,18 @@ pub(crate) fn grant(
         revocation_endpoint: issuer.revocation.as_ref().map(Url::to_string),
         resource,
         client: client.clone(),
+        proof_key: proof_key.filter(|_| given.is_bound).map(str::to_owned),
     })
+}
+
+fn asker<'a>(web: &'a Web, grant: &'a Grant, prover: Option<&'a Prover>) -> Asker<'a> {
+    Asker {
+        web,
+        issuer: &grant.issuer,
+        client: &grant.client,
+        resource: grant.resource.as_deref(),
+        prover,
+    }
 }
 
 /// Renews a login: the one that it was, with new tokens.
@@ -140,14 +241,10 @@ pub(crate) async fn renew(web: &Web, grant: &Grant) -> Result<Grant, LoginError>
     let refresh = grant.refresh_token.as_deref();
     let refresh = refresh.ok_or_else(|| LoginError::Ended("it cannot be renewed".to_owned()))?;
     let form = [("grant_type", "refresh_token"), ("refresh_token", refresh)];
-    let given = ask(
-        web,
-        &endpoint,
-        &grant.client,
-        grant.resource.as_deref(),
-        &form,
-    )
-    .await?;
+    let prover = grant.proof_key.as_deref().and_then(Prover::of_text);
+    let given = asker(web, grant, prover.as_ref())
+        .ask(&endpoint, &form)
+        .await?;
     Ok(Grant {
         scopes: given.scopes.unwrap_or_else(|| grant.scopes.clone()),
         expires_at: given.expires_at,
@@ -165,11 +262,15 @@ pub(crate) async fn revoke(web: &Web, grant: &Grant) -> Result<(), LoginError> {
     let Some(endpoint) = endpoint.and_then(|it| Url::parse(it).ok()) else {
         return Ok(());
     };
+    let asker = Asker {
+        resource: None,
+        ..asker(web, grant, None)
+    };
     let refresh = grant.refresh_token.as_deref();
     let tokens = refresh.map(|it| (it, "refresh_token")).into_iter();
     for (token, kind) in tokens.chain([(grant.access_token.as_str(), "access_token")]) {
         let form = [("token", token), ("token_type_hint", kind)];
-        let answer = post(web, &endpoint, &grant.client, None, &form).await?;
+        let answer = asker.post(&endpoint, &form).await?;
         if !answer.status.is_success() {
             return Err(LoginError::NoToken(answer.explain()));
         }

@@ -111,10 +111,12 @@ impl Web {
         url: &Url,
         form: &[(&str, &str)],
         login: Option<(&str, &str)>,
+        headers: HeaderMap,
     ) -> Result<Answer, LoginError> {
         let mut request = self
             .client
             .post(url.clone())
+            .headers(headers)
             .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(encode(form));

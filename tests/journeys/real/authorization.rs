@@ -36,23 +36,16 @@ const REQUIRED: [&str; 25] = [
     "metadata-issuer-mismatch",
 ];
 
-/// Of an older revision, and an extension.
-const MORE: [&str; 2] = [
+/// Of an older revision, and of extensions.
+const MORE: [&str; 8] = [
     "2025-03-26-oauth-metadata-backcompat",
+    "2025-03-26-oauth-endpoint-fallback",
     "client-credentials-basic",
-];
-
-/// Not run, and why.
-const NOT_APPLICABLE: [(&str, &str); 6] = [
-    (
-        "2025-03-26-oauth-endpoint-fallback",
-        "endpoints that nobody names are not made up (decision 0023)",
-    ),
-    ("client-credentials-jwt", "clients have secrets, no keys"),
-    ("enterprise-managed-authorization", "an extension"),
-    ("dpop", "an extension"),
-    ("dpop-nonce", "an extension"),
-    ("wif-jwt-bearer", "an extension"),
+    "client-credentials-jwt",
+    "enterprise-managed-authorization",
+    "wif-jwt-bearer",
+    "dpop",
+    "dpop-nonce",
 ];
 
 #[tokio::test]
@@ -86,8 +79,7 @@ async fn every_authorization_scenario_passes() {
 #[cfg_attr(offline, ignore = "calls real programs")]
 async fn no_authorization_scenario_is_forgotten() {
     let there: BTreeSet<String> = real_clients().authorization_scenarios().await;
-    let skipped = NOT_APPLICABLE.map(|(scenario, _)| scenario);
-    let known = REQUIRED.iter().chain(&MORE).chain(&skipped);
+    let known = REQUIRED.iter().chain(&MORE);
     let known: BTreeSet<String> = known.map(|name| format!("auth/{name}")).collect();
     assert_eq!(known, there);
 }

@@ -82,3 +82,32 @@ fn a_client_is_a_table_of_its_own() {
         Some("deny \"finance\"")
     );
 }
+
+#[test]
+fn a_grant_says_what_it_takes() {
+    let oauth = |lines: &str| {
+        format!("[servers.a]\nurl = \"https://x.example\"\n[servers.a.oauth]\n{lines}")
+    };
+    check(
+        &oauth("grant = \"client_credentials\""),
+        " servers.a: `oauth.grant = \"client_credentials\"` lacks what it takes
+    hint: write `oauth.client_id` and `oauth.client_secret = \"${secret:NAME}\"`",
+    );
+    check(
+        &oauth("grant = \"enterprise_managed\"\nclient_id = \"a\"\nassertion = \"${file:t}\""),
+        " servers.a: `oauth.grant = \"enterprise_managed\"` lacks what it takes
+    hint: write `oauth.idp_issuer` and `oauth.idp_client_id`",
+    );
+    check(
+        &oauth("assertion = \"${file:t}\""),
+        " servers.a: `oauth.assertion` or an identity provider that nothing is done with
+    hint: write `oauth.grant = \"jwt_bearer\"` for a machine, `\"enterprise_managed\"` for an employee, or leave them out",
+    );
+    check(
+        &oauth("client_id = \"a\"\nclient_secret = \"b\"\nprivate_key = \"c\""),
+        " servers.a: `oauth.private_key` beside `oauth.client_secret`
+    hint: a client shows who it is in one way: leave one out",
+    );
+    let whole = "grant = \"client_credentials\"\nclient_id = \"a\"\nprivate_key = \"${file:k}\"";
+    assert!(load_text(&oauth(whole), &[]).is_ok());
+}

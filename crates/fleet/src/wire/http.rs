@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
-use http::{HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use oauth::{Bearer, Challenge, Credential, CredentialError};
 use reqwest::{
     Client, RequestBuilder, Response, Url,
@@ -108,12 +108,24 @@ impl Site {
         }
     }
 
+    /// The same as headers, for a request that is sent by somebody else.
+    pub(super) async fn bearer_headers(&self, method: &Method) -> Vec<(HeaderName, HeaderValue)> {
+        let bearer = self.bearer().await.ok().flatten();
+        bearer.map_or_else(Vec::new, |bearer| carry(&bearer, method, &self.url))
+    }
+
     /// Sends a request with the token. One that the server refuses is sent once more where there is
     /// another token by then: nothing ran.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, SendError> {
         let bearer = self.bearer().await?;
         let again = self.credential.as_ref().and_then(|_| request.try_clone());
-        let response = send_with(request, bearer.as_ref()).await?;
+        let mut response = send_with(request, bearer.as_ref()).await?;
+        if let (Some(bearer), Some(again)) = (&bearer, &again)
+            && bearer.can_prove_better(response.status(), response.headers())
+            && let Some(again) = again.try_clone()
+        {
+            response = send_with(again, Some(bearer)).await?;
+        }
         let (Some(credential), Some(again)) = (&self.credential, again) else {
             return Ok(response);
         };
@@ -165,11 +177,26 @@ async fn send_with(
     request: RequestBuilder,
     bearer: Option<&Bearer>,
 ) -> Result<Response, SendError> {
-    let request = match bearer {
-        Some(bearer) => request.bearer_auth(bearer.expose()),
-        None => request,
-    };
-    request.send().await.map_err(SendError::Http)
+    let (client, request) = request.build_split();
+    let mut request = request.map_err(SendError::Http)?;
+    if let Some(bearer) = bearer {
+        let carried = carry(bearer, request.method(), request.url());
+        request.headers_mut().extend(carried);
+    }
+    client.execute(request).await.map_err(SendError::Http)
+}
+
+/// The headers with which a request carries a token.
+fn carry(bearer: &Bearer, method: &Method, url: &Url) -> Vec<(HeaderName, HeaderValue)> {
+    if let Some(proved) = bearer.prove(method, url) {
+        return proved.into();
+    }
+    let value = HeaderValue::try_from(format!("Bearer {}", bearer.expose()));
+    let sensitive = value.map(|mut value| {
+        value.set_sensitive(true);
+        (header::AUTHORIZATION, value)
+    });
+    sensitive.into_iter().collect()
 }
 
 /// A client that reaches `url` as the environment says (`HTTPS_PROXY`, `NO_PROXY` and the like).

@@ -10,7 +10,7 @@ use std::sync::{
 
 use bytes::Bytes;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream::BoxStream};
-use http::{StatusCode, header};
+use http::{Method, StatusCode, header};
 use jsonrpc::{Message, ProtocolError};
 use parking_lot::Mutex;
 use rmcp::{
@@ -146,10 +146,10 @@ impl InterceptingClient {
         }
     }
 
-    /// The token of a request that rmcp makes by itself.
-    async fn token(&self, given: Option<String>) -> Option<String> {
-        let bearer = self.site.bearer().await.ok().flatten();
-        bearer.map(|it| it.expose().to_owned()).or(given)
+    /// The headers of a request that rmcp makes by itself, with the token among them.
+    async fn with_token(&self, method: &Method, mut headers: Headers) -> Headers {
+        headers.extend(self.site.bearer_headers(method).await);
+        headers
     }
 
     async fn post_request(
@@ -350,7 +350,7 @@ impl StreamableHttpClient for InterceptingClient {
         custom_headers: Headers,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let JsonRpcMessage::Request(request) = &message else {
-            let auth_header = self.token(auth_header).await;
+            let custom_headers = self.with_token(&Method::POST, custom_headers).await;
             let client = &self.site.client;
             let posting =
                 client.post_message(uri, message, session_id, auth_header, custom_headers);
@@ -395,7 +395,7 @@ impl StreamableHttpClient for InterceptingClient {
         auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), HttpError> {
-        let auth_header = self.token(auth_header).await;
+        let custom_headers = self.with_token(&Method::DELETE, custom_headers).await;
         let client = &self.site.client;
         let deleting = client.delete_session(uri, session_id, auth_header, custom_headers);
         deleting.await.map_err(without_address)
@@ -409,7 +409,7 @@ impl StreamableHttpClient for InterceptingClient {
         auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
-        let auth_header = self.token(auth_header).await;
+        let custom_headers = self.with_token(&Method::GET, custom_headers).await;
         let client = &self.site.client;
         let getting =
             client.get_stream(uri, session_id, last_event_id, auth_header, custom_headers);
