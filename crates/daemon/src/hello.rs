@@ -61,6 +61,8 @@ pub enum Purpose {
         /// Those of the process that asks: tokens are filled in from these.
         variables: Variables,
     },
+    /// A login or a secret may be another than it was: servers that wait for one begin anew.
+    LookAgain,
     /// End now, whoever is served.
     Stop,
     /// The same, and whoever has us serve HTTP is to ask the next daemon.
@@ -97,6 +99,8 @@ pub enum Answer {
     },
     /// Who is served, and by which servers.
     Status(serde_json::Value),
+    /// What was told is taken in.
+    Noted,
     /// We end.
     Stopping,
 }

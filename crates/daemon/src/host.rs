@@ -13,6 +13,7 @@ use futures::FutureExt as _;
 use gateway::{
     Connection, Gateway,
     shell::{ShellReply, ShellRequest},
+    survey,
     upkeep::Upkeep,
 };
 use jsonrpc::Sink;
@@ -265,6 +266,12 @@ impl Daemon {
                 }
             }
             Purpose::Status => say(&mut stream, &Answer::Status(self.status().await)).await,
+            Purpose::LookAgain => {
+                let mended = self.gateway.servers.list_mended();
+                let told = say(&mut stream, &Answer::Noted).await;
+                survey::get_to_know(Arc::clone(&self.gateway), mended).await;
+                told
+            }
             Purpose::Http { listen, variables } => {
                 // Of another build too, where it is older: what is said here changes little.
                 if hello.build.is_newer_than(&self.build) {
@@ -409,6 +416,7 @@ fn connection_of(
         variables: Some(Arc::new(variables)),
         pid: Some(pid),
         transport,
+        is_here: transport == "stdio",
         ..Connection::default()
     }
 }

@@ -133,6 +133,7 @@ fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> 
         "stale": known.and_then(|it| it.stale.as_ref()),
         "left_out": gateway.left_out(&state.name).map(|it| json!({"count": it.count, "why": it.why})),
         "login": login,
+        "login_required": gateway.needs_login(&state.name, known.is_some_and(|it| it.stale.is_some())),
         "starts": state.starts,
         "calls": state.calls,
         "errors": state.errors,

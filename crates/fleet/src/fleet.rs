@@ -252,6 +252,19 @@ impl Fleet {
             .is_some_and(|server| server.last_failure().is_some())
     }
 
+    /// Whether this server failed because nobody is logged in.
+    pub fn needs_login(&self, server: &ServerName) -> bool {
+        let failure = self.roster.get(server).and_then(|it| it.last_failure());
+        failure.is_some_and(|it| it.login().is_some())
+    }
+
+    /// The servers that failed and may not any more: a login or a secret that they lacked has come.
+    pub fn list_mended(&self) -> Vec<ServerName> {
+        let failures = self.failures().into_iter();
+        let mended = failures.filter(|(_, it)| it.awaited.as_ref().is_some_and(|it| it.has_come()));
+        mended.map(|(name, _)| name).collect()
+    }
+
     /// Ends every server, all at once. No process of ours is left when this returns, unless the
     /// system cannot kill it.
     pub async fn stop(&self) {

@@ -34,13 +34,9 @@ impl LoginPlace {
         resolver: Option<&Arc<Resolver>>,
         state_dir: &Path,
     ) -> Result<Option<Self>, Failure> {
-        let Launch::Remote { url, headers } = &spec.launch else {
+        let (Some(url), Launch::Remote { headers, .. }) = (login_url(spec), &spec.launch) else {
             return Ok(None);
         };
-        let is_own = |name: &str| name.eq_ignore_ascii_case(header::AUTHORIZATION.as_str());
-        if headers.iter().any(|(name, _)| is_own(name)) {
-            return Ok(None);
-        }
         let url = expand(url, variables)?;
         let settings = Settings {
             assertion: spec.login.assertion.as_ref().map(|template| {
@@ -62,6 +58,17 @@ impl LoginPlace {
         }))
     }
 
+    /// The file alone, for which no secret of the client's is read.
+    pub fn find_file(
+        spec: &ServerSpec,
+        variables: &Variables,
+        state_dir: &Path,
+    ) -> Option<RecordFile> {
+        let url = login_url(spec)?;
+        let url = expand(url, variables).ok()?;
+        Some(RecordFile::in_state(state_dir, spec.name.as_str(), &url))
+    }
+
     /// The same, filled in from our own variables and secrets.
     pub async fn find(
         spec: &ServerSpec,
@@ -77,6 +84,16 @@ impl LoginPlace {
     pub(crate) fn credential(self) -> Arc<Credential> {
         Credential::new(self.file, self.url, self.settings)
     }
+}
+
+/// The address of a server to which there may be a login.
+fn login_url(spec: &ServerSpec) -> Option<&Template> {
+    let Launch::Remote { url, headers } = &spec.launch else {
+        return None;
+    };
+    let is_own = |name: &str| name.eq_ignore_ascii_case(header::AUTHORIZATION.as_str());
+    let has_own = headers.iter().any(|(name, _)| is_own(name));
+    (!has_own).then_some(url)
 }
 
 /// A text that is filled in anew each time: what it refers to is replaced before it ends.

@@ -20,6 +20,8 @@ pub struct Connection {
     pub token: Option<Arc<str>>,
     /// The table of `[clients]` that holds for it, whatever name it announces; none: that name's.
     pub rule: Option<Arc<str>>,
+    /// Its person sits at this machine, so that a browser that comes back to it finds us.
+    pub is_here: bool,
     /// It asks once and is gone: it is in no list, and has no servers of its own.
     pub is_stateless: bool,
 }

@@ -116,6 +116,7 @@ impl Gateway {
             "category": entry.category,
             "tags": entry.tags,
             "changed": entry.changed.is_some(),
+            "login_required": self.needs_login(&entry.at.server, entry.stale),
             "used": self.usage.count(&entry.at),
             "input_schema": parse(&entry.tool.input_schema()),
             "output_schema": entry.tool.output_schema().map(parse),
@@ -247,7 +248,10 @@ fn heading(gateway: &Gateway, generation: &Generation, entry: &Entry) -> String 
         1 => heading.push_str("; used once"),
         count => heading.push_str(&format!("; used {count} times")),
     }
-    if let Some(why) = gateway.failure(&entry.at.server) {
+    if gateway.needs_login(&entry.at.server, entry.stale) {
+        let server = &entry.at.server;
+        heading.push_str(&format!("; login required: proxy login {server}"));
+    } else if let Some(why) = gateway.failure(&entry.at.server) {
         let why = printable::one_line_of(&why, DOWN_CHARS_MAX);
         heading.push_str(&format!("; down: {why}"));
     }

@@ -5,15 +5,38 @@ use std::path::Path;
 use fleet::{LoginPlace, Variables};
 use oauth::Record;
 use serde_json::{Value, json};
+use tool::ServerName;
 
-use crate::settings::ServerSettings;
+use crate::{gateway::Gateway, settings::ServerSettings};
 
 /// What is kept of a server's login; none where nobody can log in, or nobody ever did. Secrets that
 /// its address takes are not read for this.
 pub fn login_of(server: &ServerSettings, state_dir: &Path) -> Option<Record> {
-    let place = LoginPlace::of(&server.spec, &Variables::of_process(), None, state_dir);
-    let record = place.ok()??.file.read().ok()?;
+    let record = record_of(server, state_dir)?;
     record.grant.is_some().then_some(record)
+}
+
+/// What is known of logins at a server at which a person may log in; machines log in by themselves.
+fn record_of(server: &ServerSettings, state_dir: &Path) -> Option<Record> {
+    let file = LoginPlace::find_file(&server.spec, &Variables::of_process(), state_dir)?;
+    file.read().ok()
+}
+
+impl Gateway {
+    /// Whether a call of this server's tools would only be told that nobody is logged in, as far as
+    /// that is known without asking. `is_stale`: it could not be asked for its tools last time.
+    pub fn needs_login(&self, server: &ServerName, is_stale: bool) -> bool {
+        if self.servers.needs_login(server) {
+            return true;
+        }
+        let settings = self.settings();
+        let server = settings.server(server);
+        let record = server.and_then(|it| record_of(it, &settings.state_dir));
+        record.is_some_and(|record| match &record.grant {
+            Some(grant) => grant.ended.is_some(),
+            None => is_stale && record.was_challenged(),
+        })
+    }
 }
 
 /// The same as JSON. No token is in it.

@@ -229,9 +229,13 @@ impl Gateway {
     }
 
     fn marks(&self, entry: &Entry) -> String {
+        let server = &entry.at.server;
+        let needs_login = self.needs_login(server, entry.stale);
+        let is_down = !needs_login && self.servers.is_down(server);
         let marks = [
             (entry.is_destructive(), "destructive"),
-            (self.servers.is_down(&entry.at.server), "down"),
+            (needs_login, "login required"),
+            (is_down, "down"),
             (entry.stale, "stale"),
             (entry.changed.is_some(), "changed"),
             (entry.is_deprecated(), "deprecated"),

@@ -76,6 +76,12 @@ pub trait Servers: fmt::Debug + Send + Sync {
     /// Whether a server failed when it was last started.
     fn is_down(&self, server: &ServerName) -> bool;
 
+    /// Whether a server failed because nobody is logged in.
+    fn needs_login(&self, server: &ServerName) -> bool;
+
+    /// The servers that failed and may not any more.
+    fn list_mended(&self) -> Vec<ServerName>;
+
     /// Ends every server.
     fn stop(&self) -> BoxFuture<'_, ()>;
 }
@@ -162,6 +168,14 @@ impl Servers for Fleet {
 
     fn is_down(&self, server: &ServerName) -> bool {
         Self::is_down(self, server)
+    }
+
+    fn needs_login(&self, server: &ServerName) -> bool {
+        Self::needs_login(self, server)
+    }
+
+    fn list_mended(&self) -> Vec<ServerName> {
+        Self::list_mended(self)
     }
 
     fn stop(&self) -> BoxFuture<'_, ()> {

@@ -59,6 +59,7 @@ impl Entry {
             transport: "http",
             token: peer.token.clone(),
             rule: peer.rule.clone(),
+            is_here: peer.is_here,
             ..Connection::default()
         };
         let out = Out::Router(Arc::clone(&router));

@@ -255,6 +255,7 @@ impl Service {
             transport: "http",
             token: peer.token.clone(),
             rule: peer.rule.clone(),
+            is_here: peer.is_here,
             is_stateless: true,
             ..Connection::default()
         };

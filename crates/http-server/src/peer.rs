@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use hyper::{HeaderMap, header::HOST, http::uri::Authority};
+
 use super::places::{Place, Who};
 
 /// The client that sent a request, as far as the gate can tell.
@@ -15,6 +17,9 @@ pub(super) struct Peer {
     /// The rules that its token has it under; none: those of the name that it announces.
     pub(super) rule: Option<Arc<str>>,
     pub(super) address: IpAddr,
+    /// Its program runs on this machine, as far as can be told: it came over loopback, and nobody on
+    /// the way says that it was passed on.
+    pub(super) is_here: bool,
 }
 
 impl Peer {
@@ -31,4 +36,55 @@ pub(super) struct Arrival {
     pub(super) local: SocketAddr,
     pub(super) from: IpAddr,
     pub(super) place: Arc<Place>,
+}
+
+/// What a proxy before us adds to what it passes on.
+const PASSED_ON: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
+
+/// Whether a request comes from a program of this machine, as far as can be told: over loopback, to
+/// a name of loopback, and nobody says that it was passed on. A browser that such a program opens
+/// comes back to us.
+pub(super) fn is_here(from: IpAddr, headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|it| it.to_str().ok());
+    let host = host.and_then(|it| it.parse::<Authority>().ok());
+    let is_loopback = |name: &str| {
+        let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
+        name == "localhost" || address.is_ok_and(|it| it.to_canonical().is_loopback())
+    };
+    from.to_canonical().is_loopback()
+        && host.is_some_and(|host| is_loopback(host.host()))
+        && !PASSED_ON.iter().any(|name| headers.contains_key(*name))
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+
+    use super::is_here;
+
+    #[test]
+    fn a_request_that_was_passed_on_is_of_another_machine() {
+        let check = |from: &str, headers: &[(&'static str, &'static str)], expected| {
+            let pair = |(name, value): &(&'static str, &'static str)| {
+                (
+                    HeaderName::from_static(name),
+                    HeaderValue::from_static(value),
+                )
+            };
+            let map: HeaderMap = headers.iter().map(pair).collect();
+            assert_eq!(
+                is_here(from.parse().unwrap(), &map),
+                expected,
+                "{from} {headers:?}"
+            );
+        };
+        let host = ("host", "127.0.0.1:7331");
+        check("127.0.0.1", &[host], true);
+        check("::1", &[("host", "[::1]:7331")], true);
+        check("::ffff:127.0.0.1", &[("host", "localhost")], true);
+        check("192.168.0.2", &[host], false);
+        check("127.0.0.1", &[("host", "tools.example.com")], false);
+        check("127.0.0.1", &[], false);
+        check("127.0.0.1", &[host, ("x-forwarded-for", "10.0.0.1")], false);
+    }
 }

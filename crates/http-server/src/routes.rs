@@ -13,7 +13,7 @@ use super::{
     body::Body,
     gate,
     guarding::METADATA_PATH,
-    peer::{Arrival, Peer},
+    peer::{Arrival, Peer, is_here},
     places::Serving,
     refusal::Refusal,
     reply::refuse,
@@ -67,6 +67,7 @@ impl Service {
                     token,
                     rule,
                     address,
+                    is_here: is_here(address, &head.headers),
                 };
                 match *method {
                     Method::POST => self.post(head, body, peer).await,

@@ -258,6 +258,7 @@ mod tests {
             token: token.map(Arc::from),
             rule: None,
             address: std::net::Ipv4Addr::LOCALHOST.into(),
+            is_here: true,
         }
     }
 

@@ -15,13 +15,14 @@ use tokio::{
 
 use crate::{calling, programs};
 
-struct Scene {
-    house: House,
-    auth: RealAuth,
-    guarded: Guarded,
+/// A house with a guarded server, and who guards it.
+pub(super) struct Scene {
+    pub(super) house: House,
+    pub(super) auth: RealAuth,
+    pub(super) guarded: Guarded,
 }
 
-async fn scene(token_seconds: u32, clock_ahead_seconds: i32) -> Scene {
+pub(super) async fn scene(token_seconds: u32, clock_ahead_seconds: i32) -> Scene {
     let auth = crate::real_auth();
     let guarded = auth.start(token_seconds, clock_ahead_seconds).await;
     let house = House::without_config(&programs()).with_daemon();
@@ -35,7 +36,7 @@ async fn scene(token_seconds: u32, clock_ahead_seconds: i32) -> Scene {
 
 impl Scene {
     /// Runs a verb with a browser that agrees.
-    async fn run(&self, args: &[&str]) -> Output {
+    pub(super) async fn run(&self, args: &[&str]) -> Output {
         let mut command = self.house.command(args);
         command.env("BROWSER", self.auth.browser(&self.house));
         let output = command.kill_on_drop(true).output().await.unwrap();
@@ -46,13 +47,13 @@ impl Scene {
         }
     }
 
-    async fn log_in(&self) {
+    pub(super) async fn log_in(&self) {
         let login = self.run(&["login", "guarded"]).await;
         assert!(login.stderr.contains("guarded: logged in at"), "{login:?}");
         login.ended(0);
     }
 
-    async fn end(self) {
+    pub(super) async fn end(self) {
         self.guarded.stop().await;
         self.house.stops_clean().await;
     }

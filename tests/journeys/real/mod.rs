@@ -5,6 +5,7 @@ mod catalogue;
 mod clients;
 mod conformance;
 mod logins;
+mod logins_told;
 mod passing;
 mod recipes;
 mod servers;

@@ -326,7 +326,7 @@ impl Calls {
             asks: Some(asks),
             policy: self.policy(),
             client: Some(self.client_id()),
-            is_here: self.client.connection.transport == "stdio",
+            is_here: self.client.connection.is_here,
             meta: meta.passed,
             progress: progress.map(|token| forward_progress(out.clone(), token, cancel.clone())),
             log: self.log(meta.log_level, meta.revision.as_ref(), out, cancel.clone()),

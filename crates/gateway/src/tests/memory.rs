@@ -337,6 +337,14 @@ impl Servers for Memory {
         false
     }
 
+    fn needs_login(&self, _: &ServerName) -> bool {
+        false
+    }
+
+    fn list_mended(&self) -> Vec<ServerName> {
+        Vec::new()
+    }
+
     fn stop(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }

@@ -13,7 +13,7 @@ use oauth::{
 use tool::ServerName;
 
 use self::person::Terminal;
-use super::{event_loop::run_async, logging::log, reindex};
+use super::{event_loop::run_async, logging::log, reindex, status::have_looked_again};
 use crate::{
     cli::{Global, Login, Logout},
     exit::Exit,
@@ -43,6 +43,7 @@ pub(super) fn log_in_to(global: &Global, login: &Login) -> anyhow::Result<Exit> 
         }
         let failed = servers.len() - done.len();
         if !done.is_empty() {
+            have_looked_again(global).await;
             ask_for_tools(&config, global, done).await?;
         }
         Ok(match failed {

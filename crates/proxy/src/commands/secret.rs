@@ -7,6 +7,7 @@ use config::Environment;
 use secrets::{Secret, SecretName, Store};
 use serde_json::json;
 
+use super::{event_loop::run_async, status::have_looked_again};
 use crate::{
     cli::{Global, Secret as Action},
     exit::Exit,
@@ -21,7 +22,11 @@ pub(super) fn change(global: &Global, action: Action) -> anyhow::Result<Exit> {
         return Ok(Exit::Usage);
     };
     match action {
-        Action::Set { name } => set(&store, &name),
+        Action::Set { name } => {
+            let exit = set(&store, &name)?;
+            run_async(have_looked_again(global))?;
+            Ok(exit)
+        }
         Action::List => list(&store, global),
         Action::Rm { names } => remove(&store, &names),
     }

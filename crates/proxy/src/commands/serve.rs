@@ -104,6 +104,7 @@ pub(super) fn serve_alone(
             cwd: std::env::current_dir().ok(),
             pid: None,
             transport: "stdio",
+            is_here: true,
             ..Connection::default()
         };
         let (input, output) = (stdio::input(), stdio::output());

@@ -36,6 +36,10 @@ pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
                 tokens: known.map_or(0, |it| it.tokens),
                 was_asked: known.is_some_and(|it| it.surveyed_at.is_some()),
                 failure: known.and_then(|it| it.stale.clone()),
+                needs_login: gateway.needs_login(
+                    &server.spec.name,
+                    known.is_some_and(|it| it.stale.is_some()),
+                ),
                 login: login_of(server, &settings.state_dir).and_then(|record| record.grant),
                 login_json: describe_login(server, &settings.state_dir),
                 name,
@@ -69,6 +73,7 @@ struct Row {
     tokens: u64,
     was_asked: bool,
     failure: Option<String>,
+    needs_login: bool,
     calls: Calls,
     login: Option<Grant>,
     /// The same for programs.
@@ -98,6 +103,7 @@ impl Row {
     fn state(&self) -> &'static str {
         match (self.is_enabled, &self.failure, self.was_asked) {
             (false, ..) => "off",
+            (true, ..) if self.needs_login => "login required",
             (true, Some(_), _) => "failed",
             (true, None, true) => "on",
             (true, None, false) => "not asked yet",
@@ -152,9 +158,12 @@ fn render(rows: &[Row], now: u64) -> String {
     for row in rows.iter().filter(|row| row.is_enabled) {
         if let Some(why) = &row.failure {
             let name = &row.name;
-            lines.push(format!(
-                "\n{name}: {why}\n  next: proxy log {name}, then proxy reindex {name}"
-            ));
+            let next = if row.needs_login {
+                format!("proxy login {name}")
+            } else {
+                format!("proxy log {name}, then proxy reindex {name}")
+            };
+            lines.push(format!("\n{name}: {why}\n  next: {next}"));
         }
     }
     lines.join("\n")
@@ -212,6 +221,7 @@ mod tests {
             tokens: 1_234,
             was_asked: true,
             failure: None,
+            needs_login: false,
             calls: Calls::default(),
             login: None,
             login_json: Value::Null,
@@ -246,20 +256,29 @@ mod tests {
                 ..row("db")
             },
             Row {
+                failure: Some("HTTP 401 Unauthorized".to_owned()),
+                needs_login: true,
+                ..row("linear")
+            },
+            Row {
                 was_asked: false,
                 category: String::new(),
                 ..row("new")
             },
         ];
         assert_snapshot!(render(&rows, 14_300), @"
-        server  state          tools  tokens  calls  last used  category
-        git     on             12     1,234   5      2 h ago    files
-        old     off            12     1,234   0      -          files
-        db      failed         0      1,234   0      -          files
-        new     not asked yet  12     1,234   0      -
+        server  state           tools  tokens  calls  last used  category
+        git     on              12     1,234   5      2 h ago    files
+        old     off             12     1,234   0      -          files
+        db      failed          0      1,234   0      -          files
+        linear  login required  12     1,234   0      -          files
+        new     not asked yet   12     1,234   0      -
 
         db: `npx` was not found
           next: proxy log db, then proxy reindex db
+
+        linear: HTTP 401 Unauthorized
+          next: proxy login linear
         ");
     }
 }

@@ -58,6 +58,19 @@ pub(super) async fn ask_daemons(route: &Route) -> io::Result<Vec<Value>> {
     Ok(daemons)
 }
 
+/// Tells each daemon of the configuration that a login or a secret may be another now. One that
+/// cannot be told finds out when the server is called.
+pub(super) async fn have_looked_again(global: &Global) {
+    let Ok(Ok(route)) = find_route(global) else {
+        return;
+    };
+    for socket in route.place.sockets() {
+        if let Ok(Some(stream)) = connect(&socket) {
+            let _ = greet(stream, Purpose::LookAgain).await;
+        }
+    }
+}
+
 fn print(daemons: &[Value], as_json: bool) -> Exit {
     if as_json {
         report::print_json(&json!({"daemons": daemons}));
@@ -148,7 +161,10 @@ fn render_servers(servers: &Value) -> String {
                 Some(client) => format!("{name} ({client})"),
                 None => name,
             },
-            render_cell(&server["state"]),
+            match server["login_required"].as_bool() {
+                Some(true) => "login required".to_owned(),
+                _ => render_cell(&server["state"]),
+            },
             render_cell(&server["pid"]),
             render_memory(&server["memory_bytes"]),
             render_cell(&server["tools"]),
