@@ -3,41 +3,15 @@
 //     scene.mjs SDK GATE URL
 //     scene.mjs SDK GATE COMMAND ARGUMENT...
 //
-// SDK is `v1` (the package `sdk`), `v2` (the package `client`) or `v2-auto` (the same, which asks
-// for the modern era first). For each progress heard, a file is made: GATE and its number. Prints
-// one JSON object of what was seen. The packages are looked up beside the current folder.
+// SDK is a mode of sdk.mjs. For each progress heard, a file is made: GATE and its number. Prints one
+// JSON object of what was seen.
 
 import { writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 
-const require = createRequire(join(process.cwd(), "here.js"));
-const load = (name) => import(pathToFileURL(require.resolve(name)).href);
+import { connect } from "./sdk.mjs";
 
-const [mode, gate, target, ...args] = process.argv.slice(2);
-const sdk = mode.slice(0, 2);
-const packages = {
-  v1: [
-    "@modelcontextprotocol/sdk/client/index.js",
-    "@modelcontextprotocol/sdk/client/streamableHttp.js",
-    "@modelcontextprotocol/sdk/client/stdio.js",
-  ],
-  v2: [
-    "@modelcontextprotocol/client",
-    "@modelcontextprotocol/client",
-    "@modelcontextprotocol/client/stdio",
-  ],
-};
-const [{ Client }, { StreamableHTTPClientTransport }, { StdioClientTransport }] =
-  await Promise.all(packages[sdk].map(load));
-
-const transport = target.startsWith("http")
-  ? new StreamableHTTPClientTransport(new URL(target))
-  : new StdioClientTransport({ command: target, args });
-const options = mode === "v2-auto" ? { versionNegotiation: { mode: "auto" } } : {};
-const client = new Client({ name: `scene-${mode}`, version: "1.0.0" }, options);
-await client.connect(transport);
+const [mode, gate, ...target] = process.argv.slice(2);
+const { client, transport, sdk } = await connect(mode, target);
 
 const text = (result) => result.content.map((block) => block.text).join("\n");
 const progress = [];

@@ -33,7 +33,7 @@ const NPM_PACKAGES: [&str; 6] = [
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/sdk@1.32.2",
 ];
-const PYTHON_PACKAGES: [&str; 1] = ["mcp==2.3.0"];
+const PYTHON_PACKAGES: [&str; 2] = ["mcp==2.3.0", "fastmcp==4.1.2"];
 
 /// A whole list of scenarios takes its time.
 const SUITE_DEADLINE: Duration = Duration::from_mins(3);
@@ -73,21 +73,24 @@ impl RealClients {
     /// The scene of the three tools, played by the Python SDK; `mode` is `legacy` or `auto`. For
     /// each progress that it hears it makes a file, `gate` and the progress.
     pub async fn python(&self, mode: &str, gate: &Path, server: &[String]) -> Value {
-        let mut python = Command::new(self.0.join("python/bin/python"));
-        python
-            .arg(scene("scene.py"))
-            .arg(mode)
-            .arg(gate)
-            .args(server);
-        json(&run(python).await)
+        let mut scene = self.scene("scene.py");
+        scene.arg(mode).arg(gate).args(server);
+        json(&run(scene).await)
     }
 
     /// The scene, played by the TypeScript SDK: `v1`, `v2`, or `v2-auto`, which asks for the
     /// modern era first.
     pub async fn typescript(&self, sdk: &str, gate: &Path, server: &[String]) -> Value {
-        let mut node = self.node();
-        node.arg(scene("scene.mjs")).arg(sdk).arg(gate).args(server);
-        json(&run(node).await)
+        let mut scene = self.scene("scene.mjs");
+        scene.arg(sdk).arg(gate).args(server);
+        json(&run(scene).await)
+    }
+
+    /// What is not a tool, and what servers ask, played by the program `file`.
+    pub async fn passing(&self, file: &str, mode: &str, server: &[String]) -> Value {
+        let mut scene = self.scene(file);
+        scene.arg(mode).args(server);
+        json(&run(scene).await)
     }
 
     /// One request of the inspector's command line.
@@ -192,6 +195,20 @@ impl RealClients {
             .collect()
     }
 
+    /// A program of the folder `clients`.
+    fn scene(&self, file: &str) -> Command {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("clients")
+            .join(file);
+        let mut command = if path.extension().is_some_and(|it| it == "py") {
+            Command::new(self.0.join("python/bin/python"))
+        } else {
+            self.node()
+        };
+        command.arg(path);
+        command
+    }
+
     fn node(&self) -> Command {
         let npm = self.0.join("npm");
         let mut node = Command::new(npm.join("node_modules").join(NODE).join("bin/node"));
@@ -236,12 +253,6 @@ fn read_checks(results: &Path, role: &str) -> BTreeMap<String, Checks> {
         }
     }
     found
-}
-
-fn scene(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("clients")
-        .join(file)
 }
 
 async fn run(mut command: Command) -> String {

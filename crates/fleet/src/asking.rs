@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -15,28 +15,36 @@ use jsonrpc::{Fields, Json, Message, ProtocolError, text_of};
 use mcp::ADDRESSES_FIRST;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tool::ServerName;
 use tracing::info;
 
 use crate::{
-    limits::{ELICITATIONS_MAX, QUESTION_TIMEOUT, QUESTIONS_MAX},
+    changes::Changes,
+    limits::{ELICITATIONS_MAX, QUESTION_TIMEOUT, QUESTION_UNDISTURBED, QUESTIONS_MAX},
     question::{Answer, Asks, Question, QuestionKind},
     roots::Roots,
-    session_turns::SessionTurns,
+    session_turns::{SessionTurns, Turn},
 };
 
 const COMPLETE: &str = "notifications/elicitation/complete";
 
 /// What a server asks, over all its processes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Asking {
+    server: ServerName,
+    /// Told when it asks so for the first time, for that to be remembered.
+    changes: Arc<Changes>,
     /// The roots that it is told.
     pub(crate) roots: Roots,
     /// It has asked where nothing names the call: from then on calls of different sessions go one
     /// after another.
     names_no_call: AtomicBool,
     turns: SessionTurns,
+    /// The callers whose calls wait for it or are under way there.
+    callers: DashMap<u64, Arc<dyn Asks>>,
+    next_caller: AtomicU64,
     /// Who was asked to visit an address, the last ones last.
     elicitations: Mutex<VecDeque<(String, Arc<dyn Asks>)>>,
 }
@@ -50,17 +58,55 @@ pub(crate) struct Asker {
 }
 
 impl Asking {
-    pub(crate) fn new(roots: Roots) -> Arc<Self> {
-        Arc::new(Self {
+    pub(crate) fn new(
+        server: &ServerName,
+        changes: Arc<Changes>,
+        roots: Roots,
+        asks_clients: bool,
+    ) -> Self {
+        Self {
+            server: server.clone(),
+            changes,
             roots,
-            ..Self::default()
-        })
+            names_no_call: AtomicBool::new(asks_clients),
+            turns: SessionTurns::default(),
+            callers: DashMap::new(),
+            next_caller: AtomicU64::new(0),
+            elicitations: Mutex::default(),
+        }
+    }
+
+    /// Whether it has asked where nothing names the call.
+    pub(crate) fn names_no_call(&self) -> bool {
+        self.names_no_call.load(Ordering::Relaxed)
+    }
+
+    fn learn_that_it_names_no_call(&self) {
+        if !self.names_no_call.swap(true, Ordering::Relaxed) {
+            self.changes.note(&self.server);
+        }
     }
 
     /// Waits until no call of another session is under way, where that decides whose a question is.
-    pub(crate) async fn take_turn(&self, session: Option<u64>) -> impl Drop + use<> {
-        let waits = self.names_no_call.load(Ordering::Relaxed);
-        self.turns.enter(session, waits).await
+    pub(crate) async fn take_turn(self: &Arc<Self>, caller: Option<&Arc<dyn Asks>>) -> CallTurn {
+        let session = caller.map(|asks| asks.session());
+        let turn = self.turns.enter(session, self.names_no_call()).await;
+        let number = self.next_caller.fetch_add(1, Ordering::Relaxed);
+        if let Some(caller) = caller {
+            self.callers.insert(number, Arc::clone(caller));
+        }
+        CallTurn {
+            asking: Arc::clone(self),
+            number,
+            _turn: turn,
+        }
+    }
+
+    /// The roots, asked with a call of the client where there is one: some clients take no question
+    /// without.
+    async fn list_roots(&self) -> Answer {
+        let caller = self.callers.iter().next().map(|it| Arc::clone(it.value()));
+        self.roots.list(caller).await
     }
 
     /// Tells whom it asked that what was to be done at an address is done.
@@ -101,6 +147,20 @@ impl Asking {
         for params in list {
             self.note_elicitation(params.get(), asks);
         }
+    }
+}
+
+/// A call that has its turn, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct CallTurn {
+    asking: Arc<Asking>,
+    number: u64,
+    _turn: Turn,
+}
+
+impl Drop for CallTurn {
+    fn drop(&mut self) {
+        self.asking.callers.remove(&self.number);
     }
 }
 
@@ -180,7 +240,7 @@ impl Questions {
             return;
         }
         if question.kind != QuestionKind::Roots && own.is_none() {
-            self.asking.names_no_call.store(true, Ordering::Relaxed);
+            self.asking.learn_that_it_names_no_call();
         }
         let askers = own.map_or_else(all, |own| vec![own]);
         let taken_back = CancellationToken::new();
@@ -197,7 +257,7 @@ impl Questions {
 
     async fn answer(&self, question: Question, askers: Vec<Asker>) -> Answer {
         if question.kind == QuestionKind::Roots {
-            return self.asking.roots.list().await;
+            return self.asking.list_roots().await;
         }
         let method = question.kind.method();
         let asks = match find_sole(&askers) {
@@ -213,11 +273,27 @@ impl Questions {
         tokio::select! {
             biased;
             _ = over => Answer::refuse(&format!("{method}: the call is over that this was asked for")),
+            () = self.until_in_the_way(&asks) => {
+                let why = "the client has not come back with an answer, and others wait";
+                Answer::refuse(&format!("{method}: {why}"))
+            }
             answer = timeout(QUESTION_TIMEOUT, asks.ask(question)) => answer.unwrap_or_else(|_| {
                 let minutes = QUESTION_TIMEOUT.as_secs() / 60;
                 Answer::refuse(&format!("{method}: no answer within {minutes} min"))
             }),
         }
+    }
+}
+
+impl Questions {
+    /// Waits until a question keeps others out for a client of which nobody knows whether it will
+    /// come back with the answer.
+    async fn until_in_the_way(&self, asks: &Arc<dyn Asks>) {
+        if !asks.takes_rounds() || !self.asking.names_no_call() {
+            return std::future::pending().await;
+        }
+        sleep(QUESTION_UNDISTURBED).await;
+        self.asking.turns.until_wanted().await;
     }
 }
 

@@ -279,8 +279,7 @@ async fn call_in_turn(
     request: &Request,
     ran: &mut Ran,
 ) -> Result<Json, CallError> {
-    let session = request.asks.as_ref().map(|asks| asks.session());
-    let _turn = server.asking.take_turn(session).await;
+    let _turn = server.asking.take_turn(request.asks.as_ref()).await;
     let _place = server.places.acquire().await;
     let may_retry = server.spec.retries_safe_calls && request.is_safe;
     match call_ready(server, request, ran).await {

@@ -57,7 +57,7 @@ impl Keeper {
         before: Option<&Server>,
         roots: Roots,
     ) -> (Self, Server) {
-        let (server, stage) = Server::new(spec, taken, before, roots);
+        let (server, stage) = Server::new(spec, taken, before, roots, &changes);
         let spoken = server.spec.spoken.clone();
         let keeper = Self {
             spec: Arc::clone(&server.spec),

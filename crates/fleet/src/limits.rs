@@ -93,6 +93,11 @@ pub(crate) const LOOK_AGAIN_MIN: Duration = Duration::from_mins(1);
 /// meanwhile, so nothing else would end it.
 pub(crate) const QUESTION_TIMEOUT: Duration = Duration::from_hours(1);
 
+/// A question to a client that is asked by the answer to its call is left alone for so long; from
+/// then on another session that waits for the server ends it. Half of the default limit of a call,
+/// so that one who waits still gets its answer.
+pub(crate) const QUESTION_UNDISTURBED: Duration = Duration::from_secs(30);
+
 /// Questions of one server that are open at one time; further ones are refused.
 pub(crate) const QUESTIONS_MAX: usize = 64;
 

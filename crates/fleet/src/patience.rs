@@ -169,6 +169,10 @@ impl Asks for Watched {
         self.client.capabilities()
     }
 
+    fn takes_rounds(&self) -> bool {
+        self.client.takes_rounds()
+    }
+
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         async move {
             let _halt = self.clock.halt();
@@ -203,6 +207,10 @@ mod tests {
 
         fn capabilities(&self) -> Json {
             Json::of_built("{}".to_owned())
+        }
+
+        fn takes_rounds(&self) -> bool {
+            false
         }
 
         fn ask(&self, _: Question) -> BoxFuture<'_, Answer> {

@@ -89,6 +89,9 @@ pub trait Asks: Send + Sync {
     /// The capabilities that the client announced: the JSON object of the protocol.
     fn capabilities(&self) -> Json;
 
+    /// Whether it is asked by the answer to its call: nobody knows then whether it comes back.
+    fn takes_rounds(&self) -> bool;
+
     /// Asks, and waits for the answer. What the client cannot take is refused at once. Dropping
     /// the future takes the question back.
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;

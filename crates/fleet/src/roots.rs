@@ -67,17 +67,13 @@ impl Roots {
         self.client.is_some()
     }
 
-    /// The answer to `roots/list`. A client that does not answer has its folder.
-    pub(crate) async fn list(&self) -> Answer {
-        if let Some(client) = &self.client {
-            let question = Question {
-                kind: QuestionKind::Roots,
-                params: Json::of_built("{}".to_owned()),
-            };
-            let asked = timeout(ROOTS_TIMEOUT, client.ask(question)).await;
-            if let Ok(answer @ Answer::Result(_)) = asked {
-                return answer;
-            }
+    /// The answer to `roots/list`. A client is asked with the call of this `caller`, else over what is
+    /// open; one that does not answer has its folder.
+    pub(crate) async fn list(&self, caller: Option<Arc<dyn Asks>>) -> Answer {
+        if let Some(client) = &self.client
+            && let Ok(Some(roots)) = timeout(ROOTS_TIMEOUT, ask_for_roots(caller, client)).await
+        {
+            return roots;
         }
         if !self.are_announced() {
             return Answer::refuse("roots/list: no roots were announced");
@@ -86,6 +82,20 @@ impl Roots {
         let roots: Vec<Value> = folders.filter_map(|it| root_at(it)).collect();
         Answer::result(&json!({"roots": roots}))
     }
+}
+
+async fn ask_for_roots(caller: Option<Arc<dyn Asks>>, home: &Arc<dyn Asks>) -> Option<Answer> {
+    for client in caller.iter().chain([home]) {
+        let question = Question {
+            kind: QuestionKind::Roots,
+            params: Json::of_built("{}".to_owned()),
+        };
+        let answer = client.ask(question).await;
+        if matches!(answer, Answer::Result(_)) {
+            return Some(answer);
+        }
+    }
+    None
 }
 
 fn expand(root: &Template, variables: &Variables) -> Option<PathBuf> {
@@ -115,15 +125,15 @@ mod tests {
         let mut spec = ServerSpec::new("any".parse().unwrap(), launch);
         let roots = |spec: &ServerSpec| Roots::of(spec, &Variables::default(), None);
         assert!(!roots(&spec).are_announced());
-        assert!(matches!(roots(&spec).list().await, Answer::Error(_)));
+        assert!(matches!(roots(&spec).list(None).await, Answer::Error(_)));
         spec.scope = Scope::Client;
         assert!(roots(&spec).are_announced() && !roots(&spec).can_change());
-        let Answer::Result(listed) = roots(&spec).list().await else {
+        let Answer::Result(listed) = roots(&spec).list(None).await else {
             panic!("it is refused");
         };
         assert_eq!(listed.as_str(), r#"{"roots":[]}"#);
         spec.client_folder = Some("/a".into());
-        let Answer::Result(listed) = roots(&spec).list().await else {
+        let Answer::Result(listed) = roots(&spec).list(None).await else {
             panic!("it is refused");
         };
         assert_eq!(listed.as_str(), r#"{"roots":[{"uri":"file:///a"}]}"#);

@@ -365,10 +365,11 @@ impl Servers {
     }
 }
 
-/// Tells whether both say the same. What is spoken was learned, not written by anybody.
+/// Tells whether both say the same. What was learned of it was not written by anybody.
 fn is_same(old: &ServerSpec, new: &ServerSpec) -> bool {
     let new = ServerSpec {
         spoken: old.spoken.clone(),
+        asks_clients: old.asks_clients,
         ..new.clone()
     };
     *old == new

@@ -12,6 +12,7 @@ use crate::{
     Scope, ServerSpec, ServerState, State,
     activity::Lease,
     asking::Asking,
+    changes::Changes,
     error::Failure,
     limits::{EXIT_REASON_WAIT, REST_WAIT_MAX},
     link::Link,
@@ -82,19 +83,22 @@ impl Server {
         taken: Taken,
         before: Option<&Self>,
         roots: Roots,
+        changes: &Arc<Changes>,
     ) -> (Self, watch::Sender<Stage>) {
         let (sender, stage) = watch::channel(Stage::Stopped { last: None });
         let places = spec
             .calls_max
             .map_or(Semaphore::MAX_PERMITS, NonZeroUsize::get);
         let is_personal = spec.scope == Scope::Client || takes_variables(&spec);
+        let asks_clients = spec.asks_clients || before.is_some_and(|it| it.asking.names_no_call());
+        let asking = Asking::new(&spec.name, Arc::clone(changes), roots, asks_clients);
         let server = Self {
             is_personal,
             spec: Arc::new(spec),
             taken: Arc::new(taken),
             places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             vitals: before.map_or_else(Arc::default, |it| Arc::clone(&it.vitals)),
-            asking: Asking::new(roots),
+            asking: Arc::new(asking),
             stage,
             wanted: Arc::default(),
             rested: Arc::default(),

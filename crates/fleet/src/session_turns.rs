@@ -6,7 +6,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// A session; none is a caller without one.
 type Session = Option<u64>;
@@ -14,7 +14,11 @@ type Session = Option<u64>;
 /// Counts the calls under way by session, and lets in those of another session when they are over.
 /// A call waits behind those that wait already, so no session keeps the others out.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct SessionTurns(Arc<Mutex<State>>);
+pub(crate) struct SessionTurns {
+    state: Arc<Mutex<State>>,
+    /// Somebody has begun to wait.
+    wanted: Arc<Notify>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -33,7 +37,7 @@ impl SessionTurns {
     /// `waits`: no call of another session may be under way.
     pub(crate) async fn enter(&self, session: Session, waits: bool) -> Turn {
         let turn = {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             if !waits || state.waiting.is_empty() && state.admits(session) {
                 return self.admit(&mut state, session);
             }
@@ -41,8 +45,20 @@ impl SessionTurns {
             state.waiting.push_back((session, sender));
             turn
         };
+        self.wanted.notify_waiters();
         turn.await
             .expect("a waiting call is kept until it is let in")
+    }
+
+    /// Waits until somebody waits.
+    pub(crate) async fn until_wanted(&self) {
+        loop {
+            let wanted = self.wanted.notified();
+            if self.state.lock().is_wanted() {
+                return;
+            }
+            wanted.await;
+        }
     }
 
     fn admit(&self, state: &mut State, session: Session) -> Turn {
@@ -57,7 +73,7 @@ impl SessionTurns {
     fn admit_waiting(&self) {
         loop {
             let (sender, turn) = {
-                let mut state = self.0.lock();
+                let mut state = self.state.lock();
                 let next = state.waiting.front().map(|(session, _)| *session);
                 if !next.is_some_and(|session| state.admits(session)) {
                     return;
@@ -73,6 +89,11 @@ impl SessionTurns {
 }
 
 impl State {
+    fn is_wanted(&self) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|(_, turn)| !turn.is_closed())
+    }
+
     fn admits(&self, session: Session) -> bool {
         self.calls.keys().all(|under_way| *under_way == session)
     }
@@ -80,7 +101,7 @@ impl State {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut state = self.turns.0.lock();
+        let mut state = self.turns.state.lock();
         if let Some(calls) = state.calls.get_mut(&self.session) {
             *calls -= 1;
             if *calls == 0 {

@@ -44,6 +44,9 @@ pub struct ServerSpec {
     pub inherit_env: Vec<String>,
     /// The revision and transport of last time, if we know: the guess to begin with.
     pub spoken: Option<Spoken>,
+    /// It was seen to ask its clients for something where nothing says for which call: calls of
+    /// different sessions go one after another from the first one on.
+    pub asks_clients: bool,
 }
 
 /// The language that is spoken with a server.
@@ -125,6 +128,7 @@ impl ServerSpec {
             login: LoginSpec::default(),
             inherit_env: Vec::new(),
             spoken: None,
+            asks_clients: false,
         }
     }
 }

@@ -33,6 +33,8 @@ pub struct Survey {
     pub about: About,
     /// The time for which the server says that its list stays as it is (revision 2026-07-28).
     pub time_to_live: Option<Duration>,
+    /// It was seen to ask its clients for something where nothing says for which call.
+    pub asks_clients: bool,
 }
 
 /// Reads every page of the list over an open connection.
@@ -45,6 +47,7 @@ pub(crate) async fn survey_leased(
         Ok(Ok(mut survey)) => {
             let (offer, dropped) = offer::read(&leased.link).await;
             survey.offer = offer;
+            survey.asks_clients = server.asking.names_no_call();
             survey.dropped.extend(dropped);
             return Ok(survey);
         }
@@ -130,6 +133,7 @@ impl Reading {
                 dropped: Vec::new(),
                 about,
                 time_to_live: None,
+                asks_clients: false,
             },
             names: HashSet::new(),
             bytes: 0,

@@ -163,6 +163,7 @@ mod tests {
             surveyed_at: Some(1),
             protocol: String::new(),
             transport: None,
+            asks_clients: false,
             offer: None,
         };
         Catalog {

@@ -1,11 +1,11 @@
-//! What each server spoke last, as it is remembered.
+//! What is remembered of each server's ways.
 
 use fleet::{ServerSpec, Spoken};
 use mcp::{Revision, Transport};
 use registry::Catalog;
 
-/// Tells the specifications what each server spoke last time, so that no start pays for a wrong
-/// guess twice.
+/// Tells the specifications what each server spoke last time, and whether it asks, so that nobody
+/// pays for a wrong guess twice.
 pub(crate) fn with_last_spoken(mut specs: Vec<ServerSpec>, catalog: &Catalog) -> Vec<ServerSpec> {
     for spec in &mut specs {
         let known = catalog
@@ -13,6 +13,7 @@ pub(crate) fn with_last_spoken(mut specs: Vec<ServerSpec>, catalog: &Catalog) ->
             .iter()
             .find(|server| server.name == spec.name);
         let known = known.filter(|server| !server.protocol.is_empty());
+        spec.asks_clients = known.is_some_and(|server| server.asks_clients);
         spec.spoken = known.map(|server| Spoken {
             revision: Revision::named(&server.protocol),
             transport: server

@@ -304,6 +304,31 @@ mod tests {
         assert_eq!(asking.open.keys().collect::<Vec<_>>(), ["b"]);
     }
 
+    #[tokio::test]
+    async fn a_question_that_nobody_waits_for_any_more_is_not_in_the_way_of_the_result() {
+        let (sender, questions) = round_questions();
+        let (take_back, taken_back) = oneshot::channel::<()>();
+        let call = async move {
+            let (answer, answered) = oneshot::channel();
+            let question = RoundQuestion {
+                key: None,
+                method: "elicitation/create",
+                params: Json::of_built("{}".to_owned()),
+                answer,
+            };
+            sender.try_send(vec![question]).expect("there is room");
+            let _ = taken_back.await;
+            drop(answered);
+            Box::new(|_: &Json| vec![Bytes::from("done")]) as WriteLine
+        };
+        let Round::Asks(asking) = RoundCall::start(call, questions, None).go_on().await else {
+            panic!("it asks");
+        };
+        take_back.send(()).expect("it waits");
+        tokio::task::yield_now().await;
+        assert_eq!(told(asking).await, "done");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_call_whose_client_does_not_come_back_is_taken_back() {
         let parked = Arc::new(ParkedCalls::default());

@@ -1,7 +1,7 @@
 //! Servers that ask in rounds (from 2026-07-28 on): the result asks for more, the client is asked, and
 //! the request is sent again with its answers, until the result is one.
 
-use fleet::{Answer, CallError, Question, QuestionKind, Request};
+use fleet::{Answer, Asks as _, CallError, Question, QuestionKind, Request};
 use jsonrpc::{Fields, Json, text_of};
 use mcp::ADDRESSES_FIRST;
 use serde_json::{Value, value::RawValue};

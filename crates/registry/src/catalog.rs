@@ -12,7 +12,7 @@ use crate::guess::Guess;
 use crate::known_servers::Names;
 use crate::limits::{CHANGE_KEPT_S, FORMAT};
 use crate::server_rules::{Rules, ServerRules};
-use crate::snapshot::{Kept, part_transport, server_in};
+use crate::snapshot::{Kept, is_false, part_transport, server_in};
 
 /// Every configured server in numbers, without opening a single snapshot.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +42,8 @@ pub struct CatalogServer {
     pub protocol: String,
     /// The transport that was found, where the configuration does not say it: `sse`.
     pub transport: Option<String>,
+    /// It was seen to ask its clients for something where nothing says for which call.
+    pub asks_clients: bool,
     /// What it offers besides tools; none: it was never asked.
     pub offer: Option<OfferNote>,
 }
@@ -136,6 +138,7 @@ impl CatalogServer {
                 .map(|known| known.surveyed_at),
             protocol: known.protocol.clone(),
             transport: known.transport.clone(),
+            asks_clients: known.asks_clients,
             offer: known.offer.clone(),
         }
     }
@@ -164,6 +167,8 @@ pub(crate) struct Record {
     pub(crate) protocol: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) transport: Option<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) asks_clients: bool,
     /// The category by our rules; the configuration wins over it.
     pub(crate) category: Option<String>,
     pub(crate) tags: Vec<String>,
@@ -308,6 +313,7 @@ fn salvage(disk: &Disk, server: &str, file_name: &str) -> Option<Record> {
         snapshot: Some(file_name.to_owned()),
         protocol: kept.head.protocol.clone(),
         transport: kept.head.transport.clone(),
+        asks_clients: kept.head.asks_clients,
         tools: kept
             .tools
             .iter()

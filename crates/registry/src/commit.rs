@@ -102,6 +102,7 @@ impl<'a> Commit<'a> {
             surveyed_at: snapshot.surveyed_at,
             protocol: snapshot.protocol.clone(),
             transport: snapshot.transport.clone(),
+            asks_clients: snapshot.asks_clients,
             offer: Some(OfferNote::of(&snapshot.offer)),
             ..Record::default()
         };

@@ -27,6 +27,8 @@ pub struct Snapshot {
     pub protocol: String,
     /// The transport that was found, where the configuration does not say it: `sse`.
     pub transport: Option<String>,
+    /// It was seen to ask its clients for something where nothing says for which call.
+    pub asks_clients: bool,
     /// Tokens that all of its definitions would cost a model up front.
     pub tokens: u64,
     /// Unix seconds.
@@ -61,6 +63,7 @@ impl Snapshot {
             server_version: self.server_version.clone(),
             protocol: self.protocol.clone(),
             transport: self.transport.clone(),
+            asks_clients: self.asks_clients,
             instructions: self.instructions.clone(),
             capabilities: Some(self.offer.capabilities.clone()),
         };
@@ -114,10 +117,17 @@ pub(crate) struct Head {
     pub(crate) protocol: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) transport: Option<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) asks_clients: bool,
     pub(crate) instructions: Option<String>,
     /// None where an earlier version wrote it, which asked for tools alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) capabilities: Option<BTreeSet<Capability>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+pub(crate) fn is_false(it: &bool) -> bool {
+    !it
 }
 
 impl Kept {

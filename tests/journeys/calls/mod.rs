@@ -13,4 +13,5 @@ mod remote;
 mod secrets;
 mod sessions;
 mod three_tools;
+mod two_clients;
 mod untrusted;

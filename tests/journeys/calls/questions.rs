@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::house;
 
-const ELICIT: &str = "elicitation/create";
+pub(super) const ELICIT: &str = "elicitation/create";
 
 fn curious() -> House {
     let sample = Step::AskAndTell {
@@ -23,14 +23,14 @@ fn curious() -> House {
         .tool("echo", Step::Echo)])
 }
 
-async fn client_with(house: &House, capabilities: Value) -> Client {
+pub(super) async fn client_with(house: &House, capabilities: Value) -> Client {
     let client = house.serve();
     client.initialize_with(LEGACY_VERSION, capabilities).await;
     client
 }
 
 /// The answer of a person.
-fn says(text: &str) -> Value {
+pub(super) fn says(text: &str) -> Value {
     json!({"action": "accept", "content": {"text": text}})
 }
 

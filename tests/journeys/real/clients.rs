@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use journeys::{
-    fake::Step,
+    fake::{FakeItem, Step},
     house::{Fake, House, fake},
     processes::HOUSE_VARIABLE,
     real_clients::RealClients,
@@ -141,6 +141,94 @@ async fn the_inspectors_command_line() {
         ];
         let answer = clients.inspector(&server, &call).await;
         assert_eq!(answer["content"][0]["text"], "done", "{answer}");
+    }
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+/// A house with a server that has everything besides tools, and asks; and a site of it.
+async fn ready_to_pass() -> (RealClients, House, Site) {
+    let clients = real_clients();
+    let house = house_with_daemon::<Fake>([]);
+    let sample = json!({"maxTokens": 5, "messages":
+        [{"role": "user", "content": {"type": "text", "text": "What to drink?"}}]});
+    let asks = |method: &str, params: Value| Step::AskAndTell {
+        method: method.to_owned(),
+        params,
+    };
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let server = fake("any")
+        .setting("scope = \"client\"")
+        .tool("ask", Step::elicit("Who are you?"))
+        .tool("sample", asks("sampling/createMessage", sample))
+        .tool("roots", asks("roots/list", json!({})))
+        .script(|script| {
+            let prompt =
+                json!({"name": "greet", "arguments": [{"name": "name", "required": true}]});
+            let greeting = json!({"messages": [{"role": "user", "content": text("Greet $name.")}]});
+            script.prompts = vec![FakeItem::defined(prompt, Step::Filled(greeting))];
+            let read =
+                |text: &str| Step::Filled(json!({"contents": [{"uri": "$uri", "text": text}]}));
+            let one = json!({"uri": "note://one", "name": "one"});
+            script.resources = vec![FakeItem::defined(one, read("the first"))];
+            let part = json!({"uriTemplate": "note://{id}/part", "name": "part"});
+            script.templates = vec![FakeItem::defined(part, read("part of $id"))];
+            script.completions = vec!["Ada".to_owned(), "bob".to_owned()];
+        });
+    house.add(server);
+    house.indexed().await;
+    let site = house.site().await;
+    (clients, house, site)
+}
+
+#[track_caller]
+fn saw_what_passes(seen: &Value) {
+    let expected = json!({
+        "prompts": ["any__greet"],
+        "prompt": "Greet Bob.",
+        "resources": ["note://one"],
+        "templates": ["note://{id}/part"],
+        "resource": "the first",
+        "part": "part of two",
+        "completion": ["bob"],
+        "asked": ["[any] Who are you?", "What to drink?"],
+    });
+    for (key, value) in expected.as_object().unwrap() {
+        assert_eq!(seen[key], *value, "{key}: {seen}");
+    }
+    assert_eq!(
+        seen["elicited"],
+        json!({"action": "accept", "content": {"text": "Ada"}})
+    );
+    assert_eq!(
+        seen["sampled"]["content"],
+        json!({"type": "text", "text": "tea"})
+    );
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn prompts_resources_and_questions_pass_to_the_sdks() {
+    let (clients, house, site) = ready_to_pass().await;
+    let players = [
+        ("passing.py", "legacy", Some("2025-11-25")),
+        ("passing.py", "auto", Some("2026-07-28")),
+        ("passing_fastmcp.py", "legacy", None),
+        ("passing_fastmcp.py", "auto", None),
+        ("passing.mjs", "v1", None),
+        ("passing.mjs", "v2", Some("2025-11-25")),
+        ("passing.mjs", "v2-auto", Some("2026-07-28")),
+    ];
+    for (server, is_http) in servers(&house, &site).into_iter().zip([false, true]) {
+        for (player, mode, revision) in players {
+            let seen = clients.passing(player, mode, &server).await;
+            saw_what_passes(&seen);
+            assert!(revision.is_none_or(|it| seen["revision"] == it), "{seen}");
+            // Without a session over HTTP it has no server of its own, which alone is told its roots.
+            let is_nobody = is_http && mode.ends_with("auto");
+            let root = (!is_nobody).then_some("file:///scene/folder");
+            assert_eq!(seen["roots"]["roots"][0]["uri"].as_str(), root, "{seen}");
+        }
     }
     site.stop().await;
     house.stops_clean().await;

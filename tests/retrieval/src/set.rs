@@ -137,6 +137,7 @@ impl Catalogue {
                 instructions: None,
                 protocol: String::new(),
                 transport: None,
+                asks_clients: false,
                 tokens: 0,
                 surveyed_at: 0,
             }),

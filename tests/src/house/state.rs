@@ -146,6 +146,7 @@ fn snapshot(server: &ServerName, script: &Script) -> Snapshot {
         instructions: script.instructions.clone(),
         protocol: LEGACY_VERSION.to_owned(),
         transport: None,
+        asks_clients: false,
         surveyed_at: now(),
     }
 }

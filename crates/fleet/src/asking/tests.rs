@@ -7,9 +7,13 @@ use super::*;
 /// A client that notes what it is asked, and answers when the test says so.
 struct Client {
     session: u64,
+    takes_rounds: bool,
     asked: mpsc::UnboundedSender<(Question, oneshot::Sender<Answer>)>,
     told: Mutex<Vec<String>>,
 }
+
+/// The session of a client that is asked by the answer to its call.
+const ABSENT_MINDED: u64 = 9;
 
 type Asked = mpsc::UnboundedReceiver<(Question, oneshot::Sender<Answer>)>;
 
@@ -18,6 +22,7 @@ fn client(session: u64) -> (Arc<Client>, Asked) {
     let (asked, questions) = mpsc::unbounded_channel();
     let client = Client {
         session,
+        takes_rounds: session == ABSENT_MINDED,
         asked,
         told: Mutex::default(),
     };
@@ -33,6 +38,10 @@ impl Asks for Arc<Client> {
         Json::of_built("{}".to_owned())
     }
 
+    fn takes_rounds(&self) -> bool {
+        self.takes_rounds
+    }
+
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         let (answer, answered) = oneshot::channel();
         self.asked.send((question, answer)).unwrap();
@@ -45,6 +54,13 @@ impl Asks for Arc<Client> {
 
     fn without_call(&self) -> Arc<dyn Asks> {
         Arc::new(Self::clone(self))
+    }
+}
+
+impl Default for Asking {
+    fn default() -> Self {
+        let name = "any".parse().unwrap();
+        Self::new(&name, Arc::default(), Roots::default(), false)
     }
 }
 
@@ -127,10 +143,37 @@ async fn a_question_that_is_nobodys_or_anybodys_is_refused() {
     scene.says(&question(), &[(&first, &call), (&second, &call)]);
     scene.hears_refusal("calls of several clients").await;
     assert!(of_first.try_recv().is_err() && of_second.try_recv().is_err());
-    let _turn = scene.questions.asking.take_turn(Some(1)).await;
+    let asking = &scene.questions.asking;
+    assert_eq!(
+        asking.changes.next().await.as_str(),
+        "any",
+        "it is remembered"
+    );
+    let [first, second] = [first, second].map(|it| Arc::new(it) as Arc<dyn Asks>);
+    let _turn = asking.take_turn(Some(&first)).await;
     // From here on sessions take turns.
-    let other = scene.questions.asking.take_turn(Some(2)).now_or_never();
-    assert!(other.is_none());
+    assert!(asking.take_turn(Some(&second)).now_or_never().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_may_not_come_back_keeps_others_out_for_a_while_only() {
+    let mut scene = Scene::new();
+    let (absent, mut asked) = client(ABSENT_MINDED);
+    let call = CancellationToken::new();
+    let asking = Arc::clone(&scene.questions.asking);
+    let caller: Arc<dyn Asks> = Arc::new(Arc::clone(&absent));
+    let turn = asking.take_turn(Some(&caller)).await;
+    scene.says(&question(), &[(&absent, &call)]);
+    let (_, open) = asked.recv().await.unwrap();
+    // Nobody is in the way where nobody waits.
+    sleep(QUESTION_UNDISTURBED * 10).await;
+    assert!(!open.is_closed());
+    let other: Arc<dyn Asks> = Arc::new(client(2).0);
+    let mut waiting = Box::pin(asking.take_turn(Some(&other)));
+    assert!((&mut waiting).now_or_never().is_none());
+    scene.hears_refusal("has not come back").await;
+    drop(turn);
+    waiting.await;
 }
 
 #[tokio::test]

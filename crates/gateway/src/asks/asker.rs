@@ -98,11 +98,6 @@ pub(crate) struct ServerAsker {
 }
 
 impl ServerAsker {
-    /// Whether the client is asked by the answer to its request.
-    pub(crate) fn takes_rounds(&self) -> bool {
-        self.client.takes_rounds()
-    }
-
     /// A line for the model where its client could not take what was asked.
     pub(crate) fn explain_untaken(&self) -> Option<String> {
         let untaken = self.untaken.lock();
@@ -124,6 +119,10 @@ impl Asks for ServerAsker {
 
     fn capabilities(&self) -> Json {
         self.client.capabilities.announced()
+    }
+
+    fn takes_rounds(&self) -> bool {
+        self.client.takes_rounds()
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
@@ -236,6 +235,10 @@ impl Asks for ClientAtHome {
 
     fn capabilities(&self) -> Json {
         self.client.capabilities.announced()
+    }
+
+    fn takes_rounds(&self) -> bool {
+        self.client.takes_rounds()
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {

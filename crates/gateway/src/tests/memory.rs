@@ -279,6 +279,7 @@ impl Servers for Memory {
             dropped: Vec::new(),
             about,
             time_to_live: None,
+            asks_clients: false,
         };
         Box::pin(async move { Ok(survey) })
     }
