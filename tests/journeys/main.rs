@@ -23,7 +23,7 @@ use journeys::{
     guarded::RealAuth,
     house::{House, Programs, Server},
     real::RealServers,
-    real_clients::RealClients,
+    real_clients::{ClaudeCode, RealClients},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -125,6 +125,10 @@ fn definition_tokens(tool: &Value) -> usize {
 
 fn real_auth() -> RealAuth {
     RealAuth::ready(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
+}
+
+fn claude_code() -> ClaudeCode {
+    ClaudeCode::ready(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
 }
 
 fn real_clients() -> RealClients {

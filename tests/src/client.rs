@@ -266,6 +266,12 @@ impl Client {
         self.within(method, next).await
     }
 
+    /// Notifications and requests up to now that nobody listened to.
+    pub async fn heard(&self) -> Vec<Value> {
+        let mut heard = self.0.heard.lock().await;
+        std::iter::from_fn(|| heard.try_recv().ok()).collect()
+    }
+
     /// Waits for what must happen, and says what it waited for when it does not.
     pub async fn within<T>(&self, what: &str, future: impl Future<Output = T>) -> T {
         let waited = timeout(DEADLINE, future).await;

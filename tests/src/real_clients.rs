@@ -35,6 +35,18 @@ const NPM_PACKAGES: [&str; 6] = [
 ];
 const PYTHON_PACKAGES: [&str; 2] = ["mcp==2.3.0", "fastmcp==4.1.2"];
 
+const CLAUDE_CODE: &str = "@anthropic-ai/claude-code@2.1.330";
+
+/// As npm names it in packages that hold a program.
+const PLATFORM: &str = if cfg!(target_arch = "aarch64") {
+    "linux-arm64"
+} else {
+    "linux-x64"
+};
+
+/// Three sessions with a model that answers at once, one of them on a terminal.
+const CLAUDE_CODE_DEADLINE: Duration = Duration::from_mins(4);
+
 /// A whole list of scenarios takes its time.
 const SUITE_DEADLINE: Duration = Duration::from_mins(3);
 
@@ -195,13 +207,18 @@ impl RealClients {
             .collect()
     }
 
+    /// A Python with the packages of clients, which are those of servers too.
+    pub fn python_program(&self) -> String {
+        self.0.join("python/bin/python").display().to_string()
+    }
+
     /// A program of the folder `clients`.
     fn scene(&self, file: &str) -> Command {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("clients")
             .join(file);
         let mut command = if path.extension().is_some_and(|it| it == "py") {
-            Command::new(self.0.join("python/bin/python"))
+            Command::new(self.python_program())
         } else {
             self.node()
         };
@@ -214,6 +231,29 @@ impl RealClients {
         let mut node = Command::new(npm.join("node_modules").join(NODE).join("bin/node"));
         node.current_dir(npm).kill_on_drop(true);
         node
+    }
+}
+
+/// Claude Code, in a folder of its own: it is larger than all the others.
+#[derive(Debug, Clone)]
+pub struct ClaudeCode(PathBuf);
+
+impl ClaudeCode {
+    /// Installs it as [`RealClients::ready`] does the others.
+    pub fn ready(target: &Path) -> Self {
+        let folder = target.join("real-claude-code");
+        install(&folder, &[CLAUDE_CODE], &[]);
+        Self(folder)
+    }
+
+    /// What reaches its model of a prompt, a resource and a tool that asks, in an empty home.
+    pub async fn passing(&self, home: &Path, server: &[String]) -> Value {
+        let program = format!("npm/node_modules/@anthropic-ai/claude-code-{PLATFORM}/claude");
+        let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");
+        let mut python = Command::new("python3");
+        python.arg(scenes.join("claude_code.py"));
+        python.arg(self.0.join(program)).arg(home).args(server);
+        json(&run_within(python, CLAUDE_CODE_DEADLINE).await)
     }
 }
 
@@ -255,9 +295,13 @@ fn read_checks(results: &Path, role: &str) -> BTreeMap<String, Checks> {
     found
 }
 
-async fn run(mut command: Command) -> String {
+async fn run(command: Command) -> String {
+    run_within(command, DEADLINE).await
+}
+
+async fn run_within(mut command: Command, deadline: Duration) -> String {
     let output = command.kill_on_drop(true).output();
-    let output = timeout(DEADLINE, output).await.expect("the client ends");
+    let output = timeout(deadline, output).await.expect("the client ends");
     let output = output.expect("the client can be started");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));

@@ -18,6 +18,9 @@ struct State {
     users: usize,
     idle_since: Instant,
     is_closed: bool,
+    /// It is closed as soon as nobody uses it, and to further uses at once.
+    is_shut: bool,
+    was_called: bool,
 }
 
 /// One use of a connection, until it is dropped.
@@ -30,6 +33,8 @@ impl Activity {
             users: 0,
             idle_since: Instant::now(),
             is_closed: false,
+            is_shut: false,
+            was_called: false,
         };
         Arc::new(Self {
             state: Mutex::new(state),
@@ -40,7 +45,7 @@ impl Activity {
     /// `None` once the connection was closed.
     pub(crate) fn begin(self: &Arc<Self>) -> Option<Lease> {
         let mut state = self.lock();
-        if state.is_closed {
+        if state.is_closed || state.is_shut {
             return None;
         }
         state.users += 1;
@@ -70,6 +75,34 @@ impl Activity {
         loop {
             let unused = self.unused.notified();
             if self.close_if_idle(Duration::ZERO) {
+                return;
+            }
+            unused.await;
+        }
+    }
+
+    /// Takes note of a call, which may leave something behind in the server; surveys do not.
+    pub(crate) fn note_call(&self) {
+        self.lock().was_called = true;
+    }
+
+    /// Closes it to further uses unless it was called.
+    pub(crate) fn shut_if_never_called(&self) {
+        let mut state = self.lock();
+        state.is_shut |= !state.was_called;
+        drop(state);
+        self.unused.notify_waiters();
+    }
+
+    /// Waits until it is shut and nobody uses it.
+    pub(crate) async fn shut(&self) {
+        loop {
+            let unused = self.unused.notified();
+            let is_over = {
+                let state = self.lock();
+                state.is_shut && state.users == 0
+            };
+            if is_over {
                 return;
             }
             unused.await;
@@ -114,6 +147,27 @@ mod tests {
         advance(Duration::from_secs(1)).await;
         assert!(activity.close_if_idle(IDLE));
         assert!(activity.begin().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_shut_for_another_only_before_its_first_call() {
+        let activity = Activity::new();
+        let survey = activity.begin().expect("open");
+        activity.shut_if_never_called();
+        assert!(activity.begin().is_none());
+        let shut = tokio::spawn({
+            let activity = Arc::clone(&activity);
+            async move { activity.shut().await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!shut.is_finished());
+        drop(survey);
+        shut.await.expect("it ends");
+
+        let activity = Activity::new();
+        activity.note_call();
+        activity.shut_if_never_called();
+        assert!(activity.begin().is_some());
     }
 
     #[tokio::test(start_paused = true)]

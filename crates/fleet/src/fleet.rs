@@ -298,7 +298,8 @@ async fn call_ready(server: &Server, request: &Request, ran: &mut Ran) -> Result
         tries: not_ready.tries,
         ran: Ran::No,
     };
-    let leased = server.ready().await.map_err(not_ready)?;
+    let leased = server.ready_for(request.asks.as_ref()).await;
+    let leased = leased.map_err(not_ready)?;
     *ran = Ran::Maybe;
     match leased.link.call(request).await {
         Ok(result) => Ok(result),

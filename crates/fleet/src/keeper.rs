@@ -16,6 +16,7 @@ use crate::{
     asking::Asking,
     changes::{Changes, OnListChanged},
     child::{Running, Surroundings},
+    eras::Eras,
     error::Failure,
     limits::{HEALTHY_AFTER, REST_MAX, REST_MIN},
     link::Link,
@@ -43,8 +44,7 @@ pub(crate) struct Keeper {
     before: Option<watch::Receiver<Stage>>,
     /// Failures in a row.
     tries: u32,
-    /// What it spoke last, so that no start pays for a wrong guess twice.
-    spoken: Option<Spoken>,
+    eras: Arc<Eras>,
 }
 
 impl Keeper {
@@ -58,7 +58,6 @@ impl Keeper {
         roots: Roots,
     ) -> (Self, Server) {
         let (server, stage) = Server::new(spec, taken, before, roots, &changes);
-        let spoken = server.spec.spoken.clone();
         let keeper = Self {
             spec: Arc::clone(&server.spec),
             taken: Arc::clone(&server.taken),
@@ -73,7 +72,7 @@ impl Keeper {
             retired: server.retired.clone(),
             before: before.map(|it| it.stage.clone()),
             tries: 0,
-            spoken,
+            eras: Arc::clone(&server.eras),
         };
         (keeper, server)
     }
@@ -116,8 +115,9 @@ impl Keeper {
             let (changes, name) = (Arc::clone(&self.changes), self.spec.name.clone());
             Arc::new(move || changes.note(&name))
         };
+        let guess = self.eras.guess();
         let opened = {
-            let opening = self.open(&on_list_changed);
+            let opening = self.open(&on_list_changed, guess.as_ref());
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return None,
@@ -131,7 +131,7 @@ impl Keeper {
                 let starts = self.vitals.started(pid);
                 let ms = began.elapsed().as_millis();
                 info!(server, pid, starts, ms, "ready");
-                self.spoken = Some(link.about().spoken.clone());
+                self.eras.settle(guess.as_ref(), &link.about().spoken);
                 // Its tools may be others than when it was last here.
                 self.changes.note(&self.spec.name);
                 Some((Arc::new(link), running))
@@ -147,6 +147,7 @@ impl Keeper {
     async fn open(
         &self,
         on_list_changed: &OnListChanged,
+        guess: Option<&Spoken>,
     ) -> Result<(Link, Option<Running>), Failure> {
         let resolver = self.surroundings.secrets.as_deref();
         let named = templates(&self.spec);
@@ -157,7 +158,7 @@ impl Keeper {
             &self.surroundings,
             on_list_changed,
             &self.asking,
-            self.spoken.as_ref(),
+            guess,
         )
         .await
     }
@@ -173,6 +174,7 @@ impl Keeper {
             () = link.ended() => End::ByItself,
             () = close_when_idle(&link, self.spec.idle_timeout) => End::Idle,
             () = close_when_retired(&link, &self.retired) => End::Retired,
+            () = link.activity().shut() => End::Shut,
             never = reap_leader(running.as_mut()) => match never {},
         };
         if matches!(end, End::ByItself) {
@@ -192,8 +194,12 @@ impl Keeper {
             running.stop().await;
         }
         self.vitals.ended();
-        if matches!(end, End::Idle) {
-            info!(server = %self.spec.name, "stopped, nobody called for long");
+        if let End::Idle | End::Shut = end {
+            let why = match end {
+                End::Idle => "nobody called for long",
+                _ => "a client of before wants a handshake",
+            };
+            info!(server = %self.spec.name, why, "stopped");
             self.tries = 0;
             self.forget_wishes();
             self.stage.send_replace(Stage::Stopped { last: None });
@@ -250,6 +256,8 @@ enum End {
     ByItself,
     Idle,
     Retired,
+    /// For a caller who wants to be spoken to in another era.
+    Shut,
 }
 
 /// Waits for the child itself and no further: under a wrapper that was killed, the server may live

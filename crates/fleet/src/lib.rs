@@ -15,6 +15,7 @@ mod changes;
 mod channel;
 mod child;
 mod environment;
+mod eras;
 mod error;
 mod fleet;
 mod forms;

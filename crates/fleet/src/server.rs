@@ -13,9 +13,11 @@ use crate::{
     activity::Lease,
     asking::Asking,
     changes::Changes,
+    eras::Eras,
     error::Failure,
     limits::{EXIT_REASON_WAIT, REST_WAIT_MAX},
     link::Link,
+    question::Asks,
     roots::Roots,
     taken::{Taken, takes_variables},
     vitals::Vitals,
@@ -52,6 +54,7 @@ pub(crate) struct Server {
     pub(crate) places: Arc<Semaphore>,
     pub(crate) vitals: Arc<Vitals>,
     pub(crate) asking: Arc<Asking>,
+    pub(crate) eras: Arc<Eras>,
     pub(crate) stage: watch::Receiver<Stage>,
     pub(crate) wanted: Arc<Notify>,
     /// Ends its rest: what it waits for has come.
@@ -94,11 +97,12 @@ impl Server {
         let asking = Asking::new(&spec.name, Arc::clone(changes), roots, asks_clients);
         let server = Self {
             is_personal,
-            spec: Arc::new(spec),
             taken: Arc::new(taken),
             places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             vitals: before.map_or_else(Arc::default, |it| Arc::clone(&it.vitals)),
             asking: Arc::new(asking),
+            eras: Arc::new(Eras::of(&spec)),
+            spec: Arc::new(spec),
             stage,
             wanted: Arc::default(),
             rested: Arc::default(),
@@ -156,6 +160,25 @@ impl Server {
                 return Err(NotReady::stopping());
             }
         }
+    }
+
+    /// The same for a call. A server that speaks both eras, and was not called since it was started,
+    /// is started anew where its caller is of before.
+    pub(crate) async fn ready_for(
+        &self,
+        caller: Option<&Arc<dyn Asks>>,
+    ) -> Result<LeasedLink, NotReady> {
+        let wants_handshake = caller.is_some_and(|it| self.eras.note_caller(&self.spec, it));
+        let leased = self.ready().await?;
+        if wants_handshake && leased.link.about().spoken.revision.is_stateless() {
+            leased.link.activity().shut_if_never_called();
+            drop(leased);
+            let leased = self.ready().await?;
+            leased.link.activity().note_call();
+            return Ok(leased);
+        }
+        leased.link.activity().note_call();
+        Ok(leased)
     }
 
     /// The connection, if it is open now; nothing is started.

@@ -8,7 +8,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
-use tool::{Offer, Tool};
+use tool::{Capability, Offer, Tool};
 
 use crate::{
     About, Failure, SurveyError,
@@ -47,6 +47,14 @@ pub(crate) async fn survey_leased(
         Ok(Ok(mut survey)) => {
             let (offer, dropped) = offer::read(&leased.link).await;
             survey.offer = offer;
+            // What it speaks with this connection may be for the sake of one client.
+            if let Some(natural) = server.eras.natural() {
+                survey.about.spoken = natural;
+            }
+            let listens = survey.about.spoken.revision.is_stateless();
+            if listens && survey.offer.capabilities.contains(&Capability::Resources) {
+                survey.offer.capabilities.insert(Capability::Subscribe);
+            }
             survey.asks_clients = server.asking.names_no_call();
             survey.dropped.extend(dropped);
             return Ok(survey);

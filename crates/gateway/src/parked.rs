@@ -307,7 +307,7 @@ mod tests {
     #[tokio::test]
     async fn a_question_that_nobody_waits_for_any_more_is_not_in_the_way_of_the_result() {
         let (sender, questions) = round_questions();
-        let (take_back, taken_back) = oneshot::channel::<()>();
+        let (end, over) = oneshot::channel::<()>();
         let call = async move {
             let (answer, answered) = oneshot::channel();
             let question = RoundQuestion {
@@ -317,20 +317,20 @@ mod tests {
                 answer,
             };
             sender.try_send(vec![question]).expect("there is room");
-            let _ = taken_back.await;
+            let _ = over.await;
             drop(answered);
             Box::new(|_: &Json| vec![Bytes::from("done")]) as WriteLine
         };
         let Round::Asks(asking) = RoundCall::start(call, questions, None).go_on().await else {
             panic!("it asks");
         };
-        take_back.send(()).expect("it waits");
+        end.send(()).expect("it waits");
         tokio::task::yield_now().await;
         assert_eq!(told(asking).await, "done");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_whose_client_does_not_come_back_is_taken_back() {
+    async fn a_call_whose_client_does_not_come_back_is_over() {
         let parked = Arc::new(ParkedCalls::default());
         for is_gone in [true, false] {
             let Round::Asks(asking) = curious(None).go_on().await else {

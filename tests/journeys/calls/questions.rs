@@ -337,3 +337,19 @@ async fn a_client_that_takes_no_requests_is_asked_by_the_answer_to_its_call() {
     assert_eq!(refused.error()["code"], -32602);
     house.stops_clean().await;
 }
+
+/// What it asks by a request, a server may ask nobody after a beginning without a handshake.
+#[journey]
+async fn a_server_of_both_eras_is_begun_as_its_client_is() {
+    let house = house([fake("any")
+        .era(Era::Both)
+        .tool("ask", Step::elicit("Sure?"))]);
+    house.cli(["reindex"]).await.ended(0);
+    assert!(house.received_method("any", "initialize").is_empty());
+    let client = client_with(&house, json!({"elicitation": {}})).await;
+    client.answers(ELICIT, says("yes"));
+    let told = client.execute("any/ask", json!({})).await.good();
+    assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), says("yes"));
+    assert_eq!(house.received_method("any", "initialize").len(), 1);
+    house.stops_clean().await;
+}

@@ -11,7 +11,7 @@ use journeys::{
 };
 use serde_json::{Value, json};
 
-use crate::{house_with_daemon, programs, real_clients};
+use crate::{claude_code, house_with_daemon, programs, real_clients};
 
 /// Clients that can be had, a house with a tool that tells its progress, and a site of it.
 async fn ready() -> (RealClients, House, Site) {
@@ -147,8 +147,7 @@ async fn the_inspectors_command_line() {
 }
 
 /// A house with a server that has everything besides tools, and asks; and a site of it.
-async fn ready_to_pass() -> (RealClients, House, Site) {
-    let clients = real_clients();
+async fn ready_to_pass() -> (House, Site) {
     let house = house_with_daemon::<Fake>([]);
     let sample = json!({"maxTokens": 5, "messages":
         [{"role": "user", "content": {"type": "text", "text": "What to drink?"}}]});
@@ -178,7 +177,7 @@ async fn ready_to_pass() -> (RealClients, House, Site) {
     house.add(server);
     house.indexed().await;
     let site = house.site().await;
-    (clients, house, site)
+    (house, site)
 }
 
 #[track_caller]
@@ -209,7 +208,8 @@ fn saw_what_passes(seen: &Value) {
 #[tokio::test]
 #[cfg_attr(offline, ignore = "calls real programs")]
 async fn prompts_resources_and_questions_pass_to_the_sdks() {
-    let (clients, house, site) = ready_to_pass().await;
+    let clients = real_clients();
+    let (house, site) = ready_to_pass().await;
     let players = [
         ("passing.py", "legacy", Some("2025-11-25")),
         ("passing.py", "auto", Some("2026-07-28")),
@@ -229,6 +229,69 @@ async fn prompts_resources_and_questions_pass_to_the_sdks() {
             let root = (!is_nobody).then_some("file:///scene/folder");
             assert_eq!(seen["roots"]["roots"][0]["uri"].as_str(), root, "{seen}");
         }
+    }
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+/// Its slash command of a prompt, its `@` of a resource, and a tool that asks: under `-p` there is
+/// no person, and it says so for it.
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn claude_code_takes_prompts_resources_and_questions() {
+    let claude = claude_code();
+    let (house, site) = ready_to_pass().await;
+    let home = house.path("claude");
+    std::fs::create_dir(&home).unwrap();
+    let [command, _] = servers(&house, &site);
+    let seen = claude.passing(&home, &command).await;
+    for (key, wanted) in [
+        ("prompt", "Greet Bob."),
+        ("resource", "the first"),
+        ("asked", r#"{\"action\":\"cancel\"}"#),
+    ] {
+        let reached = seen[key].as_str().unwrap();
+        assert!(reached.contains(wanted), "{key}: {reached}");
+    }
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+/// One request each: it can be asked nothing.
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn prompts_and_resources_pass_to_the_inspectors_command_line() {
+    let clients = real_clients();
+    let (house, site) = ready_to_pass().await;
+    let [command, _] = servers(&house, &site);
+    for (request, pointer, wanted) in [
+        (["prompts/list"].as_slice(), "/prompts/0/name", "any__greet"),
+        (
+            &[
+                "prompts/get",
+                "--prompt-name",
+                "any__greet",
+                "--prompt-args",
+                "name=Bob",
+            ],
+            "/messages/0/content/text",
+            "Greet Bob.",
+        ),
+        (&["resources/list"], "/resources/0/uri", "note://one"),
+        (
+            &["resources/templates/list"],
+            "/resourceTemplates/0/uriTemplate",
+            "note://{id}/part",
+        ),
+        (
+            &["resources/read", "--uri", "note://two/part"],
+            "/contents/0/text",
+            "part of two",
+        ),
+    ] {
+        let request = [&["--method"], request].concat();
+        let answer = clients.inspector(&command, &request).await;
+        assert_eq!(answer.pointer(pointer).unwrap(), wanted, "{answer}");
     }
     site.stop().await;
     house.stops_clean().await;

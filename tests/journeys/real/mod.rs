@@ -11,3 +11,4 @@ mod recipes;
 mod servers;
 mod servers_alone;
 mod tokens;
+mod transcripts;

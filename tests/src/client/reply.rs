@@ -37,6 +37,11 @@ impl Reply {
         self.message["result"].take()
     }
 
+    /// The JSON-RPC error, if it is one.
+    pub fn get_error(&self) -> Option<&Value> {
+        self.message.get("error")
+    }
+
     /// The JSON-RPC error.
     #[track_caller]
     pub fn error(&self) -> &Value {
