@@ -44,6 +44,10 @@ demo:
 dist *ARGS:
     .ci/dist {{ ARGS }}
 
+# Secrets in the system's keyring, beside a real one: needs dbus-run-session and gnome-keyring-daemon
+keyring:
+    .ci/keyring
+
 # Format everything
 fmt:
     cargo fmt --all

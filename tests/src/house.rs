@@ -125,7 +125,7 @@ impl House {
     }
 
     /// Whether its sessions share a daemon.
-    pub(crate) fn has_daemon(&self) -> bool {
+    pub fn has_daemon(&self) -> bool {
         self.has_daemon
     }
 

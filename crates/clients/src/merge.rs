@@ -76,13 +76,35 @@ fn widen(server: &mut Server, allow: &[String], deny: &[String]) {
 }
 
 /// One program with one set of arguments, or one address; no variable or header with two values.
+/// Where one of them names a secret, the other may hold any.
 pub fn is_same(a: &Server, b: &Server) -> bool {
     let launch = match (&a.url, &b.url) {
-        (Some(a), Some(b)) => normal_url(a) == normal_url(b),
-        (None, None) => normal_line(a) == normal_line(b) && a.cwd == b.cwd,
+        (Some(a), Some(b)) => fits(&normal_url(a), &normal_url(b)),
+        (None, None) => fit_all(&normal_line(a), &normal_line(b)) && a.cwd == b.cwd,
         _ => false,
     };
     launch && agree(&a.env, &b.env) && agree(&a.headers, &b.headers)
+}
+
+fn fit_all(a: &[String], b: &[String]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| fits(a, b))
+}
+
+fn fits(a: &str, b: &str) -> bool {
+    a == b || is_filled(a, b) || is_filled(b, a)
+}
+
+/// Whether the text is the template with something in place of the secret that it names.
+fn is_filled(template: &str, text: &str) -> bool {
+    let split = template.split_once("${secret:");
+    let named = split.and_then(|(before, rest)| Some((before, rest.split_once('}')?.1)));
+    named.is_some_and(|(before, behind)| {
+        // Read as another client's, what is ours is escaped.
+        let before = before.strip_suffix('$').unwrap_or(before);
+        let rest = text.strip_prefix(before);
+        rest.and_then(|rest| rest.strip_suffix(behind))
+            .is_some_and(|it| !it.is_empty())
+    })
 }
 
 fn agree(a: &[(String, String)], b: &[(String, String)]) -> bool {
@@ -148,6 +170,12 @@ mod tests {
         };
         let plain = server("npx -y pkg DIR", &[]);
         check(&plain, &server("/usr/bin/npx pkg@latest DIR", &[]), true);
+        let kept = server("x --key=${secret:a.key} DIR", &[]);
+        check(&kept, &server("x --key=hunter2 DIR", &[]), true);
+        check(&server("x --key=hunter2 DIR", &[]), &kept, true);
+        check(&kept, &server("x --key= DIR", &[]), false);
+        check(&kept, &server("x --token=hunter2 DIR", &[]), false);
+        check(&kept, &server("x --key=hunter2 OTHER", &[]), false);
         check(&plain, &server("npx -y pkg OTHER", &[]), false);
         check(&plain, &server("npx -y pkg DIR", &[("A", "1")]), true);
         let one = server("npx pkg", &[("TOKEN", "one")]);

@@ -33,6 +33,15 @@ pub(super) static KEYS: &[Key] = &[
     .or("\"warn\"")
     .variable(),
     key(
+        "secrets.store",
+        Kind::Choice(&["file", "keyring"]),
+        "how secrets (`proxy secret set`) and logins are kept: in files that nobody else may read, or \
+         in the same files sealed with a key that the system's keyring has. What is there already is \
+         sealed when it changes next. Only in a program that was built with `--features keyring`",
+    )
+    .or("\"file\"")
+    .variable(),
+    key(
         "results.max_tokens",
         TOKENS,
         "how much of a result goes to the model at once; what is cut is kept",

@@ -8,6 +8,7 @@ use gateway::{
     policy::{ClientPolicies, ClientRule},
 };
 use registry::ServerRules;
+use secrets::Keeping;
 
 use super::{
     Config, Environment, Mistake, Place,
@@ -51,12 +52,15 @@ pub(super) fn read_config(
         .map_err(|(name, fault)| mistakes.push(fault.at(Place::File, format!("clients.{name}"))));
     let state_dir = find_state_dir(raw.state_dir.as_deref(), file, &folders)
         .map_err(|fault| mistakes.push(fault.at(Place::File, "state_dir")));
-    match (state_dir, http, clients) {
-        (Ok(state_dir), Ok(http), Ok(clients)) if mistakes.is_empty() => Ok(Config {
+    let keeping = read_keeping(&raw.secrets.store, secrets::HAS_KEYRING)
+        .map_err(|fault| mistakes.push(fault.at(Place::File, "secrets.store")));
+    match (state_dir, keeping, http, clients) {
+        (Ok(state_dir), Ok(keeping), Ok(http), Ok(clients)) if mistakes.is_empty() => Ok(Config {
             file: file.absolute.clone(),
             log: raw.log,
             gateway: gateway::Settings {
                 state_dir,
+                secrets: keeping,
                 results: results::Settings {
                     max_tokens: raw.results.max_tokens,
                     keep_hours: raw.results.keep_hours,
@@ -76,6 +80,17 @@ pub(super) fn read_config(
             },
         }),
         _ => Err(mistakes),
+    }
+}
+
+fn read_keeping(store: &str, has_keyring: bool) -> Result<Keeping, Fault> {
+    match store {
+        "keyring" if has_keyring => Ok(Keeping::Keyring),
+        "keyring" => Err(Fault::new(
+            "this program was built without the system's keyring",
+            "build it with `--features keyring`, or write `\"file\"`",
+        )),
+        _ => Ok(Keeping::File),
     }
 }
 

@@ -10,6 +10,7 @@ pub(super) struct RawConfig {
     pub(super) log: String,
     pub(super) results: RawResults,
     pub(super) search: RawSearch,
+    pub(super) secrets: RawSecrets,
     pub(super) reindex: RawReindex,
     pub(super) http: RawHttp,
     #[serde(default)]
@@ -32,6 +33,12 @@ pub(super) struct RawResults {
 pub(super) struct RawSearch {
     pub(super) learn: bool,
     pub(super) semantic: Semantic,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawSecrets {
+    pub(super) store: String,
 }
 
 /// The choice of what finds tools beside their words.

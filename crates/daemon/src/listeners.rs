@@ -133,7 +133,7 @@ impl Listeners {
     }
 
     fn resolver(&self) -> Arc<Resolver> {
-        gateway::resolver(&self.gateway.settings().state_dir)
+        gateway::resolver(&self.gateway.settings().private_files())
     }
 
     async fn bind_configured(&self) -> anyhow::Result<Bound> {

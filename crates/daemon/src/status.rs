@@ -116,7 +116,7 @@ fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> 
     let own: Vec<&str> = own.map(|(_, name)| name.as_str()).collect();
     let settings = gateway.settings();
     let login = settings.server(&state.name);
-    let login = login.map(|it| describe_login(it, &settings.state_dir));
+    let login = login.map(|it| describe_login(it, &settings.private_files()));
     json!({
         "name": state.name.as_str(),
         "client": state.clients.first(),

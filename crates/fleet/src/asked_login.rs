@@ -51,9 +51,8 @@ pub(crate) async fn log_in_by_asking(
     let Ok(variables) = with_secrets(wanted, values, resolver.map(Arc::as_ref)).await else {
         return false;
     };
-    let place = surroundings.state_dir.as_deref();
-    let place =
-        place.map(|state_dir| LoginPlace::of(&server.spec, &variables, resolver, state_dir));
+    let place = surroundings.private.as_ref();
+    let place = place.map(|files| LoginPlace::of(&server.spec, &variables, resolver, files));
     let Some(Ok(Some(place))) = place else {
         return false;
     };

@@ -11,7 +11,7 @@ use std::{
 
 use jsonrpc::{LineReader, Outbox, Sink};
 use processes::{Spawner, Tree};
-use secrets::Resolver;
+use secrets::{PrivateFiles, Resolver};
 use tokio::{net::unix::pipe, process::Command, task::JoinHandle, time::timeout};
 use tracing::debug;
 
@@ -40,7 +40,7 @@ pub struct Surroundings {
     /// The folder in which the stderr of each server is kept, if it is.
     pub log_folder: Option<PathBuf>,
     /// The folder below which logins are kept, if they are.
-    pub state_dir: Option<PathBuf>,
+    pub private: Option<PrivateFiles>,
     /// Reads the secrets that a specification names.
     pub secrets: Option<Arc<Resolver>>,
 }

@@ -280,10 +280,10 @@ fn find_credential(
     variables: &Variables,
     surroundings: &Surroundings,
 ) -> Result<Option<Arc<Credential>>, Failure> {
-    let Some(state_dir) = &surroundings.state_dir else {
+    let Some(files) = &surroundings.private else {
         return Ok(None);
     };
-    let place = LoginPlace::of(spec, variables, surroundings.secrets.as_ref(), state_dir)?;
+    let place = LoginPlace::of(spec, variables, surroundings.secrets.as_ref(), files)?;
     Ok(place.map(LoginPlace::credential))
 }
 

@@ -1,11 +1,11 @@
 //! The login of a remote server, where it asks for one.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use futures::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use oauth::{Assertion, Credential, RecordFile, Settings};
-use secrets::{Resolver, Secret};
+use secrets::{PrivateFiles, Resolver, Secret};
 
 use crate::{
     Launch, LoginNeeded, ServerSpec, Template, Variables, awaited::Awaited, environment::expand,
@@ -26,13 +26,13 @@ pub struct LoginPlace {
 }
 
 impl LoginPlace {
-    /// The place of this server's login below the state folder. None where there can be none: it is
+    /// The place of this server's login among these files. None where there can be none: it is
     /// a child, or it gets an `Authorization` of its own.
     pub fn of(
         spec: &ServerSpec,
         variables: &Variables,
         resolver: Option<&Arc<Resolver>>,
-        state_dir: &Path,
+        files: &PrivateFiles,
     ) -> Result<Option<Self>, Failure> {
         let (Some(url), Launch::Remote { headers, .. }) = (login_url(spec), &spec.launch) else {
             return Ok(None);
@@ -51,7 +51,7 @@ impl LoginPlace {
             Some((HeaderName::try_from(name.as_str()).ok()?, value))
         };
         Ok(Some(Self {
-            file: RecordFile::in_state(state_dir, spec.name.as_str(), &url),
+            file: RecordFile::of(files, spec.name.as_str(), &url),
             headers: headers.iter().filter_map(header).collect(),
             url,
             settings,
@@ -62,22 +62,22 @@ impl LoginPlace {
     pub fn find_file(
         spec: &ServerSpec,
         variables: &Variables,
-        state_dir: &Path,
+        files: &PrivateFiles,
     ) -> Option<RecordFile> {
         let url = login_url(spec)?;
         let url = expand(url, variables).ok()?;
-        Some(RecordFile::in_state(state_dir, spec.name.as_str(), &url))
+        Some(RecordFile::of(files, spec.name.as_str(), &url))
     }
 
     /// The same, filled in from our own variables and secrets.
     pub async fn find(
         spec: &ServerSpec,
         secrets: &Arc<Resolver>,
-        state_dir: &Path,
+        files: &PrivateFiles,
     ) -> Result<Option<Self>, Failure> {
         let variables = Variables::of_process();
         let variables = with_secrets(templates(spec), &variables, Some(secrets)).await?;
-        Self::of(spec, &variables, Some(secrets), state_dir)
+        Self::of(spec, &variables, Some(secrets), files)
     }
 
     /// What sends the login's token with each request.
@@ -165,8 +165,9 @@ mod tests {
     #[tokio::test]
     async fn a_key_that_is_wrong_is_told_from_a_login_that_is_missing() {
         let state = tempfile::tempdir().unwrap();
+        let files = PrivateFiles::plain(state.path());
         let place = || {
-            let file = RecordFile::in_state(state.path(), "any", "https://x.example/mcp");
+            let file = RecordFile::of(&files, "any", "https://x.example/mcp");
             Credential::new(
                 file,
                 "https://x.example/mcp".to_owned(),

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use processes::{Reaper, Spawner, own_program};
 use registry::{Generation, Registry, RelevanceFeedback, Usage};
 use results::ResultStore;
-use secrets::{Resolver, Store};
+use secrets::{PrivateFiles, Resolver, Store};
 use tokio::sync::{Notify, watch};
 use tool::ServerName;
 use tracing::warn;
@@ -67,7 +67,7 @@ pub struct Gateway {
 impl Gateway {
     /// Opens the state folder and gets the servers ready; starts none. Needs a runtime.
     pub fn new(settings: Settings) -> anyhow::Result<Arc<Self>> {
-        let surroundings = surroundings(&settings.state_dir);
+        let surroundings = surroundings(&settings.private_files());
         Self::with_servers(settings, |specs| Arc::new(Fleet::new(specs, surroundings)))
     }
 
@@ -214,21 +214,22 @@ impl Gateway {
 }
 
 /// The surroundings of every child of ours: a reaper that outlives us, a log, and secrets.
-fn surroundings(state_dir: &Path) -> Surroundings {
+fn surroundings(files: &PrivateFiles) -> Surroundings {
+    let state_dir = &files.state_dir;
     let spawner = Arc::new(spawner(state_dir));
-    let secrets = Resolver::new(Store::in_state(state_dir), Arc::clone(&spawner));
+    let secrets = Resolver::new(Store::of(files), Arc::clone(&spawner));
     Surroundings {
         spawner,
         log_folder: Some(logs(state_dir)),
-        state_dir: Some(state_dir.to_owned()),
+        private: Some(files.clone()),
         secrets: Some(Arc::new(secrets)),
     }
 }
 
 /// What reads the secrets that a configuration names, apart from its servers.
-pub fn resolver(state_dir: &Path) -> Arc<Resolver> {
-    let spawner = Arc::new(spawner(state_dir));
-    Arc::new(Resolver::new(Store::in_state(state_dir), spawner))
+pub fn resolver(files: &PrivateFiles) -> Arc<Resolver> {
+    let spawner = Arc::new(spawner(&files.state_dir));
+    Arc::new(Resolver::new(Store::of(files), spawner))
 }
 
 fn spawner(state_dir: &Path) -> Spawner {

@@ -1,9 +1,8 @@
 //! Who is logged in where, for people.
 
-use std::path::Path;
-
 use fleet::{LoginPlace, Variables};
 use oauth::Record;
+use secrets::PrivateFiles;
 use serde_json::{Value, json};
 use tool::ServerName;
 
@@ -11,14 +10,14 @@ use crate::{gateway::Gateway, settings::ServerSettings};
 
 /// What is kept of a server's login; none where nobody can log in, or nobody ever did. Secrets that
 /// its address takes are not read for this.
-pub fn login_of(server: &ServerSettings, state_dir: &Path) -> Option<Record> {
-    let record = record_of(server, state_dir)?;
+pub fn login_of(server: &ServerSettings, files: &PrivateFiles) -> Option<Record> {
+    let record = record_of(server, files)?;
     record.grant.is_some().then_some(record)
 }
 
 /// What is known of logins at a server at which a person may log in; machines log in by themselves.
-fn record_of(server: &ServerSettings, state_dir: &Path) -> Option<Record> {
-    let file = LoginPlace::find_file(&server.spec, &Variables::of_process(), state_dir)?;
+fn record_of(server: &ServerSettings, files: &PrivateFiles) -> Option<Record> {
+    let file = LoginPlace::find_file(&server.spec, &Variables::of_process(), files)?;
     file.read().ok()
 }
 
@@ -31,7 +30,7 @@ impl Gateway {
         }
         let settings = self.settings();
         let server = settings.server(server);
-        let record = server.and_then(|it| record_of(it, &settings.state_dir));
+        let record = server.and_then(|it| record_of(it, &settings.private_files()));
         record.is_some_and(|record| match &record.grant {
             Some(grant) => grant.ended.is_some(),
             None => is_stale && record.was_challenged(),
@@ -40,8 +39,8 @@ impl Gateway {
 }
 
 /// The same as JSON. No token is in it.
-pub fn describe_login(server: &ServerSettings, state_dir: &Path) -> Value {
-    let record = login_of(server, state_dir);
+pub fn describe_login(server: &ServerSettings, files: &PrivateFiles) -> Value {
+    let record = login_of(server, files);
     let Some(grant) = record.as_ref().and_then(|record| record.grant.as_ref()) else {
         return Value::Null;
     };

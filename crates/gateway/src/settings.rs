@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use fleet::ServerSpec;
 use registry::{Rules, ServerRules};
+use secrets::{Keeping, PrivateFiles};
 use tool::{ServerName, ToolRef};
 
 use crate::policy::ClientPolicies;
@@ -17,6 +18,8 @@ const SURVEY_PARALLEL_DEFAULT: usize = 8;
 pub struct Settings {
     /// Where snapshots, index, results, usage and logs lie.
     pub state_dir: PathBuf,
+    /// How secrets and logins are kept there.
+    pub secrets: Keeping,
     /// How much of a result is sent, and how long it is kept.
     pub results: results::Settings,
     /// What searches may use.
@@ -70,6 +73,7 @@ impl Settings {
     pub fn in_folder(state_dir: PathBuf) -> Self {
         Self {
             state_dir,
+            secrets: Keeping::default(),
             results: results::Settings::default(),
             search: SearchSettings {
                 learns: true,
@@ -78,6 +82,14 @@ impl Settings {
             survey_parallel: SURVEY_PARALLEL_DEFAULT,
             clients: ClientPolicies::default(),
             servers: Vec::new(),
+        }
+    }
+
+    /// Where secrets and logins are kept.
+    pub fn private_files(&self) -> PrivateFiles {
+        PrivateFiles {
+            state_dir: self.state_dir.clone(),
+            keeping: self.secrets,
         }
     }
 

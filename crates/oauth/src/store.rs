@@ -1,13 +1,9 @@
 //! Where records lie: a private file for each server, changed under a lock, replaced whole.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    time::SystemTime,
-};
+use std::{io, path::PathBuf, time::SystemTime};
 
-use files::{FolderError, Lock, own_folder, private_folder, sync_folder, write_whole};
-use secrets::{open_private, read_bounded};
+use files::{FolderError, Lock, own_folder, private_folder};
+use secrets::PrivateFiles;
 use sha2::{Digest as _, Sha256};
 
 use crate::record::Record;
@@ -19,6 +15,7 @@ const FILE_BYTES_MAX: u64 = 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordFile {
     path: PathBuf,
+    files: PrivateFiles,
     server: String,
     url: String,
 }
@@ -38,8 +35,8 @@ pub enum StoreError {
 }
 
 impl RecordFile {
-    /// The file of this server in this state folder. Nothing is opened or made yet.
-    pub fn in_state(state_dir: &Path, server: &str, url: &str) -> Self {
+    /// The file of this server among these. Nothing is opened or made yet.
+    pub fn of(files: &PrivateFiles, server: &str, url: &str) -> Self {
         let digest = Sha256::digest(url.as_bytes());
         let digest: Vec<String> = digest
             .iter()
@@ -48,9 +45,8 @@ impl RecordFile {
             .collect();
         let digest = digest.concat();
         Self {
-            path: state_dir
-                .join("auth")
-                .join(format!("{server}-{digest}.json")),
+            path: (files.state_dir.join("auth")).join(format!("{server}-{digest}.json")),
+            files: files.clone(),
             server: server.to_owned(),
             url: url.to_owned(),
         }
@@ -58,17 +54,13 @@ impl RecordFile {
 
     /// The record as it is now; an empty one where there is none.
     pub fn read(&self) -> Result<Record, StoreError> {
-        let file = match open_private(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Record {
-                    server: self.server.clone(),
-                    url: self.url.clone(),
-                    ..Record::default()
-                });
-            }
-            opened => opened?,
+        let Some(bytes) = self.files.read(&self.path, FILE_BYTES_MAX)? else {
+            return Ok(Record {
+                server: self.server.clone(),
+                url: self.url.clone(),
+                ..Record::default()
+            });
         };
-        let bytes = read_bounded(file, FILE_BYTES_MAX)?;
         // An error of the parser could repeat a part of a token.
         let damaged = |_| StoreError::Damaged(self.path.clone());
         serde_json::from_slice(&bytes).map_err(damaged)
@@ -87,16 +79,13 @@ impl RecordFile {
 
     /// Waits for its turn, then has the record as it is then. Blocks.
     pub(crate) fn lock(&self) -> Result<LockedRecord, StoreError> {
-        if let Some(folder) = self.path.parent() {
-            if let Some(state_dir) = folder.parent() {
-                own_folder(state_dir)?;
-            }
-            private_folder(folder)?;
-        }
+        own_folder(&self.files.state_dir)?;
+        private_folder(&self.files.state_dir.join("auth"))?;
         let lock = Lock::take(&self.path.with_extension("lock"))?;
         let record = self.read()?;
         Ok(LockedRecord {
             path: self.path.clone(),
+            files: self.files.clone(),
             record,
             _lock: lock,
         })
@@ -125,6 +114,7 @@ pub(crate) async fn change(
 #[derive(Debug)]
 pub(crate) struct LockedRecord {
     path: PathBuf,
+    files: PrivateFiles,
     pub(crate) record: Record,
     _lock: Lock,
 }
@@ -134,8 +124,7 @@ impl LockedRecord {
     /// more.
     pub(crate) fn write(&self) -> Result<(), StoreError> {
         let text = serde_json::to_vec_pretty(&self.record).map_err(io::Error::from)?;
-        write_whole(&self.path, &text)?;
-        Ok(sync_folder(&self.path)?)
+        Ok(self.files.write(&self.path, text)?)
     }
 }
 
@@ -143,12 +132,18 @@ impl LockedRecord {
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt as _};
 
+    use secrets::PrivateFiles;
+
     use super::{RecordFile, StoreError};
+
+    fn plain(state_dir: &std::path::Path) -> PrivateFiles {
+        PrivateFiles::plain(state_dir)
+    }
 
     #[test]
     fn a_record_is_private_and_one_of_others_is_refused() {
         let state = tempfile::tempdir().unwrap();
-        let file = RecordFile::in_state(state.path(), "any", "https://x.example/mcp");
+        let file = RecordFile::of(&plain(state.path()), "any", "https://x.example/mcp");
         assert_eq!(file.read().unwrap().url, "https://x.example/mcp");
         let changed = file.change(|record| record.wanted_scopes = vec!["a".to_owned()]);
         assert_eq!(changed.unwrap(), file.read().unwrap());
@@ -166,7 +161,7 @@ mod tests {
 
     #[test]
     fn servers_and_addresses_are_kept_apart() {
-        let at = |server, url| RecordFile::in_state("/s".as_ref(), server, url).path;
+        let at = |server, url| RecordFile::of(&plain("/s".as_ref()), server, url).path;
         assert_ne!(at("a", "https://x"), at("b", "https://x"));
         assert_ne!(at("a", "https://x"), at("a", "https://y"));
     }

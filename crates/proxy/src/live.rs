@@ -116,8 +116,8 @@ impl Follower {
             }
             if needs_restart(&config, &before) {
                 warn!(
-                    "`log`, `results.keep_hours`, `results.keep_mib`, `search.semantic` and \
-                     `[http]` hold from the next start on"
+                    "`log`, `results.keep_hours`, `results.keep_mib`, `search.semantic`, \
+                     `secrets.store` and `[http]` hold from the next start on"
                 );
             }
             let applied = at.apply(config.gateway.clone());
@@ -162,6 +162,7 @@ fn needs_restart(config: &Config, before: &Config) -> bool {
         || kept(config) != kept(before)
         || config.gateway.search.embeds != before.gateway.search.embeds
         || config.http != before.http
+        || config.gateway.secrets != before.gateway.secrets
 }
 
 /// Servers that are new to us, and those that are started in another way and may be others.

@@ -8,6 +8,8 @@
 
 mod command;
 mod error;
+mod keeping;
+mod keyring;
 mod name;
 mod private;
 mod reference;
@@ -17,6 +19,7 @@ mod store;
 mod words;
 
 pub use error::ResolveError;
+pub use keeping::{HAS_KEYRING, Keeping, PrivateFiles};
 pub use name::{NameError, SecretName};
 pub use private::{open_private, read_bounded};
 pub use reference::{Reference, ReferenceError};

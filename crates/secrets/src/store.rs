@@ -7,13 +7,9 @@ use std::{
     time::SystemTime,
 };
 
-use files::{FolderError, Lock, private_folder, sync_folder, write_whole};
+use files::{FolderError, Lock, private_folder};
 
-use crate::{
-    name::SecretName,
-    private::{open_private, read_bounded},
-    secret::Secret,
-};
+use crate::{keeping::PrivateFiles, name::SecretName, secret::Secret};
 
 /// The file with all of them; far more than anybody has.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -26,6 +22,7 @@ const SECRET_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
     folder: PathBuf,
+    files: PrivateFiles,
 }
 
 /// Why secrets cannot be read or kept. No text of theirs is in it.
@@ -51,11 +48,17 @@ pub enum StoreError {
 type Secrets = BTreeMap<String, String>;
 
 impl Store {
-    /// The store in this state folder. Nothing is opened or made yet.
-    pub fn in_state(state_dir: &Path) -> Self {
+    /// The store among these files. Nothing is opened or made yet.
+    pub fn of(files: &PrivateFiles) -> Self {
         Self {
-            folder: state_dir.join("secrets"),
+            folder: files.state_dir.join("secrets"),
+            files: files.clone(),
         }
+    }
+
+    /// The same in a file that lies as it is.
+    pub fn in_state(state_dir: &Path) -> Self {
+        Self::of(&PrivateFiles::plain(state_dir))
     }
 
     /// The secret of this name, if there is one.
@@ -97,19 +100,15 @@ impl Store {
 
     fn read(&self) -> Result<Secrets, StoreError> {
         let path = self.file();
-        let file = match open_private(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Secrets::new()),
-            opened => opened?,
+        let Some(bytes) = self.files.read(&path, FILE_BYTES_MAX)? else {
+            return Ok(Secrets::new());
         };
-        let bytes = read_bounded(file, FILE_BYTES_MAX)?;
         // An error of the parser could repeat a part of a secret.
         serde_json::from_slice(&bytes).map_err(|_| StoreError::Damaged(path))
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Secrets) -> T) -> Result<T, StoreError> {
-        if let Some(state_dir) = self.folder.parent() {
-            files::own_folder(state_dir)?;
-        }
+        files::own_folder(&self.files.state_dir)?;
         private_folder(&self.folder)?;
         let _lock = Lock::take(&self.folder.join("lock"))?;
         let before = self.read()?;
@@ -117,8 +116,7 @@ impl Store {
         let changed = change(&mut after);
         if after != before {
             let text = serde_json::to_vec(&after).map_err(io::Error::from)?;
-            write_whole(&self.file(), &text)?;
-            sync_folder(&self.file())?;
+            self.files.write(&self.file(), text)?;
         }
         Ok(changed)
     }

@@ -89,3 +89,30 @@ fn find(folder: &Path, name: &str) -> Option<std::path::PathBuf> {
     });
     found.next()
 }
+
+#[journey]
+async fn no_process_of_ours_leaves_a_core_in_which_secrets_would_lie() {
+    let house = house([fake("any").tool("echo", Step::Echo)]);
+    house.indexed().await;
+    let client = house.client().await;
+    client.execute("any/echo", json!({})).await.good();
+    let mut processes = vec![client.pid()];
+    if house.has_daemon() {
+        processes.push(house.daemon().await);
+    }
+    for pid in processes {
+        let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+        let core = limits
+            .lines()
+            .find(|line| line.starts_with("Max core file"));
+        let bytes: u64 = core
+            .unwrap()
+            .split_whitespace()
+            .nth(4)
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert!(bytes <= 1, "{limits}");
+    }
+    house.stops_clean().await;
+}

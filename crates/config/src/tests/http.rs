@@ -94,12 +94,12 @@ fn a_grant_says_what_it_takes() {
     hint: write `oauth.client_id` and `oauth.client_secret = \"${secret:NAME}\"`",
     );
     check(
-        &oauth("grant = \"enterprise_managed\"\nclient_id = \"a\"\nassertion = \"${file:t}\""),
+        &oauth("grant = \"enterprise_managed\"\nclient_id = \"a\"\nassertion = \"${file:/t}\""),
         " servers.a: `oauth.grant = \"enterprise_managed\"` lacks what it takes
     hint: write `oauth.idp_issuer` and `oauth.idp_client_id`",
     );
     check(
-        &oauth("assertion = \"${file:t}\""),
+        &oauth("assertion = \"${file:/t}\""),
         " servers.a: `oauth.assertion` or an identity provider that nothing is done with
     hint: write `oauth.grant = \"jwt_bearer\"` for a machine, `\"enterprise_managed\"` for an employee, or leave them out",
     );
@@ -108,6 +108,21 @@ fn a_grant_says_what_it_takes() {
         " servers.a: `oauth.private_key` beside `oauth.client_secret`
     hint: a client shows who it is in one way: leave one out",
     );
-    let whole = "grant = \"client_credentials\"\nclient_id = \"a\"\nprivate_key = \"${file:k}\"";
+    let whole = "grant = \"client_credentials\"\nclient_id = \"a\"\nprivate_key = \"${file:/k}\"";
     assert!(load_text(&oauth(whole), &[]).is_ok());
+}
+
+#[test]
+fn a_keyring_needs_a_program_that_was_built_with_it() {
+    let keyring = "[secrets]\nstore = \"keyring\"";
+    if secrets::HAS_KEYRING {
+        let loaded = load_text(keyring, &[]).unwrap();
+        assert_eq!(loaded.gateway.secrets, secrets::Keeping::Keyring);
+        return;
+    }
+    check(
+        keyring,
+        " secrets.store: this program was built without the system's keyring
+    hint: build it with `--features keyring`, or write `\"file\"`",
+    );
 }

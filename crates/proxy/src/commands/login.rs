@@ -77,10 +77,10 @@ async fn choose<'a>(
             .map(|name| find(settings, name))
             .collect();
     }
-    let secrets = gateway::resolver(&settings.state_dir);
+    let secrets = gateway::resolver(&settings.private_files());
     let mut servers = Vec::new();
     for server in settings.enabled() {
-        let place = LoginPlace::find(&server.spec, &secrets, &settings.state_dir).await;
+        let place = LoginPlace::find(&server.spec, &secrets, &settings.private_files()).await;
         let Ok(Some(place)) = place else { continue };
         let grant = place.file.read().ok().and_then(|record| record.grant);
         let is_good = grant.is_some_and(|grant| grant.ended.is_none());
@@ -148,8 +148,8 @@ async fn log_in_to_one(
 /// Where the server's login is kept; none where there can be none, which was said.
 async fn find_place(settings: &Settings, server: &ServerSettings) -> Option<LoginPlace> {
     let name = &server.spec.name;
-    let secrets = gateway::resolver(&settings.state_dir);
-    match LoginPlace::find(&server.spec, &secrets, &settings.state_dir).await {
+    let secrets = gateway::resolver(&settings.private_files());
+    match LoginPlace::find(&server.spec, &secrets, &settings.private_files()).await {
         Ok(Some(place)) => Some(place),
         Ok(None) => {
             report::say(&format!(

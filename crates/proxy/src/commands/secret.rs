@@ -42,7 +42,7 @@ fn open(global: &Global) -> Option<Store> {
         config::load_without_file(&overrides, &env)
     };
     match config {
-        Ok(config) => Some(Store::in_state(&config.gateway.state_dir)),
+        Ok(config) => Some(Store::of(&config.gateway.private_files())),
         Err(error) => {
             report::say(&error.to_string());
             None

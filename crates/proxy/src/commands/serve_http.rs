@@ -50,7 +50,7 @@ pub(super) fn serve_through_daemon(global: &Global, at: HttpAt) -> anyhow::Resul
 pub(super) fn serve_alone(config: Config, at: HttpAt, load: live::Load) -> anyhow::Result<Exit> {
     run_async(async {
         let variables = Variables::of_process();
-        let secrets = gateway::resolver(&config.gateway.state_dir);
+        let secrets = gateway::resolver(&config.gateway.private_files());
         let settings = Endpoint::new(&config.http, listen(at), &variables, &secrets).await;
         let settings = match settings {
             Ok(settings) => settings,

@@ -15,6 +15,7 @@ use crate::{cli::Global, exit::Exit, report, table::render_table, time::render_t
 
 pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
     let settings = gateway.settings();
+    let files = settings.private_files();
     let catalog = gateway.registry.catalog();
     let usage = gateway.usage.calls();
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -40,8 +41,8 @@ pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
                     &server.spec.name,
                     known.is_some_and(|it| it.stale.is_some()),
                 ),
-                login: login_of(server, &settings.state_dir).and_then(|record| record.grant),
-                login_json: describe_login(server, &settings.state_dir),
+                login: login_of(server, &files).and_then(|record| record.grant),
+                login_json: describe_login(server, &files),
                 name,
             }
         })

@@ -33,7 +33,7 @@ pub fn check_secrets(settings: &Settings) -> Vec<Check> {
 
 /// Secrets that servers name and that are not kept; and whether those that are can be read at all.
 pub fn check_kept_secrets(settings: &Settings) -> Vec<Check> {
-    let store = Store::in_state(&settings.state_dir);
+    let store = Store::of(&settings.private_files());
     let kept = match store.list() {
         Ok(kept) => kept,
         Err(error) => return vec![Check::problem("secrets", error.to_string())],

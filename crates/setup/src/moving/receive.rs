@@ -116,27 +116,36 @@ fn add(
     Ok((name, secrets))
 }
 
-/// Puts the name of a secret where it stands in a variable or a header. What is in arguments and
-/// addresses stays: a server is known again by them.
+/// Puts the name of a secret where it stands: the server is known again by all but that.
 fn take_secrets(
     name: &ServerName,
     taken: &mut Taken,
     server: &mut NewServer,
 ) -> Vec<(SecretName, Secret)> {
-    let mut kept = Vec::new();
+    let mut kept: Vec<(SecretName, Secret)> = Vec::new();
     taken.secrets.retain(|secret| {
-        let (texts, place) = match &secret.place {
-            SecretPlace::Env(variable) => (&mut server.env, variable),
-            SecretPlace::Header(header) => (&mut server.headers, header),
-            SecretPlace::Argument(_) | SecretPlace::Url => return true,
+        let label = label(&secret.place, &server.args);
+        let text = match &secret.place {
+            SecretPlace::Env(variable) => find_text(&mut server.env, variable),
+            SecretPlace::Header(header) => find_text(&mut server.headers, header),
+            SecretPlace::Argument(index) => server.args.get_mut(*index),
+            SecretPlace::Url => server.url.as_mut(),
         };
-        let text = texts.iter_mut().find(|(name, _)| name == place);
-        let parsed = format!("{name}.{place}").parse::<SecretName>();
+        let is_free = |key: &SecretName| kept.iter().all(|(it, _)| it != key);
+        let names = (1..).map(|number| match number {
+            1 => format!("{name}.{label}"),
+            number => format!("{name}.{label}-{number}"),
+        });
+        let mut parsed = names.map_while(|name| name.parse::<SecretName>().ok());
+        let key = parsed.find(is_free);
         // A `$` in it would be one of ours, or the escape of one.
-        let (Some((_, text)), Ok(key), false) = (text, parsed, secret.value.contains('$')) else {
+        let (Some(text), Some(key), false) = (text, key, secret.value.contains('$')) else {
             return true;
         };
-        *text = text.replacen(&secret.value, &format!("${{secret:{key}}}"), 1);
+        let Some(at) = find_value(text, &secret.value) else {
+            return true;
+        };
+        text.replace_range(at..at + secret.value.len(), &format!("${{secret:{key}}}"));
         kept.push((key, Secret::new(secret.value.as_str())));
         false
     });
@@ -148,6 +157,41 @@ fn take_secrets(
         ));
     }
     kept
+}
+
+/// What a secret is called behind the name of its server.
+fn label(place: &SecretPlace, args: &[String]) -> String {
+    match place {
+        SecretPlace::Env(name) | SecretPlace::Header(name) => name.clone(),
+        SecretPlace::Url => "url".to_owned(),
+        SecretPlace::Argument(index) => {
+            let arg = args.get(*index).map_or("", String::as_str);
+            let before = index.checked_sub(1).and_then(|it| args.get(it));
+            let named = arg.split_once('=').map(|(name, _)| name);
+            let named = named.filter(|name| !name.contains("://"));
+            let option = named.or_else(|| Some(before?.as_str()).filter(|it| it.starts_with("--")));
+            let option = option.map(|it| it.trim_start_matches('-'));
+            let option = option.filter(|it| it.parse::<SecretName>().is_ok());
+            option.map_or_else(|| format!("argument-{}", index + 1), str::to_owned)
+        }
+    }
+}
+
+fn find_text<'a>(texts: &'a mut [(String, String)], name: &str) -> Option<&'a mut String> {
+    let found = texts.iter_mut().find(|(it, _)| it == name);
+    found.map(|(_, text)| text)
+}
+
+/// Where a secret begins in its text: as a password, as a value, at the end, or anywhere.
+fn find_value(text: &str, value: &str) -> Option<usize> {
+    let behind = |sign: &str, end: &str| {
+        let found = text.find(&format!("{sign}{value}{end}"));
+        found.map(|at| at + sign.len())
+    };
+    behind(":", "@")
+        .or_else(|| behind("=", ""))
+        .or_else(|| text.strip_suffix(value).map(str::len))
+        .or_else(|| text.find(value))
 }
 
 /// The servers of the document, in the words in which others' are compared.

@@ -96,7 +96,9 @@ fn secrets_in_clear_are_named_and_not_written() {
     let pasted = r#"{"mcpServers": {
         "git": {"command": "x", "env": {"GIT_TOKEN": "ghp_0123456789abcdef", "MODE": "fast"}},
         "docs": {"url": "https://x.dev/mcp", "headers": {"Authorization": "Bearer abcdef0123456789"}},
-        "old": {"command": "y", "args": ["--api-key", "abcdef0123456789"]}}}"#;
+        "old": {"command": "y", "args": ["--api-key", "abcdef0123456789", "--key=k3y-0123", "--name", "k3y-0123"]},
+        "far": {"url": "https://far.dev/mcp?a=b&api_key=qwerty0123"},
+        "base": {"command": "z", "args": ["postgres://ada:lovelace@db/lovelace", "ghp_0123456789abcdef"]}}}"#;
     let (text, receiving) = take_in(folder.path(), "", pasted);
     assert!(text.contains("${secret:git.GIT_TOKEN}"), "{text}");
     assert!(
@@ -113,17 +115,28 @@ fn secrets_in_clear_are_named_and_not_written() {
     assert_eq!(
         kept,
         [
+            ("base.argument-1", "lovelace"),
+            ("base.argument-2", "ghp_0123456789abcdef"),
             ("docs.Authorization", "abcdef0123456789"),
-            ("git.GIT_TOKEN", "ghp_0123456789abcdef")
+            ("far.url", "qwerty0123"),
+            ("git.GIT_TOKEN", "ghp_0123456789abcdef"),
+            ("old.api-key", "abcdef0123456789"),
+            ("old.key", "k3y-0123"),
         ]
     );
-    // Arguments are what a server is known by: theirs stays, and is told.
+    for written in [
+        r#"args = ["--api-key", "${secret:old.api-key}", "--key=${secret:old.key}", "--name", "k3y-0123"]"#,
+        r#"url = "https://far.dev/mcp?a=b&api_key=${secret:far.url}""#,
+        r#"args = ["postgres://ada:${secret:base.argument-1}@db/lovelace", "${secret:base.argument-2}"]"#,
+    ] {
+        assert!(text.contains(written), "{text}");
+    }
     let left: usize = receiving
         .received
         .iter()
         .map(|it| it.taken.secrets.len())
         .sum();
-    assert_eq!(left, 1);
+    assert_eq!(left, 0);
     // Taken in once more, each is known again.
     let (again, second) = take_in(folder.path(), &text, pasted);
     assert!(second.received.iter().all(|it| it.was_there) && second.secrets.is_empty());

@@ -1,0 +1,79 @@
+//! How private files are kept: as they are, or sealed with a key that the system's keyring has.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use files::{sync_folder, write_whole};
+
+use crate::{
+    keyring,
+    private::{open_private, read_bounded},
+};
+
+/// Where secrets and logins are kept, as the person chose.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Keeping {
+    /// In files that nobody else may read.
+    #[default]
+    File,
+    /// The same files, sealed with a key that the system's keyring has.
+    Keyring,
+}
+
+/// Whether this program was built to reach the system's keyring.
+pub const HAS_KEYRING: bool = cfg!(feature = "keyring");
+
+/// The private files of one configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivateFiles {
+    /// The state folder that they lie in.
+    pub state_dir: PathBuf,
+    /// How they are kept.
+    pub keeping: Keeping,
+}
+
+impl PrivateFiles {
+    /// Files that lie as they are.
+    pub fn plain(state_dir: &Path) -> Self {
+        Self {
+            state_dir: state_dir.to_owned(),
+            keeping: Keeping::File,
+        }
+    }
+
+    /// Reads a private file; none where there is none. One that was written before the keyring was
+    /// chosen is read as it is. May wait for the keyring, 20 s at most, and only the first time.
+    pub fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
+        let file = match open_private(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let bytes = read_bounded(file, bytes_max)?;
+        if !keyring::is_sealed(&bytes) {
+            return Ok(Some(bytes));
+        }
+        let name = path.display();
+        if self.keeping == Keeping::File {
+            return Err(io::Error::other(format!(
+                "{name} is sealed with a key of the system's keyring; write `secrets.store = \
+                 \"keyring\"`, or delete it and keep its secrets and logins anew"
+            )));
+        }
+        let opened = keyring::open(&self.state_dir, &bytes);
+        opened
+            .map(Some)
+            .map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
+    }
+
+    /// Replaces a private file whole; it outlives a loss of power.
+    pub fn write(&self, path: &Path, bytes: Vec<u8>) -> io::Result<()> {
+        let bytes = match self.keeping {
+            Keeping::File => bytes,
+            Keeping::Keyring => keyring::seal(&self.state_dir, bytes)?,
+        };
+        write_whole(path, &bytes)?;
+        sync_folder(path)
+    }
+}
