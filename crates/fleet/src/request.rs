@@ -10,10 +10,6 @@ use crate::{limits::LIST_BYTES_MAX, question::Asks};
 
 /// One request of a client, and all that it carries.
 #[derive(Clone)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each says one thing of a call"
-)]
 pub struct Request {
     /// Such as `tools/call`.
     pub method: &'static str,
@@ -34,9 +30,9 @@ pub struct Request {
     pub limit_is_final: bool,
     /// A second call does what one does: the tool is read-only or idempotent.
     pub is_safe: bool,
-    /// Some of the arguments travel as headers too, where the revision says so (`x-mcp-header` in
-    /// the tool's schema).
-    pub has_header_arguments: bool,
+    /// The arguments that travel as headers too, where the revision says so (`x-mcp-header` in the
+    /// tool's schema): names of the schema, and values.
+    pub header_arguments: Vec<(String, String)>,
     /// The client that calls; its connection may have servers of its own.
     pub client: Option<ClientId>,
     /// The person of that client may be asked to log in: a browser there comes back to this machine.
@@ -56,7 +52,7 @@ impl Request {
             limit: None,
             limit_is_final: false,
             is_safe: false,
-            has_header_arguments: false,
+            header_arguments: Vec::new(),
             client: None,
             may_log_in: false,
         }

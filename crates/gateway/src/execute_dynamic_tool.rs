@@ -74,7 +74,7 @@ impl Gateway {
             limit,
             limit_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
-            has_header_arguments: entry.tool.json().contains("x-mcp-header"),
+            header_arguments: entry.tool.header_arguments(arguments.as_str()),
             ..Request::call_tool(&entry.at.tool, arguments)
         };
         let request = context.complete(request);

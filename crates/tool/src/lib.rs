@@ -9,6 +9,7 @@ mod check;
 mod client;
 mod digest;
 mod example;
+mod header_arguments;
 #[cfg(any(test, fuzzing))]
 pub mod laws;
 mod names;

@@ -95,7 +95,7 @@ fn roots(folder: &Path) -> Value {
 #[cfg_attr(offline, ignore = "calls real programs")]
 async fn everything_asks_tells_and_answers_the_same() {
     let form = accepted(&json!({"name": "Ada", "check": true, "number": 2.5, "integer": 42}));
-    let answers = json!({ELICIT: form, SAMPLE: sampled(), ROOTS: roots(Path::new("/work"))});
+    let answers = json!({ELICIT: form, SAMPLE: sampled(), ROOTS: roots(Path::new("/srv"))});
     let both = Both::of("everything", real_servers().everything(), false, &answers).await;
     // Each of them asks for roots when it starts, which belongs to no call.
     for side in [&both.ours, &both.direct] {
@@ -265,7 +265,7 @@ async fn a_server_of_the_python_sdk_asks_tells_and_answers_the_same() {
 #[cfg_attr(offline, ignore = "calls real programs")]
 async fn a_server_of_fastmcp_asks_tells_and_answers_the_same() {
     let form = accepted(&json!({"sure": true, "date": "2026-12-31"}));
-    let answers = json!({ELICIT: form, SAMPLE: sampled(), ROOTS: roots(Path::new("/work"))});
+    let answers = json!({ELICIT: form, SAMPLE: sampled(), ROOTS: roots(Path::new("/srv"))});
     for is_modern in [false, true] {
         let server = python_server("fastmcp", "on_fastmcp.py");
         let both = Both::of("fastmcp", server, is_modern, &answers).await;

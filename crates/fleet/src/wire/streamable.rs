@@ -7,6 +7,7 @@
 mod errors;
 mod events;
 mod intercept;
+mod param_headers;
 mod pending;
 
 use std::{
@@ -42,11 +43,12 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     intercept::InterceptingClient,
+    param_headers::param_headers,
     pending::{Denial, Outcome, PendingCall, TransportError},
 };
 use super::{
     handshake::{HandshakeError, mirrored_capabilities, open_session},
-    http::Site,
+    http::{Headers, Site},
 };
 use crate::{
     About, Request, Spoken,
@@ -133,26 +135,25 @@ impl Streamable {
     }
 
     pub(super) async fn call(&self, request: &Request) -> Result<Json, RequestError> {
-        if request.has_header_arguments
-            && self.is_stateless
-            && !self.has_learned.swap(true, Ordering::Relaxed)
-        {
-            self.learn_headers().await?;
-        }
-        match self.call_once(request).await {
+        let headers = if self.is_stateless {
+            param_headers(&request.header_arguments)
+        } else {
+            Headers::new()
+        };
+        match self.call_once(request, headers).await {
             Err(RequestError::Protocol(error)) if lacks_header(&error) => {
                 if self.has_learned.swap(true, Ordering::Relaxed) {
                     return Err(RequestError::Protocol(error));
                 }
                 self.learn_headers().await?;
-                self.call_once(request).await
+                self.call_once(request, Headers::new()).await
             }
             other => other,
         }
     }
 
-    /// Reads the whole list, for rmcp to see which arguments travel as headers: tools that
-    /// came from a snapshot it has never seen.
+    /// Reads the whole list, for rmcp to see which arguments travel as headers by now: our snapshot
+    /// is older.
     async fn learn_headers(&self) -> Result<(), RequestError> {
         #[derive(Deserialize)]
         struct Page {
@@ -171,12 +172,13 @@ impl Streamable {
         Ok(())
     }
 
-    async fn call_once(&self, request: &Request) -> Result<Json, RequestError> {
+    async fn call_once(&self, request: &Request, headers: Headers) -> Result<Json, RequestError> {
         let typed = type_request(request)
             .map_err(|error| RequestError::Failed(format!("`params` are none: {error}")))?;
         let mut options = PeerRequestOptions::no_options();
         options.meta = self.is_stateless.then(|| own_meta(request));
-        self.request(typed, Listeners::of(request), options).await
+        let call = PendingCall::new(Listeners::of(request)).with_headers(headers);
+        self.request(typed, call, options).await
     }
 
     /// A request of our own, of which nobody else hears.
@@ -184,7 +186,8 @@ impl Streamable {
         let typed = type_request(request)
             .map_err(|error| RequestError::Failed(format!("`params` are none: {error}")))?;
         let options = PeerRequestOptions::no_options();
-        self.request(typed, Listeners::default(), options).await
+        let call = PendingCall::new(Listeners::default());
+        self.request(typed, call, options).await
     }
 
     pub(super) fn updates(&self) -> &Updates {
@@ -204,16 +207,17 @@ impl Streamable {
             ClientRequest::CustomRequest(CustomRequest::new(method, params))
         };
         let options = PeerRequestOptions::no_options();
-        self.request(list, Listeners::default(), options).await
+        let call = PendingCall::new(Listeners::default());
+        self.request(list, call, options).await
     }
 
     async fn request(
         &self,
         mut request: ClientRequest,
-        listeners: Listeners,
+        call: PendingCall,
         options: PeerRequestOptions,
     ) -> Result<Json, RequestError> {
-        let call = Arc::new(PendingCall::new(listeners));
+        let call = Arc::new(call);
         request.extensions_mut().insert(Arc::clone(&call));
         let sent = self.peer.send_cancellable_request(request, options).await;
         let mut waiting = Waiting(Some(sent.map_err(|error| self.explain(error))?));

@@ -347,7 +347,7 @@ impl StreamableHttpClient for InterceptingClient {
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         auth_header: Option<String>,
-        custom_headers: Headers,
+        mut custom_headers: Headers,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let JsonRpcMessage::Request(request) = &message else {
             let custom_headers = self.with_token(&Method::POST, custom_headers).await;
@@ -370,6 +370,8 @@ impl StreamableHttpClient for InterceptingClient {
         if let Some(call) = &asked.call {
             self.calls.add(call, request);
             *self.notes.head.lock() = (session_id.clone(), custom_headers.clone());
+            let own = call.headers().iter();
+            custom_headers.extend(own.map(|(name, value)| (name.clone(), value.clone())));
         }
         let mut post = self
             .site

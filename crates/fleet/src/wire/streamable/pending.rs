@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use super::super::http::Headers;
 use crate::{
     asking::{Asker, Questions},
     params::read_progress_token,
@@ -23,6 +24,8 @@ use crate::{
 pub(super) struct PendingCall {
     outcome: Mutex<Option<Outcome>>,
     listeners: Listeners,
+    /// Those that rmcp would have to know the tool for.
+    headers: Headers,
     names: OnceLock<Names>,
     over: CancellationToken,
 }
@@ -64,9 +67,20 @@ impl PendingCall {
         Self {
             outcome: Mutex::default(),
             listeners,
+            headers: Headers::new(),
             names: OnceLock::new(),
             over: CancellationToken::new(),
         }
+    }
+
+    /// Sent beside rmcp's own.
+    pub(super) fn with_headers(mut self, headers: Headers) -> Self {
+        self.headers = headers;
+        self
+    }
+
+    pub(super) fn headers(&self) -> &Headers {
+        &self.headers
     }
 
     pub(super) fn take(&self) -> Option<Outcome> {
