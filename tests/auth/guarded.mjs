@@ -4,7 +4,7 @@
 // node guarded.mjs TTL_SECONDS FIXED_CLIENT
 //
 // `POST /control/NAME` on the MCP server's port: `rotate` (other signing keys), `revoke` (every token
-// that was given), `ttl/SECONDS`; `GET /control/counts` says how often tokens were asked for.
+// that was given), `ttl/SECONDS`, `format/opaque` (of tokens); `GET /control/counts` says how often tokens were asked for.
 
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -34,6 +34,7 @@ const express = (await load("express")).default;
 const jose = await load("jose");
 
 let ttl = Number(process.argv[2] ?? 60);
+let format = "jwt";
 const fixedClient = process.argv[3];
 const counts = {};
 const revoked = { before: 0 };
@@ -103,6 +104,7 @@ const make = async () => {
       devInteractions: { enabled: false },
       registration: { enabled: true },
       revocation: { enabled: true },
+      introspection: { enabled: true },
       clientCredentials: { enabled: true },
       deviceFlow: {
         enabled: true,
@@ -115,7 +117,7 @@ const make = async () => {
         defaultResource: () => resource,
         getResourceServerInfo: (_ctx, indicator) => {
           if (indicator !== resource) throw new Error("another resource");
-          return { scope: "read admin", audience: resource, accessTokenFormat: "jwt", accessTokenTTL: ttl };
+          return { scope: "read admin", audience: resource, accessTokenFormat: format, accessTokenTTL: ttl };
         },
         useGrantedResource: () => true,
       },
@@ -165,6 +167,7 @@ app.get("/.well-known/oauth-protected-resource/mcp", (_request, response) =>
   response.json({ resource, authorization_servers: [issuer], scopes_supported: ["read"] }));
 app.get("/control/counts", (_request, response) => response.json(counts));
 app.post("/control/ttl/:seconds", (request, response) => { ttl = Number(request.params.seconds); response.end(); });
+app.post("/control/format/:format", (request, response) => { format = request.params.format; response.end(); });
 app.post("/control/rotate", async (_request, response) => { await make(); counted(); response.end(); });
 app.post("/control/revoke", (_request, response) => {
   revoked.before = Math.floor(Date.now() / 1000);

@@ -122,6 +122,17 @@ pub(super) static KEYS: &[Key] = &[
          hold for its client. Left out: any token of the issuer for our address",
     ),
     key(
+        "http.oauth.introspection_client_id",
+        Kind::Template,
+        "for tokens that are no JWT: the client by which the issuer is asked what one is worth (RFC \
+         7662); an answer holds for a minute. Left out: such tokens are not taken",
+    ),
+    key(
+        "http.oauth.introspection_client_secret",
+        Kind::Template,
+        "its secret, best as `${secret:NAME}`",
+    ),
+    key(
         "http.allowed_hosts",
         Kind::List(&Kind::Host),
         "names by which clients may call this machine, as their `Host` header has them, besides \

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use fleet::Template;
-use http_server::{Guard, Limits, Listen, NoAddress, Settings, TOKEN_HINT, Tls};
+use http_server::{Guard, Introspection, Limits, Listen, NoAddress, Settings, TOKEN_HINT, Tls};
 
 use super::{
     mistake::{Fault, shown},
@@ -99,7 +99,11 @@ fn read_tls(raw: &RawHttp, folders: &Folders<'_>) -> Result<Option<Tls>, (&'stat
 
 fn read_guard(raw: &RawGuard) -> Result<Option<Guard>, Fault> {
     let (Some(issuer), Some(audience)) = (&raw.issuer, &raw.audience) else {
-        let is_empty = raw.issuer.is_none() && raw.audience.is_none() && raw.scopes.is_empty();
+        let is_empty = raw.issuer.is_none()
+            && raw.audience.is_none()
+            && raw.scopes.is_empty()
+            && raw.introspection_client_id.is_none()
+            && raw.introspection_client_secret.is_none();
         let hint = "write `oauth.issuer` and `oauth.audience`, or leave all of it out";
         let what = "means nothing without both `issuer` and `audience`";
         return is_empty
@@ -130,7 +134,26 @@ fn read_guard(raw: &RawGuard) -> Result<Option<Guard>, Fault> {
         issuer: plain(issuer)?,
         audience: plain(audience)?,
         scopes: raw.scopes.clone(),
+        introspection: read_introspection(raw)?,
     }))
+}
+
+fn read_introspection(raw: &RawGuard) -> Result<Option<Introspection>, Fault> {
+    match (
+        &raw.introspection_client_id,
+        &raw.introspection_client_secret,
+    ) {
+        (Some(client_id), Some(client_secret)) => Ok(Some(Introspection {
+            client_id: read_template(client_id)?,
+            client_secret: read_template(client_secret)?,
+        })),
+        (None, None) => Ok(None),
+        _ => Err(Fault::new(
+            "half of a client that asks about tokens",
+            "write both `oauth.introspection_client_id` and `oauth.introspection_client_secret`, or \
+             leave both out",
+        )),
+    }
 }
 
 fn explain_alone(other: &str) -> Fault {

@@ -95,6 +95,8 @@ pub(super) struct RawGuard {
     pub(super) issuer: Option<String>,
     pub(super) audience: Option<String>,
     pub(super) scopes: Vec<String>,
+    pub(super) introspection_client_id: Option<String>,
+    pub(super) introspection_client_secret: Option<String>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]

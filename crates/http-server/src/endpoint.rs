@@ -3,11 +3,12 @@
 use std::{path::Path, sync::Arc};
 
 use fleet::{Failure, Template, Variables, with_secrets};
+use oauth::IntrospectionClient;
 use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
-use secrets::Resolver;
+use secrets::{Resolver, Secret};
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
@@ -65,10 +66,7 @@ impl Endpoint {
         Ok(Self {
             listen,
             tokens: tokens(http, variables)?,
-            guarding: http
-                .oauth
-                .clone()
-                .map(|guard| Arc::new(Guarding::new(guard))),
+            guarding: guarding(http, variables)?,
             allowed_hosts: http.allowed_hosts.clone(),
             allowed_origins: http.allowed_origins.clone(),
             tls,
@@ -81,6 +79,21 @@ impl Endpoint {
 fn explain(failure: &Failure) -> String {
     let hint = failure.hint.as_deref().unwrap_or("look at `[http]`");
     format!("http: {failure}\n    hint: {hint}")
+}
+
+fn guarding(http: &Settings, variables: &Variables) -> Result<Option<Arc<Guarding>>, String> {
+    let Some(guard) = &http.oauth else {
+        return Ok(None);
+    };
+    let client = guard.introspection.as_ref().map(|it| {
+        let key = |name: &str| format!("http.oauth.introspection_{name}");
+        Ok::<_, String>(IntrospectionClient {
+            id: filled(&it.client_id, &key("client_id"), variables)?,
+            secret: Secret::new(filled(&it.client_secret, &key("client_secret"), variables)?),
+        })
+    });
+    let guarding = Guarding::new(guard.clone(), client.transpose()?);
+    Ok(Some(Arc::new(guarding)))
 }
 
 fn tokens(http: &Settings, variables: &Variables) -> Result<Tokens, String> {

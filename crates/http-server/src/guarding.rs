@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use oauth::{Verifier, VerifyError};
+use oauth::{IntrospectionClient, Verifier, VerifyError};
 use serde_json::{Value, json};
 
 use crate::{refusal::Refusal, settings::Guard};
@@ -27,8 +27,9 @@ pub(super) struct Admitted {
 }
 
 impl Guarding {
-    pub(super) fn new(guard: Guard) -> Self {
-        let verifier = Verifier::new(guard.issuer.clone(), guard.audience.clone());
+    pub(super) fn new(guard: Guard, introspection: Option<IntrospectionClient>) -> Self {
+        let (issuer, audience) = (guard.issuer.clone(), guard.audience.clone());
+        let verifier = Verifier::new(issuer, audience, introspection);
         Self { guard, verifier }
     }
 
@@ -106,8 +107,9 @@ mod tests {
                 issuer: "https://as.example".to_owned(),
                 audience: audience.to_owned(),
                 scopes: scopes.iter().map(ToString::to_string).collect(),
+                introspection: None,
             };
-            Guarding::new(guard).challenge(error)
+            Guarding::new(guard, None).challenge(error)
         };
         assert_eq!(
             challenge("https://x.example/mcp", &[], None),

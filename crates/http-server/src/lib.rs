@@ -49,7 +49,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 pub use endpoint::Endpoint;
-pub use settings::{Guard, Limits, Listen, NoAddress, Settings, TOKEN_HINT, Tls};
+pub use settings::{Guard, Introspection, Limits, Listen, NoAddress, Settings, TOKEN_HINT, Tls};
 
 /// A socket that is bound: clients may connect, and wait until [`Bound::serve`].
 #[derive(Debug)]

@@ -46,7 +46,9 @@ impl Settings {
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let named = self.tokens.iter().chain(&self.token_files);
         let tls = self.tls.iter().flat_map(|tls| [&tls.cert, &tls.key]);
-        named.map(|(_, template)| template).chain(tls)
+        let asking = self.oauth.iter().flat_map(|guard| &guard.introspection);
+        let asking = asking.flat_map(|it| [&it.client_id, &it.client_secret]);
+        named.map(|(_, template)| template).chain(tls).chain(asking)
     }
 }
 
@@ -60,6 +62,17 @@ pub struct Guard {
     /// A token needs one of these; the first that it has is the name of the client's rules. Empty:
     /// any token of the issuer will do.
     pub scopes: Vec<String>,
+    /// The client by which the authorization server is asked about tokens that are no JWT.
+    pub introspection: Option<Introspection>,
+}
+
+/// A client of an authorization server, and its secret.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Introspection {
+    /// As it is registered there.
+    pub client_id: Template,
+    /// Its secret.
+    pub client_secret: Template,
 }
 
 /// The files of a certificate chain and its key.

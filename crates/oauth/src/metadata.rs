@@ -16,6 +16,7 @@ pub(crate) struct Issuer {
     pub(crate) registration: Option<Url>,
     pub(crate) revocation: Option<Url>,
     pub(crate) device: Option<Url>,
+    introspection: Option<Url>,
     keys: Option<Url>,
 }
 
@@ -29,6 +30,7 @@ pub(crate) struct Said {
     revocation_endpoint: Option<String>,
     device_authorization_endpoint: Option<String>,
     jwks_uri: Option<String>,
+    introspection_endpoint: Option<String>,
     #[serde(default)]
     pub(crate) scopes_supported: Vec<String>,
     code_challenge_methods_supported: Option<Vec<String>>,
@@ -112,6 +114,7 @@ impl Issuer {
                 &said.device_authorization_endpoint,
             )?,
             keys: endpoint("jwks_uri", &said.jwks_uri)?,
+            introspection: endpoint("introspection_endpoint", &said.introspection_endpoint)?,
             said,
         })
     }
@@ -133,6 +136,12 @@ impl Issuer {
     pub(crate) fn keys(&self) -> Result<&Url, LoginError> {
         let found = self.keys.as_ref();
         found.ok_or_else(|| lacking(&self.said.issuer, "jwks_uri"))
+    }
+
+    /// Where it says what a token is worth.
+    pub(crate) fn introspection(&self) -> Result<&Url, LoginError> {
+        let found = self.introspection.as_ref();
+        found.ok_or_else(|| lacking(&self.said.issuer, "introspection_endpoint"))
     }
 
     /// Whether clients may say who they are in this way at its token endpoint. Where it does not

@@ -12,6 +12,7 @@ use tokio::{sync::Mutex, time::Instant};
 
 use crate::{
     error::{LoginError, shown},
+    introspection::{Introspection, IntrospectionClient},
     metadata::Issuer,
     web::Web,
 };
@@ -47,6 +48,8 @@ const ALGORITHMS: [Algorithm; 9] = [
 pub struct Verifier {
     issuer: String,
     audience: String,
+    /// For tokens that are no JWT.
+    introspection: Option<Introspection>,
     keys: Mutex<Option<Keys>>,
 }
 
@@ -72,7 +75,7 @@ pub enum VerifyError {
     #[error("{0}")]
     Bad(&'static str),
     /// Nobody can say whether it is.
-    #[error("the keys of the issuer cannot be read: {0}")]
+    #[error("the issuer cannot be asked: {0}")]
     NoKeys(String),
 }
 
@@ -92,11 +95,17 @@ enum Scopes {
 }
 
 impl Verifier {
-    /// For tokens of this issuer that name this audience.
-    pub fn new(issuer: String, audience: String) -> Self {
+    /// For tokens of this issuer that name this audience. The client, if there is one, asks the
+    /// issuer about those that are no JWT.
+    pub fn new(
+        issuer: String,
+        audience: String,
+        introspection: Option<IntrospectionClient>,
+    ) -> Self {
         Self {
             issuer,
             audience,
+            introspection: introspection.map(Introspection::new),
             keys: Mutex::default(),
         }
     }
@@ -106,7 +115,11 @@ impl Verifier {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(VerifyError::Bad("it is too long"));
         }
-        let head = decode_header(token).map_err(|_| VerifyError::Bad("it is no JWT"))?;
+        let head = match (decode_header(token), &self.introspection) {
+            (Ok(head), _) => head,
+            (Err(_), Some(introspection)) => return self.introspect(introspection, token).await,
+            (Err(_), None) => return Err(VerifyError::Bad("it is no JWT")),
+        };
         if !ALGORITHMS.contains(&head.alg) {
             return Err(VerifyError::Bad("its algorithm needs no private key"));
         }
@@ -130,6 +143,22 @@ impl Verifier {
         Ok(Verified {
             subject: claims.sub,
             scopes: told.into_iter().chain(listed).collect(),
+        })
+    }
+
+    async fn introspect(
+        &self,
+        introspection: &Introspection,
+        token: &str,
+    ) -> Result<Verified, VerifyError> {
+        let told = introspection.ask(&self.issuer, token).await;
+        let told = told.map_err(|error| VerifyError::NoKeys(error.to_string()))?;
+        let told = told.ok_or(VerifyError::Bad("its issuer says that it is not good"))?;
+        told.is_for(&self.issuer, &self.audience)
+            .map_err(VerifyError::Bad)?;
+        Ok(Verified {
+            subject: told.subject,
+            scopes: told.scopes,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use journeys::{
     fake::Step,
-    guarded::Guarded,
+    guarded::{Guarded, MACHINE},
     house::{House, fake},
     site::Site,
 };
@@ -103,6 +103,34 @@ async fn the_scopes_of_a_token_say_what_its_client_sees() {
     assert_eq!(refused.status, 403);
     let said = refused.header("www-authenticate").to_owned();
     assert!(said.contains("error=\"insufficient_scope\""), "{said}");
+    guarded.stop().await;
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn a_token_that_is_no_jwt_is_asked_about_once_a_minute() {
+    let guarded = crate::real_auth().start(600, 0).await;
+    guarded.control("format/opaque").await;
+    let (id, secret) = MACHINE;
+    let asking = format!(
+        "scopes = [\"read\"]\nintrospection_client_id = \"{id}\"\n\
+         introspection_client_secret = \"{secret}\""
+    );
+    let (house, site) = opened(&guarded, &asking).await;
+    let ping = async |token: &str| {
+        let web = site.web().with("authorization", &format!("Bearer {token}"));
+        web.post(PING).await.status
+    };
+    let token = guarded.machine_token("read").await;
+    assert!(!token.contains('.'), "it is opaque: {token}");
+    for _ in 0..5 {
+        assert_eq!(ping(&token).await, 200);
+    }
+    assert_eq!(guarded.count("/token/introspection").await, 1);
+    assert_eq!(ping("nonsense").await, 401);
+    assert_eq!(ping(&guarded.machine_token("admin").await).await, 403);
     guarded.stop().await;
     site.stop().await;
     house.stops_clean().await;

@@ -1,0 +1,182 @@
+//! Tokens that only their issuer can read: it is asked what one is worth (RFC 7662).
+
+use std::{collections::HashMap, time::Duration};
+
+use parking_lot::Mutex;
+use reqwest::Url;
+use secrets::Secret;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+
+use crate::{
+    clock::now,
+    error::{LoginError, shown},
+    metadata::Issuer,
+    registration::by_hand,
+    token::Asker,
+    web::Web,
+};
+
+/// An answer holds for so long: a token that was taken back is good no longer.
+const AGE_MAX: Duration = Duration::from_mins(1);
+
+/// Answers that are remembered; the oldest go first.
+const ANSWERS_MAX: usize = 1024;
+
+/// The client by which an issuer is asked about tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IntrospectionClient {
+    /// As it is registered there.
+    pub id: String,
+    /// Its secret.
+    pub secret: Secret,
+}
+
+/// When each was given, and what it said.
+type Answers = HashMap<[u8; 32], (Instant, Option<Told>)>;
+
+/// Asks one issuer about tokens, and remembers its answers for a minute.
+#[derive(Debug)]
+pub(crate) struct Introspection {
+    client: IntrospectionClient,
+    /// By the token's digest: no token lies in memory for longer than its request.
+    answers: Mutex<Answers>,
+}
+
+/// What an issuer says of a token that is good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) subject: String,
+    pub(crate) scopes: Vec<String>,
+    audiences: Vec<String>,
+    issuer: Option<String>,
+    expires_at: Option<u64>,
+}
+
+impl Introspection {
+    pub(crate) fn new(client: IntrospectionClient) -> Self {
+        let answers = Mutex::default();
+        Self { client, answers }
+    }
+
+    /// What the issuer says of a token; none of one that is not good.
+    pub(crate) async fn ask(&self, issuer: &str, token: &str) -> Result<Option<Told>, LoginError> {
+        let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        if let Some((at, told)) = self.answers.lock().get(&digest)
+            && at.elapsed() < AGE_MAX
+        {
+            return Ok(told.clone());
+        }
+        let told = self.ask_issuer(issuer, token).await?;
+        let mut answers = self.answers.lock();
+        answers.retain(|_, (at, _)| at.elapsed() < AGE_MAX);
+        while answers.len() >= ANSWERS_MAX
+            && let Some(oldest) = answers
+                .iter()
+                .min_by_key(|(_, (at, _))| *at)
+                .map(|it| *it.0)
+        {
+            answers.remove(&oldest);
+        }
+        answers.insert(digest, (Instant::now(), told.clone()));
+        Ok(told)
+    }
+
+    async fn ask_issuer(&self, issuer: &str, token: &str) -> Result<Option<Told>, LoginError> {
+        let bad = || LoginError::Metadata(format!("{} is no issuer", shown(issuer)));
+        let web = Web::of(&Url::parse(issuer).map_err(|_| bad())?).await?;
+        let issuer = Issuer::discover(&web, issuer).await?;
+        let secret = self.client.secret.expose().to_owned();
+        let client = by_hand(&issuer, &self.client.id, Some(secret));
+        let asker = Asker {
+            web: &web,
+            issuer: &issuer.said.issuer,
+            client: &client,
+            resource: None,
+            prover: None,
+        };
+        let form = [("token", token), ("token_type_hint", "access_token")];
+        let answer = asker.post(issuer.introspection()?, &form).await?;
+        if !answer.status.is_success() {
+            return Err(LoginError::NoToken(answer.explain()));
+        }
+        Ok(answer.object().and_then(|object| read(&object)))
+    }
+}
+
+impl Told {
+    /// Whether the token is for this audience, of this issuer, and has not ended.
+    pub(crate) fn is_for(&self, issuer: &str, audience: &str) -> Result<(), &'static str> {
+        if self.issuer.as_ref().is_some_and(|it| it != issuer) {
+            return Err("it is of another issuer");
+        }
+        if self.audiences.iter().all(|it| it != audience) {
+            return Err("it is for another audience");
+        }
+        if self.expires_at.is_some_and(|at| at <= now()) {
+            return Err("it has expired");
+        }
+        Ok(())
+    }
+}
+
+/// None of a token that is not active, or that is nobody's.
+fn read(object: &Value) -> Option<Told> {
+    let text = |key: &str| object.get(key)?.as_str().map(str::to_owned);
+    if object.get("active") != Some(&Value::Bool(true)) {
+        return None;
+    }
+    let audiences = match object.get("aud") {
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Array(all)) => {
+            let texts = all.iter().filter_map(Value::as_str);
+            texts.map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    };
+    Some(Told {
+        // A machine's token has no person behind it.
+        subject: text("sub").or_else(|| text("client_id"))?,
+        scopes: text("scope").map_or_else(Vec::new, |all| {
+            all.split_whitespace().map(str::to_owned).collect()
+        }),
+        audiences,
+        issuer: text("iss"),
+        expires_at: object.get("exp").and_then(Value::as_u64),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::read;
+
+    #[test]
+    fn only_what_is_active_and_for_us_is_taken() {
+        let check = |more: serde_json::Value, expected: Result<(), &str>| {
+            let mut object = json!({"active": true, "sub": "ada", "aud": "https://us"});
+            for (key, value) in more.as_object().unwrap() {
+                object[key] = value.clone();
+            }
+            let told = read(&object).map(|told| told.is_for("https://as", "https://us"));
+            assert_eq!(told.unwrap_or(Err("none")), expected, "{object}");
+        };
+        check(json!({"scope": "a b"}), Ok(()));
+        check(
+            json!({"aud": ["https://other", "https://us"], "iss": "https://as"}),
+            Ok(()),
+        );
+        check(json!({"sub": null, "client_id": "machine"}), Ok(()));
+        check(json!({"active": false}), Err("none"));
+        check(json!({"active": "true"}), Err("none"));
+        check(json!({"sub": null}), Err("none"));
+        check(json!({"aud": null}), Err("it is for another audience"));
+        check(
+            json!({"iss": "https://other"}),
+            Err("it is of another issuer"),
+        );
+        check(json!({"exp": 1}), Err("it has expired"));
+    }
+}
