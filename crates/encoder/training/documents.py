@@ -1,4 +1,4 @@
-"""The texts of a tool that the program gives its encoder, and the pieces it makes of a text.
+"""The text of a tool that the program gives its encoder, and the pieces it makes of a text.
 
 A port of `crates/registry/src/embedding/views.rs`, `crates/tool/src/purpose.rs` and
 `crates/encoder/src/pieces.rs`: what is trained on is what is run.
@@ -8,8 +8,8 @@ import pathlib
 import re
 import unicodedata
 
-DESCRIPTION_CHARS = 300
-PARAMETERS = 12
+DESCRIPTION_CHARS = 240
+PARAMETERS = 8
 PURPOSE_COLUMNS = 100
 READ_CHARS = 4_000
 CAPTION_WORDS = 4
@@ -170,17 +170,13 @@ def purpose(tool, names):
 
 
 def views(server, tool):
-    """The three texts whose vectors' mean stands for a tool."""
+    """The text that the program embeds, and two shorter ones that are only learned from."""
     schema = tool.get("inputSchema") or tool.get("input_schema") or {}
     names = parameters(schema)
-    name = speak(tool["name"])
+    name = f"{speak(server)} {speak(tool['name'])}"
     begin = " ".join((tool.get("description") or "").split())[:DESCRIPTION_CHARS]
     said = ", ".join(speak(it) for it in names[:PARAMETERS])
-    return [
-        f"{speak(server)} {name}: {purpose(tool, names)}",
-        f"{name}: {begin} ({said})",
-        name,
-    ]
+    return [f"{name}: {begin} ({said})", f"{name}: {purpose(tool, names)}", speak(tool["name"])]
 
 
 class Pieces:

@@ -23,6 +23,8 @@ from documents import Pieces, read_lines, views
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 WORDS, WIDTH, PLACES = 30_522, 384, 256
+# Of a tool, as `limits.rs` of the registry has it.
+PIECES_ENCODED = 64
 SETS = ("reference", "livemcp", "toollinkos", "servers")
 OF_SERVERS = ("own", "languages", "nothing")
 THRESHOLDS = (0.22, 0.26, 0.30, 0.34, 0.38, 0.42, 0.46, 0.50)
@@ -42,15 +44,14 @@ class Rounded:
         options.intra_op_num_threads = 1
         self.layers = onnxruntime.InferenceSession(str(folder / "layers.onnx"), options)
 
-    def of(self, text):
-        ids = self.pieces.of(text, PLACES)
+    def of(self, text, most=PLACES):
+        ids = self.pieces.of(text, most)
         rows = self.words[ids] * self.scales[ids, None] + self.places[: len(ids)]
         (vector,) = self.layers.run(["vector"], {"rows": rows.astype(np.float32)})
         return vector / max(np.linalg.norm(vector), 1e-9)
 
     def of_tool(self, server, tool):
-        vector = sum(self.of(text) for text in views(server, tool))
-        return vector / max(np.linalg.norm(vector), 1e-9)
+        return self.of(views(server, tool)[0], PIECES_ENCODED)
 
 
 def read_set(name, shared):

@@ -113,10 +113,3 @@ def embed_texts(encoder, texts):
     with torch.no_grad():
         parts = [encoder(texts[at : at + 512]) for at in range(0, len(texts), 512)]
     return torch.cat(parts)
-
-
-def embed_tools(encoder, views):
-    """One vector a tool: the mean of those of its views."""
-    flat = [text for of_tool in views for text in of_tool]
-    vectors = embed_texts(encoder, flat).view(len(views), -1, WIDTH)
-    return F.normalize(vectors.mean(1), dim=1)

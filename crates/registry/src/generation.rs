@@ -7,6 +7,7 @@ use tool::{ServerName, ToolRef};
 use crate::embedding::{self, Embeddings, LazyEncoder, Vector};
 use crate::entry::Entry;
 use crate::index::Index;
+use crate::known_servers::is_same;
 use crate::limits::EMBEDDED_TOOLS_MAX;
 use crate::loaded_tools::{KnownServer, LoadedTools};
 use crate::names::{FindError, Meant, Names};
@@ -64,6 +65,21 @@ impl Generation {
             .servers
             .iter()
             .find(|server| server.name == *name)
+    }
+
+    /// The servers that `asked` names: the one of this name in any spelling, else those that are
+    /// called so by their program, by themselves or by people (`ripgrep` for `mcp-ripgrep`).
+    pub fn servers_named(&self, asked: &str) -> Vec<&KnownServer> {
+        let folded = tool::fold(asked);
+        let own = |server: &&KnownServer| tool::fold(server.name.as_str()) == folded;
+        if let Some(server) = self.tools.servers.iter().find(own) {
+            return vec![server];
+        }
+        let is_called = |server: &&KnownServer| {
+            let mut names = server.other_names.iter().map(String::as_str);
+            is_same(server.name.as_str(), asked) || names.any(|name| is_same(name, asked))
+        };
+        self.tools.servers.iter().filter(is_called).collect()
     }
 
     /// The tool that `asked` names, in any spelling; hidden ones too. The name of a server that

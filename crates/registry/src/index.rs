@@ -131,6 +131,11 @@ impl Index {
         found
     }
 
+    /// A word stands in some tool's text as it is written.
+    pub(crate) fn holds(&self, word: &str) -> bool {
+        !self.postings(IndexField::Exact, word).is_empty()
+    }
+
     pub(crate) fn vocabulary(&self) -> &[String] {
         self.vocabulary.get_or_init(|| {
             let mut words: Vec<String> = self.segments.iter().flat_map(Segment::words).collect();

@@ -55,6 +55,12 @@ static NAMED: LazyLock<Vec<Named>> = LazyLock::new(|| {
     named.filter(|named| !named.parts.is_empty()).collect()
 });
 
+/// Two names say the same, but for signs and words as `mcp` and `server`.
+pub(crate) fn is_same(a: &str, b: &str) -> bool {
+    let parts = parts(a);
+    !parts.is_empty() && parts == self::parts(b)
+}
+
 /// The telling words of a name.
 fn parts(name: &str) -> Vec<String> {
     let folded = fold(name).replace(|c: char| !c.is_alphanumeric(), "_");

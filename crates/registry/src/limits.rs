@@ -48,10 +48,14 @@ pub(crate) const NEAREST_MAX: usize = 3;
 pub(crate) const STEPS_MAX: usize = 10;
 
 /// Of a description, what the encoder is given; further on come details that blur the purpose.
-pub(crate) const DESCRIPTION_CHARS_ENCODED: usize = 300;
+pub(crate) const DESCRIPTION_CHARS_ENCODED: usize = 240;
+
+/// Pieces of words of a tool's text that the encoder is given: it takes as long as they are many, and
+/// more find nothing more.
+pub(crate) const PIECES_ENCODED: usize = 64;
 
 /// Parameters whose names the encoder is given.
-pub(crate) const PARAMETERS_ENCODED: usize = 12;
+pub(crate) const PARAMETERS_ENCODED: usize = 8;
 
 /// Tools up to which vectors are made, at some 30 ms of one core each: ten minutes. Beyond,
 /// words alone decide.

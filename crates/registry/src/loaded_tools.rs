@@ -10,6 +10,7 @@ use crate::catalog::{OfferNote, Record, Records};
 use crate::disk::{Disk, snapshot_path};
 use crate::entry::{Context, Entry};
 use crate::guess::rules_digest;
+use crate::known_servers::{self, Names};
 use crate::limits::SCHEMA_VERSION;
 use crate::server_rules::{Overlay, Rules, ServerRules};
 use crate::snapshot::{Head, Kept};
@@ -55,6 +56,8 @@ pub struct KnownServer {
     pub server_name: String,
     /// From `serverInfo`.
     pub server_version: String,
+    /// What else it may be called: its program, the name it gives itself, those of its recipe.
+    pub(crate) other_names: Vec<String>,
     /// The protocol revision it spoke; empty when it was never surveyed.
     pub protocol: String,
     /// The server's instructions to its client.
@@ -127,6 +130,7 @@ impl LoadedTools {
             }
             None => {}
         }
+        server.other_names = other_names(server_rules, &server.server_name);
         self.servers.push(server);
     }
 
@@ -203,6 +207,7 @@ impl KnownServer {
             tags: record.tags(server_rules),
             server_name: String::new(),
             server_version: String::new(),
+            other_names: Vec::new(),
             protocol: String::new(),
             instructions: None,
             offer: Arc::default(),
@@ -221,6 +226,20 @@ impl KnownServer {
         self.protocol.clone_from(&head.protocol);
         self.instructions.clone_from(&head.instructions);
     }
+}
+
+fn other_names(server_rules: &ServerRules, server_name: &str) -> Vec<String> {
+    let names = Names {
+        configured: server_rules.name.as_str(),
+        program: &server_rules.program,
+        server_name,
+    };
+    let recipe = known_servers::known(names).into_iter().flat_map(|known| {
+        let names = known.names.iter().chain(&known.aliases);
+        std::iter::once(&known.name).chain(names).cloned()
+    });
+    let own = [server_rules.program.clone(), server_name.to_owned()];
+    own.into_iter().chain(recipe).collect()
 }
 
 fn read_kept(disk: &Disk, file_name: &str) -> Result<Kept, String> {

@@ -6,7 +6,7 @@ use tool::ToolRef;
 
 use crate::View;
 use crate::generation::Generation;
-use crate::limits::{HITS_MAX, NEAREST_MAX, STEPS_MAX};
+use crate::limits::{HITS_MAX, NEAREST_MAX, SECOND_LOOK, STEPS_MAX};
 use crate::search::asked::{ParsedQuery, Wanted};
 use crate::search::filter::Filter;
 use crate::search::found::categories;
@@ -19,6 +19,7 @@ mod compound;
 mod evidence;
 mod filter;
 mod found;
+mod languages;
 mod learned;
 mod parts;
 mod query;
@@ -68,14 +69,22 @@ fn answer(generation: &Generation, query: &Query, text: &str) -> Found {
     if let Some(place) = find_named(generation, query, text) {
         return Found::of(generation, Kind::Exact, &[Scored::plain(place)], query);
     }
-    let mut found = match ParsedQuery::of(text) {
+    let is_known = |word: &str| generation.index().holds(word);
+    let english = languages::to_english(text, is_known);
+    let said = english.as_deref().unwrap_or(text);
+    let mut found = match ParsedQuery::of(said) {
         ParsedQuery::Browse => return browse(generation, query),
         ParsedQuery::Select(names) => return select(generation, query, &names),
-        ParsedQuery::Words(wanted) => compound::compound(generation, query, text)
-            .unwrap_or_else(|| rank_all(generation, query, &wanted, text)),
+        ParsedQuery::Words(mut wanted) => {
+            if english.is_some() {
+                wanted.add_known(text, is_known);
+            }
+            compound::compound(generation, query, said)
+                .unwrap_or_else(|| rank_all(generation, query, &wanted, said))
+        }
     };
     if query.why {
-        why::explain(generation, query, text, &mut found);
+        why::explain(generation, query, said, &mut found);
     }
     found
 }
@@ -169,14 +178,50 @@ fn rank_all(generation: &Generation, query: &Query, wanted: &Wanted, text: &str)
         tools if tools.is_empty() && filter.is_set() => (outside(), true),
         tools => (tools, false),
     };
-    if tools.is_empty() {
+    let ours = take_ours(generation, &mut tools);
+    if tools.is_empty() && (ours.is_empty() || !filter.is_set()) {
         return answer_nothing(generation, query, &ranking, text);
     }
     learned::lift(generation, query, text, &mut tools);
-    let mut found = Found::of(generation, Kind::Ranked, &tools, query);
+    let is_guess = ranking.is_guess(&tools);
+    if is_guess {
+        put_harmless_first(generation, &mut tools);
+    }
+    let mut found = if tools.is_empty() {
+        Found::of(generation, Kind::Ranked, &ours, query)
+    } else {
+        Found::of(generation, Kind::Ranked, &tools, query).with_ours(generation, &ours, query)
+    };
     found.unknown_words = ranking.unknown_words;
     found.without_filter = without_filter;
+    found.is_guess = is_guess;
     found
+}
+
+/// Takes our own tools out: they take no server's place. Those that fit about as well as the best are
+/// left to be told behind the page.
+fn take_ours(generation: &Generation, tools: &mut Vec<Scored>) -> Vec<Scored> {
+    let is_ours = |tool: &Scored| rank::is_built_in(tool.entry(generation));
+    let (mut ours, of_servers): (Vec<Scored>, Vec<Scored>) = tools.drain(..).partition(is_ours);
+    let best = of_servers.first().map_or(0.0, |tool| tool.score);
+    ours.retain(|tool| tool.score >= best * OURS_SHARE_MIN);
+    ours.truncate(OURS_MAX);
+    *tools = of_servers;
+    ours
+}
+
+/// The share of the best tool's score with which one of ours is told, and how many are.
+const OURS_SHARE_MIN: f32 = 0.9;
+const OURS_MAX: usize = 2;
+
+/// A guess of ours is not to take anything away: the best tool that does not comes first.
+fn put_harmless_first(generation: &Generation, tools: &mut [Scored]) {
+    let looked_at = tools.len().min(SECOND_LOOK);
+    let mut front = tools[..looked_at].iter();
+    let harmless = front.position(|tool| !tool.entry(generation).is_destructive());
+    if let Some(place) = harmless {
+        tools[..=place].rotate_right(1);
+    }
 }
 
 fn answer_nothing(generation: &Generation, query: &Query, ranking: &Ranking, text: &str) -> Found {

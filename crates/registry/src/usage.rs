@@ -79,6 +79,14 @@ impl Usage {
         fresh + written.get(&at.to_string()).map_or(0, Calls::total)
     }
 
+    /// When its last call ended, in seconds since 1970, as far as this process knows.
+    pub fn last(&self, at: &ToolRef) -> Option<u64> {
+        let fresh = self.fresh.get(at).map_or(0, |calls| calls.last);
+        let written = self.written.lock();
+        let last = fresh.max(written.get(&at.to_string()).map_or(0, |calls| calls.last));
+        (last > 0).then_some(last)
+    }
+
     /// Adds the new calls to the file, whole or not at all; on failure they stay to be flushed.
     pub fn flush(&self) -> Result<(), RegistryError> {
         let mut written = self.written.lock();

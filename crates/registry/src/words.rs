@@ -114,12 +114,16 @@ pub(crate) fn is_cjk(c: char) -> bool {
         | '\u{ac00}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Tantivy's English stemmer, word by word.
-struct Stem(TextAnalyzer);
+/// Tantivy's stemmer of a language, word by word.
+pub(crate) struct Stem(TextAnalyzer);
 
 impl Stem {
     fn new() -> Self {
-        let stemmer = Stemmer::new(Language::English);
+        Self::of_language(Language::English)
+    }
+
+    pub(crate) fn of_language(language: Language) -> Self {
+        let stemmer = Stemmer::new(language);
         Self(
             TextAnalyzer::builder(RawTokenizer::default())
                 .filter(stemmer)
@@ -127,7 +131,7 @@ impl Stem {
         )
     }
 
-    fn of(&mut self, word: &str) -> String {
+    pub(crate) fn of(&mut self, word: &str) -> String {
         let mut stream = self.0.token_stream(word);
         if stream.advance() {
             std::mem::take(&mut stream.token_mut().text)

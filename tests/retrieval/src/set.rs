@@ -49,6 +49,26 @@ pub fn lines(path: &Path) -> Outcome<Vec<Value>> {
     Ok(lines.map(serde_json::from_str).collect::<Result<_, _>>()?)
 }
 
+/// The tools that real servers listed: a snapshot a file, `{"name", "tools"}`.
+pub fn listed_tools(folder: &Path) -> Outcome<Vec<Value>> {
+    let files = fs::read_dir(folder)?.map(|file| Ok(file?.path()));
+    let mut files: Vec<_> = files.collect::<Result<_, std::io::Error>>()?;
+    files.sort();
+    let mut tools = Vec::new();
+    for file in files {
+        let snapshot: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
+        for tool in snapshot["tools"].as_array().into_iter().flatten() {
+            tools.push(json!({
+                "server": snapshot["name"],
+                "name": tool["name"],
+                "description": tool["description"],
+                "input_schema": tool["inputSchema"],
+            }));
+        }
+    }
+    Ok(tools)
+}
+
 /// A set of tools in a registry folder of its own, under names a configuration would allow.
 #[derive(Debug)]
 pub struct Catalogue {

@@ -1,47 +1,34 @@
-//! The texts of a tool that the encoder is given.
+//! The text of a tool that the encoder is given.
 
 use tool::Digest;
 
 use crate::Entry;
 use crate::limits::{DESCRIPTION_CHARS_ENCODED, PARAMETERS_ENCODED};
 
-/// Three views of a tool, short to long: their mean finds more than any one of them, since a
-/// request may resemble the name, the purpose or the details.
-#[derive(Debug)]
-pub(crate) struct Views([String; 3]);
-
 /// See [`key`].
 pub(crate) type Key = [u8; 16];
 
-impl Views {
-    pub(crate) fn of(entry: &Entry) -> Self {
-        let name = speak(entry.tool.name());
-        let server = speak(entry.at.server.as_str());
-        let description = entry.description();
-        let words = description.split_whitespace().collect::<Vec<_>>().join(" ");
-        let begin = printable::first_chars(&words, DESCRIPTION_CHARS_ENCODED);
-        let parameters = tool::parameters(&entry.tool.input_schema());
-        let parameters = parameters.iter().take(PARAMETERS_ENCODED);
-        let parameters: Vec<String> = parameters.map(|it| speak(&it.name)).collect();
-        Self([
-            format!("{server} {name}: {}", entry.purpose()),
-            format!("{name}: {begin} ({})", parameters.join(", ")),
-            name,
-        ])
-    }
-
-    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
-    }
+/// Server, name, what the description begins with, and the parameters: what the encoder was taught
+/// on (`crates/encoder/training`).
+pub(crate) fn text(entry: &Entry) -> String {
+    let name = speak(entry.tool.name());
+    let server = speak(entry.at.server.as_str());
+    let description = entry.description();
+    let words = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let begin = printable::first_chars(&words, DESCRIPTION_CHARS_ENCODED);
+    let parameters = tool::parameters(&entry.tool.input_schema());
+    let parameters = parameters.iter().take(PARAMETERS_ENCODED);
+    let parameters: Vec<String> = parameters.map(|it| speak(&it.name)).collect();
+    format!("{server} {name}: {begin} ({})", parameters.join(", "))
 }
 
-/// Names everything that the views of a tool are made of, and the model: found without making
-/// them.
+/// Names everything that the text of a tool is made of, and the model: found without making
+/// it.
 pub(crate) fn key(entry: &Entry) -> Key {
     let overlay = entry.overlay.description.as_deref().unwrap_or_default();
     let parts = [
         encoder::MODEL,
-        VIEWS,
+        TEXT,
         entry.at.server.as_str(),
         overlay,
         entry.tool.json(),
@@ -52,8 +39,8 @@ pub(crate) fn key(entry: &Entry) -> Key {
         .to_be_bytes()
 }
 
-/// Raised whenever the views of an unchanged tool would differ.
-const VIEWS: &str = "1";
+/// Raised whenever the text of an unchanged tool would differ.
+const TEXT: &str = "2";
 
 /// An identifier as one would say it: `getUserInfo_v2` is `get user info v2`.
 fn speak(name: &str) -> String {

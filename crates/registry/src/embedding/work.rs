@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use encoder::{Encoder, EncoderError};
+use encoder::Encoder;
 
 use crate::embedding::kept::Kept;
 use crate::embedding::vector::Vector;
 use crate::embedding::vectors::Embeddings;
-use crate::embedding::views::{Key, Views, key};
-use crate::limits::EMBEDDINGS_A_WRITE;
+use crate::embedding::views::{self, Key, key};
+use crate::limits::{EMBEDDINGS_A_WRITE, PIECES_ENCODED};
 use crate::{Entry, RegistryError};
 
 pub(crate) struct Work<'a> {
@@ -86,8 +86,8 @@ impl<'a> Work<'a> {
             if self.is_over.load(Ordering::Relaxed) {
                 break;
             }
-            match embed(encoder, &Views::of(entry)) {
-                Ok(vector) => made.insert(key(entry), vector),
+            match encoder.encode_first(&views::text(entry), PIECES_ENCODED) {
+                Ok(numbers) => made.insert(key(entry), Vector::of(&numbers)),
                 Err(error) => tracing::warn!(tool = %entry.at, %error, "it has no embedding"),
             }
             let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -97,15 +97,4 @@ impl<'a> Work<'a> {
         }
         made
     }
-}
-
-/// The embedding of one tool: the mean of those of its views.
-fn embed(encoder: &Encoder, views: &Views) -> Result<Vector, EncoderError> {
-    let mut sum = vec![0.0; encoder::DIMENSIONS];
-    for text in views.texts() {
-        for (sum, part) in sum.iter_mut().zip(encoder.encode(text)?) {
-            *sum += part;
-        }
-    }
-    Ok(Vector::of(&encoder::of_length_one(sum)))
 }

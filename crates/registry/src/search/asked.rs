@@ -100,6 +100,22 @@ impl Wanted {
         }
     }
 
+    /// Words as they were written before they were put into English, where the catalogue has them: some
+    /// definitions are not English.
+    pub(super) fn add_known(&mut self, text: &str, is_known: impl Fn(&str) -> bool) {
+        for word in words::split(printable::first_chars(text, QUERY_CHARS_MAX)) {
+            let is_new = !word.is_joined && !is_request_word(&word.exact);
+            if is_new && self.words.len() < QUERY_WORDS_MAX && is_known(&word.exact) {
+                self.add_word(WantedWord {
+                    exact: word.exact,
+                    stem: word.stem,
+                    must: false,
+                    is_value: true,
+                });
+            }
+        }
+    }
+
     fn join_neighbours(&mut self) {
         let pairs = self
             .words
@@ -114,7 +130,7 @@ impl Wanted {
 }
 
 /// A piece of a request looks like an argument.
-fn is_value(piece: &str, place: usize) -> bool {
+pub(super) fn is_value(piece: &str, place: usize) -> bool {
     let has_digit = piece.chars().any(|c| c.is_ascii_digit());
     let is_address = piece.contains(['@', '\\']) || piece.contains("://") || piece.starts_with('/');
     let is_quoted = piece.starts_with(['"', '\'', '`', '\u{201c}']);

@@ -10,7 +10,7 @@ use crate::generation::Generation;
 use crate::search::filter::Filter;
 use crate::search::found::{Found, Kind};
 use crate::search::query::Query;
-use crate::search::rank::Ranking;
+use crate::search::rank::{Ranking, is_built_in};
 use crate::search::sums::Scored;
 use crate::search::{asked, learned, parts};
 
@@ -20,7 +20,8 @@ pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Op
     let filter = Filter::of(query);
     let shown = query.offset.saturating_add(query.limit);
     let ranked = |text: &str| {
-        let admits = |entry: &Entry| query.sees(entry) && filter.admits(entry);
+        let admits =
+            |entry: &Entry| query.sees(entry) && filter.admits(entry) && !is_built_in(entry);
         let mut tools = rank_parts(generation, admits, shown, text);
         learned::lift(generation, query, text, &mut tools);
         tools

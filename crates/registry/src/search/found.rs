@@ -48,6 +48,8 @@ pub struct Found {
     pub nearest: Vec<ToolRef>,
     /// Only the filter was in the way: the hits are the best without it.
     pub without_filter: bool,
+    /// The hits are no more than a guess: they are near, and none is near enough to be sure.
+    pub is_guess: bool,
     /// Every category and its tools, most first; only when nothing fits.
     pub categories: Vec<(String, usize)>,
 }
@@ -92,6 +94,7 @@ impl Found {
             unknown_words: Vec::new(),
             nearest: Vec::new(),
             without_filter: false,
+            is_guess: false,
             categories: Vec::new(),
         }
     }
@@ -117,6 +120,22 @@ impl Found {
         let page = lines.iter().skip(query.offset).take(limit);
         found.hits = page.map(|line| Hit::of(generation, line)).collect();
         found
+    }
+
+    /// With tools of ours behind the first page.
+    pub(super) fn with_ours(
+        mut self,
+        generation: &Generation,
+        ours: &[Scored],
+        query: &Query,
+    ) -> Self {
+        if query.offset == 0 {
+            let lines = ours.iter().map(Group::of_one);
+            self.hits
+                .extend(lines.map(|line| Hit::of(generation, &line)));
+            self.total += ours.len();
+        }
+        self
     }
 
     pub(super) fn join(&mut self, step: Found, number: usize) {

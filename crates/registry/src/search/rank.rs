@@ -3,10 +3,12 @@
 //! Postings come from the index, everything else is decided here: statistics over living
 //! documents only, words the catalogue does not know, how much of the query a tool covers.
 //! Where tools have vectors, every tool is also as good as its embedding is near the request's:
-//! then words add to that, by their share of what the best tool's words are worth.
+//! then words add to that, by their share of what the best tool's words are worth, and so does
+//! what its server is about.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use tool::{ServerName, ToolRef};
 
@@ -18,8 +20,9 @@ use crate::search::sums::{Scored, Sums};
 use crate::search::synonyms;
 use crate::search::term::Term;
 use crate::search::weights::{
-    CONFIDENCE_MIN, CONFIDENCE_MIN_LONG, KEYWORDS_MAX, KEYWORDS_WEIGHT, LONG_REQUEST_WORDS,
-    MEANT_SHARE_MIN, NAME_SPELT, SCORE_SHARE_MIN, SERVER_SPELT, SIMILAR_ENOUGH, WORDS_WEIGHT,
+    CONFIDENCE_A_WORD, CONFIDENCE_MIN_LONG, CONFIDENCE_MIN_SHORT, DEPRECATED, KEYWORDS_MAX,
+    KEYWORDS_WEIGHT, MEANT_SHARE_MIN, NAME_SPELT, SCORE_SHARE_MIN, SERVER_NAMED, SERVER_NEAR,
+    SERVER_SIZE, SERVER_SPELT, SIMILAR_ENOUGH, SURE, WORDS_WEIGHT,
 };
 use crate::words;
 
@@ -29,7 +32,9 @@ pub(crate) struct Ranking {
     /// words it must hold, in no order.
     scored: Vec<Scored>,
     has_similar: bool,
-    /// The most that words add to the nearness of embeddings.
+    /// What each tool's server adds to the nearness of embeddings; none where they have no say.
+    context: Option<Vec<f32>>,
+    /// The most that words add to it.
     words_weight: f32,
     /// Stems of the query, for the look at names.
     stems: BTreeSet<String>,
@@ -39,7 +44,7 @@ pub(crate) struct Ranking {
 }
 
 impl Ranking {
-    /// `text` is the request as written, for its embedding.
+    /// `text` is the request in English, for its embedding.
     pub(crate) fn new(generation: &Generation, wanted: &Wanted, text: &str) -> Self {
         let similar = generation.similar(text);
         let index = generation.index();
@@ -68,11 +73,12 @@ impl Ranking {
         Self {
             has_similar: similar.is_some(),
             words_weight: words_weight(wanted.words.len()),
+            context: similar.as_ref().map(|it| context(generation, it)),
             scored: sums.score(&terms, similar),
             stems: wanted.words.iter().map(|word| word.stem.clone()).collect(),
             unknown_words: unknown.map(|(word, _)| word.exact.clone()).collect(),
             coverage_min: coverage_min(&terms),
-            confidence_min: confidence_min(text),
+            confidence_min: confidence_min(wanted.words.len()),
         }
     }
 
@@ -85,7 +91,15 @@ impl Ranking {
         admits: impl Fn(&Entry) -> bool,
     ) -> Vec<Scored> {
         let mut tools = self.admitted(generation, admits);
-        if !self.fits(&tools) {
+        let of_servers = tools.iter().copied();
+        let of_servers = of_servers.filter(|tool| !is_built_in(tool.entry(generation)));
+        let of_servers: Vec<Scored> = of_servers.collect();
+        // Ours never answer what nothing else fits, but where they alone are asked for.
+        if !self.fits(if of_servers.is_empty() {
+            &tools
+        } else {
+            &of_servers
+        }) {
             return Vec::new();
         }
         let top = most(&tools, |tool| tool.score);
@@ -97,6 +111,11 @@ impl Ranking {
         tools.retain(|tool| tool.score >= top * share);
         self.order(generation, &mut tools, shown.max(SECOND_LOOK));
         tools
+    }
+
+    /// Whether what is best among these is no more than a guess.
+    pub(crate) fn is_guess(&self, tools: &[Scored]) -> bool {
+        self.has_similar && most(tools, Scored::confidence) < self.confidence_min + SURE
     }
 
     /// The best of these serves the request. To be refused what is there hurts more
@@ -119,8 +138,12 @@ impl Ranking {
         admits: impl Fn(&Entry) -> bool,
     ) -> Vec<ToolRef> {
         let mut tools = self.admitted(generation, admits);
+        tools.retain(|tool| !is_built_in(tool.entry(generation)));
         self.order(generation, &mut tools, SECOND_LOOK);
-        let nearest = tools.iter().take(NEAREST_MAX);
+        tools.truncate(NEAREST_MAX);
+        let nearest = &mut tools;
+        nearest.sort_by_key(|tool| tool.entry(generation).is_destructive());
+        let nearest = nearest.iter();
         nearest
             .map(|tool| tool.entry(generation).at.clone())
             .collect()
@@ -135,14 +158,16 @@ impl Ranking {
         tools
     }
 
-    /// One score of embedding and words.
+    /// One score of embedding, words and server.
     fn mix(&self, tools: &mut [Scored]) {
         let best = most(tools, |tool| tool.lexical).max(f32::MIN_POSITIVE);
         for tool in tools {
-            tool.score = if self.has_similar {
-                tool.similar + self.words_weight * tool.lexical / best
-            } else {
-                tool.lexical
+            tool.score = match &self.context {
+                Some(context) => {
+                    let words = self.words_weight * tool.lexical / best;
+                    tool.similar + words + context[tool.place as usize]
+                }
+                None => tool.lexical,
             };
         }
     }
@@ -163,19 +188,33 @@ impl Ranking {
             tool.lexical *= self.name_factor(tool.entry(generation));
         }
         self.mix(front);
+        for tool in front.iter_mut() {
+            let entry = tool.entry(generation);
+            if self.has_similar && self.names_server(entry) {
+                tool.score += SERVER_NAMED;
+            }
+            if entry.is_deprecated() {
+                tool.score *= DEPRECATED;
+            }
+        }
         front.sort_by(|a, b| by_rank(generation, a, b));
     }
 
     /// More for a tool whose own name, or whose server's, the query spells out.
     pub(super) fn name_factor(&self, entry: &Entry) -> f32 {
         let name = 1.0 + NAME_SPELT * self.score_spelling(entry.tool.name());
-        let mut names = std::iter::once(entry.at.server.as_str())
-            .chain(entry.aliases.iter().map(String::as_str));
-        if names.any(|server| self.score_spelling(server) >= 1.0) {
+        if self.names_server(entry) {
             name * (1.0 + SERVER_SPELT)
         } else {
             name
         }
+    }
+
+    /// The query spells out the server's name, or another that people have for it.
+    fn names_server(&self, entry: &Entry) -> bool {
+        let mut names = std::iter::once(entry.at.server.as_str())
+            .chain(entry.aliases.iter().map(String::as_str));
+        names.any(|server| self.score_spelling(server) >= 1.0)
     }
 
     /// The share of a name's words that the query holds.
@@ -189,18 +228,37 @@ impl Ranking {
     }
 }
 
+/// What each visible tool's server adds to its nearness: as much as its tools are near together, less
+/// where they are many, of which by chance some are near to anything.
+fn context(generation: &Generation, similar: &[f32]) -> Vec<f32> {
+    let mut context = Vec::with_capacity(similar.len());
+    let of_one_server = |a: &Arc<Entry>, b: &Arc<Entry>| a.at.server == b.at.server;
+    for tools in generation.visible().chunk_by(of_one_server) {
+        let begin = context.len();
+        let sum: f32 = similar[begin..begin + tools.len()].iter().sum();
+        let count = count(tools.len());
+        let adds = SERVER_NEAR * sum / count - SERVER_SIZE * count.ln();
+        context.resize(begin + tools.len(), adds);
+    }
+    context
+}
+
+/// It is a tool of ours, not a server's.
+pub(super) fn is_built_in(entry: &Entry) -> bool {
+    entry.at.server == ServerName::built_in()
+}
+
 /// Score, then real tools before ours, read-only before destructive, the shorter name, the
 /// alphabet.
 fn by_rank(generation: &Generation, a: &Scored, b: &Scored) -> Ordering {
     let key = |tool: &Scored| {
         let entry = tool.entry(generation);
-        let is_built_in = entry.at.server == ServerName::built_in();
         let danger = if entry.is_read_only() {
             0
         } else {
             1 + u8::from(entry.is_destructive())
         };
-        (is_built_in, danger, entry.tool.name().len())
+        (is_built_in(entry), danger, entry.tool.name().len())
     };
     let by_name = || a.entry(generation).at.cmp(&b.entry(generation).at);
     round_score(b.score)
@@ -246,14 +304,16 @@ fn words_weight(words: usize) -> f32 {
     }
 }
 
-/// A long request names things beside what it asks for, which no tool resembles.
-fn confidence_min(text: &str) -> f32 {
-    let words = text.split_whitespace().take(LONG_REQUEST_WORDS + 1).count();
-    if words > LONG_REQUEST_WORDS {
-        CONFIDENCE_MIN_LONG
-    } else {
-        CONFIDENCE_MIN
-    }
+/// A long request names things beside what it asks for, which no tool resembles: the more words, the
+/// less is asked of the best tool.
+fn confidence_min(words: usize) -> f32 {
+    let min = CONFIDENCE_MIN_SHORT - CONFIDENCE_A_WORD * count(words);
+    min.max(CONFIDENCE_MIN_LONG)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of tools and of words")]
+fn count(things: usize) -> f32 {
+    things as f32
 }
 
 fn most(tools: &[Scored], number: impl Fn(&Scored) -> f32) -> f32 {

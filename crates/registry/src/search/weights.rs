@@ -15,11 +15,21 @@ pub(super) const SCORE_SHARE_MIN: f32 = 0.2;
 /// Requests of so few words are keywords.
 pub(super) const KEYWORDS_MAX: usize = 3;
 pub(super) const KEYWORDS_WEIGHT: f32 = 0.25;
-pub(super) const WORDS_WEIGHT: f32 = 0.15;
+pub(super) const WORDS_WEIGHT: f32 = 0.12;
+/// The share of a server's mean nearness, and of the logarithm of its size, in a tool's score.
+pub(super) const SERVER_NEAR: f32 = 0.3;
+pub(super) const SERVER_SIZE: f32 = 0.01;
+pub(super) const SERVER_NAMED: f32 = 0.1;
+/// A deprecated tool stands below its successor, which says the same.
+pub(super) const DEPRECATED: f32 = 0.8;
 pub(super) const MEANT_SHARE_MIN: f32 = 0.4;
 pub(super) const COVERAGE_CONFIDENCE: f32 = 0.2;
-pub(super) const LONG_REQUEST_WORDS: usize = 12;
-pub(super) const CONFIDENCE_MIN: f32 = 0.34;
-pub(super) const CONFIDENCE_MIN_LONG: f32 = 0.26;
+/// The least confidence with which something is offered: of a request of no words, less for each
+/// word, and of a long one. By length, so that one request in fifty is refused wrongly at most.
+pub(super) const CONFIDENCE_MIN_SHORT: f32 = 0.445;
+pub(super) const CONFIDENCE_A_WORD: f32 = 0.011;
+pub(super) const CONFIDENCE_MIN_LONG: f32 = 0.335;
+/// The confidence above that from which an offer is no guess.
+pub(super) const SURE: f32 = 0.09;
 /// So near an embedding needs no word in common.
 pub(super) const SIMILAR_ENOUGH: f32 = 0.5;

@@ -310,16 +310,7 @@ fn files_are_private_and_old_snapshots_are_swept() {
 #[test]
 fn tools_built_in_are_found_after_real_ones() {
     let folder = tempdir().unwrap();
-    let built_in = Tool::parse(r#"{"name":"read_result","description":"Read a result"}"#).unwrap();
-    let registry = Registry::open_with(
-        folder.path(),
-        rules(&["a"]),
-        Options {
-            built_in: vec![built_in.into()],
-            ..Options::default()
-        },
-    )
-    .unwrap();
+    let registry = registry_with_ours(folder.path(), "a");
     registry
         .commit(vec![news("a", &["read_result: Read a result"])], false, 1)
         .unwrap();
@@ -328,6 +319,54 @@ fn tools_built_in_are_found_after_real_ones() {
         ["a/read_result", "proxy/read_result"]
     );
     assert_eq!(registry.catalog().tools(), 1);
+    // They take no place of a server's tool, and answer nothing that nothing else fits.
+    let one = Query {
+        limit: 1,
+        ..Query::words("read result")
+    };
+    assert_eq!(
+        hits(&registry, &one),
+        ["a/read_result", "proxy/read_result"]
+    );
+    let registry = registry_with_ours(folder.path(), "b");
+    registry
+        .commit(vec![news("b", &["play: Play chess"])], false, 1)
+        .unwrap();
+    assert_eq!(hits(&registry, &Query::words("read result")), [""; 0]);
+    let ours = Query {
+        server: Some("proxy".to_owned()),
+        ..Query::words("read result")
+    };
+    assert_eq!(hits(&registry, &ours), ["proxy/read_result"]);
+}
+
+#[test]
+fn a_server_goes_by_several_names() {
+    let folder = tempdir().unwrap();
+    let mut rules = rules(&["rg", "two", "three"]);
+    rules.servers[0].program = "mcp-ripgrep".to_owned();
+    rules.servers[1].program = "@acme/server-two".to_owned();
+    let registry = Registry::open(folder.path(), rules).unwrap();
+    let named = |asked: &str| -> Vec<String> {
+        let generation = registry.generation().unwrap();
+        let named = generation.servers_named(asked).into_iter();
+        named.map(|server| server.name.to_string()).collect()
+    };
+    assert_eq!(named("ripgrep"), ["rg"]);
+    assert_eq!(named("RG"), ["rg"]);
+    assert_eq!(named("mcp-server-two"), ["two"]);
+    assert_eq!(named("acme two"), ["two"]);
+    assert_eq!(named("server"), [""; 0]);
+    assert_eq!(named("four"), [""; 0]);
+}
+
+fn registry_with_ours(folder: &Path, server: &str) -> Registry {
+    let built_in = Tool::parse(r#"{"name":"read_result","description":"Read a result"}"#).unwrap();
+    let options = Options {
+        built_in: vec![built_in.into()],
+        ..Options::default()
+    };
+    Registry::open_with(folder, rules(&[server]), options).unwrap()
 }
 
 fn files(folder: &Path) -> Vec<String> {
