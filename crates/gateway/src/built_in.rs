@@ -10,8 +10,9 @@ pub(super) const CALL_MANY: &str = "call_many";
 pub(super) const READ_RESOURCE: &str = "read_resource";
 pub(super) const LIST_RESOURCES: &str = "list_resources";
 pub(super) const GET_PROMPT: &str = "get_prompt";
+pub(super) const LIST: &str = "list";
 
-const TOOLS: [&str; 5] = [
+const TOOLS: [&str; 6] = [
     concat!(
         r#"{"name":"read_result","#,
         r#""description":"Read on in a result that was cut, by the handle its footer names. Say one of: part (by number; all parts joined are the whole), offset and limit (lines or bytes), grep, pointer, select, find.","#,
@@ -60,6 +61,12 @@ const TOOLS: [&str; 5] = [
         r#""arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["name"]},"#,
         r#""annotations":{"readOnlyHint":true,"openWorldHint":true}}"#,
     ),
+    concat!(
+        r#"{"name":"list","#,
+        r#""description":"The connected servers, a line each: how many tools, what about, in which state, which of them were used most and last. With a server's name its tools.","#,
+        r#""inputSchema":{"type":"object","properties":{"server":{"type":"string"}}},"#,
+        r#""annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
+    ),
 ];
 
 pub(super) fn tools() -> Vec<BuiltIn> {
@@ -93,6 +100,7 @@ mod tests {
             super::READ_RESOURCE,
             super::LIST_RESOURCES,
             super::GET_PROMPT,
+            super::LIST,
         ];
         assert_eq!(names, ours);
     }

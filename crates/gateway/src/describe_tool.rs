@@ -3,6 +3,7 @@
 mod branches;
 mod hits;
 mod room;
+mod server;
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,7 +18,8 @@ use tracing::warn;
 
 use crate::{
     call_context::CallContext, definitions::DESCRIBE, error::ToolError, gateway::Gateway,
-    instructions_told::InstructionsTold, loose::Loose, policy::ClientPolicy, reply::Reply,
+    instructions_told::InstructionsTold, list_servers::ago, loose::Loose, policy::ClientPolicy,
+    reply::Reply,
 };
 
 pub(super) use hits::fit_hits;
@@ -52,7 +54,13 @@ impl Gateway {
         let names = names(&arguments)?;
         let room = self.room(client);
         if let [name] = names.as_slice() {
-            let (generation, entry) = &self.resolve(name, client).await?;
+            let (generation, entry) = &match self.resolve(name, client).await {
+                Ok(found) => found,
+                Err(error) => {
+                    let text = self.describe_server(name, error, context).await?;
+                    return Ok(Reply::text(&whole_lines(text, room)));
+                }
+            };
             let path = arguments.text(&["path"]).filter(|path| !path.is_empty());
             return Ok(Reply::text(&match path {
                 Some(path) => branch(entry, &path, room)?,
@@ -64,7 +72,10 @@ impl Gateway {
         for name in &names {
             texts.push(match self.resolve(name, client).await {
                 Ok((generation, entry)) => self.describe(&generation, &entry, told, room).await?,
-                Err(error) => whole_lines(error.to_string(), room),
+                Err(error) => {
+                    let page = self.describe_server(name, error, context).await;
+                    whole_lines(page.unwrap_or_else(|error| error.to_string()), room)
+                }
             });
         }
         Ok(Reply::text(&texts.join("\n\n")))
@@ -118,6 +129,7 @@ impl Gateway {
             "changed": entry.changed.is_some(),
             "login_required": self.needs_login(&entry.at.server, entry.stale),
             "used": self.usage.count(&entry.at),
+            "last_used": self.usage.last(&entry.at),
             "input_schema": parse(&entry.tool.input_schema()),
             "output_schema": entry.tool.output_schema().map(parse),
             "example": example(entry),
@@ -247,6 +259,9 @@ fn heading(gateway: &Gateway, generation: &Generation, entry: &Entry) -> String 
         0 => {}
         1 => heading.push_str("; used once"),
         count => heading.push_str(&format!("; used {count} times")),
+    }
+    if let Some(last) = gateway.usage.last(&entry.at) {
+        heading.push_str(&format!(", last {}", ago(last)));
     }
     if gateway.needs_login(&entry.at.server, entry.stale) {
         let server = &entry.at.server;

@@ -13,7 +13,7 @@ use tracing::debug;
 use crate::{
     arguments::check_arguments,
     asks::ServerAsker,
-    built_in::{CALL_MANY, GET_PROMPT, LIST_RESOURCES, READ_RESOURCE, READ_RESULT, is_own},
+    built_in::{CALL_MANY, GET_PROMPT, LIST, LIST_RESOURCES, READ_RESOURCE, READ_RESULT, is_own},
     call_context::CallContext,
     called::Called,
     clock::now,
@@ -133,6 +133,7 @@ impl Gateway {
                     let got = self.get_prompt_for_model(entry, arguments, max_tokens, context);
                     got.await
                 }
+                LIST => self.list_servers(arguments, &context).await,
                 LIST_RESOURCES => self.list_resources(arguments, &context).await,
                 READ_RESULT => {
                     let client = context.client.as_ref();

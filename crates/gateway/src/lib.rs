@@ -28,6 +28,7 @@ mod instructions_told;
 mod last_spoken;
 #[cfg(any(test, fuzzing))]
 pub mod laws;
+mod list_servers;
 mod log_level;
 mod logins;
 mod loose;

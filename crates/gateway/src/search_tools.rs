@@ -188,7 +188,11 @@ impl Gateway {
         }
         let hit = |hit: &Hit| hit_json(hit, found.parts.get(hit.step));
         let tools: Vec<Value> = found.hits.iter().map(hit).collect();
-        json!({"found": tools.len(), "total": found.total, "tools": tools})
+        let mut json = json!({"found": tools.len(), "total": found.total, "tools": tools});
+        if found.is_guess {
+            json["perhaps"] = true.into();
+        }
+        json
     }
 
     fn list(&self, query: &Query, found: &Found) -> String {
@@ -385,7 +389,8 @@ fn query(arguments: &Loose) -> Query {
 }
 
 fn write_heading(query: &Query, found: &Found) -> String {
-    let counted = format!("{} of {}", found.hits.len(), found.total);
+    let sure = if found.is_guess { "perhaps: " } else { "" };
+    let counted = format!("{sure}{} of {}", found.hits.len(), found.total);
     let is_cut = found.hits.len() < found.total;
     let by_server: Vec<(String, usize)> = found
         .by_server

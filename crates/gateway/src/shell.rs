@@ -220,7 +220,10 @@ impl Gateway {
         for name in names.iter().flat_map(|name| name.split(',')) {
             match self.find(&generation, name).await {
                 Ok(entry) => entries.push(entry),
-                Err(error) => return Ok(ShellReply::nothing(for_person(&error.to_string()))),
+                Err(error) => match generation.servers_named(name).first() {
+                    Some(server) => return self.shell_list(Some(server.name.as_str()), json).await,
+                    None => return Ok(ShellReply::nothing(for_person(&error.to_string()))),
+                },
             }
         }
         let described = entries.iter();

@@ -78,13 +78,13 @@ async fn searches() {
     tracker/create_issue(repo: string, title: string, labels?: string[]) - Create an issue in a repository
     ");
     assert_snapshot!(search(&scene, json!({"query": "*", "max_results": 2})).await, @r#"
-    2 of 7 (notes 2, proxy 2, tracker 2, 1 more)
+    2 of 8 (proxy 3, notes 2, tracker 2, 1 more)
     db/read() - Read
     notes/add_note(title: string) - Write down a new note
     more: "offset":2
     "#);
     assert_snapshot!(search(&scene, json!({"query": "quantum chess"})).await, @r#"
-    No tool matches "quantum chess": "quantum", "chess" match nothing. Try different keywords or search without a category filter. Categories: utility 3, documents 2, planning 2.
+    No tool matches "quantum chess": "quantum", "chess" match nothing. Try different keywords or search without a category filter. Categories: utility 4, documents 2, planning 2.
     "#);
     assert_snapshot!(search(&scene, json!({"query": "issue", "category": "gardening"})).await, @r#"
     nothing in "gardening"; without that filter 2 of 2
@@ -112,6 +112,35 @@ async fn descriptions() {
     Delete an issue
     input {"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}
     example {"tool_name":"tracker/delete_issue","tool_input":{"number":1}}
+    "#);
+    assert_snapshot!(describe(json!({"name": "Tracker"})).await, @r#"
+    tracker - 2 tools; planning
+    tracker/create_issue(repo: string, title: string, labels?: string[]) - Create an issue in a repository
+    tracker/delete_issue(number: integer) - Delete an issue [destructive]
+    "#);
+    assert_snapshot!(describe(json!({"name": ["tracker", "notes/read"]})).await, @r#"
+    tracker - 2 tools; planning
+    tracker/create_issue(repo: string, title: string, labels?: string[]) - Create an issue in a repository
+    tracker/delete_issue(number: integer) - Delete an issue [destructive]
+
+    notes/read - documents; tags notes; server
+    Read all notes
+    input {"type":"object"}
+    example {"tool_name":"notes/read","tool_input":{}}
+    "#);
+    assert_snapshot!(execute(&scene, "proxy/list", &json!({})).await, @r"
+    3 servers, 5 tools
+    db - 1 tool; utility
+    notes - 2 tools; documents
+    tracker - 2 tools; planning
+    ");
+    assert_snapshot!(execute(&scene, "proxy/list", &json!({"server": "notes"})).await, @r"
+    notes - 2 tools; documents
+    notes/add_note(title: string) - Write down a new note
+    notes/read() - Read all notes
+    ");
+    assert_snapshot!(execute(&scene, "proxy/list", &json!({"server": "nobody"})).await, @r#"
+    error invalid_input: server: no server is called "nobody". Expected proxy/list(server?: string).
     "#);
     assert_snapshot!(describe(json!({"name": "tracker/create_isue"})).await, @r#"
     error unknown_tool: "tracker/create_isue". Did you mean tracker/create_issue(repo: string, title: string, labels?: string[]) or tracker/delete_issue(number: integer)? Otherwise use search_tools.

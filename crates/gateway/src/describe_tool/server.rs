@@ -1,0 +1,52 @@
+//! `describe_tool` of a server's name: its tools, a line each.
+
+use registry::{Generation, KnownServer};
+
+use super::room::whole_lines;
+use crate::{call_context::CallContext, error::ToolError, gateway::Gateway};
+
+/// Servers that one name may stand for, in one answer.
+const SERVERS_MAX: usize = 5;
+
+impl Gateway {
+    /// What a name stands for that is no tool's: a server, by any name it goes by; else the error.
+    pub(crate) async fn describe_server(
+        &self,
+        asked: &str,
+        error: ToolError,
+        context: &CallContext,
+    ) -> Result<String, ToolError> {
+        if matches!(
+            error,
+            ToolError::Denied { .. } | ToolError::AmbiguousTool { .. }
+        ) {
+            return Err(error);
+        }
+        let policy = &*context.policy;
+        let generation = self.generation().await?;
+        let named = generation.servers_named(asked).into_iter();
+        let seen = named.filter(|it| it.tools > 0 && policy.sees(&it.name, &it.category));
+        let seen: Vec<&KnownServer> = seen.take(SERVERS_MAX).collect();
+        if seen.is_empty() {
+            return Err(error);
+        }
+        let pages = seen.iter().map(|it| self.page(&generation, it, context));
+        let pages: Vec<String> = pages.collect();
+        Ok(whole_lines(pages.join("\n"), self.room(policy)))
+    }
+
+    fn page(&self, generation: &Generation, server: &KnownServer, context: &CallContext) -> String {
+        let count = match server.tools {
+            1 => "1 tool".to_owned(),
+            count => format!("{count} tools"),
+        };
+        let mut lines = vec![format!("{} - {count}; {}", server.name, server.category)];
+        let entries = generation
+            .entries()
+            .filter(|it| it.at.server == server.name);
+        lines.extend(entries.map(|entry| self.hit_line(entry)));
+        let told = context.told.as_ref().and_then(|told| told.brief(server));
+        lines.extend(told.map(|says| format!("instructions of {}: {says}", server.name)));
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,112 @@
+//! `proxy/list`: the servers a client has, or the tools of one.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use jsonrpc::Fields;
+use registry::{Entry, Generation, KnownServer};
+use serde_json::value::RawValue;
+
+use crate::{
+    call_context::CallContext, describe_tool, error::ToolError, gateway::Gateway, reply::Reply,
+};
+
+/// The most used tools of a server that are named.
+const MOST_USED_MAX: usize = 3;
+
+/// The longest reason for which a server is down, in characters.
+const WHY_CHARS_MAX: usize = 160;
+
+impl Gateway {
+    /// A line each server that the client sees; with `server` the tools of that one.
+    pub(super) async fn list_servers(
+        &self,
+        arguments: &RawValue,
+        context: &CallContext,
+    ) -> Result<Reply, ToolError> {
+        let policy = &*context.policy;
+        let asked = Fields::of(arguments.get());
+        let asked =
+            asked.and_then(|it| serde_json::from_str::<String>(it.get("server")?.get()).ok());
+        if let Some(name) = asked.filter(|name| !name.trim().is_empty()) {
+            let error = ToolError::own_input(
+                "proxy/list",
+                "server",
+                &format!(
+                    "no server is called \"{}\"",
+                    printable::one_line_of(&name, 80)
+                ),
+                "(server?: string)",
+            );
+            return self
+                .describe_server(&name, error, context)
+                .await
+                .map(|text| Reply::text(&text));
+        }
+        let generation = self.generation().await?;
+        let servers = generation.servers().iter();
+        let seen: Vec<&KnownServer> = servers
+            .filter(|it| policy.sees(&it.name, &it.category))
+            .collect();
+        let tools: usize = seen.iter().map(|it| it.tools).sum();
+        let mut lines = vec![format!("{} servers, {tools} tools", seen.len())];
+        lines.extend(
+            seen.iter()
+                .map(|server| self.server_line(&generation, server)),
+        );
+        let text = describe_tool::whole_lines(lines.join("\n"), self.room(policy));
+        Ok(Reply::text(&text))
+    }
+
+    /// `github - 35 tools; source-control; most used list_prs (14), get_pr (3); last used list_prs, 2 h ago`.
+    fn server_line(&self, generation: &Generation, server: &KnownServer) -> String {
+        let count = match server.tools {
+            1 => "1 tool".to_owned(),
+            count => format!("{count} tools"),
+        };
+        let mut parts = vec![
+            format!("{} - {count}", server.name),
+            server.category.clone(),
+        ];
+        let failure = self.failure(&server.name).or_else(|| server.stale.clone());
+        if self.needs_login(&server.name, server.stale.is_some()) {
+            parts.push("login required".to_owned());
+        } else if let Some(why) = failure {
+            parts.push(format!(
+                "down: {}",
+                printable::one_line_of(&why, WHY_CHARS_MAX)
+            ));
+        }
+        let entries = generation
+            .entries()
+            .filter(|it| it.at.server == server.name);
+        let used = |entry: &Entry| {
+            let count = self.usage.count(&entry.at);
+            (count > 0).then(|| (count, self.usage.last(&entry.at), entry.at.tool.clone()))
+        };
+        let mut used: Vec<_> = entries.filter_map(used).collect();
+        used.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.2.cmp(&b.2)));
+        let most = used.iter().take(MOST_USED_MAX);
+        let most: Vec<String> = most
+            .map(|(count, _, name)| format!("{name} ({count})"))
+            .collect();
+        if !most.is_empty() {
+            parts.push(format!("most used {}", most.join(", ")));
+        }
+        if let Some((_, Some(last), name)) = used.iter().max_by_key(|it| it.1) {
+            parts.push(format!("last used {name}, {}", ago(*last)));
+        }
+        parts.join("; ")
+    }
+}
+
+/// How long ago a time in seconds since 1970 is, in the largest unit.
+pub(super) fn ago(then: u64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seconds = now.map_or(0, |it| it.as_secs()).saturating_sub(then);
+    match seconds {
+        0..60 => "just now".to_owned(),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} d ago", seconds / 86_400),
+    }
+}
