@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::house;
 
-pub(super) const ELICIT: &str = "elicitation/create";
+pub(crate) const ELICIT: &str = "elicitation/create";
 
 fn curious() -> House {
     let sample = Step::AskAndTell {
@@ -23,14 +23,14 @@ fn curious() -> House {
         .tool("echo", Step::Echo)])
 }
 
-pub(super) async fn client_with(house: &House, capabilities: Value) -> Client {
+pub(crate) async fn client_with(house: &House, capabilities: Value) -> Client {
     let client = house.serve();
     client.initialize_with(LEGACY_VERSION, capabilities).await;
     client
 }
 
 /// The answer of a person.
-pub(super) fn says(text: &str) -> Value {
+pub(crate) fn says(text: &str) -> Value {
     json!({"action": "accept", "content": {"text": text}})
 }
 

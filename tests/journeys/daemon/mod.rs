@@ -7,4 +7,5 @@ mod live_config;
 mod lost_between;
 mod scope;
 mod sharing;
+mod two_clients;
 mod variables;

@@ -7,8 +7,11 @@ use journeys::{
 };
 use serde_json::{Value, json};
 
-use super::questions::{ELICIT, client_with, says};
-use crate::{calling, house_with_daemon, until};
+use crate::{
+    calling,
+    calls::questions::{ELICIT, client_with, says},
+    house_with_daemon, until,
+};
 
 const NAMES: [&str; 2] = ["ada", "bob"];
 
