@@ -28,6 +28,7 @@ mod spelling;
 mod sums;
 mod synonyms;
 mod term;
+mod values;
 mod vocabulary;
 mod weights;
 mod why;

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::limits::QUERY_CHARS_MAX;
 use crate::search::asked::is_value;
 use crate::search::vocabulary::VOCABULARY;
 use crate::words::Stem;
@@ -135,6 +136,7 @@ static JAPANESE: Language = Language::new(source!("ja"), None);
 /// The request in English, word for word; none where it is English, or in a language that we have
 /// no dictionary of. `is_known`: a word stands in the catalogue.
 pub(super) fn to_english(text: &str, is_known: impl Fn(&str) -> bool) -> Option<String> {
+    let text = printable::first_chars(text, QUERY_CHARS_MAX);
     if text.starts_with("select:") {
         return None;
     }

@@ -4,6 +4,7 @@ use crate::generation::Generation;
 use crate::index::IndexField;
 use crate::limits::SECOND_LOOK;
 use crate::search::asked::ParsedQuery;
+use crate::search::languages;
 use crate::search::query::Query;
 use crate::search::sums::Scored;
 
@@ -11,7 +12,9 @@ impl Generation {
     /// The words of a request that [`RelevanceFeedback`](crate::RelevanceFeedback) may keep: stems
     /// that stand in the text of some tool.
     pub fn feedback_words(&self, request: &str) -> Vec<String> {
-        let ParsedQuery::Words(wanted) = ParsedQuery::of(request) else {
+        let english = languages::to_english(request, |word| self.index().holds(word));
+        let said = english.as_deref().unwrap_or(request);
+        let ParsedQuery::Words(wanted) = ParsedQuery::of(said) else {
             return Vec::new();
         };
         let words = wanted.words.into_iter().filter(|word| !word.is_value);

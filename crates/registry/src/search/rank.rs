@@ -19,6 +19,7 @@ use crate::search::asked::Wanted;
 use crate::search::sums::{Scored, Sums};
 use crate::search::synonyms;
 use crate::search::term::Term;
+use crate::search::values;
 use crate::search::weights::{
     CONFIDENCE_A_WORD, CONFIDENCE_MIN_LONG, CONFIDENCE_MIN_SHORT, DEPRECATED, KEYWORDS_MAX,
     KEYWORDS_WEIGHT, MEANT_SHARE_MIN, NAME_SPELT, SCORE_SHARE_MIN, SERVER_NAMED, SERVER_NEAR,
@@ -46,7 +47,7 @@ pub(crate) struct Ranking {
 impl Ranking {
     /// `text` is the request in English, for its embedding.
     pub(crate) fn new(generation: &Generation, wanted: &Wanted, text: &str) -> Self {
-        let similar = generation.similar(text);
+        let similar = generation.similar(&values::with_kinds(text));
         let index = generation.index();
         let terms: Vec<Term> = wanted
             .words
@@ -208,6 +209,11 @@ impl Ranking {
         } else {
             name
         }
+    }
+
+    /// What the server of a tool adds to its nearness; none where embeddings have no say.
+    pub(super) fn context_of(&self, place: usize) -> Option<f32> {
+        self.context.as_ref().map(|context| context[place])
     }
 
     /// The query spells out the server's name, or another that people have for it.

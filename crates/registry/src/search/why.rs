@@ -10,6 +10,7 @@ use crate::search::query::Query;
 use crate::search::rank::Ranking;
 use crate::search::sums::coverage_factor;
 use crate::search::term::{Term, saturation};
+use crate::search::values;
 
 /// Puts the evidence beside every hit of a request in words.
 pub(super) fn explain(generation: &Generation, query: &Query, text: &str, found: &mut Found) {
@@ -53,14 +54,21 @@ fn evidence(
         label: format!("times: it covers {:.0} % of the request", 100.0 * coverage),
         amount: coverage_factor(coverage),
     });
+    let ranking = Ranking::new(generation, wanted, text);
     list.push(Evidence {
         label: "times: the request spells its name or server".to_owned(),
-        amount: Ranking::new(generation, wanted, text).name_factor(entry),
+        amount: ranking.name_factor(entry),
     });
-    if let Some(similar) = generation.similar(text) {
+    if let Some(similar) = generation.similar(&values::with_kinds(text)) {
         list.push(Evidence {
             label: "meaning: how near the request's, to which words add their share".to_owned(),
             amount: similar[place],
+        });
+    }
+    if let Some(adds) = ranking.context_of(place) {
+        list.push(Evidence {
+            label: "meaning: what its server adds, by all of its tools".to_owned(),
+            amount: adds,
         });
     }
     if let Some(learned) = &query.learned {

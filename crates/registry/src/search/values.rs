@@ -1,0 +1,160 @@
+//! The values in a request, as what they are: `~/q3.xlsx` is a spreadsheet, `*/5 * * * *` a schedule.
+
+/// The request with the kinds of its values behind it, for the encoder, which knows words only.
+pub(super) fn with_kinds(text: &str) -> String {
+    let kinds = kinds(text);
+    if kinds.is_empty() {
+        return text.to_owned();
+    }
+    format!("{text} ({})", kinds.join(", "))
+}
+
+fn kinds(text: &str) -> Vec<&'static str> {
+    let pieces: Vec<&str> = text.split_whitespace().take(PIECES_MAX).collect();
+    let mut kinds: Vec<&str> = Vec::new();
+    let found = pieces.iter().filter_map(|piece| kind(piece));
+    let of_several = [
+        (is_sql(&pieces), "sql query"),
+        (pieces.windows(CRON_FIELDS).any(is_cron), "cron schedule"),
+        (
+            pieces.iter().any(|it| is_sum(it)) || pieces.windows(3).any(is_spaced_sum),
+            "calculate",
+        ),
+    ];
+    let of_several = of_several.into_iter().filter(|(is_it, _)| *is_it);
+    for kind in found.chain(of_several.map(|(_, kind)| kind)) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
+/// Pieces of a request that are looked at; a pasted document has its subject up front.
+const PIECES_MAX: usize = 200;
+
+const CRON_FIELDS: usize = 5;
+
+fn kind(piece: &str) -> Option<&'static str> {
+    let piece = piece.trim_matches(|c: char| ".,;?!()\"'`".contains(c));
+    if piece.contains("://") {
+        return Some("url web page");
+    }
+    let (name, ending) = piece.rsplit_once('.').unwrap_or((piece, ""));
+    if name.contains('@') && !ending.is_empty() {
+        return Some("email");
+    }
+    let ending = ending.to_ascii_lowercase();
+    let by_ending = ENDINGS
+        .iter()
+        .find(|(endings, _)| endings.contains(&ending.as_str()));
+    if let Some((_, kind)) = by_ending.filter(|_| !name.is_empty()) {
+        return Some(kind);
+    }
+    let is_path = piece.len() > 1 && piece.starts_with(['/', '~']) || piece.starts_with("./");
+    if is_path && piece.contains('/') {
+        return Some("file path");
+    }
+    is_digest(piece).then_some("commit")
+}
+
+const ENDINGS: [(&[&str], &str); 8] = [
+    (&["xlsx", "xls", "csv", "ods"], "spreadsheet"),
+    (&["png", "jpg", "jpeg", "gif", "webp", "svg"], "image"),
+    (&["pdf"], "pdf"),
+    (&["docx", "doc", "odt"], "word document"),
+    (&["pptx", "odp"], "presentation slides"),
+    (&["mp4", "mov", "mkv", "webm"], "video"),
+    (&["mp3", "wav", "flac", "ogg"], "audio"),
+    (
+        &[
+            "txt", "md", "json", "yaml", "yml", "toml", "ini", "py", "rs", "js", "ts", "html",
+            "css", "log", "xml", "sh", "go", "java", "c", "cpp", "h",
+        ],
+        "file",
+    ),
+];
+
+/// The beginning of a commit's name: hexadecimal, letters and digits.
+fn is_digest(piece: &str) -> bool {
+    (7..=40).contains(&piece.len())
+        && piece
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        && piece.bytes().any(|byte| byte.is_ascii_digit())
+        && piece.bytes().any(|byte| byte.is_ascii_lowercase())
+}
+
+fn is_sql(pieces: &[&str]) -> bool {
+    let at = |word: &str| pieces.iter().position(|it| it.eq_ignore_ascii_case(word));
+    let written = |word: &str| pieces.contains(&word);
+    let selects = at("select").is_some_and(|select| at("from").is_some_and(|from| from > select));
+    selects && (written("SELECT") || at("where").is_some() || written("*"))
+}
+
+fn is_cron(fields: &[&str]) -> bool {
+    let is_field = |field: &&str| {
+        let field = field.trim_matches(['"', '\'', '`']);
+        !field.is_empty() && field.bytes().all(|byte| b"0123456789*/,-".contains(&byte))
+    };
+    fields.iter().all(is_field) && fields.iter().any(|field| field.contains('*'))
+}
+
+/// `312.65/7`, `12*30`, `19%`; no date, no range.
+fn is_sum(piece: &str) -> bool {
+    let piece = piece.trim_matches(|c: char| "?=.,".contains(c));
+    let is_part = |part: &str| part.parse::<f64>().is_ok();
+    let halves = |sign: char| piece.split_once(sign);
+    let is_of = |sign: char| halves(sign).is_some_and(|(a, b)| is_part(a) && is_part(b));
+    ['*', '+', '^', '/', '\u{d7}', '\u{f7}']
+        .into_iter()
+        .any(is_of)
+        || piece.strip_suffix('%').is_some_and(is_part)
+}
+
+/// `12 * 30`.
+fn is_spaced_sum(pieces: &[&str]) -> bool {
+    let is_part = |part: &str| {
+        part.trim_matches(['(', ')', '?', '='])
+            .parse::<f64>()
+            .is_ok()
+    };
+    let is_sign = |part: &str| ["+", "-", "*", "/", "\u{d7}", "\u{f7}", "^", "%"].contains(&part);
+    matches!(pieces, [a, sign, b] if is_part(a) && is_sign(sign) && is_part(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_named_as_what_they_are() {
+        let check = |text: &str, expected: &[&str]| assert_eq!(kinds(text), expected, "{text}");
+        check("open ~/money/q3.xlsx and add a row", &["spreadsheet"]);
+        check(
+            "what does https://example.org/a.pdf say?",
+            &["url web page"],
+        );
+        check("write to ana@example.com", &["email"]);
+        check("undo 9f3e2ab, please", &["commit"]);
+        check("run it at */5 * * * *", &["cron schedule"]);
+        check("SELECT name FROM guests WHERE age > 3", &["sql query"]);
+        check("what is 312.65/7?", &["calculate"]);
+        check("19% of 1284.50", &["calculate"]);
+        check("12 * 30", &["calculate"]);
+        check("read /etc/hosts and notes.md", &["file path", "file"]);
+        for text in [
+            "",
+            "select a file from the list",
+            "meet on 3/4/2026 or 2026-11-22",
+            "lines 10-25",
+            "facade decade",
+            "e.g. this. And that.",
+            "1234567",
+            "/",
+            "...",
+        ] {
+            check(text, &[]);
+        }
+    }
+}
