@@ -74,7 +74,7 @@ pub(super) static KEYS: &[Key] = &[
         "search.semantic",
         Kind::Choice(&["encoder", "off"]),
         "how requests are understood beside their words: by a sentence encoder that is part of \
-         the program (some 50 MB once it is used, 30 ms a tool at `reindex`, up to 20,000 tools), \
+         the program (some 50 MB once it is used, 10 ms a tool at `reindex`, up to 20,000 tools), \
          or not at all",
     )
     .or("\"encoder\"")

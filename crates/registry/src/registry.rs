@@ -184,7 +184,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Gives a vector to every tool that has none: some 30 ms of a core each, once for as long as
+    /// Gives a vector to every tool that has none: some 9 ms of a core each, once for as long as
     /// the tool stays as it is. `threads` work at one time; `go_on` hears after each tool how many
     /// of how many are done and may end it. Answers how many were made.
     ///
