@@ -21,6 +21,8 @@ struct State {
     /// It is closed as soon as nobody uses it, and to further uses at once.
     is_shut: bool,
     was_called: bool,
+    /// When it last answered a call.
+    answered: Option<Instant>,
 }
 
 /// One use of a connection, until it is dropped.
@@ -35,6 +37,7 @@ impl Activity {
             is_closed: false,
             is_shut: false,
             was_called: false,
+            answered: None,
         };
         Arc::new(Self {
             state: Mutex::new(state),
@@ -84,6 +87,16 @@ impl Activity {
     /// Takes note of a call, which may leave something behind in the server; surveys do not.
     pub(crate) fn note_call(&self) {
         self.lock().was_called = true;
+    }
+
+    /// Takes note of the answer to a call.
+    pub(crate) fn note_answer(&self) {
+        self.lock().answered = Some(Instant::now());
+    }
+
+    /// How long ago it last answered a call.
+    pub(crate) fn answered_ago(&self) -> Option<Duration> {
+        Some(self.lock().answered?.elapsed())
     }
 
     /// Closes it to further uses unless it was called.

@@ -16,8 +16,8 @@ use std::sync::{
 
 use bytes::Bytes;
 use futures::FutureExt as _;
-use jsonrpc::{Json, Line, LineReader, Message, Outbox, ProtocolError, frame};
-use tokio::sync::oneshot;
+use jsonrpc::{Closed, Json, Line, LineReader, Message, Outbox, ProtocolError, frame};
+use tokio::{sync::oneshot, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
@@ -29,7 +29,7 @@ use self::{
 use crate::{
     asking::{AnswerSink, Asking, Questions},
     error::RequestError,
-    limits::LIST_BYTES_MAX,
+    limits::{LAST_LINES_WAIT, LIST_BYTES_MAX},
     mask::Mask,
     request::{Listeners, bytes_max},
     updates::Updates,
@@ -56,8 +56,10 @@ pub(crate) struct CallChannel {
 /// Why a request on the channel has no result.
 #[derive(Debug)]
 pub(crate) enum ChannelError {
-    /// The server is gone, or reads no more.
-    Lost,
+    /// The server is gone, and reads no more: the request did not reach it.
+    Unsent,
+    /// The server is gone. So many bytes were sent to it before the request.
+    Lost(u64),
     Protocol(ProtocolError),
     TooLong {
         bytes: usize,
@@ -67,7 +69,8 @@ pub(crate) enum ChannelError {
 impl From<ChannelError> for RequestError {
     fn from(error: ChannelError) -> Self {
         match error {
-            ChannelError::Lost => Self::Lost,
+            ChannelError::Unsent => Self::Unsent,
+            ChannelError::Lost(before) => Self::Lost(Some(before)),
             ChannelError::Protocol(error) => Self::Protocol(error),
             ChannelError::TooLong { bytes } => Self::Failed(format!(
                 "its answer was one line of {bytes} bytes, over the cap"
@@ -131,20 +134,25 @@ impl CallChannel {
         };
         if self.has_ended() {
             abandoned.armed = false;
-            return Err(ChannelError::Lost);
+            return Err(ChannelError::Unsent);
         }
-        self.outbox
-            .send(&frame::request(id, method, params(id)))
-            .await
-            .map_err(|_| ChannelError::Lost)?;
+        let line = frame::request(id, method, params(id));
+        let sent = self.outbox.send_after(&line).await;
+        let before = sent.map_err(|Closed| ChannelError::Unsent)?;
         let answer = answered.await;
         abandoned.armed = false;
         match answer {
             Ok(Answer::Result(json)) => Ok(json),
             Ok(Answer::Error(error)) => Err(ChannelError::Protocol(self.mask.error(error))),
             Ok(Answer::TooLong { bytes }) => Err(ChannelError::TooLong { bytes }),
-            Err(_) => Err(ChannelError::Lost),
+            Err(_) => Err(ChannelError::Lost(before)),
         }
+    }
+
+    /// Whether it is certain that the server, which is gone, did not read the request before which
+    /// so many bytes were sent.
+    pub(crate) fn is_unread(&self, before: u64) -> bool {
+        self.outbox.is_unread(before)
     }
 
     /// Who hears of resources that change.
@@ -152,13 +160,23 @@ impl CallChannel {
         &self.pending.updates
     }
 
+    /// Whether it writes no more, or was found to read no more.
     pub(crate) fn has_ended(&self) -> bool {
-        self.pending.ended.is_cancelled()
+        self.pending.ended.is_cancelled() || self.outbox.is_gone()
     }
 
-    /// Returns when the server's lines have ended.
+    /// Returns when the server's lines have ended; a moment after it was found to read no more,
+    /// whether or not they have.
     pub(crate) async fn ended(&self) {
-        self.pending.ended.cancelled().await;
+        let lines_end = self.pending.ended.cancelled();
+        let reads_no_more = async {
+            self.outbox.gone().await;
+            sleep(LAST_LINES_WAIT).await;
+        };
+        tokio::select! {
+            () = lines_end => {}
+            () = reads_no_more => {}
+        }
     }
 
     /// The first line of the server that is no message, if there is one, in short.

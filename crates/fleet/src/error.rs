@@ -44,6 +44,11 @@ impl Failure {
         }
     }
 
+    /// Of a server that is ended because we end.
+    pub(crate) fn stopping() -> Self {
+        Self::new("the proxy is stopping")
+    }
+
     /// The login that a person has to make, if it is that.
     pub fn login(&self) -> Option<&LoginNeeded> {
         self.awaited.as_ref()?.login.as_ref()
@@ -132,8 +137,11 @@ impl fmt::Display for Failure {
 /// Why a request over a connection brought no result.
 #[derive(Debug)]
 pub(crate) enum RequestError {
-    /// The connection is gone; the request may have been acted on.
-    Lost,
+    /// The connection is gone; the request did not reach the server.
+    Unsent,
+    /// The connection is gone; the request may have been acted on. So many bytes were sent before
+    /// it, where that is known.
+    Lost(Option<u64>),
     /// The request failed although the connection may live.
     Failed(String),
     /// The server wants to know who asks, or more of who does: nothing ran.

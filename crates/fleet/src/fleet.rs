@@ -10,12 +10,12 @@ use crate::{
     Applied, CallError, Failure, Ran, Request, Scope, ServerSpec, ServerState, Sharing, Start,
     Surroundings, Survey, SurveyError, Variables,
     asked_login::{log_in_by_asking, takes_addresses},
+    calling,
     changes::Changes,
-    error::RequestError,
     limits::LOOK_AGAIN_MIN,
     patience::Patience,
     roster::Roster,
-    server::{NotReady, Server},
+    server::Server,
     survey::survey_leased,
 };
 
@@ -193,7 +193,7 @@ impl Fleet {
             None => None,
         };
         loop {
-            match call_in_turn(&server, request, ran).await {
+            match calling::call(&server, request, ran).await {
                 Err(CallError::Unavailable { ran: Ran::No, .. })
                     if server.is_retired() && !self.stop.is_cancelled() =>
                 {
@@ -271,67 +271,6 @@ impl Fleet {
         self.stop.cancel();
         self.keepers.close();
         self.keepers.wait().await;
-    }
-}
-
-async fn call_in_turn(
-    server: &Server,
-    request: &Request,
-    ran: &mut Ran,
-) -> Result<Json, CallError> {
-    let _turn = server.asking.take_turn(request.asks.as_ref()).await;
-    let _place = server.places.acquire().await;
-    let may_retry = server.spec.retries_safe_calls && request.is_safe;
-    match call_ready(server, request, ran).await {
-        Err(CallError::Unavailable {
-            ran: Ran::Maybe, ..
-        }) if may_retry => call_ready(server, request, ran).await,
-        answer => answer,
-    }
-}
-
-async fn call_ready(server: &Server, request: &Request, ran: &mut Ran) -> Result<Json, CallError> {
-    let name = || server.spec.name.clone();
-    let not_ready = |not_ready: NotReady| CallError::Unavailable {
-        server: name(),
-        failure: not_ready.failure,
-        tries: not_ready.tries,
-        ran: Ran::No,
-    };
-    let leased = server.ready_for(request.asks.as_ref()).await;
-    let leased = leased.map_err(not_ready)?;
-    *ran = Ran::Maybe;
-    match leased.link.call(request).await {
-        Ok(result) => Ok(result),
-        Err(RequestError::Protocol(error)) => {
-            if let Some(asks) = &request.asks {
-                server.asking.note_refusal(&error, asks);
-            }
-            Err(CallError::Protocol {
-                server: name(),
-                error,
-            })
-        }
-        Err(RequestError::Lost) => {
-            drop(leased);
-            Err(make_unavailable(name(), server.exit_reason().await))
-        }
-        Err(RequestError::Failed(why)) => Err(make_unavailable(name(), Failure::new(why))),
-        Err(RequestError::Denied(why)) => Err(CallError::Unavailable {
-            server: name(),
-            failure: leased.link.denial(why),
-            tries: 0,
-            ran: Ran::No,
-        }),
-    }
-}
-
-fn make_unavailable(server: ServerName, failure: Failure) -> CallError {
-    CallError::Unavailable {
-        server,
-        failure,
-        tries: 0,
-        ran: Ran::Maybe,
     }
 }
 

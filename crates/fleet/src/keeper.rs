@@ -18,7 +18,7 @@ use crate::{
     child::{Running, Surroundings},
     eras::Eras,
     error::Failure,
-    limits::{HEALTHY_AFTER, REST_MAX, REST_MIN},
+    limits::{HEALTHY_AFTER, IN_USE_WITHIN, REST_MAX, REST_MIN},
     link::Link,
     roots::Roots,
     secrets_named::with_secrets,
@@ -177,23 +177,29 @@ impl Keeper {
             () = link.activity().shut() => End::Shut,
             never = reap_leader(running.as_mut()) => match never {},
         };
+        let mut failure = None;
         if matches!(end, End::ByItself) {
-            let failure = match &mut running {
+            let why = match &mut running {
                 Some(running) => running.exit_reason().await,
                 None => link.exit_reason(),
             };
             let (server, starts) = (self.spec.name.as_str(), self.vitals.starts());
-            warn!(server, pid, starts, %failure, "ended by itself");
+            warn!(server, pid, starts, failure = %why, "ended by itself");
             if began.elapsed() >= HEALTHY_AFTER {
                 self.tries = 0;
             }
-            self.fail(failure);
+            link.tell_end(why.clone());
+            failure = self.rest_unless_it_answered(&link, why);
         }
+        link.tell_end(Failure::stopping());
         link.close().await;
         if let Some(running) = running {
             running.stop().await;
         }
         self.vitals.ended();
+        if failure.is_some() {
+            self.begin_anew(&link, failure);
+        }
         if let End::Idle | End::Shut = end {
             let why = match end {
                 End::Idle => "nobody called for long",
@@ -203,6 +209,31 @@ impl Keeper {
             self.tries = 0;
             self.forget_wishes();
             self.stage.send_replace(Stage::Stopped { last: None });
+        }
+    }
+
+    /// A server that had answered may be started again at once; one that had not rests first. Why
+    /// it ended, if it may.
+    fn rest_unless_it_answered(&mut self, link: &Link, why: Failure) -> Option<Failure> {
+        if link.activity().answered_ago().is_some() && !why.is_lasting {
+            self.tries = 0;
+            return Some(why);
+        }
+        self.fail(why);
+        None
+    }
+
+    /// Leaves the server to its next call, or starts it ahead of that if it is in use. It starts so
+    /// once at most for each call that it answered.
+    fn begin_anew(&self, link: &Link, failure: Option<Failure>) {
+        self.forget_wishes();
+        self.stage.send_replace(Stage::Stopped { last: failure });
+        if link
+            .activity()
+            .answered_ago()
+            .is_some_and(|ago| ago < IN_USE_WITHIN)
+        {
+            self.wanted.notify_one();
         }
     }
 

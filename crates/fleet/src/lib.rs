@@ -11,6 +11,7 @@ mod activity;
 mod asked_login;
 mod asking;
 mod awaited;
+mod calling;
 mod changes;
 mod channel;
 mod child;

@@ -83,6 +83,17 @@ pub(crate) const HEALTHY_AFTER: Duration = Duration::from_secs(30);
 /// A caller waits for the end of a rest no longer than this; past it, the failure is the answer.
 pub(crate) const REST_WAIT_MAX: Duration = Duration::from_secs(2);
 
+/// A server that reads no more is ended after so long: what it wrote before comes first.
+pub(crate) const LAST_LINES_WAIT: Duration = Duration::from_millis(500);
+
+/// A call that did not reach its server, because that was dead and nobody knew, is sent to the one
+/// that is started in its place, so often at most.
+pub(crate) const SENDS_MAX: u32 = 3;
+
+/// A server that dies is started again at once, without waiting for its next call, if it answered
+/// one in this time.
+pub(crate) const IN_USE_WITHIN: Duration = Duration::from_mins(5);
+
 /// A caller whose server died under it waits this long to learn why.
 pub(crate) const EXIT_REASON_WAIT: Duration = Duration::from_secs(2);
 

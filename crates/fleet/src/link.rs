@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jsonrpc::Json;
 use mcp::Transport;
 use oauth::Credential;
-use tokio::time::timeout;
+use tokio::{sync::SetOnce, time::timeout};
 
 use crate::{
     About, Launch, Request, ServerSpec, Spoken, Surroundings, Template, Variables,
@@ -15,6 +15,7 @@ use crate::{
     channel::CallChannel,
     child::{Pipes, Running},
     error::{Failure, RequestError},
+    limits::EXIT_REASON_WAIT,
     login::{LoginPlace, denial},
     params::{write_list, write_params},
     request::Listeners,
@@ -37,6 +38,8 @@ pub(crate) struct Link {
     credential: Option<Arc<Credential>>,
     /// It is sent headers of the configuration.
     has_headers: bool,
+    /// Why it ended, once its keeper knows.
+    end: SetOnce<Failure>,
 }
 
 #[derive(Debug)]
@@ -59,6 +62,7 @@ impl Link {
             kind,
             credential: None,
             has_headers: false,
+            end: SetOnce::new(),
         }
     }
 
@@ -247,6 +251,28 @@ impl Link {
         match &self.kind {
             Kind::Child { service, .. } => service.tell_roots_changed().await,
             Kind::Remote(remote) => remote.tell_roots_changed().await,
+        }
+    }
+
+    /// Whether it is certain that the server, which is gone, did not read the request before which
+    /// so many bytes were sent.
+    pub(crate) fn is_unread(&self, before: u64) -> bool {
+        match &self.kind {
+            Kind::Child { channel, .. } => channel.is_unread(before),
+            Kind::Remote(_) => false,
+        }
+    }
+
+    /// Says why it ended, to those who wait for that.
+    pub(crate) fn tell_end(&self, failure: Failure) {
+        let _ = self.end.set(failure);
+    }
+
+    /// Why the server that was ready a moment ago is gone.
+    pub(crate) async fn why_ended(&self) -> Failure {
+        match timeout(EXIT_REASON_WAIT, self.end.wait()).await {
+            Ok(failure) => failure.clone(),
+            Err(_) => Failure::new("it ended under the call"),
         }
     }
 

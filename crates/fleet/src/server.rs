@@ -4,7 +4,7 @@ use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
 
 use tokio::{
     sync::{Mutex, Notify, Semaphore, watch},
-    time::{Instant, timeout},
+    time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +15,7 @@ use crate::{
     changes::Changes,
     eras::Eras,
     error::Failure,
-    limits::{EXIT_REASON_WAIT, REST_WAIT_MAX},
+    limits::REST_WAIT_MAX,
     link::Link,
     question::Asks,
     roots::Roots,
@@ -76,6 +76,13 @@ pub(crate) struct NotReady {
 pub(crate) struct LeasedLink {
     pub(crate) link: Arc<Link>,
     _lease: Lease,
+}
+
+impl LeasedLink {
+    /// Keeps the connection open no longer.
+    pub(crate) fn release(self) -> Arc<Link> {
+        self.link
+    }
 }
 
 impl Server {
@@ -222,29 +229,6 @@ impl Server {
         self.vitals.state(&self.spec, state, clients, memory)
     }
 
-    /// Why the server that was ready a moment ago is gone.
-    pub(crate) async fn exit_reason(&self) -> Failure {
-        let mut stage = self.stage.clone();
-        let told = timeout(EXIT_REASON_WAIT, async {
-            loop {
-                match stage.borrow_and_update().clone() {
-                    Stage::Stopped {
-                        last: Some(failure),
-                    }
-                    | Stage::Resting { failure, .. } => {
-                        return failure;
-                    }
-                    _ => {}
-                }
-                if stage.changed().await.is_err() {
-                    return NotReady::stopping().failure;
-                }
-            }
-        });
-        told.await
-            .unwrap_or_else(|_| Failure::new("it ended under the call"))
-    }
-
     /// The last failure, when the server is not ready because of one.
     pub(crate) fn last_failure(&self) -> Option<Failure> {
         match &*self.stage.borrow() {
@@ -257,7 +241,7 @@ impl Server {
 
 impl NotReady {
     fn stopping() -> Self {
-        let failure = Failure::new("the proxy is stopping");
+        let failure = Failure::stopping();
         Self { failure, tries: 0 }
     }
 }

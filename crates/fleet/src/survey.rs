@@ -59,10 +59,7 @@ pub(crate) async fn survey_leased(
             survey.dropped.extend(dropped);
             return Ok(survey);
         }
-        Ok(Err(RequestError::Lost)) => {
-            drop(leased);
-            server.exit_reason().await
-        }
+        Ok(Err(RequestError::Lost(_) | RequestError::Unsent)) => leased.release().why_ended().await,
         Ok(Err(RequestError::Failed(why))) => Failure::new(why),
         Ok(Err(RequestError::Denied(why))) => leased.link.denial(why),
         Ok(Err(RequestError::Protocol(error))) => Failure::new(format!(

@@ -147,7 +147,9 @@ impl Wish {
         let server = self.server.clone();
         let failure = match error {
             RequestError::Protocol(error) => return CallError::Protocol { server, error },
-            RequestError::Lost => Failure::new("it ended under the request"),
+            RequestError::Lost(_) | RequestError::Unsent => {
+                Failure::new("it ended under the request")
+            }
             RequestError::Failed(why) | RequestError::Denied(why) => Failure::new(why),
         };
         CallError::Unavailable {

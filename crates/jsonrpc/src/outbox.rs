@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod tests;
+mod unread;
 
 use std::{
     collections::VecDeque,
@@ -18,6 +19,7 @@ use tokio::{
     sync::Notify,
 };
 
+use self::unread::left_unread;
 use crate::limits::{JOINED_BYTES_MAX, OUTBOX_BYTES_MAX};
 
 /// The peer no longer reads what we send.
@@ -41,6 +43,10 @@ pub struct Outbox {
 struct Queue {
     parts: VecDeque<Bytes>,
     bytes: usize,
+    /// Bytes of all lines that were ever taken.
+    taken: u64,
+    /// Bytes that the peer read, known of a pipe that nobody reads any more.
+    read: Option<u64>,
     /// `None` once closed.
     sink: Option<Arc<Sink>>,
     closing: bool,
@@ -106,6 +112,8 @@ impl Outbox {
             queue: Mutex::new(Queue {
                 parts: VecDeque::new(),
                 bytes: 0,
+                taken: 0,
+                read: None,
                 sink: Some(Arc::new(sink)),
                 closing: false,
             }),
@@ -116,8 +124,14 @@ impl Outbox {
         outbox
     }
 
-    /// Sends one line, given in parts; waits while too much is queued before it.
+    /// Sends one line, given in parts; waits while too much is queued before it. One that is
+    /// refused was not sent, or not to its end.
     pub async fn send(&self, parts: &[Bytes]) -> Result<(), Closed> {
+        self.send_after(parts).await.map(|_| ())
+    }
+
+    /// The same, and answers how many bytes were sent before it, for [`Outbox::is_unread`].
+    pub async fn send_after(&self, parts: &[Bytes]) -> Result<u64, Closed> {
         loop {
             let room = self.room.notified();
             if self.lock().bytes < OUTBOX_BYTES_MAX {
@@ -136,7 +150,22 @@ impl Outbox {
 
     /// Sends one line however much is queued: for whoever waited for [`Outbox::room`].
     pub fn put(&self, parts: &[Bytes]) -> Result<(), Closed> {
-        self.push(parts)
+        self.push(parts).map(|_| ())
+    }
+
+    /// Whether it is certain that nobody has read the line before which so many bytes were sent,
+    /// and that nobody will: the other side of the pipe is gone, and the line still lies in it.
+    pub fn is_unread(&self, before: u64) -> bool {
+        let queue = self.lock();
+        queue
+            .read
+            .or_else(|| queue.find_read())
+            .is_some_and(|read| read <= before)
+    }
+
+    /// Whether the peer was found to be gone, or the outbox was closed and is empty.
+    pub fn is_gone(&self) -> bool {
+        self.lock().sink.is_none()
     }
 
     /// Waits until a line can be sent without waiting.
@@ -154,7 +183,7 @@ impl Outbox {
     pub async fn gone(&self) {
         loop {
             let news = self.room.notified();
-            if self.lock().sink.is_none() {
+            if self.is_gone() {
                 return;
             }
             news.await;
@@ -166,7 +195,7 @@ impl Outbox {
         let mut queue = self.lock();
         queue.closing = true;
         if queue.parts.is_empty() {
-            queue.sink = None;
+            queue.drop_sink();
         }
         drop(queue);
         self.wake_all();
@@ -188,32 +217,28 @@ impl Outbox {
         }
     }
 
-    fn push(&self, parts: &[Bytes]) -> Result<(), Closed> {
+    fn push(&self, parts: &[Bytes]) -> Result<u64, Closed> {
         let mut queue = self.lock();
         let sink = queue
             .sink
             .clone()
             .filter(|_| !queue.closing)
             .ok_or(Closed)?;
-        let written = if queue.parts.is_empty() {
-            write_now(&sink, parts)
-        } else {
-            Ok(0)
-        };
-        match written {
-            Ok(written) => queue.add_rest(parts, written),
-            Err(_) => {
-                drop(queue);
-                self.lose();
-                return Err(Closed);
-            }
+        let before = queue.taken;
+        let mut written = 0;
+        if queue.parts.is_empty() && write_now(&sink, parts, &mut written).is_err() {
+            queue.taken += written as u64;
+            drop(queue);
+            self.lose();
+            return Err(Closed);
         }
+        queue.add_rest(parts, written);
         let waits = !queue.parts.is_empty();
         drop(queue);
         if waits {
             self.work.notify_one();
         }
-        Ok(())
+        Ok(before)
     }
 
     async fn run(self: Arc<Self>) {
@@ -240,7 +265,7 @@ impl Outbox {
         let mut queue = self.lock();
         queue.take(bytes);
         if queue.parts.is_empty() && queue.closing {
-            queue.sink = None;
+            queue.drop_sink();
         }
         drop(queue);
         self.room.notify_waiters();
@@ -268,6 +293,7 @@ impl Queue {
         for part in parts {
             let passed = written.min(part.len());
             written -= passed;
+            self.taken += part.len() as u64;
             if passed < part.len() {
                 self.bytes += part.len() - passed;
                 self.parts.push_back(part.slice(passed..));
@@ -286,33 +312,52 @@ impl Queue {
     }
 
     fn give_up(&mut self) {
+        self.drop_sink();
         self.parts.clear();
         self.bytes = 0;
+    }
+
+    /// What its peer read is found out first: afterwards the pipe is no more.
+    fn drop_sink(&mut self) {
+        self.read = self.read.or_else(|| self.find_read());
         self.sink = None;
     }
+
+    fn find_read(&self) -> Option<u64> {
+        let Sink::Pipe(pipe) = &**self.sink.as_ref()? else {
+            return None;
+        };
+        let written = self.taken - self.bytes as u64;
+        Some(written.saturating_sub(left_unread(pipe)?))
+    }
 }
 
-/// Writes as much of a line as the other side takes now; how much that was.
-fn write_now(sink: &Sink, parts: &[Bytes]) -> io::Result<usize> {
+/// Writes as much of a line as the other side takes now; `written` is how much that was, also where
+/// it ends with an error.
+fn write_now(sink: &Sink, parts: &[Bytes], written: &mut usize) -> io::Result<()> {
     let whole: usize = parts.iter().map(Bytes::len).sum();
     if whole <= JOINED_BYTES_MAX {
-        return write_all_now(sink, &[Bytes::from(parts.concat())], whole);
+        return write_all_now(sink, &[Bytes::from(parts.concat())], whole, written);
     }
-    write_all_now(sink, parts, whole)
+    write_all_now(sink, parts, whole, written)
 }
 
-fn write_all_now(sink: &Sink, parts: &[Bytes], whole: usize) -> io::Result<usize> {
-    let mut written = 0;
-    while written < whole {
-        match sink.try_write(&slices_after(parts, written)) {
+fn write_all_now(
+    sink: &Sink,
+    parts: &[Bytes],
+    whole: usize,
+    written: &mut usize,
+) -> io::Result<()> {
+    while *written < whole {
+        match sink.try_write(&slices_after(parts, *written)) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(count) => written += count,
+            Ok(count) => *written += count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(written)
+    Ok(())
 }
 
 fn slices_after(parts: &[Bytes], mut passed: usize) -> Vec<IoSlice<'_>> {

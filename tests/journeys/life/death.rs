@@ -140,6 +140,7 @@ async fn asked_to_end_while_servers_start_it_is_gone_in_time() {
 async fn servers_that_die_are_reaped() {
     let house = indexed().await;
     let client = all_running(&house).await;
+    let before: Vec<u32> = house.processes().iter().map(|it| it.pid).collect();
     for name in SERVERS {
         processes::kill(*house.pids(name).last().unwrap());
     }
@@ -149,7 +150,11 @@ async fn servers_that_die_are_reaped() {
     })
     .await;
     // What they left, shells and sleepers, is gone too.
-    until("nobody but the proxy", || house.processes().len() == 1).await;
+    until("nobody but the proxy", || {
+        let is_left = |pid: &u32| *pid != client.pid() && processes::lives(*pid);
+        !before.iter().any(is_left)
+    })
+    .await;
     house.stops_clean().await;
 }
 

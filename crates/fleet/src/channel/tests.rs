@@ -216,11 +216,11 @@ async fn calls_in_flight_fail_at_once_when_the_server_ends() {
     peer.write(b"{\"id\":1000000000,\"resu").await;
     peer.answers.shutdown().await.unwrap();
     for call in calls {
-        assert!(matches!(call.await.unwrap(), Err(ChannelError::Lost)));
+        assert!(matches!(call.await.unwrap(), Err(ChannelError::Lost(_))));
     }
     assert!(matches!(
         peer.call().await.unwrap(),
-        Err(ChannelError::Lost)
+        Err(ChannelError::Unsent)
     ));
 }
 

@@ -221,7 +221,7 @@ impl Streamable {
         request.extensions_mut().insert(Arc::clone(&call));
         let sent = self.peer.send_cancellable_request(request, options).await;
         let mut waiting = Waiting(Some(sent.map_err(|error| self.explain(error))?));
-        let handle = waiting.0.as_mut().ok_or(RequestError::Lost)?;
+        let handle = waiting.0.as_mut().ok_or(RequestError::Lost(None))?;
         let heard = (&mut handle.rx).await;
         waiting.0 = None;
         match (call.take(), heard) {
@@ -231,7 +231,7 @@ impl Streamable {
             }
             (Some(Outcome::Failed(error)), _) => Err(self.fail(error)),
             (None, Ok(Err(error))) => Err(self.explain(error)),
-            (None, _) => Err(RequestError::Lost),
+            (None, _) => Err(RequestError::Lost(None)),
         }
     }
 
@@ -253,7 +253,7 @@ impl Streamable {
             ServiceError::TransportClosed if !self.peer.is_transport_closed() => {
                 RequestError::Failed("its answer broke off".to_owned())
             }
-            ServiceError::TransportClosed => RequestError::Lost,
+            ServiceError::TransportClosed => RequestError::Lost(None),
             ServiceError::TransportSend(error) => {
                 RequestError::Failed(self.client.mask(&describe(error.error.as_ref())))
             }

@@ -1,3 +1,5 @@
+use std::slice;
+
 use super::*;
 use crate::{Line, LineReader};
 
@@ -38,4 +40,51 @@ async fn a_sender_waits_for_room_and_a_notification_is_dropped() {
     drop(theirs);
     let next = outbox.send(&[Bytes::from_static(b"never\n")]).await;
     assert_eq!(next, Err(Closed));
+}
+
+#[tokio::test]
+async fn what_nobody_has_read_of_a_pipe_is_known() {
+    let (sender, receiver) = pipe::pipe().expect("a pipe");
+    let outbox = Outbox::new(Sink::Pipe(sender));
+    let line = Bytes::from_static(b"{}\n");
+    let mut places = Vec::new();
+    for _ in 0..3 {
+        let sent = outbox.send_after(slice::from_ref(&line)).await;
+        places.push(sent.expect("open"));
+    }
+    assert_eq!(places, [0, 3, 6]);
+    // The first line, and a byte of the second.
+    receiver.readable().await.expect("open");
+    assert_eq!(receiver.try_read(&mut [0; 4]).expect("bytes"), 4);
+    // As long as it may be read, nothing is certain.
+    assert!(places.iter().all(|place| !outbox.is_unread(*place)));
+    drop(receiver);
+    let unread = || {
+        places
+            .iter()
+            .map(|place| outbox.is_unread(*place))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(unread(), [false, false, true]);
+    assert_eq!(outbox.send(&[line]).await, Err(Closed));
+    assert!(outbox.is_gone());
+    assert_eq!(unread(), [false, false, true]);
+}
+
+#[tokio::test]
+async fn what_waits_for_a_full_pipe_is_unread() {
+    let (sender, receiver) = pipe::pipe().expect("a pipe");
+    let outbox = Outbox::new(Sink::Pipe(sender));
+    let big = Bytes::from(vec![b'x'; 1024 * 1024]);
+    assert_eq!(outbox.send_after(slice::from_ref(&big)).await, Ok(0));
+    assert_eq!(
+        outbox.send_after(slice::from_ref(&big)).await,
+        Ok(big.len() as u64)
+    );
+    receiver.readable().await.expect("open");
+    assert_eq!(receiver.try_read(&mut [0; 1]).expect("bytes"), 1);
+    drop(receiver);
+    outbox.gone().await;
+    assert!(!outbox.is_unread(0));
+    assert!(outbox.is_unread(big.len() as u64));
 }

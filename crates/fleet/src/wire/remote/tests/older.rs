@@ -191,7 +191,7 @@ async fn calls_in_flight_fail_at_once_when_the_stream_ends() {
         old.hang_up();
     };
     let (answer, ()) = tokio::join!(remote.call(&call), hang_up);
-    assert!(matches!(answer, Err(RequestError::Lost)), "{answer:?}");
+    assert!(matches!(answer, Err(RequestError::Lost(_))), "{answer:?}");
     remote.ended().await;
 }
 
@@ -201,11 +201,12 @@ async fn a_server_that_hung_up_between_two_calls_answers_the_next() {
     let web = start(&old).await;
     let (fleet, name) = fleet(&web.url("/sse"));
     let never = CancellationToken::new();
-    for _ in 0..2 {
+    for starts in 1..=2 {
         let answer = fleet.call(&name, &request("t"), &never).await;
         assert_eq!(answer.unwrap().as_str(), ODD);
+        assert_eq!(fleet.states()[0].starts, starts);
         old.hang_up();
-        while fleet.failures().is_empty() {
+        while fleet.states()[0].starts == starts {
             tokio::task::yield_now().await;
         }
     }
@@ -249,7 +250,7 @@ async fn a_refused_post_fails_its_call_and_a_denied_one_the_connection() {
     assert!(!remote.has_ended());
 
     let listed = remote.list("tools/list", None).await;
-    assert!(matches!(listed, Err(RequestError::Lost)), "{listed:?}");
+    assert!(matches!(listed, Err(RequestError::Lost(_))), "{listed:?}");
     remote.ended().await;
     assert_eq!(remote.denied().as_deref(), Some("HTTP 401 Unauthorized"));
 }

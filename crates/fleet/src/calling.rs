@@ -1,0 +1,113 @@
+//! One call of one server: its turn, and what becomes of it where the server dies.
+
+use jsonrpc::Json;
+use tool::ServerName;
+
+use crate::{
+    CallError, Failure, Ran, Request,
+    error::RequestError,
+    limits::SENDS_MAX,
+    server::{NotReady, Server},
+};
+
+/// Calls in the caller's turn, and once more where the server died and the call is safe to repeat.
+pub(crate) async fn call(
+    server: &Server,
+    request: &Request,
+    ran: &mut Ran,
+) -> Result<Json, CallError> {
+    let _turn = server.asking.take_turn(request.asks.as_ref()).await;
+    let _place = server.places.acquire().await;
+    let may_retry = server.spec.retries_safe_calls && request.is_safe;
+    match call_ready(server, request, ran).await {
+        Err(CallError::Unavailable {
+            ran: Ran::Maybe, ..
+        }) if may_retry => call_ready(server, request, ran).await,
+        answer => answer,
+    }
+}
+
+/// Calls; and calls again where the call did not reach the server, which was dead before.
+async fn call_ready(server: &Server, request: &Request, ran: &mut Ran) -> Result<Json, CallError> {
+    let mut sends = 0;
+    loop {
+        sends += 1;
+        *ran = Ran::No;
+        match call_once(server, request, ran).await {
+            Ok(answer) => return answer,
+            Err(_) if sends < SENDS_MAX => {}
+            Err(Unsent(failure)) => {
+                return Err(CallError::Unavailable {
+                    server: server.spec.name.clone(),
+                    failure,
+                    tries: sends,
+                    ran: Ran::No,
+                });
+            }
+        }
+    }
+}
+
+/// A call that did not reach its server, and why that was not there.
+struct Unsent(Failure);
+
+async fn call_once(
+    server: &Server,
+    request: &Request,
+    ran: &mut Ran,
+) -> Result<Result<Json, CallError>, Unsent> {
+    let name = || server.spec.name.clone();
+    let not_ready = |not_ready: NotReady| CallError::Unavailable {
+        server: name(),
+        failure: not_ready.failure,
+        tries: not_ready.tries,
+        ran: Ran::No,
+    };
+    let leased = match server.ready_for(request.asks.as_ref()).await {
+        Ok(leased) => leased,
+        Err(error) => return Ok(Err(not_ready(error))),
+    };
+    *ran = Ran::Maybe;
+    let answer = leased.link.call(request).await;
+    if let Ok(_) | Err(RequestError::Protocol(_)) = &answer {
+        leased.link.activity().note_answer();
+    }
+    Ok(match answer {
+        Ok(result) => Ok(result),
+        Err(RequestError::Protocol(error)) => {
+            if let Some(asks) = &request.asks {
+                server.asking.note_refusal(&error, asks);
+            }
+            Err(CallError::Protocol {
+                server: name(),
+                error,
+            })
+        }
+        Err(RequestError::Unsent) => return Err(Unsent(leased.release().why_ended().await)),
+        Err(RequestError::Lost(before)) => {
+            let link = leased.release();
+            let failure = link.why_ended().await;
+            // By now whoever else could have read it, a wrapper, is gone as well.
+            if before.is_some_and(|before| link.is_unread(before)) {
+                return Err(Unsent(failure));
+            }
+            Err(make_unavailable(name(), failure))
+        }
+        Err(RequestError::Failed(why)) => Err(make_unavailable(name(), Failure::new(why))),
+        Err(RequestError::Denied(why)) => Err(CallError::Unavailable {
+            server: name(),
+            failure: leased.link.denial(why),
+            tries: 0,
+            ran: Ran::No,
+        }),
+    })
+}
+
+fn make_unavailable(server: ServerName, failure: Failure) -> CallError {
+    CallError::Unavailable {
+        server,
+        failure,
+        tries: 0,
+        ran: Ran::Maybe,
+    }
+}
