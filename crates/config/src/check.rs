@@ -106,6 +106,7 @@ impl Walk {
                 DeValue::Table(table),
             ) => Some(self.read_templates(at, &key.kind, table)),
             (Kind::Arguments, DeValue::Table(table)) => self.read_arguments(at, table),
+            (Kind::Rules, DeValue::Array(items)) => Some(self.read_rules(at, items)),
             (kind, value) => self.read_scalar(at, kind, value),
         }
     }

@@ -92,6 +92,7 @@ fn holds(kind: &Kind) -> String {
             Kind::Host => "name or address, with a port or without",
             Kind::Origin => "`https://HOST` or `http://HOST`, with a port where it has one",
             Kind::Arguments => "table, made JSON",
+            Kind::Rules => "tables, one a rule: see below",
             _ => "text",
         }),
     }

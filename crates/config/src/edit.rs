@@ -13,9 +13,11 @@ use super::{ConfigError, Environment, Mistake, Overrides, check, file::File};
 
 mod new_server;
 mod place;
+mod rule;
 mod write;
 
 pub use new_server::NewServer;
+pub use rule::AllowRule;
 
 /// A configuration file being edited. Nothing reaches the disk before [`Document::write`].
 #[derive(Debug)]
@@ -174,6 +176,12 @@ impl Document {
             }
         }
         Ok(true)
+    }
+
+    /// Puts a rule that allows one thing before the other rules for calls. Whether that changed
+    /// anything.
+    pub fn allow(&mut self, rule: &AllowRule<'_>) -> bool {
+        rule::add(&mut self.toml, rule)
     }
 
     /// The mistakes of the text as it would be written, all layers on one another.

@@ -33,6 +33,19 @@ pub(super) static KEYS: &[Key] = &[
     .or("\"warn\"")
     .variable(),
     key(
+        "policy",
+        Kind::Choice(&["open", "careful", "read-only"]),
+        "which calls are made where no rule says so: all; a person is asked before what is \
+         destructive; only what says that it changes nothing",
+    )
+    .or("\"open\"")
+    .variable(),
+    key(
+        "rules",
+        Kind::Rules,
+        "which calls are made, asked about or refused; the first that fits decides",
+    ),
+    key(
         "secrets.store",
         Kind::Choice(&["file", "keyring"]),
         "how secrets (`proxy secret set`) and logins are kept: in files that nobody else may read, or \

@@ -1,6 +1,12 @@
 //! From the configuration as written to the configuration as meant.
 
-use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use fleet::{Launch, Scope, ServerSpec, Start, Template};
 use gateway::{
@@ -50,37 +56,63 @@ pub(super) fn read_config(
         .map_err(|(key, fault)| mistakes.push(fault.at(Place::File, format!("http.{key}"))));
     let clients = read_clients(raw.clients)
         .map_err(|(name, fault)| mistakes.push(fault.at(Place::File, format!("clients.{name}"))));
+    let policy = read_policy(&raw.policy, raw.rules.as_deref(), folders.env)
+        .map_err(|fault| mistakes.push(fault.at(Place::File, "rules")));
     let state_dir = find_state_dir(raw.state_dir.as_deref(), file, &folders)
         .map_err(|fault| mistakes.push(fault.at(Place::File, "state_dir")));
     let keeping = read_keeping(&raw.secrets.store, secrets::HAS_KEYRING)
         .map_err(|fault| mistakes.push(fault.at(Place::File, "secrets.store")));
-    match (state_dir, keeping, http, clients) {
-        (Ok(state_dir), Ok(keeping), Ok(http), Ok(clients)) if mistakes.is_empty() => Ok(Config {
-            file: file.absolute.clone(),
-            log: raw.log,
-            gateway: gateway::Settings {
-                state_dir,
-                secrets: keeping,
-                results: results::Settings {
-                    max_tokens: raw.results.max_tokens,
-                    keep_hours: raw.results.keep_hours,
-                    keep_mib: raw.results.keep_mib,
+    match (state_dir, keeping, http, clients, policy) {
+        (Ok(state_dir), Ok(keeping), Ok(http), Ok(clients), Ok(policy)) if mistakes.is_empty() => {
+            Ok(Config {
+                file: file.absolute.clone(),
+                log: raw.log,
+                gateway: gateway::Settings {
+                    state_dir,
+                    secrets: keeping,
+                    results: results::Settings {
+                        max_tokens: raw.results.max_tokens,
+                        keep_hours: raw.results.keep_hours,
+                        keep_mib: raw.results.keep_mib,
+                    },
+                    search: SearchSettings {
+                        learns: raw.search.learn,
+                        embeds: raw.search.semantic == Semantic::Encoder,
+                    },
+                    survey_parallel: raw.reindex.parallel,
+                    clients,
+                    policy: Arc::new(policy),
+                    servers,
                 },
-                search: SearchSettings {
-                    learns: raw.search.learn,
-                    embeds: raw.search.semantic == Semantic::Encoder,
+                http,
+                daemon: daemon::Settings {
+                    linger: (raw.daemon.linger_s > 0)
+                        .then(|| Duration::from_secs(raw.daemon.linger_s)),
                 },
-                survey_parallel: raw.reindex.parallel,
-                clients,
-                servers,
-            },
-            http,
-            daemon: daemon::Settings {
-                linger: (raw.daemon.linger_s > 0).then(|| Duration::from_secs(raw.daemon.linger_s)),
-            },
-        }),
+            })
+        }
         _ => Err(mistakes),
     }
+}
+
+/// Each rule was read once before; `~` is known only here.
+fn read_policy(
+    preset: &str,
+    rules: Option<&str>,
+    env: &Environment,
+) -> Result<policy::Policy, Fault> {
+    let preset = policy::Preset::ALL
+        .into_iter()
+        .find(|it| it.as_str() == preset);
+    let bare = |error: serde_json::Error| Fault::bare(error.to_string());
+    let written: Vec<serde_json::Map<String, serde_json::Value>> =
+        serde_json::from_str(rules.unwrap_or("[]")).map_err(bare)?;
+    let home = env.path("HOME");
+    let home = home.as_deref().and_then(Path::to_str);
+    let read = |rule| policy::Rule::read(rule, home);
+    let rules = written.iter().map(read).collect::<Result<_, _>>();
+    let rules = rules.map_err(|fault| Fault::bare(fault.to_string()))?;
+    Ok(policy::Policy::new(preset.unwrap_or_default(), rules))
 }
 
 fn read_keeping(store: &str, has_keyring: bool) -> Result<Keeping, Fault> {

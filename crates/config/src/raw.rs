@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 pub(super) struct RawConfig {
     pub(super) state_dir: Option<String>,
     pub(super) log: String,
+    pub(super) policy: String,
+    /// JSON text, because a layer would sort the keys of a table.
+    pub(super) rules: Option<String>,
     pub(super) results: RawResults,
     pub(super) search: RawSearch,
     pub(super) secrets: RawSecrets,

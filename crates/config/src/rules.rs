@@ -35,7 +35,8 @@ pub(super) fn read(kind: &Kind, written: Written<'_>) -> Result<Value, Fault> {
             | Kind::Headers
             | Kind::Tokens
             | Kind::TokenFiles
-            | Kind::Arguments,
+            | Kind::Arguments
+            | Kind::Rules,
             _,
         ) => Err(explain_misfit(kind, written)),
         (_, Written::Text(text)) => match check(kind, text) {
@@ -356,6 +357,7 @@ impl Kind {
             Kind::Tokens => "a table of tokens".to_owned(),
             Kind::TokenFiles => "a table of files".to_owned(),
             Kind::Arguments => "a table of arguments".to_owned(),
+            Kind::Rules => "tables `[[rules]]`".to_owned(),
             _ => "text".to_owned(),
         }
     }

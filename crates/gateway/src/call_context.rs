@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 
 use crate::{
-    asks::CallAsker, forward::UriLedger, instructions_told::InstructionsTold, policy::ClientPolicy,
-    recent_searches::RecentSearches,
+    allowed::Allowed, asks::CallAsker, forward::UriLedger, instructions_told::InstructionsTold,
+    policy::ClientPolicy, recent_searches::RecentSearches,
 };
 
 /// Everything that comes with a call beside its tool and arguments; the default is a person's.
@@ -35,6 +35,8 @@ pub struct CallContext {
     pub searches: Option<Arc<RecentSearches>>,
     /// The servers whose instructions this session's model was told; none: nobody's are told.
     pub(crate) told: Option<Arc<InstructionsTold>>,
+    /// What its person allowed for this session; none: a request that stands alone.
+    pub(crate) allowed: Option<Arc<Allowed>>,
     /// The URIs that passed to this client.
     pub(crate) uris: Option<Arc<UriLedger>>,
 }

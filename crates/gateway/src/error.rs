@@ -8,6 +8,8 @@ use jsonrpc::ProtocolError;
 use printable::shorten_middle;
 use tool::{ServerName, ToolRef, Violation};
 
+use crate::refused::Refused;
+
 /// The longest error text, in characters (interface, section 6).
 const ERROR_CHARS_MAX: usize = 2_000;
 
@@ -79,6 +81,8 @@ pub enum ToolError {
         /// Where in the configuration the rule stands.
         table: String,
     },
+    /// A rule for calls refuses it, or a person was to be asked and did not allow it.
+    Refused(Box<Refused>),
     /// Nothing can be read under a handle.
     HandleExpired {
         /// The handle, as it was written.
@@ -137,7 +141,7 @@ impl ToolError {
             Self::ServerUnavailable { .. } => "server_unavailable",
             Self::LoginRequired { .. } => "login_required",
             Self::Timeout { .. } => "timeout",
-            Self::Denied { .. } => "denied",
+            Self::Denied { .. } | Self::Refused(_) => "denied",
             Self::HandleExpired { .. } => "handle_expired",
             Self::ServerError { .. } => "downstream_error",
             Self::Cancelled => "cancelled",
@@ -249,6 +253,7 @@ impl ToolError {
                 "{tool} is kept out by {rule}. A person can change it under [{table}] in the \
                  configuration"
             ),
+            Self::Refused(refused) => refused.to_string(),
             Self::HandleExpired { handle, why, tool } => format!(
                 "\"{handle}\": {why}. Call {} again",
                 tool.as_deref().unwrap_or("the tool that gave it")

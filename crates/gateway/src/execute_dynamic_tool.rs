@@ -13,6 +13,7 @@ use tracing::debug;
 use crate::{
     arguments::check_arguments,
     asks::ServerAsker,
+    authorize::Asked,
     built_in::{CALL_MANY, GET_PROMPT, LIST, LIST_RESOURCES, READ_RESOURCE, READ_RESULT, is_own},
     call_context::CallContext,
     called::Called,
@@ -56,10 +57,12 @@ impl Gateway {
         let limit = self.limit(entry, &options);
         let arguments =
             check_arguments(entry, input, limit.or_else(|| self.usual_limit(entry))).await?;
+        let asked = Asked::tool(entry, arguments.as_str());
         if options.dry_run {
-            let text = format!("would call {} {}", entry.at, arguments.as_str());
+            let text = self.explain_call(&asked, &context)?;
             return Ok(Called::Own(Reply::text(&text)));
         }
+        self.authorize(&asked, &context).await?;
         if is_own(entry) {
             let arguments = RawValue::from_string(arguments.as_str().to_owned());
             let arguments = arguments.map_err(|error| ToolError::Internal(error.to_string()))?;

@@ -1,6 +1,9 @@
 //! The one object behind the three tools: registry, servers, results, and what is counted of them.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 use arc_swap::ArcSwap;
 use fleet::{Applied, Fleet, ServerSpec, Surroundings, Variables};
@@ -14,6 +17,7 @@ use tool::ServerName;
 use tracing::warn;
 
 use crate::{
+    allowed::OnAlways,
     built_in,
     clients::{ConnectedClient, ConnectedClients},
     connection::Connection,
@@ -62,6 +66,8 @@ pub struct Gateway {
     pub(crate) parked: Arc<ParkedCalls>,
     /// Told when there may be tools without a meaning.
     pub(crate) to_embed: Notify,
+    /// Writes down what a person allows for good.
+    pub(crate) on_always: OnceLock<OnAlways>,
 }
 
 impl Gateway {
@@ -109,6 +115,7 @@ impl Gateway {
             lists_changed: watch::Sender::new(()),
             parked: Arc::default(),
             to_embed: Notify::new(),
+            on_always: OnceLock::new(),
         }))
     }
 
@@ -125,6 +132,11 @@ impl Gateway {
     /// Remembers what is wrong with the file, for `status`; none: it was taken in.
     pub fn note_config_mistakes(&self, mistakes: Option<String>) {
         *self.config_mistakes.lock() = mistakes;
+    }
+
+    /// Has what a person allows for good written down; without it nobody can say "always".
+    pub fn on_always(&self, write: OnAlways) {
+        let _ = self.on_always.set(write);
     }
 
     /// Goes on with other settings: the servers, and what is said of them and their tools. Calls

@@ -6,8 +6,10 @@
 
 #![warn(missing_docs)]
 
+mod allowed;
 mod arguments;
 mod asks;
+mod authorize;
 mod built_in;
 mod call_context;
 mod call_many;
@@ -37,6 +39,7 @@ mod parked;
 pub mod policy;
 mod read_result;
 mod recent_searches;
+mod refused;
 mod relevance;
 mod reply;
 mod rounds;
@@ -56,6 +59,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
+pub use allowed::{Allowance, OnAlways};
 pub use asks::CallAsker;
 pub use call_context::CallContext;
 pub use connection::Connection;
@@ -69,6 +73,7 @@ pub use out::{
     single_response,
 };
 pub use recent_searches::RecentSearches;
+pub use refused::{Refused, Why};
 pub use reply::Reply;
 pub use search_tools::SearchAnswer;
 pub use servers::{Servers, Watched};

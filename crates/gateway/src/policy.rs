@@ -35,6 +35,8 @@ pub struct ClientRule {
 /// The rules for one client.
 #[derive(Debug, Clone, Default)]
 pub struct ClientPolicy {
+    /// The name that it announced, in lower case; empty where it said none.
+    pub name: String,
     /// The table it comes from, as it is written; none if the client has none.
     pub table: Option<String>,
     /// What the person says.
@@ -73,6 +75,7 @@ impl ClientPolicies {
         let known = TAKEN_TOKENS.iter().find(|(known, _)| *known == name);
         ClientPolicy {
             table: table.map(|table| format!("clients.{:?}", table.name)),
+            name: name.clone(),
             max_tokens: table.and_then(|table| table.max_tokens),
             takes_tokens: known.map(|(_, tokens)| *tokens),
             view: table.and_then(|table| table.view.clone()),

@@ -1,7 +1,8 @@
 //! The settings of the gateway and of what stands behind it.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
+use ::policy::Policy;
 use fleet::ServerSpec;
 use registry::{Rules, ServerRules};
 use secrets::{Keeping, PrivateFiles};
@@ -28,6 +29,8 @@ pub struct Settings {
     pub survey_parallel: usize,
     /// What holds for a client by the name it announces.
     pub clients: ClientPolicies,
+    /// Which calls are made, asked about or refused.
+    pub policy: Arc<Policy>,
     /// All of them, the ones that are switched off included.
     pub servers: Vec<ServerSettings>,
 }
@@ -81,6 +84,7 @@ impl Settings {
             },
             survey_parallel: SURVEY_PARALLEL_DEFAULT,
             clients: ClientPolicies::default(),
+            policy: Arc::default(),
             servers: Vec::new(),
         }
     }

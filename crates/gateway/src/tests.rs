@@ -3,6 +3,7 @@
 mod forward;
 mod memory;
 mod peer;
+mod policy;
 mod rounds;
 mod texts;
 

@@ -243,6 +243,14 @@ pub(crate) enum Command {
     /// the state folder that nobody else may read.
     #[command(subcommand)]
     Secret(Secret),
+    /// Allow a tool for good: a rule before all others
+    #[command(
+        after_help = "Examples:\n  proxy allow files/write_file\n  proxy allow files/write_file --client cursor\n  proxy allow --resource files/file:///etc/hosts"
+    )]
+    Allow(Allow),
+    /// Look at the rules for calls
+    #[command(subcommand)]
+    Policy(PolicyAction),
     /// Show how often tools were called, and how much was learned from it
     Usage {
         #[command(subcommand)]
@@ -470,6 +478,42 @@ pub(crate) struct Call {
     /// Call with servers of this process, without the daemon
     #[arg(long)]
     pub(crate) standalone: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Allow {
+    /// `SERVER/TOOL`, or with a switch `SERVER/PROMPT`, `SERVER/URI`
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_tools))]
+    pub(crate) name: String,
+    /// It is a prompt
+    #[arg(long, conflicts_with = "resource")]
+    pub(crate) prompt: bool,
+    /// It is a resource
+    #[arg(long)]
+    pub(crate) resource: bool,
+    /// Only for the client that announces this name
+    #[arg(long, value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyAction {
+    /// Say what would become of a call, and by which rule; calls nothing
+    ///
+    /// Exit code 0: it would be made; 1: a person would be asked, or it would be refused.
+    #[command(
+        after_help = "Examples:\n  proxy policy test files/write_file path=/etc/hosts\n  proxy policy test postgres/query '{\"sql\":\"drop table t\"}' --client cursor"
+    )]
+    Test {
+        #[arg(add = ArgValueCompleter::new(complete_tools))]
+        name: String,
+        /// One JSON object, `-` to read it from stdin, or KEY=VALUE pairs
+        #[arg(value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+        /// As the client that announces this name
+        #[arg(long, value_name = "CLIENT")]
+        client: Option<String>,
+    },
 }
 
 const ADD_EXAMPLES: &str = "\

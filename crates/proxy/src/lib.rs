@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+mod allowance;
 mod cli;
 mod commands;
 mod exit;

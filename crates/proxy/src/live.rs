@@ -24,7 +24,7 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use crate::cli::Global;
+use crate::{allowance, cli::Global};
 
 /// Reads the configuration anew, from where it was read first.
 pub(crate) type Load = Arc<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
@@ -47,6 +47,7 @@ pub(crate) fn open(
 ) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
     upkeep::sweep(&config.gateway.state_dir);
     let gateway = Gateway::new(config.gateway.clone())?;
+    allowance::follow(&gateway, &config.file);
     let mut upkeep = Upkeep::begin(&gateway);
     let follower = Follower {
         gateway: Arc::clone(&gateway),

@@ -53,6 +53,35 @@ impl Walk {
         Some(Value::String(Value::Object(object).to_string()))
     }
 
+    /// Rules for calls; kept as JSON text for the same reason. One with a mistake is left out.
+    pub(super) fn read_rules(&mut self, at: &At, items: &DeArray<'_>) -> Value {
+        let mut rules = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let at = At {
+                key: format!("{}[{index}]", at.key),
+                span: item.span(),
+                ..at.clone()
+            };
+            let DeValue::Table(table) = item.get_ref() else {
+                let fault = Fault::new("expected a table", "write `[[rules]]`, one a rule");
+                self.note(at.span.clone(), &at, fault);
+                continue;
+            };
+            let Some(rule) = self.read_object(&at, table) else {
+                continue;
+            };
+            match policy::Rule::read(&rule, Some("/")) {
+                Ok(_) => rules.push(Value::Object(rule)),
+                Err(policy::Fault { key, what, hint }) => {
+                    let dot = if key.is_empty() { "" } else { "." };
+                    let key = format!("{}{dot}{key}", at.key);
+                    self.note(at.span.clone(), &At { key, ..at }, Fault::new(what, hint));
+                }
+            }
+        }
+        Value::String(Value::Array(rules).to_string())
+    }
+
     fn read_object(&mut self, at: &At, table: &DeTable<'_>) -> Option<Map<String, Value>> {
         let mut object = Map::new();
         for (name, value) in in_order(table) {

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Document, EditError, NewServer};
+use super::{AllowRule, Document, EditError, NewServer};
 
 fn document(text: &str) -> Document {
     Document::parse(Path::new("config.toml"), Some(text.to_owned())).unwrap()
@@ -230,4 +230,34 @@ fn a_file_of_comments_alone_keeps_them_at_its_head() {
     let text = edited.text();
     assert!(text.starts_with("# Ours.\n"), "{text}");
     assert!(text.contains("[servers.time]"), "{text}");
+}
+
+#[test]
+fn a_rule_is_put_before_the_others() {
+    let rule = AllowRule {
+        key: "tool",
+        server: "fs",
+        name: "write[1]",
+        client: None,
+    };
+    let ours = "[[rules]]\ndecision = \"allow\"\nserver = \"fs\"\ntool = \"write[[]1[]]\"\n";
+    let check = |before: &str, expected: &str| {
+        let mut document = document(before);
+        assert!(document.allow(&rule));
+        assert_eq!(document.text(), expected);
+        assert!(!document.allow(&rule), "it is there");
+    };
+    check("", &format!("\n{ours}"));
+    check(
+        "[servers.a]\ncommand = \"x\"\n",
+        &format!("[servers.a]\ncommand = \"x\"\n\n{ours}"),
+    );
+    check(
+        "log = \"warn\"\n\n# why\n[[rules]]\ndecision = \"ask\"\n",
+        &format!("log = \"warn\"\n\n{ours}\n# why\n[[rules]]\ndecision = \"ask\"\n"),
+    );
+    check(
+        "rules = [{ decision = \"ask\" }]\n",
+        "rules = [{ decision = \"allow\", server = \"fs\", tool = \"write[[]1[]]\" }, { decision = \"ask\" }]\n",
+    );
 }

@@ -53,6 +53,8 @@ pub(crate) enum Kind {
     Origin,
     /// A JSON object in TOML clothes.
     Arguments,
+    /// Rules for calls, one table each.
+    Rules,
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -13,6 +13,23 @@ pub(super) fn check(toml: &str, expected: &str) {
 }
 
 #[test]
+fn a_rule_for_calls_is_told_with_its_place() {
+    check(
+        r#"[[rules]]
+decision = "allow"
+[[rules]]
+decision = "never"
+[[rules]]
+decision = "deny"
+arguments = { "/sql" = { regex = "(" } , path = "x" }"#,
+        r#"3:1: rules[1].decision: no such decision
+    hint: write `decision = "allow"`, `"ask"` or `"deny"`
+5:1: rules[2].arguments."/sql": no regular expression: unclosed group
+    hint: write a pattern, or one of `{ regex = "..." }`, `{ inside = "~/projects" }`, `{ outside = ["~/projects", "/tmp"] }`"#,
+    );
+}
+
+#[test]
 fn unknown_keys_are_told_with_the_nearest() {
     check(
         r#"lgo = "info"
@@ -43,7 +60,7 @@ hiden = true"#,
         r#"1:1: command: unknown key
     hint: `command` belongs in `[servers.NAME]`
 2:1: "a\nb": unknown key
-    hint: known here: `state_dir`, `log`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
+    hint: known here: `state_dir`, `log`, `policy`, `rules`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
 3:1: "results.max_tokens": unknown key
     hint: write it without quotes: `results.max_tokens`"#,
     );
@@ -434,7 +451,7 @@ args = ["x",
 [results]
 nonsense = 1"#,
         r"1:1: foo: unknown key
-    hint: known here: `state_dir`, `log`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
+    hint: known here: `state_dir`, `log`, `policy`, `rules`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
 4:2: no TOML: string values must be quoted, expected literal string
     hint: write every text in quotes
 5:1: no TOML: missing comma between array elements, expected `,`",

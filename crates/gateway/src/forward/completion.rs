@@ -13,7 +13,7 @@ use super::{
     refusal::Refusal,
     request::{Params, member, replaced},
 };
-use crate::{call_context::CallContext, gateway::Gateway};
+use crate::{authorize::Asked, call_context::CallContext, gateway::Gateway};
 
 /// No values: of a server that completes nothing.
 const NONE: &str = r#"{"completion":{"values":[],"total":0,"hasMore":false}}"#;
@@ -30,6 +30,14 @@ impl Gateway {
     ) -> Result<Json, Refusal> {
         let reference = member(params, "ref").map_or("", Json::as_str);
         let (server, reference) = resolve(seen, reference)?;
+        let fields = Fields::of(reference.as_str());
+        let text = |key: &str| fields.as_ref().and_then(|it| text_of(it.get(key)?));
+        let (name, uri) = (text("name"), text("uri"));
+        let asked = match (&name, &uri) {
+            (_, Some(uri)) => Asked::resource(server, uri),
+            (name, None) => Asked::prompt(server, name.as_deref().unwrap_or_default(), "{}"),
+        };
+        self.authorize(&asked, context).await?;
         let may_complete = server.offer.has(Capability::Completions)
             || server.protocol.as_str() <= WITHOUT_CAPABILITY;
         if !may_complete {

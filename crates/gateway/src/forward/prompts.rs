@@ -9,9 +9,9 @@ use super::{
     page,
     prompt_names::{find, listed_name},
     refusal::Refusal,
-    request::{Params, json_text, replaced, text},
+    request::{Params, json_text, member, replaced, text},
 };
-use crate::{call_context::CallContext, gateway::Gateway};
+use crate::{authorize::Asked, call_context::CallContext, gateway::Gateway};
 
 pub(super) fn list(seen: &[&KnownServer], params: &Params) -> Result<Json, Refusal> {
     let prompts = seen.iter().flat_map(|server| {
@@ -30,6 +30,9 @@ impl Gateway {
         context: &CallContext,
     ) -> Result<Json, Refusal> {
         let (server, prompt) = find(seen, &text(params, "name")?)?;
+        let arguments = member(params, "arguments").map_or("{}", Json::as_str);
+        let asked = Asked::prompt(server, prompt.id(), arguments);
+        self.authorize(&asked, context).await?;
         let params = replaced(params, "name", json_text(prompt.id()));
         let request = Request::new("prompts/get", params);
         let result = self.ask(server, request, context).await?;

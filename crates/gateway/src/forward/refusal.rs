@@ -5,11 +5,20 @@ use fleet::CallError;
 use jsonrpc::{Fields, frame};
 use serde_json::json;
 
+use crate::error::ToolError;
+
 /// The code of a resource that is not there, in revisions up to 2025-11-25.
 const NOT_FOUND: i64 = -32_002;
 
 /// The longest URI or name that is repeated, in characters.
 const ID_CHARS_MAX: usize = 300;
+
+/// What refuses a call refuses this in the same words.
+impl From<ToolError> for Refusal {
+    fn from(error: ToolError) -> Self {
+        Self::own(frame::INVALID_REQUEST.into(), error.to_string(), None)
+    }
+}
 
 /// An error of the protocol.
 #[derive(Debug)]

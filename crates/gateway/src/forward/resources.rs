@@ -15,7 +15,7 @@ use super::{
     request::{Params, json_text, replaced},
     seen::seen,
 };
-use crate::{call_context::CallContext, gateway::Gateway, servers::Watched};
+use crate::{authorize::Asked, call_context::CallContext, gateway::Gateway, servers::Watched};
 
 pub(super) fn list(
     seen: &[&KnownServer],
@@ -72,6 +72,8 @@ impl Gateway {
         context: &CallContext,
     ) -> Result<Json, Refusal> {
         let Owner { server, uri } = find_owner(generation, uri, context)?;
+        let asked = Asked::resource(server, &uri);
+        self.authorize(&asked, context).await?;
         let params = replaced(params, "uri", json_text(&uri));
         let request = Request::new("resources/read", params);
         let result = self.ask(server, request, context).await;
@@ -95,6 +97,8 @@ impl Gateway {
         let generation = self.known().await?;
         let owner = find_owner(&generation, uri, context)?;
         let name = owner.server.name.clone();
+        let asked = Asked::resource(owner.server, &owner.uri);
+        self.authorize(&asked, context).await?;
         if !owner.server.offer.has(Capability::Subscribe) {
             let why = format!("server `{name}` does not tell of resources that change");
             return Err(Refusal::params(why));

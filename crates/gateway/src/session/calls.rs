@@ -21,6 +21,7 @@ use super::{
     subscriptions::Subscriptions,
 };
 use crate::{
+    allowed::Allowed,
     asks::{CallAsker, SessionQuestions},
     call_context::CallContext,
     clients::{ClientInfo, ConnectedClient},
@@ -55,6 +56,7 @@ pub(super) struct Calls {
     searches: Arc<RecentSearches>,
     pub(super) questions: Arc<SessionQuestions>,
     told: Arc<InstructionsTold>,
+    allowed: Arc<Allowed>,
     /// Where what belongs to no request goes.
     home: Out,
     pub(super) subscriptions: Subscriptions,
@@ -88,6 +90,7 @@ impl Calls {
             policy: OnceLock::new(),
             level: LogLevel::unsaid(),
             told: Arc::default(),
+            allowed: Arc::default(),
             uris: OnceLock::new(),
             tasks: TaskTracker::new(),
             listening: TaskTracker::new(),
@@ -332,6 +335,7 @@ impl Calls {
             log: self.log(meta.log_level, meta.revision.as_ref(), out, cancel.clone()),
             cancel: of_request.unwrap_or_default(),
             searches: Some(Arc::clone(&self.searches)),
+            allowed: (!self.client.connection.is_stateless).then(|| Arc::clone(&self.allowed)),
             told: (!self.client.connection.is_stateless).then(|| Arc::clone(&self.told)),
             uris: Some(self.uris()),
         };

@@ -17,6 +17,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
         "Tools",
         &["search", "describe", "call", "read", "list", "categories"],
     ),
+    ("Trust", &["policy", "allow"]),
     ("Index and figures", &["reindex", "tokens", "usage"]),
     (
         "This program",

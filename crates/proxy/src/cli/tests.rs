@@ -60,6 +60,9 @@ fn help_says_what_there_is() {
       read         Print a result that was cut: whole, or what you ask for
       list         List every tool, a line each
       categories   Count tools by category, and by tag
+    Trust:
+      policy       Look at the rules for calls
+      allow        Allow a tool for good: a rule before all others
     Index and figures:
       reindex      Ask servers for their tools and bring the index up to date
       tokens       Show what all definitions would cost loaded up front, and what ours cost

@@ -37,7 +37,7 @@ struct Arguments<'a> {
 }
 
 /// The arguments of `call`: one JSON object (its text is kept as it is), or pairs.
-fn read_arguments(given: &[String]) -> anyhow::Result<Box<RawValue>> {
+pub(super) fn read_arguments(given: &[String]) -> anyhow::Result<Box<RawValue>> {
     let text = match given {
         [one] if one == "-" => {
             let mut text = String::new();

@@ -56,7 +56,7 @@ pub(super) fn rename(global: &Global, from: &str, to: &str) -> anyhow::Result<Ex
 
 /// Makes a change of the file, or says why not and leaves it as it is. A daemon that runs takes
 /// the change in by itself.
-fn edit(
+pub(super) fn edit(
     global: &Global,
     change: impl FnOnce(&mut Document) -> Result<String, EditError>,
 ) -> anyhow::Result<Exit> {

@@ -1,0 +1,71 @@
+//! A call that the rules for calls did not let through, as its model hears of it.
+
+use std::fmt;
+
+/// A refusal with everything its text needs.
+#[derive(Debug)]
+pub struct Refused {
+    /// What was called: `server/tool`, a prompt, a resource.
+    pub called: String,
+    /// What decided: `rule 2`, `policy = "careful"`.
+    pub by: String,
+    /// In the words of the configuration, or ours.
+    pub reason: Option<String>,
+    /// Why it was not allowed.
+    pub why: Why,
+}
+
+/// Why a call was not allowed.
+#[derive(Debug)]
+pub enum Why {
+    /// The rule denies it.
+    Denied,
+    /// A person is to be asked, and cannot be; what their client lacks.
+    NobodyToAsk {
+        /// In a sentence.
+        lacks: String,
+        /// What a person types to allow it.
+        allow: String,
+    },
+    /// The person said no, or nothing.
+    SaidNo,
+    /// Changed since it was accepted, or never accepted: a person reviews it first.
+    Held {
+        /// What a person types.
+        review: String,
+    },
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            called,
+            by,
+            reason,
+            why,
+        } = self;
+        let reason = reason.iter().map(|reason| format!(" ({reason})"));
+        let reason: String = reason.collect();
+        match why {
+            Why::Denied => write!(
+                f,
+                "{called} is denied by {by}{reason}. Do not try it in another way; a person can \
+                 change the rules in the configuration"
+            ),
+            Why::NobodyToAsk { lacks, allow } => write!(
+                f,
+                "{called} needs a person's permission by {by}{reason}, and nobody can be asked: \
+                 {lacks}. The person can type `{allow}`"
+            ),
+            Why::SaidNo => write!(
+                f,
+                "{called} needs a person's permission by {by}{reason}, and the person did not \
+                 give it. Ask them what to do instead"
+            ),
+            Why::Held { review } => write!(
+                f,
+                "{called} is held back by {by}{reason}. The person can type `{review}`"
+            ),
+        }
+    }
+}

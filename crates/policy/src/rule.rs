@@ -1,0 +1,345 @@
+//! One rule, as it is written and as it is meant.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::{
+    Kind, Subject, Verdict,
+    arguments::{Node, Pointer},
+    matcher::{Matcher, Text},
+    path,
+    value_pattern::{Doubt, ValuePattern},
+};
+
+/// The keys of a rule, in the order in which they are told.
+pub const KEYS: [&str; 10] = [
+    "decision",
+    "client",
+    "server",
+    "tool",
+    "prompt",
+    "resource",
+    "category",
+    "annotation",
+    "arguments",
+    "reason",
+];
+
+/// One rule, ready to be compared.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pub(crate) verdict: Verdict,
+    pub(crate) reason: Option<String>,
+    /// It looks at values, so that another call of the same tool may not fit it.
+    pub(crate) has_arguments: bool,
+    client: Patterns,
+    server: Patterns,
+    tool: Patterns,
+    prompt: Patterns,
+    resource: Patterns,
+    category: Patterns,
+    annotation: Option<Annotation>,
+    arguments: Vec<(Pointer, ValuePattern)>,
+    home: Option<String>,
+}
+
+/// A rule that cannot be used, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The key in the rule; empty for the rule itself.
+    pub key: String,
+    /// What is wrong with it.
+    pub what: String,
+    /// The next step.
+    pub hint: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let colon = if self.key.is_empty() { "" } else { ": " };
+        write!(f, "{}{colon}{}; {}", self.key, self.what, self.hint)
+    }
+}
+
+/// None: not said. Any one of them is enough.
+type Patterns = Option<Vec<Matcher>>;
+
+#[derive(Debug, Clone, Copy)]
+enum Annotation {
+    Destructive,
+    ReadOnly,
+    OpenWorld,
+}
+
+const PATTERN_HINT: &str =
+    "`*` stands for any text, `?` for one character, `{a,b}` for either; several go into a list";
+const VALUE_HINT: &str = "write a pattern, or one of `{ regex = \"...\" }`, \
+     `{ inside = \"~/projects\" }`, `{ outside = [\"~/projects\", \"/tmp\"] }`";
+
+impl Rule {
+    /// Reads a rule as the configuration has it. `home` is what `~` stands for.
+    pub fn read(written: &Map<String, Value>, home: Option<&str>) -> Result<Self, Fault> {
+        if let Some(unknown) = written.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            let hint = format!("a rule knows `{}`", KEYS.join("`, `"));
+            return Err(fault(unknown, "unknown key", &hint));
+        }
+        let verdict = read_verdict(written)?;
+        let names = |key: &str| read_patterns(written, key, verdict != Verdict::Allow);
+        let rule = Self {
+            verdict,
+            reason: read_text(written, "reason")?,
+            has_arguments: written.contains_key("arguments"),
+            client: read_patterns(written, "client", true)?,
+            server: read_patterns(written, "server", true)?,
+            tool: names("tool")?,
+            prompt: names("prompt")?,
+            resource: names("resource")?,
+            category: read_patterns(written, "category", true)?,
+            annotation: read_annotation(written)?,
+            arguments: read_arguments(written, verdict, home)?,
+            home: home.map(str::to_owned),
+        };
+        Ok(rule)
+    }
+
+    /// Whether the rule speaks of this call; `arguments` are read when it asks for them, and none
+    /// where they cannot be.
+    pub(crate) fn fits(&self, call: &Names<'_>, arguments: impl FnOnce() -> Arguments) -> bool {
+        let doubt = match self.verdict {
+            Verdict::Allow => Doubt::FitsNot,
+            Verdict::Ask | Verdict::Deny => Doubt::Fits,
+        };
+        let any = |patterns: &Patterns, text: &Text<'_>| {
+            let patterns = patterns.as_ref();
+            patterns.is_none_or(|list| list.iter().any(|it| it.fits(text)))
+        };
+        any(&self.server, &call.server)
+            && any(&self.client, &call.client)
+            && any(&self.category, &call.category)
+            && self.fits_name(call, doubt)
+            && self.fits_annotation(call)
+            && (self.arguments.is_empty() || self.fits_arguments(&arguments(), doubt))
+    }
+
+    /// A rule that names tools speaks of tools; one that names nothing speaks of everything.
+    fn fits_name(&self, call: &Names<'_>, doubt: Doubt) -> bool {
+        let names_any = [&self.tool, &self.prompt, &self.resource];
+        if names_any.iter().all(|it| it.is_none()) {
+            return true;
+        }
+        let patterns = match call.kind {
+            Kind::Tool => &self.tool,
+            Kind::Prompt => &self.prompt,
+            Kind::Resource => &self.resource,
+        };
+        let fits = |pattern: &Matcher| match (doubt, &call.tidy) {
+            (_, None) => pattern.fits(&call.name) || pattern.fits(&call.full),
+            (Doubt::Fits, Some(tidy)) => pattern.fits(&call.name) || pattern.fits(tidy),
+            (Doubt::FitsNot, Some(tidy)) => pattern.fits(&call.name) && pattern.fits(tidy),
+        };
+        patterns.as_ref().is_some_and(|list| list.iter().any(fits))
+    }
+
+    fn fits_annotation(&self, call: &Names<'_>) -> bool {
+        match self.annotation {
+            None => true,
+            Some(Annotation::Destructive) => call.effects.is_destructive,
+            Some(Annotation::ReadOnly) => call.effects.is_read_only,
+            Some(Annotation::OpenWorld) => call.effects.is_open_world,
+        }
+    }
+
+    fn fits_arguments(&self, arguments: &Arguments, doubt: Doubt) -> bool {
+        let Some(node) = &**arguments else {
+            return doubt == Doubt::Fits;
+        };
+        let home = self.home.as_deref();
+        self.arguments.iter().all(|(pointer, pattern)| {
+            let (mut count, mut fitting) = (0, 0);
+            pointer.find(node, &mut |value, is_text| {
+                count += 1;
+                fitting += usize::from(pattern.fits(value, is_text, home, doubt));
+            });
+            match doubt {
+                Doubt::Fits => fitting > 0,
+                Doubt::FitsNot => count > 0 && fitting == count,
+            }
+        })
+    }
+}
+
+/// None: they cannot be read.
+pub(crate) type Arguments = std::rc::Rc<Option<Node>>;
+
+/// The names of a call, ready to be compared.
+#[derive(Debug)]
+pub(crate) struct Names<'a> {
+    client: Text<'a>,
+    server: Text<'a>,
+    name: Text<'a>,
+    /// `server/name`.
+    full: Text<'a>,
+    /// Of a resource that is a file: its path, as an address.
+    tidy: Option<Text<'a>>,
+    category: Text<'a>,
+    kind: Kind,
+    effects: crate::Effects,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(call: &Subject<'a>, spellings: &'a Spellings) -> Self {
+        Self {
+            client: Text::new(call.client),
+            server: Text::new(call.server),
+            name: Text::new(call.name),
+            full: Text::new(&spellings.full),
+            tidy: (call.kind == Kind::Resource)
+                .then(|| Text::new(spellings.tidy.as_deref().unwrap_or(call.name))),
+            category: Text::new(call.category),
+            kind: call.kind,
+            effects: call.effects,
+        }
+    }
+}
+
+/// Other spellings of a call's name.
+#[derive(Debug)]
+pub(crate) struct Spellings {
+    full: String,
+    tidy: Option<String>,
+}
+
+impl Spellings {
+    pub(crate) fn new(call: &Subject<'_>) -> Self {
+        let is_resource = call.kind == Kind::Resource;
+        let path = is_resource
+            .then(|| path::resolve(call.name, None))
+            .flatten();
+        Self {
+            full: format!("{}/{}", call.server, call.name),
+            tidy: path.map(|path| format!("file://{path}")),
+        }
+    }
+}
+
+fn fault(key: &str, what: &str, hint: &str) -> Fault {
+    Fault {
+        key: key.to_owned(),
+        what: what.to_owned(),
+        hint: hint.to_owned(),
+    }
+}
+
+fn read_text(written: &Map<String, Value>, key: &str) -> Result<Option<String>, Fault> {
+    match written.get(key) {
+        None => Ok(None),
+        Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text.clone())),
+        Some(_) => Err(fault(
+            key,
+            "expected text",
+            "write something in quotes, or leave it out",
+        )),
+    }
+}
+
+fn read_verdict(written: &Map<String, Value>) -> Result<Verdict, Fault> {
+    let text = read_text(written, "decision")?;
+    let hint = "write `decision = \"allow\"`, `\"ask\"` or `\"deny\"`";
+    let Some(text) = text else {
+        return Err(fault("", "a rule without a decision", hint));
+    };
+    let verdict = Verdict::ALL.into_iter().find(|it| it.as_str() == text);
+    verdict.ok_or_else(|| fault("decision", "no such decision", hint))
+}
+
+fn read_annotation(written: &Map<String, Value>) -> Result<Option<Annotation>, Fault> {
+    let hint = "write `\"destructive\"`, `\"read-only\"` or `\"open-world\"`";
+    match read_text(written, "annotation")?.as_deref() {
+        None => Ok(None),
+        Some("destructive") => Ok(Some(Annotation::Destructive)),
+        Some("read-only") => Ok(Some(Annotation::ReadOnly)),
+        Some("open-world") => Ok(Some(Annotation::OpenWorld)),
+        Some(_) => Err(fault("annotation", "no such annotation", hint)),
+    }
+}
+
+/// One text, or a list of them that is not empty.
+fn read_texts(value: &Value) -> Option<Vec<&str>> {
+    let texts = match value {
+        Value::String(text) => vec![text.as_str()],
+        Value::Array(items) => items.iter().map(Value::as_str).collect::<Option<_>>()?,
+        _ => return None,
+    };
+    let is_good = !texts.is_empty() && texts.iter().all(|text| !text.is_empty());
+    is_good.then_some(texts)
+}
+
+fn read_patterns(
+    written: &Map<String, Value>,
+    key: &str,
+    ignores_case: bool,
+) -> Result<Patterns, Fault> {
+    let Some(value) = written.get(key) else {
+        return Ok(None);
+    };
+    let texts = read_texts(value).ok_or_else(|| fault(key, "expected a pattern", PATTERN_HINT))?;
+    let read = |text: &str| Matcher::new(text, ignores_case);
+    let patterns = texts.into_iter().map(read).collect::<Result<_, _>>();
+    let no_pattern = |why: String| fault(key, &format!("no pattern: {why}"), PATTERN_HINT);
+    patterns.map(Some).map_err(no_pattern)
+}
+
+fn read_arguments(
+    written: &Map<String, Value>,
+    verdict: Verdict,
+    home: Option<&str>,
+) -> Result<Vec<(Pointer, ValuePattern)>, Fault> {
+    let Some(value) = written.get("arguments") else {
+        return Ok(Vec::new());
+    };
+    let hint = "write `arguments = { \"/path\" = \"*.key\" }`: where in the arguments, and what";
+    let table = value.as_object().filter(|table| !table.is_empty());
+    let table = table.ok_or_else(|| fault("arguments", "expected a table", hint))?;
+    let read = |(place, value): (&String, &Value)| {
+        let key = format!("arguments.\"{place}\"");
+        let pointer = Pointer::parse(place).ok_or_else(|| {
+            fault(
+                &key,
+                "no JSON pointer",
+                "begin it with `/`, such as `/path`",
+            )
+        })?;
+        let pattern = read_value_pattern(value, verdict, home)
+            .map_err(|what| fault(&key, &what, VALUE_HINT))?;
+        Ok((pointer, pattern))
+    };
+    table.iter().map(read).collect()
+}
+
+fn read_value_pattern(
+    value: &Value,
+    verdict: Verdict,
+    home: Option<&str>,
+) -> Result<ValuePattern, String> {
+    let expected = || "expected a pattern".to_owned();
+    if let Some(text) = value.as_str() {
+        return Matcher::new(text, verdict != Verdict::Allow).map(ValuePattern::Glob);
+    }
+    let table = value.as_object().filter(|table| table.len() == 1);
+    let (kind, value) = table
+        .and_then(|table| table.iter().next())
+        .ok_or_else(expected)?;
+    let texts = read_texts(value).ok_or_else(expected)?;
+    let folder = |text: &&str| {
+        let folder = path::resolve(text, home);
+        folder.ok_or_else(|| format!("`{text}` is no folder from the root or from `~` on"))
+    };
+    let folders = || texts.iter().map(folder).collect::<Result<Vec<_>, _>>();
+    match (kind.as_str(), texts.as_slice()) {
+        ("regex", [one]) => ValuePattern::regex(one),
+        ("inside", _) => folders().map(ValuePattern::Inside),
+        ("outside", _) => folders().map(ValuePattern::Outside),
+        _ => Err(expected()),
+    }
+}

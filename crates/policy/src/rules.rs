@@ -1,0 +1,137 @@
+//! All rules of a configuration: the first that fits decides, else what is said for the rest.
+
+use std::{cell::OnceCell, fmt, rc::Rc};
+
+use crate::{
+    Subject, Verdict,
+    arguments::Node,
+    rule::{Names, Rule, Spellings},
+};
+
+/// What holds where no rule fits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Preset {
+    /// Everything is called.
+    #[default]
+    Open,
+    /// A person is asked before what takes something away.
+    Careful,
+    /// What does not say that it changes nothing is refused.
+    ReadOnly,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Open, Self::Careful, Self::ReadOnly];
+
+    /// The word in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Careful => "careful",
+            Self::ReadOnly => "read-only",
+        }
+    }
+
+    fn decide(self, call: &Subject<'_>) -> Decision {
+        let (verdict, reason) = match self {
+            Self::Careful if call.effects.is_destructive => {
+                (Verdict::Ask, Some("it may take something away".to_owned()))
+            }
+            Self::ReadOnly if !call.effects.is_read_only => {
+                let why = "its server does not say that it changes nothing".to_owned();
+                (Verdict::Deny, Some(why))
+            }
+            _ => (Verdict::Allow, None),
+        };
+        Decision {
+            verdict,
+            by: By::Preset(self),
+            reason,
+            looks_at_arguments: false,
+        }
+    }
+}
+
+/// What becomes of a call, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What becomes of it.
+    pub verdict: Verdict,
+    by: By,
+    /// In a person's words, or ours; of a rule that says none there is none.
+    pub reason: Option<String>,
+    /// The same tool with other arguments may be decided otherwise.
+    pub looks_at_arguments: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// Counted from 1.
+    Rule(usize),
+    Preset(Preset),
+}
+
+impl Decision {
+    /// The place of the rule in the configuration, counted from 1; none for the preset.
+    pub fn rule(&self) -> Option<usize> {
+        match self.by {
+            By::Rule(number) => Some(number),
+            By::Preset(_) => None,
+        }
+    }
+
+    /// What decided: `rule 2` or `policy = "careful"`.
+    pub fn by(&self) -> impl fmt::Display {
+        match self.by {
+            By::Rule(number) => format!("rule {number}"),
+            By::Preset(preset) => format!("policy = \"{}\"", preset.as_str()),
+        }
+    }
+}
+
+/// The rules of a configuration, and what holds for the rest.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    preset: Preset,
+    rules: Vec<Rule>,
+}
+
+impl Policy {
+    /// The rules in the order of the configuration.
+    pub fn new(preset: Preset, rules: Vec<Rule>) -> Self {
+        Self { preset, rules }
+    }
+
+    /// How many rules there are.
+    pub fn count_rules(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// What holds where no rule fits.
+    pub fn preset(&self) -> Preset {
+        self.preset
+    }
+
+    /// What becomes of a call.
+    pub fn decide(&self, call: &Subject<'_>) -> Decision {
+        if self.rules.is_empty() {
+            return self.preset.decide(call);
+        }
+        let spellings = Spellings::new(call);
+        let names = Names::new(call, &spellings);
+        let read = OnceCell::new();
+        let arguments = || Rc::clone(read.get_or_init(|| Rc::new(Node::read(call.arguments))));
+        let fits = |(_, rule): &(usize, &Rule)| rule.fits(&names, arguments);
+        let found = self.rules.iter().enumerate().find(fits);
+        found.map_or_else(
+            || self.preset.decide(call),
+            |(at, rule)| Decision {
+                verdict: rule.verdict,
+                by: By::Rule(at + 1),
+                reason: rule.reason.clone(),
+                looks_at_arguments: rule.has_arguments,
+            },
+        )
+    }
+}
