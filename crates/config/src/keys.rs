@@ -46,6 +46,21 @@ pub(super) static KEYS: &[Key] = &[
         "which calls are made, asked about or refused; the first that fits decides",
     ),
     key(
+        "audit.arguments",
+        Kind::Choice(&["digest", "full", "none"]),
+        "what the audit log holds of a call's arguments; of `\"full\"` what is named like a secret is \
+         masked",
+    )
+    .or("\"digest\"")
+    .variable(),
+    key(
+        "audit.keep_mib",
+        count(0, 102_400, "MiB"),
+        "how much room the audit log may take; the oldest calls go first. 0: there is none",
+    )
+    .or("64")
+    .variable(),
+    key(
         "secrets.store",
         Kind::Choice(&["file", "keyring"]),
         "how secrets (`proxy secret set`) and logins are kept: in files that nobody else may read, or \

@@ -62,7 +62,9 @@ impl Layer {
 /// The defaults that the table of keys declares; those of a server for each server there is.
 fn defaults(servers: &[String]) -> Value {
     let mut values = defaults_of("");
-    for name in ["results", "search", "secrets", "reindex", "http", "daemon"] {
+    for name in [
+        "results", "search", "secrets", "audit", "reindex", "http", "daemon",
+    ] {
         values.insert(name.to_owned(), defaults_of(name).into());
     }
     let each = servers.iter().map(|name| {

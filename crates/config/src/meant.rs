@@ -10,7 +10,7 @@ use std::{
 
 use fleet::{Launch, Scope, ServerSpec, Start, Template};
 use gateway::{
-    SearchSettings, ServerSettings, ToolLimits,
+    AuditSettings, KeptArguments, SearchSettings, ServerSettings, ToolLimits,
     policy::{ClientPolicies, ClientRule},
 };
 use registry::ServerRules;
@@ -24,7 +24,7 @@ use super::{
     mistake::Fault,
     paths::{Folders, default_state_dir, from_home},
     program::find_program,
-    raw::{RawClient, RawConfig, RawOverlay, RawServer, Semantic},
+    raw::{RawAudit, RawClient, RawConfig, RawOverlay, RawServer, Semantic},
     template::{read_pairs, read_template},
 };
 
@@ -82,6 +82,7 @@ pub(super) fn read_config(
                     survey_parallel: raw.reindex.parallel,
                     clients,
                     policy: Arc::new(policy),
+                    audit: read_audit(&raw.audit),
                     servers,
                 },
                 http,
@@ -92,6 +93,17 @@ pub(super) fn read_config(
             })
         }
         _ => Err(mistakes),
+    }
+}
+
+fn read_audit(raw: &RawAudit) -> AuditSettings {
+    AuditSettings {
+        bytes_max: raw.keep_mib << 20,
+        arguments: match raw.arguments.as_str() {
+            "full" => KeptArguments::Full,
+            "none" => KeptArguments::None,
+            _ => KeptArguments::Digest,
+        },
     }
 }
 

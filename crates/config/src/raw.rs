@@ -14,6 +14,7 @@ pub(super) struct RawConfig {
     pub(super) results: RawResults,
     pub(super) search: RawSearch,
     pub(super) secrets: RawSecrets,
+    pub(super) audit: RawAudit,
     pub(super) reindex: RawReindex,
     pub(super) http: RawHttp,
     #[serde(default)]
@@ -36,6 +37,14 @@ pub(super) struct RawResults {
 pub(super) struct RawSearch {
     pub(super) learn: bool,
     pub(super) semantic: Semantic,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawAudit {
+    pub(super) arguments: String,
+    /// 0: no log.
+    pub(super) keep_mib: u64,
 }
 
 #[derive(Debug, serde::Deserialize)]

@@ -13,6 +13,7 @@ use crate::{
     allowed::{Allowance, OnAlways},
     built_in::is_own,
     call_context::CallContext,
+    call_note::CallNote,
     error::ToolError,
     gateway::Gateway,
     refused::{Refused, Why},
@@ -134,20 +135,31 @@ impl Gateway {
         &self,
         asked: &Asked<'_>,
         context: &CallContext,
-    ) -> Result<Decision, ToolError> {
+        note: &mut CallNote,
+    ) -> Result<(), ToolError> {
+        note.is_for(asked.server, asked.name);
         let decision = self.decide(asked, context);
-        match decision.verdict {
-            Verdict::Allow => Ok(decision),
+        note.is_decided(&decision);
+        let allowed = match decision.verdict {
+            Verdict::Allow => Ok(()),
             Verdict::Deny => Err(refuse(asked, &decision, Why::Denied)),
             Verdict::Ask => {
                 let key = asked.session_key(&decision);
                 let allowed = context.allowed.as_ref();
-                if !allowed.is_some_and(|allowed| allowed.has(&key)) {
-                    self.ask_person(asked, &decision, context, key).await?;
+                if allowed.is_some_and(|allowed| allowed.has(&key)) {
+                    Ok(())
+                } else {
+                    self.ask_person(asked, &decision, context, key).await
                 }
-                Ok(decision)
             }
-        }
+        };
+        allowed.inspect_err(|error| note.fails(error.code()))
+    }
+
+    /// Begins to take note of a call; it is recorded when the note is dropped.
+    pub(crate) fn begin_note(&self, kind: &'static str, context: &CallContext) -> CallNote {
+        let session = context.client.as_ref().and_then(|client| client.connection);
+        CallNote::begin(&self.recorder, kind, &context.policy.name).in_session(session)
     }
 
     /// A line on what would become of a call; nobody is asked.

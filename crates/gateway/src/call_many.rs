@@ -134,10 +134,16 @@ impl Gateway {
                     budget,
                     origin,
                     note,
+                    taken,
                 } => {
-                    let budget = budget.share(share);
-                    let fitted = fit(result, budget, origin, &self.results).await;
-                    return (name, Reply::from(fitted).with_note(note.as_deref()));
+                    let called = Called::Server {
+                        result,
+                        budget: budget.share(share),
+                        origin,
+                        note,
+                        taken,
+                    };
+                    return (name, called.reply(&self.results).await);
                 }
                 Called::Own(reply) => (name, reply),
             },

@@ -3,7 +3,7 @@
 use jsonrpc::Json;
 use results::{Budget, Origin, ResultStore, fit};
 
-use crate::reply::Reply;
+use crate::{call_note::CallNote, reply::Reply};
 
 /// The outcome of a call, before it is cut to size.
 pub(super) enum Called {
@@ -13,6 +13,8 @@ pub(super) enum Called {
         origin: Origin,
         /// A line of ours behind the result.
         note: Option<String>,
+        /// Ends when it is sent.
+        taken: Option<CallNote>,
     },
     /// Of a tool of ours, which keeps to its budget itself.
     Own(Reply),
@@ -26,9 +28,27 @@ impl Called {
                 budget,
                 origin,
                 note,
-            } => Reply::from(fit(result, budget, origin, store).await).with_note(note.as_deref()),
+                taken,
+            } => {
+                let fitted = fit(result, budget, origin, store).await;
+                let is_cut = fitted.is_cut;
+                let reply = Reply::from(fitted).with_note(note.as_deref());
+                if let Some(mut taken) = taken {
+                    taken.is_sent(reply.json().len(), is_cut);
+                }
+                reply
+            }
             Self::Own(reply) => reply,
         }
+    }
+
+    /// The same, with the note that is taken of it.
+    pub(super) fn noted(mut self, mut noted: CallNote) -> Self {
+        noted.brings(self.bytes(), self.is_error());
+        if let Self::Server { taken, .. } = &mut self {
+            *taken = Some(noted);
+        }
+        self
     }
 
     pub(super) fn is_error(&self) -> bool {

@@ -16,6 +16,7 @@ use crate::{
     authorize::Asked,
     built_in::{CALL_MANY, GET_PROMPT, LIST, LIST_RESOURCES, READ_RESOURCE, READ_RESULT, is_own},
     call_context::CallContext,
+    call_note::CallNote,
     called::Called,
     clock::now,
     envelope::{ExecuteRequest, Options},
@@ -37,11 +38,29 @@ impl Gateway {
         Ok(called.reply(&self.results).await)
     }
 
-    /// Calls a tool; how much of its result is sent is decided later.
+    /// Decides on a call, makes it, and has it recorded; how much of its result is sent is decided
+    /// later. Whatever makes calls of its own makes them here.
     pub(super) async fn call(
         &self,
         request: ExecuteRequest,
         context: CallContext,
+    ) -> Result<Called, ToolError> {
+        let mut note = self.begin_note("tool", &context);
+        note.is_named(&request.tool_name);
+        match self.call_noted(request, context, &mut note).await {
+            Ok(called) => Ok(called.noted(note)),
+            Err(error) => {
+                note.fails(error.code());
+                Err(error)
+            }
+        }
+    }
+
+    async fn call_noted(
+        &self,
+        request: ExecuteRequest,
+        context: CallContext,
+        note: &mut CallNote,
     ) -> Result<Called, ToolError> {
         let ExecuteRequest {
             tool_name,
@@ -58,11 +77,13 @@ impl Gateway {
         let arguments =
             check_arguments(entry, input, limit.or_else(|| self.usual_limit(entry))).await?;
         let asked = Asked::tool(entry, arguments.as_str());
+        note.takes(&arguments, self.settings().audit.arguments);
         if options.dry_run {
+            note.is_nothing();
             let text = self.explain_call(&asked, &context)?;
             return Ok(Called::Own(Reply::text(&text)));
         }
-        self.authorize(&asked, &context).await?;
+        self.authorize(&asked, &context, note).await?;
         if is_own(entry) {
             let arguments = RawValue::from_string(arguments.as_str().to_owned());
             let arguments = arguments.map_err(|error| ToolError::Internal(error.to_string()))?;
@@ -106,6 +127,7 @@ impl Gateway {
             budget,
             origin,
             note: untaken,
+            taken: None,
         };
         self.learn(searches.as_deref(), &entry.at, || !called.is_error());
         Ok(called)

@@ -12,6 +12,7 @@ use processes::{Reaper, Spawner, own_program};
 use registry::{Generation, Registry, RelevanceFeedback, Usage};
 use results::ResultStore;
 use secrets::{PrivateFiles, Resolver, Store};
+use telemetry::Recorder;
 use tokio::sync::{Notify, watch};
 use tool::ServerName;
 use tracing::warn;
@@ -68,6 +69,8 @@ pub struct Gateway {
     pub(crate) to_embed: Notify,
     /// Writes down what a person allows for good.
     pub(crate) on_always: OnceLock<OnAlways>,
+    /// Writes down what is called and asked.
+    pub(crate) recorder: Arc<Recorder>,
 }
 
 impl Gateway {
@@ -98,6 +101,10 @@ impl Gateway {
         let results = ResultStore::new(&settings.state_dir, &settings.results);
         let specs = with_last_spoken(settings.specs(), &registry.catalog());
         let servers = servers(specs);
+        let recorder = Recorder::new(telemetry::Settings {
+            folder: settings.state_dir.clone(),
+            audit_bytes_max: settings.audit.bytes_max,
+        });
         Ok(Arc::new(Self {
             settings: ArcSwap::from_pointee(settings),
             config_mistakes: Mutex::default(),
@@ -116,6 +123,7 @@ impl Gateway {
             parked: Arc::default(),
             to_embed: Notify::new(),
             on_always: OnceLock::new(),
+            recorder: Arc::new(recorder),
         }))
     }
 
@@ -144,6 +152,7 @@ impl Gateway {
     pub fn apply(&self, settings: Settings) -> anyhow::Result<Applied> {
         self.registry.apply_rules(settings.rules())?;
         let specs = with_last_spoken(settings.specs(), &self.registry.catalog());
+        self.recorder.set_audit_bytes_max(settings.audit.bytes_max);
         self.settings.store(Arc::new(settings));
         let applied = self.servers.apply(specs);
         self.lists_changed.send_replace(());
@@ -211,6 +220,8 @@ impl Gateway {
     pub async fn stop(&self) {
         self.flush();
         tokio::join!(self.results.finish(), self.servers.stop());
+        let recorder = Arc::clone(&self.recorder);
+        let _ = tokio::task::spawn_blocking(move || recorder.flush()).await;
     }
 
     /// Writes down what was counted and learned. May block; a failure is logged, and what was

@@ -13,6 +13,7 @@ mod authorize;
 mod built_in;
 mod call_context;
 mod call_many;
+mod call_note;
 mod called;
 pub mod clients;
 mod clock;
@@ -80,7 +81,9 @@ pub use servers::{Servers, Watched};
 pub use session::{
     Announcement, Ended, Session, explain_not_served, is_gone_in_stateless, refuse, serve,
 };
-pub use settings::{SearchSettings, ServerSettings, Settings, ToolLimits};
+pub use settings::{
+    AuditSettings, KeptArguments, SearchSettings, ServerSettings, Settings, ToolLimits,
+};
 pub use state_dir::{logs, marker};
 pub use surveys::LeftOut;
 pub use wire::Opening;

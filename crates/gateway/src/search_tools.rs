@@ -8,6 +8,7 @@ use tool::ServerName;
 
 use crate::{
     call_context::CallContext,
+    call_note::now_ms,
     describe_tool,
     error::ToolError,
     forward::{Wanted, matching_lines, seen},
@@ -58,6 +59,11 @@ impl Gateway {
             ..query(&arguments)
         };
         let answer = self.search(query, searches).await?;
+        self.recorder.record(telemetry::Event::Search {
+            at_ms: now_ms(),
+            words: arguments.text(&["query"]).unwrap_or_default(),
+            hits: answer.found.hits.len(),
+        });
         if let Some(searches) = searches {
             searches.push(&answer.generation, &answer.query, &answer.found);
         }

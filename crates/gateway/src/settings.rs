@@ -31,8 +31,39 @@ pub struct Settings {
     pub clients: ClientPolicies,
     /// Which calls are made, asked about or refused.
     pub policy: Arc<Policy>,
+    /// What is written down of calls.
+    pub audit: AuditSettings,
     /// All of them, the ones that are switched off included.
     pub servers: Vec<ServerSettings>,
+}
+
+/// What is written down of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuditSettings {
+    /// The room of the log; 0: there is none.
+    pub bytes_max: u64,
+    /// What of a call's arguments.
+    pub arguments: KeptArguments,
+}
+
+impl Default for AuditSettings {
+    fn default() -> Self {
+        Self {
+            bytes_max: 64 << 20,
+            arguments: KeptArguments::Digest,
+        }
+    }
+}
+
+/// What is written down of a call's arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptArguments {
+    /// Nothing.
+    None,
+    /// A digest.
+    Digest,
+    /// All of them, without what is named like a secret.
+    Full,
 }
 
 /// Aids of a search beside the words of tools.
@@ -85,6 +116,7 @@ impl Settings {
             survey_parallel: SURVEY_PARALLEL_DEFAULT,
             clients: ClientPolicies::default(),
             policy: Arc::default(),
+            audit: AuditSettings::default(),
             servers: Vec::new(),
         }
     }

@@ -243,6 +243,16 @@ pub(crate) enum Command {
     /// the state folder that nobody else may read.
     #[command(subcommand)]
     Secret(Secret),
+    /// Show what was called: by whom, when, how it ended
+    #[command(
+        after_help = "Examples:\n  proxy audit --since 1h\n  proxy audit --client claude-code --server files --json\n  proxy audit verify                 is it what was written?"
+    )]
+    Audit(Audit),
+    /// Show figures: calls, errors, times, tokens, searches without a hit
+    #[command(
+        after_help = "Examples:\n  proxy stats\n  proxy stats --by client --days 7\n  proxy stats --by day --json"
+    )]
+    Stats(Stats),
     /// Allow a tool for good: a rule before all others
     #[command(
         after_help = "Examples:\n  proxy allow files/write_file\n  proxy allow files/write_file --client cursor\n  proxy allow --resource files/file:///etc/hosts"
@@ -478,6 +488,59 @@ pub(crate) struct Call {
     /// Call with servers of this process, without the daemon
     #[arg(long)]
     pub(crate) standalone: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    #[command(subcommand)]
+    pub(crate) action: Option<AuditAction>,
+    /// Not older than this: `90s`, `15m`, `1h`, `7d`
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    pub(crate) since: Option<u64>,
+    /// Only of the client that announces this name
+    #[arg(long, value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
+    /// Only of this server
+    #[arg(long, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+    pub(crate) server: Option<String>,
+    /// Only of this tool, by its own name
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) tool: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum AuditAction {
+    /// Prove that the log is as it was written
+    ///
+    /// Exit code 0: it is; 1: it is not, and where.
+    Verify,
+}
+
+fn parse_span(text: &str) -> Result<u64, String> {
+    let hint = "write a number and a unit, such as 90s, 15m, 1h, 7d";
+    telemetry::parse_ago(text).ok_or_else(|| hint.to_owned())
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    /// What figures are added up by
+    #[arg(long, value_enum, default_value_t = StatsBy::Tool)]
+    pub(crate) by: StatsBy,
+    /// Of the last days, today among them; 90 are kept
+    #[arg(long, value_name = "COUNT", default_value_t = 30)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=90))]
+    pub(crate) days: u64,
+    /// Only so many lines
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    pub(crate) top: usize,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum StatsBy {
+    Tool,
+    Server,
+    Client,
+    Day,
 }
 
 #[derive(Debug, Args)]

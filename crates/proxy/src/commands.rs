@@ -17,6 +17,7 @@ use crate::{
 };
 
 mod add;
+mod audit;
 mod call;
 mod client_program;
 mod daemon;
@@ -39,6 +40,7 @@ mod serve;
 mod serve_http;
 mod servers;
 mod signals;
+mod stats;
 mod status;
 mod tokens;
 mod tools;
@@ -171,6 +173,8 @@ fn run_with_config(global: &Global, command: Command) -> anyhow::Result<Exit> {
     run_async(async {
         match command {
             Command::Config(_) => Ok(inspect::print_config_check(&config, global.json)),
+            Command::Audit(audit) => audit::print_audit(&config, global, &audit),
+            Command::Stats(stats) => stats::print_stats(&config, global, &stats),
             Command::Log { server, lines } => {
                 Ok(inspect::print_server_log(&config, global, &server, lines))
             }

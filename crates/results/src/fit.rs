@@ -37,6 +37,7 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
         return Fitted {
             result,
             is_error: false,
+            is_cut: false,
         };
     }
     let is_short = result.len() <= INLINE_BYTES_MAX;
@@ -50,6 +51,7 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
                 return Fitted {
                     result,
                     is_error: false,
+                    is_cut: false,
                 };
             }
         }
@@ -58,6 +60,7 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
         Verdict::Whole { changed, is_error } => Fitted {
             result: changed.unwrap_or(result),
             is_error,
+            is_cut: false,
         },
         Verdict::Cut(composition) => {
             drop(result);

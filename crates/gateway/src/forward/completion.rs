@@ -37,15 +37,17 @@ impl Gateway {
             (_, Some(uri)) => Asked::resource(server, uri),
             (name, None) => Asked::prompt(server, name.as_deref().unwrap_or_default(), "{}"),
         };
-        self.authorize(&asked, context).await?;
+        let mut note = self.begin_note("completion", context);
+        self.authorize(&asked, context, &mut note).await?;
         let may_complete = server.offer.has(Capability::Completions)
             || server.protocol.as_str() <= WITHOUT_CAPABILITY;
         if !may_complete {
+            note.is_nothing();
             return Ok(Json::of_built(NONE.to_owned()));
         }
         let params = replaced(params, "ref", reference);
         let request = Request::new("completion/complete", params);
-        self.ask(server, request, context).await
+        note.end(self.ask(server, request, context).await)
     }
 }
 

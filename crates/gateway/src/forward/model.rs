@@ -109,6 +109,7 @@ impl Gateway {
                 tool: entry.at.to_string(),
             },
             note: None,
+            taken: None,
         };
         called.reply(&self.results).await
     }

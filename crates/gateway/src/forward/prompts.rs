@@ -32,10 +32,11 @@ impl Gateway {
         let (server, prompt) = find(seen, &text(params, "name")?)?;
         let arguments = member(params, "arguments").map_or("{}", Json::as_str);
         let asked = Asked::prompt(server, prompt.id(), arguments);
-        self.authorize(&asked, context).await?;
+        let mut note = self.begin_note("prompt", context);
+        self.authorize(&asked, context, &mut note).await?;
         let params = replaced(params, "name", json_text(prompt.id()));
         let request = Request::new("prompts/get", params);
-        let result = self.ask(server, request, context).await?;
+        let result = note.end(self.ask(server, request, context).await)?;
         context.note_uris(&server.name, result.as_str());
         Ok(result)
     }

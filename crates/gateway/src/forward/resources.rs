@@ -73,10 +73,11 @@ impl Gateway {
     ) -> Result<Json, Refusal> {
         let Owner { server, uri } = find_owner(generation, uri, context)?;
         let asked = Asked::resource(server, &uri);
-        self.authorize(&asked, context).await?;
+        let mut note = self.begin_note("resource", context);
+        self.authorize(&asked, context, &mut note).await?;
         let params = replaced(params, "uri", json_text(&uri));
         let request = Request::new("resources/read", params);
-        let result = self.ask(server, request, context).await;
+        let result = note.end(self.ask(server, request, context).await);
         let result = result.map_err(Refusal::known_by_its_uri)?;
         context.note_uris(&server.name, result.as_str());
         Ok(result)
@@ -98,7 +99,10 @@ impl Gateway {
         let owner = find_owner(&generation, uri, context)?;
         let name = owner.server.name.clone();
         let asked = Asked::resource(owner.server, &owner.uri);
-        self.authorize(&asked, context).await?;
+        let mut note = self.begin_note("subscription", context);
+        self.authorize(&asked, context, &mut note).await?;
+        note.brings(0, false);
+        drop(note);
         if !owner.server.offer.has(Capability::Subscribe) {
             let why = format!("server `{name}` does not tell of resources that change");
             return Err(Refusal::params(why));

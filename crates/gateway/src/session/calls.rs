@@ -8,6 +8,7 @@ use fleet::{LogSink, ProgressSink};
 use jsonrpc::{Fields, Json, Message, frame};
 use mcp::Revision;
 use serde_json::{Value, value::RawValue};
+use telemetry::Event;
 use tokio::sync::{Semaphore, mpsc::Receiver};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tool::{ClientId, ServerName};
@@ -24,6 +25,7 @@ use crate::{
     allowed::Allowed,
     asks::{CallAsker, SessionQuestions},
     call_context::CallContext,
+    call_note::now_ms,
     clients::{ClientInfo, ConnectedClient},
     forward::{Announced, Params, Refusal, UriLedger, text},
     gateway::Gateway,
@@ -41,6 +43,9 @@ const CALLS_MAX: usize = 1_024;
 /// Of those, how many are made at one time; the others wait. So many answers at most wait in
 /// memory for a client that does not read, beside what its outbox holds.
 const CALLS_AT_ONCE: usize = 128;
+
+/// What our own definitions cost a model, by the rule of thumb.
+const OUR_TOKENS: u64 = crate::definitions::TOOLS.len() as u64 / 4;
 
 /// Requests of one client that listen to changes at one time.
 const LISTENERS_MAX: usize = 16;
@@ -114,11 +119,26 @@ impl Calls {
     pub(super) fn know(&self, info: ClientInfo) {
         if let Some(name) = self.client.set_info(info) {
             self.searches.set_client(&name);
+            self.record_session(&name);
             let rule = self.client.connection.rule.as_deref();
             let clients = &self.gateway.settings().clients;
             let policy = clients.of(Some(rule.unwrap_or(&name)));
             let _ = self.policy.set(Arc::new(policy));
         }
+    }
+
+    /// A client that connects is not sent the definitions of all servers.
+    fn record_session(&self, name: &str) {
+        if self.client.connection.is_stateless {
+            return;
+        }
+        let catalog = self.gateway.registry.catalog();
+        let all: u64 = catalog.servers.iter().map(|server| server.tokens).sum();
+        self.gateway.recorder.record(Event::Session {
+            at_ms: now_ms(),
+            client: name.to_lowercase(),
+            tokens_saved: all.saturating_sub(OUR_TOKENS),
+        });
     }
 
     /// The rules for this client, whether it has said its name or not.

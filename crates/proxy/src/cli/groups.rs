@@ -17,8 +17,11 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
         "Tools",
         &["search", "describe", "call", "read", "list", "categories"],
     ),
-    ("Trust", &["policy", "allow"]),
-    ("Index and figures", &["reindex", "tokens", "usage"]),
+    ("Trust", &["policy", "allow", "audit"]),
+    (
+        "Index and figures",
+        &["reindex", "tokens", "usage", "stats"],
+    ),
     (
         "This program",
         &["doctor", "demo", "config", "completions", "man", "help"],

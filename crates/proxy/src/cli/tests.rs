@@ -63,10 +63,12 @@ fn help_says_what_there_is() {
     Trust:
       policy       Look at the rules for calls
       allow        Allow a tool for good: a rule before all others
+      audit        Show what was called: by whom, when, how it ended
     Index and figures:
       reindex      Ask servers for their tools and bring the index up to date
       tokens       Show what all definitions would cost loaded up front, and what ours cost
       usage        Show how often tools were called, and how much was learned from it
+      stats        Show figures: calls, errors, times, tokens, searches without a hit
     This program:
       doctor       Find what is wrong with this machine and this configuration, and what to type
       demo         See it work: real servers from inside this program, a session to follow

@@ -192,6 +192,7 @@ impl Composition {
         Fitted {
             result: with_content(blocks.iter(), &rest),
             is_error,
+            is_cut: true,
         }
     }
 }

@@ -10,6 +10,8 @@ pub struct Fitted {
     pub result: Json,
     /// It says that it is an error.
     pub is_error: bool,
+    /// The whole is kept, and this is a part.
+    pub is_cut: bool,
 }
 
 impl Fitted {
@@ -18,6 +20,7 @@ impl Fitted {
         Self {
             result: Json::of_built(format!(r#"{{"content":[{}]}}"#, blocks.join(","))),
             is_error: false,
+            is_cut: false,
         }
     }
 }

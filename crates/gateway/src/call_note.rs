@@ -1,0 +1,121 @@
+//! The note that is taken of a call while it lasts, and recorded when it ends: however it ends.
+
+use std::{
+    borrow::Cow,
+    sync::Arc,
+    time::{Instant, SystemTime},
+};
+
+use ::policy::Decision;
+use jsonrpc::Json;
+use telemetry::{Arguments, CallRecord, Event, Recorder};
+use tool::ServerName;
+
+use crate::settings::KeptArguments;
+
+/// Where nothing else was noted, its caller took it back or went away.
+const TAKEN_BACK: &str = "cancelled";
+
+/// Recorded when it is dropped.
+#[derive(Debug)]
+pub(crate) struct CallNote {
+    recorder: Arc<Recorder>,
+    record: CallRecord,
+    began: Instant,
+    is_off: bool,
+}
+
+impl CallNote {
+    pub(crate) fn begin(recorder: &Arc<Recorder>, kind: &'static str, client: &str) -> Self {
+        Self {
+            recorder: Arc::clone(recorder),
+            record: CallRecord {
+                at_ms: now_ms(),
+                client: client.to_owned(),
+                kind,
+                outcome: TAKEN_BACK.into(),
+                ..CallRecord::default()
+            },
+            began: Instant::now(),
+            is_off: false,
+        }
+    }
+
+    pub(crate) fn in_session(mut self, session: Option<u64>) -> Self {
+        self.record.session = session;
+        self
+    }
+
+    /// A name that may mean nothing.
+    pub(crate) fn is_named(&mut self, name: &str) {
+        name.clone_into(&mut self.record.name);
+    }
+
+    pub(crate) fn is_for(&mut self, server: &ServerName, name: &str) {
+        server.as_str().clone_into(&mut self.record.server);
+        name.clone_into(&mut self.record.name);
+    }
+
+    pub(crate) fn takes(&mut self, arguments: &Json, kept: KeptArguments) {
+        self.record.bytes_in = arguments.len() as u64;
+        self.record.arguments = match kept {
+            KeptArguments::None => Arguments::None,
+            KeptArguments::Digest => Arguments::Digest(arguments.bytes()),
+            KeptArguments::Full => Arguments::Full(arguments.bytes()),
+        };
+    }
+
+    pub(crate) fn is_decided(&mut self, decision: &Decision) {
+        self.record.decision = decision.verdict.as_str();
+        self.record.rule = decision.rule();
+    }
+
+    pub(crate) fn fails(&mut self, code: &'static str) {
+        self.record.outcome = Cow::Borrowed(code);
+    }
+
+    /// What the server sent; until something else is said, the client got the same.
+    pub(crate) fn brings(&mut self, bytes: usize, is_error: bool) {
+        self.record.bytes = bytes as u64;
+        self.record.bytes_sent = bytes as u64;
+        self.record.outcome = if is_error { "tool_error" } else { "ok" }.into();
+    }
+
+    /// What the client got of it.
+    pub(crate) fn is_sent(&mut self, bytes: usize, is_cut: bool) {
+        self.record.bytes_sent = bytes as u64;
+        self.record.is_cut = is_cut;
+    }
+
+    /// Notes the end of a request that is no call of a tool.
+    pub(crate) fn end<E>(mut self, result: Result<Json, E>) -> Result<Json, E> {
+        match &result {
+            Ok(result) => self.brings(result.len(), false),
+            Err(_) => self.fails("server_error"),
+        }
+        result
+    }
+
+    /// Nothing was called.
+    pub(crate) fn is_nothing(&mut self) {
+        self.is_off = true;
+    }
+}
+
+impl Drop for CallNote {
+    fn drop(&mut self) {
+        if self.is_off {
+            return;
+        }
+        let mut record = std::mem::take(&mut self.record);
+        let micros = self.began.elapsed().as_micros();
+        record.micros = u64::try_from(micros).unwrap_or(u64::MAX);
+        self.recorder.record(Event::Call(Box::new(record)));
+    }
+}
+
+/// Unix milliseconds, for what is written down.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
+}

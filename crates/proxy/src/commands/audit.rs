@@ -1,0 +1,122 @@
+//! `proxy audit`: what was called, and whether the log of it is as it was written.
+
+use config::Config;
+use serde_json::{Value, json};
+use telemetry::{Broken, Filter, Verified};
+
+use super::stats::now_ms;
+use crate::{
+    cli::{Audit, AuditAction, Global},
+    exit::Exit,
+    report,
+    table::render_table,
+};
+
+pub(super) fn print_audit(config: &Config, global: &Global, audit: &Audit) -> anyhow::Result<Exit> {
+    let folder = config.gateway.state_dir.join("audit");
+    if let Some(AuditAction::Verify) = audit.action {
+        return Ok(print_verified(telemetry::verify(&folder)?, global));
+    }
+    let filter = Filter {
+        since_ms: audit.since.map(|span| now_ms().saturating_sub(span)),
+        client: audit.client.clone(),
+        server: audit.server.clone(),
+        tool: audit.tool.clone(),
+    };
+    let (mut lines, mut rows) = (Vec::new(), Vec::new());
+    telemetry::read(&folder, &filter, |line| {
+        if global.json {
+            lines.push(line.to_string());
+        } else {
+            rows.push(row(&line));
+        }
+    })?;
+    if lines.is_empty() && rows.is_empty() {
+        report::say("no call is written down that fits");
+        return Ok(Exit::Nothing);
+    }
+    if global.json {
+        report::print_data(&lines.join("\n"));
+    } else {
+        let head = [
+            "when", "client", "what", "decision", "outcome", "tokens", "ms",
+        ];
+        report::print_data(&render_table(head, rows));
+    }
+    Ok(Exit::Success)
+}
+
+fn row(line: &Value) -> [String; 7] {
+    let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+    let number = |key: &str| {
+        line[key]
+            .as_u64()
+            .map_or(String::new(), |it| it.to_string())
+    };
+    if let Some(lost) = line["lost"].as_u64() {
+        let told = format!("({lost} calls could not be written down)");
+        return [
+            "".into(),
+            "".into(),
+            told,
+            "".into(),
+            "".into(),
+            "".into(),
+            "".into(),
+        ];
+    }
+    let kinds = ["tool", "prompt", "resource", "subscription", "completion"];
+    let what = kinds
+        .into_iter()
+        .find_map(|kind| Some((kind, line[kind].as_str()?)));
+    let what = match what {
+        Some(("tool", name)) => format!("{}/{name}", text("server")),
+        Some((kind, name)) => format!("{}: {kind} {name}", text("server")),
+        None => text("server"),
+    };
+    let rule = line["rule"]
+        .as_u64()
+        .map_or(String::new(), |rule| format!(" (rule {rule})"));
+    let client = match text("client") {
+        client if client.is_empty() => "-".to_owned(),
+        client => client,
+    };
+    [
+        text("at"),
+        client,
+        what,
+        text("decision") + &rule,
+        text("outcome"),
+        number("tokens"),
+        number("ms"),
+    ]
+}
+
+fn print_verified(verified: Result<Verified, Broken>, global: &Global) -> Exit {
+    match verified {
+        Ok(Verified {
+            lines,
+            first,
+            last,
+            digest,
+        }) => {
+            if global.json {
+                let found = json!({"ok": true, "lines": lines, "first": first, "last": last, "digest": digest});
+                report::print_json(&found);
+            } else {
+                report::print_data(&format!(
+                    "{lines} lines, {first} to {last}, are as they were written\nlast digest: {digest}"
+                ));
+            }
+            Exit::Success
+        }
+        Err(Broken { file, line, why }) => {
+            if global.json {
+                report::print_json(&json!({"ok": false, "file": file, "line": line, "why": why}));
+            } else {
+                report::say(&format!("error: audit/{file}, line {line}: {why}"));
+            }
+            Exit::Nothing
+        }
+    }
+}

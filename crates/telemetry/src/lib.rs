@@ -1,0 +1,20 @@
+//! What was called, asked and answered: an audit log whose lines prove one another, and figures a
+//! day. Nothing of it leaves the machine.
+//!
+//! Both are written by a thread of their own; a call hands over a record and goes on. It knows no
+//! server, no session and no protocol.
+
+#![warn(missing_docs)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod audit;
+mod clock;
+mod record;
+mod recorder;
+mod stats;
+
+pub use audit::{AuditLog, Broken, Filter, Verified, read, verify};
+pub use clock::{day_of, parse_ago, show_time};
+pub use record::{Arguments, CallRecord, Event};
+pub use recorder::{Recorder, Settings};
+pub use stats::{By, DAYS_KEPT, Figures, Line, Searches, read as read_stats};

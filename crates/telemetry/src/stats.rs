@@ -1,0 +1,101 @@
+//! Figures a day: calls, errors, times and costs by client, server and tool; searches; sessions.
+//!
+//! A file a day, `2026-11-22.json`, that processes add to in turns.
+
+mod day;
+mod figures;
+mod histogram;
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use files::{Lock, write_whole};
+
+use crate::{
+    clock::{day_of, days_before},
+    record::Event,
+};
+use day::Day;
+
+pub use figures::{By, Figures, Line, Searches, read};
+
+/// How many days are kept, today among them.
+pub const DAYS_KEPT: u64 = 90;
+
+/// The figures that this process has not written yet, by day.
+#[derive(Debug)]
+pub(crate) struct Stats {
+    folder: PathBuf,
+    days: BTreeMap<String, Day>,
+    /// The newest time that was counted, in unix milliseconds.
+    newest_ms: u64,
+}
+
+impl Stats {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            days: BTreeMap::new(),
+            newest_ms: 0,
+        }
+    }
+
+    pub(crate) fn count(&mut self, event: &Event) {
+        let at_ms = match event {
+            Event::Call(call) => call.at_ms,
+            Event::Search { at_ms, .. } | Event::Session { at_ms, .. } => *at_ms,
+        };
+        self.newest_ms = self.newest_ms.max(at_ms);
+        self.days.entry(day_of(at_ms)).or_default().count(event);
+    }
+
+    /// Adds what was counted to what is on disk, and removes what is too old. What cannot be written
+    /// stays for the next time.
+    pub(crate) fn write(&mut self) -> io::Result<()> {
+        if self.days.is_empty() {
+            return Ok(());
+        }
+        files::own_folder(&self.folder)?;
+        let _turn = Lock::take(&self.folder.join("lock"))?;
+        while let Some((name, day)) = self.days.first_key_value() {
+            let path = self.folder.join(format!("{name}.json"));
+            let mut whole = Day::read(&path)?;
+            whole.add(day);
+            write_whole(&path, whole.to_text().as_bytes())?;
+            self.days.pop_first();
+        }
+        let oldest = days_before(self.newest_ms, DAYS_KEPT - 1);
+        for (name, path) in list(&self.folder)? {
+            if name < oldest {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The days on disk, the oldest first; none where there is no folder.
+fn list(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    let listed = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listed => listed?,
+    };
+    let days = listed.filter_map(|file| {
+        let path = file.ok()?.path();
+        let name = path
+            .file_name()?
+            .to_str()?
+            .strip_suffix(".json")?
+            .to_owned();
+        Some((name, path))
+    });
+    let mut days: Vec<_> = days.collect();
+    days.sort();
+    Ok(days)
+}
+
+#[cfg(test)]
+mod tests;

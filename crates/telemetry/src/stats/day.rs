@@ -1,0 +1,201 @@
+//! The figures of one day.
+
+use std::{collections::BTreeMap, fs, io, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use super::histogram::Histogram;
+use crate::record::{CallRecord, Event, tokens_of};
+
+/// Tools of clients that are told apart on one day; what comes after them is added up in one row.
+const ROWS_MAX: usize = 1_000;
+
+/// Requests without a hit that are kept of one day.
+const ASKED_MAX: usize = 200;
+
+/// The longest of them, in characters.
+const ASKED_CHARS_MAX: usize = 120;
+
+/// Clients whose sessions are told apart on one day.
+const CLIENTS_MAX: usize = 200;
+
+/// The name of what is added up.
+const OTHERS: &str = "others";
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Day {
+    #[serde(with = "rows")]
+    pub(super) calls: BTreeMap<Key, Row>,
+    pub(super) searches: u64,
+    pub(super) misses: u64,
+    /// What was asked and not found, with how often.
+    pub(super) asked: BTreeMap<String, u64>,
+    pub(super) sessions: BTreeMap<String, Sessions>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Key {
+    pub(super) client: String,
+    pub(super) server: String,
+    pub(super) tool: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Row {
+    pub(super) calls: u64,
+    /// By code.
+    pub(super) errors: BTreeMap<String, u64>,
+    pub(super) tokens_in: u64,
+    pub(super) tokens_out: u64,
+    /// Of results that were cut.
+    pub(super) tokens_cut: u64,
+    pub(super) cuts: u64,
+    pub(super) times: Histogram,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Sessions {
+    pub(super) count: u64,
+    pub(super) tokens_saved: u64,
+}
+
+impl Day {
+    /// Empty where there is no file, and where it cannot be understood.
+    pub(super) fn read(path: &Path) -> io::Result<Self> {
+        match fs::read(path) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("maps with text keys are always JSON")
+    }
+
+    pub(super) fn count(&mut self, event: &Event) {
+        match event {
+            Event::Call(call) => self.count_call(call),
+            Event::Search { words, hits, .. } => {
+                self.searches += 1;
+                if *hits == 0 {
+                    self.misses += 1;
+                    self.note_asked(&printable::one_line_of(words, ASKED_CHARS_MAX), 1);
+                }
+            }
+            Event::Session {
+                client,
+                tokens_saved,
+                ..
+            } => {
+                let sessions = self.sessions_of(client);
+                sessions.count += 1;
+                sessions.tokens_saved += tokens_saved;
+            }
+        }
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        for (key, row) in &other.calls {
+            self.row(key.clone()).add(row);
+        }
+        self.searches += other.searches;
+        self.misses += other.misses;
+        for (words, count) in &other.asked {
+            self.note_asked(words, *count);
+        }
+        for (client, more) in &other.sessions {
+            let sessions = self.sessions_of(client);
+            sessions.count += more.count;
+            sessions.tokens_saved += more.tokens_saved;
+        }
+    }
+
+    fn count_call(&mut self, call: &CallRecord) {
+        let named = |name: &str| printable::one_line_of(name, ASKED_CHARS_MAX);
+        let row = self.row(Key {
+            client: named(&call.client),
+            server: named(&call.server),
+            tool: match call.kind {
+                "tool" => named(&call.name),
+                // The URIs of resources are without number.
+                kind => format!("({kind}s)"),
+            },
+        });
+        row.calls += 1;
+        if call.outcome != "ok" {
+            *row.errors.entry(call.outcome.to_string()).or_default() += 1;
+        }
+        row.tokens_in += tokens_of(call.bytes_in);
+        row.tokens_out += tokens_of(call.bytes_sent);
+        if call.is_cut {
+            row.cuts += 1;
+            row.tokens_cut += tokens_of(call.bytes.saturating_sub(call.bytes_sent));
+        }
+        row.times.count(call.micros);
+    }
+
+    fn row(&mut self, key: Key) -> &mut Row {
+        let is_room = self.calls.len() < ROWS_MAX || self.calls.contains_key(&key);
+        let others = || Key {
+            client: OTHERS.to_owned(),
+            server: OTHERS.to_owned(),
+            tool: OTHERS.to_owned(),
+        };
+        self.calls
+            .entry(if is_room { key } else { others() })
+            .or_default()
+    }
+
+    fn note_asked(&mut self, words: &str, count: u64) {
+        if self.asked.len() < ASKED_MAX || self.asked.contains_key(words) {
+            *self.asked.entry(words.to_owned()).or_default() += count;
+        }
+    }
+
+    fn sessions_of(&mut self, client: &str) -> &mut Sessions {
+        let client = printable::one_line_of(client, ASKED_CHARS_MAX);
+        let is_room = self.sessions.len() < CLIENTS_MAX || self.sessions.contains_key(&client);
+        let client = if is_room { client } else { OTHERS.to_owned() };
+        self.sessions.entry(client).or_default()
+    }
+}
+
+impl Row {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        for (code, count) in &other.errors {
+            *self.errors.entry(code.clone()).or_default() += count;
+        }
+        self.tokens_in += other.tokens_in;
+        self.tokens_out += other.tokens_out;
+        self.tokens_cut += other.tokens_cut;
+        self.cuts += other.cuts;
+        self.times.add(&other.times);
+    }
+}
+
+/// Rows as a list: a key of several parts is none of JSON's.
+mod rows {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::{Key, Row};
+
+    pub(super) fn serialize<S: Serializer>(
+        rows: &BTreeMap<Key, Row>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(rows)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<Key, Row>, D::Error> {
+        let rows = Vec::<(Key, Row)>::deserialize(deserializer)?;
+        Ok(rows.into_iter().collect())
+    }
+}
