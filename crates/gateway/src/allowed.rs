@@ -39,7 +39,9 @@ pub struct Allowance {
 
 /// Writes an allowance down; the error is in a person's words. May block.
 #[derive(Clone)]
-pub struct OnAlways(Arc<dyn Fn(&Allowance) -> Result<(), String> + Send + Sync>);
+pub struct OnAlways(Arc<Write>);
+
+type Write = dyn Fn(&Allowance) -> Result<(), String> + Send + Sync;
 
 impl OnAlways {
     /// Made of what writes.

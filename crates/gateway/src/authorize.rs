@@ -224,15 +224,15 @@ impl Gateway {
             };
             refuse(asked, decision, why)
         };
-        let asker = context.asks.as_ref();
-        let asker = asker.ok_or_else(|| nobody("this command has nobody to ask"))?;
+        let client = context.asks.as_ref();
+        let client = client.ok_or_else(|| nobody("this command has nobody to ask"))?;
         let on_always = self
             .on_always
             .get()
             .filter(|_| !decision.looks_at_arguments);
         let question = question(asked, decision, context, on_always.is_some());
-        let asker = asker.for_server(&ServerName::built_in());
-        let answer = asker.ask(question);
+        let client = client.for_server(&ServerName::built_in());
+        let answer = client.ask(question);
         let answer = context.cancel.run_until_cancelled(answer).await;
         let answer = match answer.ok_or(ToolError::Cancelled)? {
             Answer::Result(answer) => answer,

@@ -14,7 +14,7 @@ pub(super) enum Called {
         /// A line of ours behind the result.
         note: Option<String>,
         /// Ends when it is sent.
-        taken: Option<CallNote>,
+        taken: Option<Box<CallNote>>,
     },
     /// Of a tool of ours, which keeps to its budget itself.
     Own(Reply),
@@ -46,7 +46,7 @@ impl Called {
     pub(super) fn noted(mut self, mut noted: CallNote) -> Self {
         noted.brings(self.bytes(), self.is_error());
         if let Self::Server { taken, .. } = &mut self {
-            *taken = Some(noted);
+            *taken = Some(Box::new(noted));
         }
         self
     }

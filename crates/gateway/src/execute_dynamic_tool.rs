@@ -76,14 +76,14 @@ impl Gateway {
         let limit = self.limit(entry, &options);
         let arguments =
             check_arguments(entry, input, limit.or_else(|| self.usual_limit(entry))).await?;
-        let asked = Asked::tool(entry, arguments.as_str());
+        let subject = Asked::tool(entry, arguments.as_str());
         note.takes(&arguments, self.settings().audit.arguments);
         if options.dry_run {
             note.is_nothing();
-            let text = self.explain_call(&asked, &context)?;
+            let text = self.explain_call(&subject, &context)?;
             return Ok(Called::Own(Reply::text(&text)));
         }
-        self.authorize(&asked, &context, note).await?;
+        self.authorize(&subject, &context, note).await?;
         if is_own(entry) {
             let arguments = RawValue::from_string(arguments.as_str().to_owned());
             let arguments = arguments.map_err(|error| ToolError::Internal(error.to_string()))?;
@@ -91,8 +91,10 @@ impl Gateway {
             return Ok(Called::Own(reply));
         }
         let searches = context.searches.clone();
-        let asker = context.asks.clone();
-        let asker = asker.map(|asks| asks.for_server(&entry.at.server));
+        let asker = context
+            .asks
+            .clone()
+            .map(|asks| asks.for_server(&entry.at.server));
         let request = Request {
             asks: asker.clone().map(|asks| asks as Arc<dyn Asks>),
             limit,

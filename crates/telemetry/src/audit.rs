@@ -6,6 +6,7 @@
 
 mod line;
 mod read;
+mod segments;
 
 use std::{
     fs::{self, OpenOptions},
@@ -17,6 +18,8 @@ use files::Lock;
 
 use crate::record::CallRecord;
 use line::{BEGINNING, chained, digest_in, head, lost_body, number_in};
+
+use segments::{list_segments, segment_number, segment_path};
 
 pub use read::{Broken, Filter, Verified, read, verify};
 
@@ -88,7 +91,7 @@ impl AuditLog {
 
     /// The end as it is now: another process may have gone on.
     fn find_tail(&mut self) -> io::Result<Tail> {
-        let Some(newest) = segments(&self.folder)?.pop() else {
+        let Some(newest) = list_segments(&self.folder)?.pop() else {
             return Ok(Tail {
                 segment: segment_path(&self.folder, 1),
                 bytes: 0,
@@ -136,32 +139,9 @@ fn read_tail(segment: PathBuf) -> io::Result<Tail> {
     })
 }
 
-fn segment_path(folder: &Path, first: u64) -> PathBuf {
-    folder.join(format!("{first:012}.jsonl"))
-}
-
-fn segment_number(path: &Path) -> Option<u64> {
-    let name = path.file_name()?.to_str()?;
-    name.strip_suffix(".jsonl")?.parse().ok()
-}
-
-/// The oldest first; none where there is no folder.
-fn segments(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let listed = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        listed => listed?,
-    };
-    let paths = listed.filter_map(|file| Some(file.ok()?.path()));
-    let mut paths: Vec<PathBuf> = paths
-        .filter(|path| segment_number(path).is_some())
-        .collect();
-    paths.sort_by_key(|path| segment_number(path));
-    Ok(paths)
-}
-
 /// Removes the oldest segments until no more than this is left.
 fn make_room(folder: &Path, bytes_max: u64) -> io::Result<()> {
-    let segments = segments(folder)?;
+    let segments = list_segments(folder)?;
     let size = |path: &PathBuf| fs::metadata(path).map_or(0, |it| it.len());
     let mut bytes: u64 = segments.iter().map(size).sum();
     for segment in segments {

@@ -5,12 +5,9 @@
 mod day;
 mod figures;
 mod histogram;
+mod list;
 
-use std::{
-    collections::BTreeMap,
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs, io, path::PathBuf};
 
 use files::{Lock, write_whole};
 
@@ -19,6 +16,7 @@ use crate::{
     record::Event,
 };
 use day::Day;
+use list::list;
 
 pub use figures::{By, Figures, Line, Searches, read};
 
@@ -75,26 +73,6 @@ impl Stats {
         }
         Ok(())
     }
-}
-
-/// The days on disk, the oldest first; none where there is no folder.
-fn list(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
-    let listed = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        listed => listed?,
-    };
-    let days = listed.filter_map(|file| {
-        let path = file.ok()?.path();
-        let name = path
-            .file_name()?
-            .to_str()?
-            .strip_suffix(".json")?
-            .to_owned();
-        Some((name, path))
-    });
-    let mut days: Vec<_> = days.collect();
-    days.sort();
-    Ok(days)
 }
 
 #[cfg(test)]

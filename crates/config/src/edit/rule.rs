@@ -58,7 +58,9 @@ pub(super) fn add(toml: &mut DocumentMut, rule: &AllowRule<'_>) -> bool {
             let others: Vec<Table> = rules.iter().cloned().collect();
             rules.clear();
             rules.push(table_of(members));
-            others.into_iter().for_each(|rule| rules.push(rule));
+            for rule in others {
+                rules.push(rule);
+            }
         }
         _ => {
             let mut rules = ArrayOfTables::new();

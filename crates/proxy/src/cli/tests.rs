@@ -24,6 +24,7 @@ fn help(command: &str) -> String {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one page of help")]
 fn help_says_what_there_is() {
     let ours = super::command().term_width(WIDTH);
     let help = ours.try_get_matches_from(["proxy", "--help"]);

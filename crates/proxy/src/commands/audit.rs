@@ -56,13 +56,13 @@ fn row(line: &Value) -> [String; 7] {
     if let Some(lost) = line["lost"].as_u64() {
         let told = format!("({lost} calls could not be written down)");
         return [
-            "".into(),
-            "".into(),
+            String::new(),
+            String::new(),
             told,
-            "".into(),
-            "".into(),
-            "".into(),
-            "".into(),
+            String::new(),
+            String::new(),
+            String::new(),
+            String::new(),
         ];
     }
     let kinds = ["tool", "prompt", "resource", "subscription", "completion"];

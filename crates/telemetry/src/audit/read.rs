@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     line::{BEGINNING, digest_of, number_in, parted},
-    segments,
+    segments::list_segments,
 };
 use crate::clock::show_time;
 
@@ -47,7 +47,7 @@ impl Filter {
 /// Hands over every line that the filter lets through, the oldest first. A line that is no JSON is
 /// passed over.
 pub fn read(folder: &Path, filter: &Filter, mut take: impl FnMut(Value)) -> io::Result<()> {
-    for segment in segments(folder)? {
+    for segment in list_segments(folder)? {
         for line in BufReader::new(File::open(segment)?).lines() {
             let line: Option<Value> = serde_json::from_str(&line?).ok();
             let line = line.filter(|line| line["n"].is_u64() && filter.lets_through(line));
@@ -85,7 +85,7 @@ pub struct Broken {
 /// Reads the whole log and proves every line by the one before.
 pub fn verify(folder: &Path) -> io::Result<Result<Verified, Broken>> {
     let mut chain = Chain::default();
-    for segment in segments(folder)? {
+    for segment in list_segments(folder)? {
         let file = segment
             .file_name()
             .unwrap_or_default()

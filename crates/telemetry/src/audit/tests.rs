@@ -3,7 +3,7 @@ use std::{fs, path::Path};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{AuditLog, Filter, read, segments, verify};
+use super::{AuditLog, Filter, list_segments, read, verify};
 use crate::record::{Arguments, CallRecord};
 
 const ROOM: u64 = 256 * 1024;
@@ -91,7 +91,7 @@ fn the_room_is_kept_and_what_is_left_is_proved() {
     for _ in 0..40 {
         add(&mut log, 100);
     }
-    let files = segments(folder.path()).unwrap();
+    let files = list_segments(folder.path()).unwrap();
     let bytes: u64 = files.iter().map(|it| fs::metadata(it).unwrap().len()).sum();
     assert!(bytes <= ROOM, "{bytes}");
     assert!(bytes > ROOM / 2, "{bytes}");
@@ -104,7 +104,7 @@ fn the_room_is_kept_and_what_is_left_is_proved() {
 fn every_flipped_byte_is_found() {
     let folder = tempfile::tempdir().unwrap();
     add(&mut AuditLog::new(folder.path().into()), 3);
-    let path = segments(folder.path()).unwrap().remove(0);
+    let path = list_segments(folder.path()).unwrap().remove(0);
     let good = fs::read(&path).unwrap();
     for at in 0..good.len() {
         let mut bad = good.clone();
@@ -122,7 +122,7 @@ fn every_flipped_byte_is_found() {
 fn a_line_that_was_not_finished_is_gone_and_the_chain_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     add(&mut AuditLog::new(folder.path().into()), 2);
-    let path = segments(folder.path()).unwrap().remove(0);
+    let path = list_segments(folder.path()).unwrap().remove(0);
     let mut text = fs::read(&path).unwrap();
     text.extend_from_slice(b"{\"n\":3,\"at\":\"20");
     fs::write(&path, text).unwrap();

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io, path::Path};
 
 use super::{
     day::{Day, Key, Row},
-    list,
+    list::list,
 };
 use crate::clock::days_before;
 
