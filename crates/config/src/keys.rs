@@ -46,6 +46,15 @@ pub(super) static KEYS: &[Key] = &[
         "which calls are made, asked about or refused; the first that fits decides",
     ),
     key(
+        "pin",
+        Kind::Choice(&["warn", "hold", "off"]),
+        "tools that are not as they were when their server was added or they were reviewed: `proxy \
+         review` tells of them; they are neither shown nor called until it accepted them; nothing is \
+         compared",
+    )
+    .or("\"warn\"")
+    .variable(),
+    key(
         "audit.arguments",
         Kind::Choice(&["digest", "full", "none"]),
         "what the audit log holds of a call's arguments; of `\"full\"` what is named like a secret is \

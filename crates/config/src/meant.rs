@@ -13,7 +13,7 @@ use gateway::{
     AuditSettings, KeptArguments, SearchSettings, ServerSettings, ToolLimits,
     policy::{ClientPolicies, ClientRule},
 };
-use registry::ServerRules;
+use registry::{Pin, ServerRules};
 use secrets::Keeping;
 
 use super::{
@@ -43,11 +43,13 @@ pub(super) fn read_config(
     };
     let mut mistakes = Vec::new();
     let mut servers = Vec::new();
+    let pin = Pin::ALL.into_iter().find(|it| it.as_str() == raw.pin);
+    let pin = pin.unwrap_or_default();
     for name in order {
         let Some(raw) = raw.servers.remove(name) else {
             continue;
         };
-        match read_server(name, raw, &folders) {
+        match read_server(name, raw, pin, &folders) {
             Ok(server) => servers.push(server),
             Err(fault) => mistakes.push(fault.at(Place::File, format!("servers.{name}"))),
         }
@@ -170,7 +172,12 @@ fn find_state_dir(
     })
 }
 
-fn read_server(name: &str, raw: RawServer, folders: &Folders<'_>) -> Result<ServerSettings, Fault> {
+fn read_server(
+    name: &str,
+    raw: RawServer,
+    pin: Pin,
+    folders: &Folders<'_>,
+) -> Result<ServerSettings, Fault> {
     let name = name
         .parse()
         .map_err(|error| Fault::bare(format!("{error}")))?;
@@ -195,6 +202,7 @@ fn read_server(name: &str, raw: RawServer, folders: &Folders<'_>) -> Result<Serv
         tags: raw.tags,
         allow: raw.tools.allow,
         deny: raw.tools.deny,
+        pin,
         overlays: read_overlays(&raw.overlay)?,
     };
     Ok(ServerSettings {

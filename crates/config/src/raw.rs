@@ -9,6 +9,7 @@ pub(super) struct RawConfig {
     pub(super) state_dir: Option<String>,
     pub(super) log: String,
     pub(super) policy: String,
+    pub(super) pin: String,
     /// JSON text, because a layer would sort the keys of a table.
     pub(super) rules: Option<String>,
     pub(super) results: RawResults,

@@ -270,8 +270,9 @@ fn heading(gateway: &Gateway, generation: &Generation, entry: &Entry) -> String 
         let why = printable::one_line_of(&why, DOWN_CHARS_MAX);
         heading.push_str(&format!("; down: {why}"));
     }
-    if entry.changed.is_some() {
-        heading.push_str(" [changed]");
+    if let Some(changed) = entry.changed {
+        let day = telemetry::day_of(changed * 1_000);
+        heading.push_str(&format!(" [changed since {day}]"));
     }
     heading
 }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use fleet::{Failure, LoginNeeded, Ran};
-use registry::{Entry, FindError, Generation};
+use registry::{Entry, FindError, Generation, HeldBy};
 use tokio::task::spawn_blocking;
 use tool::{ServerName, ToolRef};
 
 use crate::{
     error::{Signed, ToolError},
     policy::ClientPolicy,
+    refused::{Refused, Why},
 };
 
 /// Resolves a name once; everything after uses the one result. A client is told of no tool that
@@ -82,11 +83,27 @@ fn find_in_doubt(
             let candidates = sign(generation, candidates);
             Err(ToolError::AmbiguousTool { asked, candidates })
         }
+        FindError::Held { at, by } => Err(ToolError::Refused(Box::new(held(at, by)))),
         FindError::Denied { at, rule } => Err(ToolError::Denied {
             table: format!("servers.{}", at.server),
             tool: at,
             rule,
         }),
+    }
+}
+
+fn held(at: ToolRef, by: HeldBy) -> Refused {
+    let (by, reason) = match by {
+        HeldBy::Pin => ("pin = \"hold\"", "it is not as it was accepted"),
+        HeldBy::Refusal => ("a review", "a person refused it as it is"),
+    };
+    Refused {
+        called: at.to_string(),
+        by: by.to_owned(),
+        reason: Some(reason.to_owned()),
+        why: Why::Held {
+            review: format!("proxy review {}", at.server),
+        },
     }
 }
 

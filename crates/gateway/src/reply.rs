@@ -1,5 +1,7 @@
 //! The answer of one of the three tools: the `result` of a `tools/call`, as JSON text.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use jsonrpc::{Fields, Json, ProtocolError, frame};
 use results::Fitted;
@@ -14,6 +16,8 @@ pub struct Reply {
     is_error: bool,
     /// In place of it all: an error that tells the client, not its model, what to do.
     client_error: Option<Box<ProtocolError>>,
+    /// Under which a result that was cut is kept.
+    handle: Option<String>,
 }
 
 impl Reply {
@@ -35,6 +39,7 @@ impl Reply {
             result,
             is_error,
             client_error: None,
+            handle: None,
         }
     }
 
@@ -88,6 +93,32 @@ impl Reply {
     /// The result as JSON.
     pub fn json(&self) -> &Json {
         &self.result
+    }
+
+    /// The result as JSON, with a member `meta` for scripts: what it costs, whether it was cut and
+    /// where the whole is kept, how long it took.
+    pub(crate) async fn json_with_meta(&self, took: Duration) -> String {
+        let json = self.result.as_str().trim_end();
+        let fields = Fields::of(json);
+        let items = fields
+            .as_ref()
+            .and_then(Fields::content)
+            .map_or(0, |it| it.len());
+        let meta = json!({
+            "tokens": self.tokens().await,
+            "bytes": json.len(),
+            "items": items,
+            "truncated": self.handle.is_some(),
+            "handle": self.handle,
+            "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        });
+        match (fields, json.strip_suffix('}')) {
+            (Some(fields), Some(open)) => {
+                let comma = if fields.0.is_empty() { "" } else { "," };
+                format!("{open}{comma}\"meta\":{meta}}}")
+            }
+            _ => json.to_owned(),
+        }
     }
 
     /// The text blocks, joined with line ends; other blocks as a line that names them. For
@@ -146,7 +177,10 @@ pub(super) fn with_members(result: &Json, members: &[(&str, &str)]) -> Vec<Bytes
 
 impl From<Fitted> for Reply {
     fn from(fitted: Fitted) -> Self {
-        Self::of_server(fitted.result, fitted.is_error)
+        Self {
+            handle: fitted.handle,
+            ..Self::of_server(fitted.result, fitted.is_error)
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the command line asks: of the daemon's gateway, or of one of its own.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use registry::{Entry, Generation, Query};
 use serde::{Deserialize, Serialize};
@@ -254,11 +254,12 @@ impl Gateway {
             cancel: gone,
             ..CallContext::default()
         };
+        let began = Instant::now();
         let reply = self.call_tool(EXECUTE, Some(arguments), context).await;
         let reply = reply.expect("it is one of our own tools");
         let is_hit = !reply.is_error();
         let data = if json {
-            reply.json().as_str().to_owned()
+            reply.json_with_meta(began.elapsed()).await
         } else {
             reply.printable()
         };

@@ -243,6 +243,21 @@ pub(crate) enum Command {
     /// the state folder that nobody else may read.
     #[command(subcommand)]
     Secret(Secret),
+    /// Show tools that are not as they were accepted, and accept or refuse them
+    ///
+    /// A server is accepted with the tools that it has when it is added. What changed since or came
+    /// later is shown with its difference, and with signs that it was written to steer a model.
+    /// `pin = "hold"` keeps it from models until it is accepted; what is refused is kept from them
+    /// in any case. Exit code 0: nothing waits; 1: something does.
+    #[command(
+        after_help = "Examples:\n  proxy review\n  proxy review notes --accept             all of them\n  proxy review notes add_note --refuse    one, as it is now"
+    )]
+    Review(ReviewTools),
+    /// Show what surveys changed: tools added, changed, removed
+    #[command(
+        after_help = "Examples:\n  proxy history\n  proxy history notes --diff 0 3    from before the first to the third"
+    )]
+    History(History),
     /// Show what was called: by whom, when, how it ended
     #[command(
         after_help = "Examples:\n  proxy audit --since 1h\n  proxy audit --client claude-code --server files --json\n  proxy audit verify                 is it what was written?"
@@ -488,6 +503,30 @@ pub(crate) struct Call {
     /// Call with servers of this process, without the daemon
     #[arg(long)]
     pub(crate) standalone: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReviewTools {
+    #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+    pub(crate) server: Option<String>,
+    /// Only these, by their own names
+    #[arg(value_name = "TOOL")]
+    pub(crate) tools: Vec<String>,
+    /// Accept them as they are
+    #[arg(long, conflicts_with = "refuse")]
+    pub(crate) accept: bool,
+    /// Keep them out as long as they are as they are
+    #[arg(long)]
+    pub(crate) refuse: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+    pub(crate) server: Option<String>,
+    /// The difference between two entries, by their numbers
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    pub(crate) diff: Vec<usize>,
 }
 
 #[derive(Debug, Args)]

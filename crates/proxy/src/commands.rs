@@ -35,6 +35,7 @@ mod policy;
 mod read;
 mod recipes;
 mod reindex;
+mod review;
 mod secret;
 mod serve;
 mod serve_http;
@@ -225,6 +226,8 @@ async fn ask(gateway: &Arc<Gateway>, global: &Global, command: Command) -> anyho
     }
     match command {
         Command::Servers => return Ok(servers::print_servers(gateway, global)),
+        Command::Review(asked) => return review::review(gateway, global, &asked),
+        Command::History(asked) => return Ok(review::print_history(gateway, global, &asked)),
         Command::Usage { action: None } => return Ok(usage::print_usage(gateway, global)),
         Command::Usage { .. } => return usage::reset(gateway),
         _ => {}

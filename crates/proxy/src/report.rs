@@ -131,6 +131,8 @@ pub(crate) struct Reindexed {
     pub(crate) added: usize,
     pub(crate) changed: usize,
     pub(crate) removed: usize,
+    /// What of the tools is another than before; of a server that is new nothing.
+    pub(crate) names: Vec<String>,
     pub(crate) failure: Option<String>,
     pub(crate) dropped: Vec<String>,
     pub(crate) seconds: f64,
@@ -146,6 +148,7 @@ impl Reindexed {
             added: plan.added.len(),
             changed: plan.changed.len(),
             removed: plan.removed.len(),
+            names: names_of(plan),
             failure: planned.stale.clone(),
             dropped: asked.map(|asked| asked.dropped.clone()).unwrap_or_default(),
             seconds: asked.map_or(0.0, |asked| asked.seconds),
@@ -225,6 +228,7 @@ fn render_reindex(servers: &[Reindexed], failed: usize, seconds: f64) -> String 
         server: "total".to_owned(),
         tools: servers.iter().map(|server| server.tools).sum(),
         tokens: servers.iter().map(|server| server.tokens).sum(),
+        names: Vec::new(),
         added: servers.iter().map(|server| server.added).sum(),
         changed: servers.iter().map(|server| server.changed).sum(),
         removed: servers.iter().map(|server| server.removed).sum(),
@@ -237,6 +241,33 @@ fn render_reindex(servers: &[Reindexed], failed: usize, seconds: f64) -> String 
         lines.push(format!("{failed} of {} servers failed", servers.len()));
     }
     lines.join("\n")
+}
+
+/// Names of a kind that are printed.
+const NAMES_MAX: usize = 10;
+
+/// A line a kind of change. Of a server that is met first every tool is new, and none is named.
+fn names_of(plan: &registry::Plan) -> Vec<String> {
+    if plan.same.is_empty() && plan.changed.is_empty() && plan.removed.is_empty() {
+        return Vec::new();
+    }
+    let lists = [
+        ("added", &plan.added),
+        ("changed", &plan.changed),
+        ("removed", &plan.removed),
+    ];
+    let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
+    let line = |(what, names): (&str, &Vec<String>)| {
+        let more = names.len().saturating_sub(NAMES_MAX);
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        let names = names[..names.len().min(NAMES_MAX)].join(", ");
+        printable::one_line(&format!("{what}: {names}{more}"))
+    };
+    lists.map(line).collect()
 }
 
 fn render_server(server: &Reindexed, widest: usize) -> Vec<String> {
@@ -253,6 +284,8 @@ fn render_server(server: &Reindexed, widest: usize) -> Vec<String> {
     };
     let dropped = |why: &String| format!("{:widest$}  left out: {why}", "");
     lines.extend(server.dropped.iter().map(dropped));
+    let changed = |names: &String| format!("{:widest$}  {names}", "");
+    lines.extend(server.names.iter().map(changed));
     lines
 }
 
@@ -285,6 +318,7 @@ mod tests {
             added: 0,
             changed: 0,
             removed: 0,
+            names: Vec::new(),
             failure: None,
             dropped: Vec::new(),
             seconds: 0.25,

@@ -11,6 +11,7 @@ use crate::disk::{Disk, snapshot_path};
 use crate::guess::Guess;
 use crate::known_servers::Names;
 use crate::limits::{CHANGE_KEPT_S, FORMAT};
+use crate::pins::{HeldBy, Pin, Pins};
 use crate::server_rules::{Rules, ServerRules};
 use crate::snapshot::{Kept, is_false, part_transport, server_in};
 
@@ -124,8 +125,11 @@ impl CatalogServer {
     fn new(server_rules: &ServerRules, filter: &AllowDeny, record: Option<&Record>) -> Self {
         let nothing = Record::default();
         let known = record.unwrap_or(&nothing);
-        let is_visible =
-            |name: &&String| !server_rules.hides(name) && filter.refuses(&[name]).is_none();
+        let is_visible = |name: &&String| {
+            !server_rules.hides(name)
+                && filter.refuses(&[name]).is_none()
+                && known.holds(name, server_rules.pin).is_none()
+        };
         Self {
             name: server_rules.name.clone(),
             category: known.category(server_rules),
@@ -177,12 +181,20 @@ pub(crate) struct Record {
     /// Its tools have categories of their own.
     #[serde(default)]
     pub(crate) mixed: bool,
+    /// None where an earlier version wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pins: Option<Pins>,
     /// None where an earlier version asked for tools alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) offer: Option<OfferNote>,
 }
 
 impl Record {
+    /// Whether a tool is kept out until somebody has accepted it.
+    pub(crate) fn holds(&self, tool: &str, pin: Pin) -> Option<HeldBy> {
+        self.pins.as_ref()?.holds(tool, pin)
+    }
+
     pub(crate) fn category(&self, server_rules: &ServerRules) -> String {
         let said = server_rules.category.as_ref().or(self.category.as_ref());
         said.cloned().unwrap_or_else(|| "utility".to_owned())

@@ -1,6 +1,6 @@
 //! One commit: write snapshots, replace the catalog, sweep what nobody names any more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::{fs, io};
 
 use tool::Tool;
@@ -11,6 +11,7 @@ use files::UNFINISHED;
 use crate::disk::{Disk, snapshot_path};
 use crate::guess::Guess;
 use crate::known_servers::Names;
+use crate::pins::Pins;
 use crate::plan::{Plan, Planned, plan};
 use crate::server_rules::Rules;
 use crate::snapshot::{Kept, News, Snapshot};
@@ -56,13 +57,14 @@ impl<'a> Commit<'a> {
                 .get(server.as_str())
                 .cloned()
                 .unwrap_or_default();
-            let (record, plan) = match outcome {
+            let (record, plan, altered) = match outcome {
                 Ok(snapshot) => self.fresh(&known, &snapshot.in_order())?,
                 Err(why) => mark_stale(known, why, now),
             };
             planned.push(Planned {
                 server: server.clone(),
                 plan,
+                altered,
                 tokens: record.tokens,
                 stale: record.stale.clone(),
             });
@@ -76,7 +78,7 @@ impl<'a> Commit<'a> {
         })
     }
 
-    fn fresh(&self, known: &Record, snapshot: &Snapshot) -> io::Result<(Record, Plan)> {
+    fn fresh(&self, known: &Record, snapshot: &Snapshot) -> io::Result<(Record, Plan, Altered)> {
         let text = snapshot.to_text();
         let file_name = Snapshot::file_name(&snapshot.server, &text);
         let before = self.tools_before(known);
@@ -104,11 +106,13 @@ impl<'a> Commit<'a> {
             transport: snapshot.transport.clone(),
             asks_clients: snapshot.asks_clients,
             offer: Some(OfferNote::of(&snapshot.offer)),
+            pins: Some(follow_pins(known, &before, &snapshot.tools)),
             ..Record::default()
         };
         record.keep_changes(known, &plan.changed);
         record.guess(Guess::new(names, &snapshot.tools));
-        Ok((record, plan))
+        let altered = find_altered(&plan, &before, &snapshot.tools);
+        Ok((record, plan, altered))
     }
 
     fn tools_before(&self, known: &Record) -> Vec<Tool> {
@@ -129,8 +133,33 @@ impl<'a> Commit<'a> {
     }
 }
 
+/// Definitions before and now, by tool.
+type Altered = BTreeMap<String, (String, String)>;
+
+fn find_altered(plan: &Plan, before: &[Tool], now: &[Tool]) -> Altered {
+    let json = |tools: &[Tool], name: &str| {
+        let found = tools.iter().find(|tool| tool.name() == name);
+        found.map(|tool| tool.json().to_owned())
+    };
+    let altered = plan.changed.iter().filter_map(|name| {
+        let both = json(before, name).zip(json(now, name))?;
+        Some((name.clone(), both))
+    });
+    altered.collect()
+}
+
+/// The pins of a server as they go on. One of before there were pins is accepted as it was.
+fn follow_pins(known: &Record, before: &[Tool], now: &[Tool]) -> Pins {
+    let pins = match (&known.pins, &known.snapshot) {
+        (Some(pins), _) => pins.clone(),
+        (None, Some(_)) => Pins::of(before),
+        (None, None) => Pins::of(now),
+    };
+    pins.follow(before, now)
+}
+
 /// A failed survey changes nothing but the mark.
-fn mark_stale(known: Record, why: String, now: u64) -> (Record, Plan) {
+fn mark_stale(known: Record, why: String, now: u64) -> (Record, Plan, Altered) {
     let same = known.tools.clone();
     let surveyed_at = if known.snapshot.is_some() {
         known.surveyed_at
@@ -148,6 +177,7 @@ fn mark_stale(known: Record, why: String, now: u64) -> (Record, Plan) {
             same,
             ..Plan::default()
         },
+        Altered::new(),
     )
 }
 

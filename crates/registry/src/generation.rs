@@ -9,7 +9,7 @@ use crate::entry::Entry;
 use crate::index::Index;
 use crate::known_servers::is_same;
 use crate::limits::EMBEDDED_TOOLS_MAX;
-use crate::loaded_tools::{KnownServer, LoadedTools};
+use crate::loaded_tools::{DeniedBy, KnownServer, LoadedTools};
 use crate::names::{FindError, Meant, Names};
 
 /// The tools as every reader sees them between two commits.
@@ -104,8 +104,11 @@ impl Generation {
     }
 
     fn refuse_at(&self, place: usize) -> FindError {
-        let (at, rule) = self.tools.denied[place].clone();
-        FindError::Denied { at, rule }
+        let (at, by) = self.tools.denied[place].clone();
+        match by {
+            DeniedBy::Rule(rule) => FindError::Denied { at, rule },
+            DeniedBy::Held(by) => FindError::Held { at, by },
+        }
     }
 
     fn find_elsewhere(&self, asked: &str) -> Result<&Arc<Entry>, FindError> {

@@ -12,6 +12,7 @@ use crate::entry::{Context, Entry};
 use crate::guess::rules_digest;
 use crate::known_servers::{self, Names};
 use crate::limits::SCHEMA_VERSION;
+use crate::pins::HeldBy;
 use crate::server_rules::{Overlay, Rules, ServerRules};
 use crate::snapshot::{Head, Kept};
 
@@ -20,11 +21,20 @@ use crate::snapshot::{Head, Kept};
 pub(crate) struct LoadedTools {
     pub(crate) visible: Vec<Arc<Entry>>,
     pub(crate) hidden: Vec<Arc<Entry>>,
-    pub(crate) denied: Vec<(ToolRef, String)>,
+    pub(crate) denied: Vec<(ToolRef, DeniedBy)>,
     pub(crate) servers: Vec<KnownServer>,
     pub(crate) disabled: Vec<ServerName>,
     /// Per server, what its documents in the index are made of.
     pub(crate) digests: Vec<(ServerName, String)>,
+}
+
+/// Why a tool is kept out.
+#[derive(Debug, Clone)]
+pub(crate) enum DeniedBy {
+    /// A rule, as a person looks for it in the configuration.
+    Rule(String),
+    /// It waits for a person to accept it.
+    Held(HeldBy),
 }
 
 /// A tool of the built-in server `proxy`.
@@ -147,7 +157,12 @@ impl LoadedTools {
         for tool in tools {
             let at = ToolRef::new(server_rules.name.clone(), tool.name());
             if let Some(rule) = filter.refuses(&[tool.name()]) {
-                self.denied.push((at, rule.in_configuration("tools.")));
+                let rule = DeniedBy::Rule(rule.in_configuration("tools."));
+                self.denied.push((at, rule));
+                continue;
+            }
+            if let Some(held) = record.holds(tool.name(), server_rules.pin) {
+                self.denied.push((at, DeniedBy::Held(held)));
                 continue;
             }
             let context = Context {
@@ -259,6 +274,7 @@ fn digest(server_rules: &ServerRules, record: &Record) -> String {
         tags: _,
         allow,
         deny,
+        pin,
         overlays,
     } = server_rules;
     let overlays: Vec<(&String, String)> = overlays
@@ -276,7 +292,14 @@ fn digest(server_rules: &ServerRules, record: &Record) -> String {
             overlays,
         ),
     );
-    Digest::of_bytes(format!("{made_of:?}").as_bytes()).short(16)
+    let is_held = |name: &&String| record.holds(name, *pin).is_some();
+    let held: Vec<&String> = record.tools.iter().filter(is_held).collect();
+    let held = if held.is_empty() {
+        String::new()
+    } else {
+        format!("{held:?}")
+    };
+    Digest::of_bytes(format!("{made_of:?}{held}").as_bytes()).short(16)
 }
 
 /// The parts of an overlay that are searched or decide whether a tool is searched at all.

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use tool::{SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};
 
 use crate::limits::NEAREST_MAX;
+use crate::pins::HeldBy;
 
 /// A name that means no tool, or not one alone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +33,14 @@ pub enum FindError {
         at: ToolRef,
         /// The rule, as a person looks for it in the configuration.
         rule: String,
+    },
+    /// It waits for a person to accept it.
+    #[error("`{at}` is held back until it is accepted")]
+    Held {
+        /// The tool that is meant.
+        at: ToolRef,
+        /// By what.
+        by: HeldBy,
     },
 }
 

@@ -24,6 +24,8 @@ pub struct Planned {
     pub server: ServerName,
     /// The changes of its tools.
     pub plan: Plan,
+    /// The changed tools' definitions, before and now.
+    pub altered: BTreeMap<String, (String, String)>,
     /// Tokens that all of its definitions would cost a model up front.
     pub tokens: u64,
     /// The reason why the last snapshot was kept (or that there is none) instead of a fresh one.

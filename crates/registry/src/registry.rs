@@ -161,6 +161,7 @@ impl Registry {
         }
         done.sweep(&inner.disk);
         drop(turn);
+        self.note_history(&done.planned, now);
         Ok(done.planned)
     }
 
@@ -219,7 +220,6 @@ impl Registry {
         })
     }
 
-    #[cfg(test)]
     pub(crate) fn disk(&self) -> &Disk {
         &self.0.disk
     }

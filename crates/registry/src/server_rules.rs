@@ -6,6 +6,7 @@ use tool::ServerName;
 
 use crate::RegistryError;
 use crate::allow_deny::{AllowDeny, LetterCase};
+use crate::pins::Pin;
 
 /// The configured servers, in the configuration's order.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +33,8 @@ pub struct ServerRules {
     pub allow: Vec<String>,
     /// Globs over tool names; they win over `allow`.
     pub deny: Vec<String>,
+    /// What becomes of tools that are not as they were accepted.
+    pub pin: Pin,
     /// By the tool's own name.
     pub overlays: BTreeMap<String, Overlay>,
 }
@@ -54,6 +57,7 @@ impl ServerRules {
             tags: Vec::new(),
             allow: Vec::new(),
             deny: Vec::new(),
+            pin: Pin::default(),
             overlays: BTreeMap::new(),
         }
     }

@@ -38,6 +38,7 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
             result,
             is_error: false,
             is_cut: false,
+            handle: None,
         };
     }
     let is_short = result.len() <= INLINE_BYTES_MAX;
@@ -52,6 +53,7 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
                     result,
                     is_error: false,
                     is_cut: false,
+                    handle: None,
                 };
             }
         }
@@ -61,6 +63,7 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
             result: changed.unwrap_or(result),
             is_error,
             is_cut: false,
+            handle: None,
         },
         Verdict::Cut(composition) => {
             drop(result);

@@ -17,7 +17,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
         "Tools",
         &["search", "describe", "call", "read", "list", "categories"],
     ),
-    ("Trust", &["policy", "allow", "audit"]),
+    ("Trust", &["review", "history", "policy", "allow", "audit"]),
     (
         "Index and figures",
         &["reindex", "tokens", "usage", "stats"],

@@ -62,6 +62,8 @@ fn help_says_what_there_is() {
       list         List every tool, a line each
       categories   Count tools by category, and by tag
     Trust:
+      review       Show tools that are not as they were accepted, and accept or refuse them
+      history      Show what surveys changed: tools added, changed, removed
       policy       Look at the rules for calls
       allow        Allow a tool for good: a rule before all others
       audit        Show what was called: by whom, when, how it ended

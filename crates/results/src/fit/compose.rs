@@ -193,6 +193,7 @@ impl Composition {
             result: with_content(blocks.iter(), &rest),
             is_error,
             is_cut: true,
+            handle: kept.ok().map(|handle| handle.to_string()),
         }
     }
 }

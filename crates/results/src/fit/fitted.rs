@@ -12,6 +12,8 @@ pub struct Fitted {
     pub is_error: bool,
     /// The whole is kept, and this is a part.
     pub is_cut: bool,
+    /// Under which the whole is kept, where it could be.
+    pub handle: Option<String>,
 }
 
 impl Fitted {
@@ -21,6 +23,7 @@ impl Fitted {
             result: Json::of_built(format!(r#"{{"content":[{}]}}"#, blocks.join(","))),
             is_error: false,
             is_cut: false,
+            handle: None,
         }
     }
 }

@@ -4,6 +4,7 @@ use futures::StreamExt as _;
 use gateway::{Gateway, Settings, survey};
 use registry::IdleRule;
 use setup::doctor::{Check, Verdict};
+use tool::ToolRef;
 
 /// Asks every server for its tools that nothing was found wrong with yet, all in processes of
 /// their own; what they answer is not taken in.
@@ -19,6 +20,7 @@ pub(super) async fn check(
         .iter()
         .map(describe_rule)
         .collect();
+    checks.extend(gateway.registry.list_signs().iter().map(describe_signs));
     if !offline {
         let settings = gateway.settings();
         let is_broken = |name: &str| {
@@ -41,6 +43,14 @@ pub(super) async fn check(
         gateway.stop().await;
     }
     Ok(checks)
+}
+
+/// A definition that may be meant to steer the model that reads it.
+fn describe_signs((at, signs): &(ToolRef, Vec<String>)) -> Check {
+    Check::warning(format!("tool {at}"), printable::prose(&signs.join("\n"))).then(format!(
+        "proxy describe {at}; `tools.deny` of [servers.{}] keeps it out",
+        at.server
+    ))
 }
 
 fn describe_answer(asked: &survey::Asked) -> Check {

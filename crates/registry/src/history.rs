@@ -1,0 +1,86 @@
+//! What surveys changed, one line each, in a log of bounded size.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use files::{BoundedLog, put_aside};
+use serde::{Deserialize, Serialize};
+
+use crate::{plan::Planned, registry::Registry};
+
+const HISTORY: &str = "history.jsonl";
+
+/// The longest definitions of one line, in bytes; longer ones are left out of it.
+const DEFINITIONS_BYTES_MAX: usize = 128 * 1024;
+
+/// What one survey changed of a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HistoryEntry {
+    /// Unix seconds.
+    pub at: u64,
+    /// The server.
+    pub server: String,
+    /// Tools that were not there before.
+    pub added: Vec<String>,
+    /// Tools with another definition than before.
+    pub changed: Vec<String>,
+    /// Tools that are there no more.
+    pub removed: Vec<String>,
+    /// Of the changed ones: the definition before, and the one from then on.
+    pub definitions: BTreeMap<String, (String, String)>,
+}
+
+impl Registry {
+    /// What surveys changed, the oldest first; of one server, or of all. Some megabyte back.
+    pub fn list_history(&self, server: Option<&str>) -> Vec<HistoryEntry> {
+        let path = self.disk().path(HISTORY);
+        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+        let text = [read(&put_aside(&path)), read(&path)].join("\n");
+        let entries = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        let is_meant = |it: &HistoryEntry| server.is_none_or(|server| it.server == server);
+        entries.filter(is_meant).collect()
+    }
+
+    /// Adds what a commit changed. What cannot be written is lost: the log is for people.
+    pub(crate) fn note_history(&self, planned: &[Planned], now: u64) {
+        let mut lines = String::new();
+        for Planned {
+            server,
+            plan,
+            altered,
+            ..
+        } in planned
+        {
+            if plan.added.is_empty() && plan.changed.is_empty() && plan.removed.is_empty() {
+                continue;
+            }
+            let bytes: usize = altered.values().map(|(a, b)| a.len() + b.len()).sum();
+            let is_short = bytes <= DEFINITIONS_BYTES_MAX;
+            let entry = HistoryEntry {
+                at: now,
+                server: server.to_string(),
+                added: plan.added.clone(),
+                changed: plan.changed.clone(),
+                removed: plan.removed.clone(),
+                definitions: if is_short {
+                    altered.clone()
+                } else {
+                    BTreeMap::new()
+                },
+            };
+            if let Ok(line) = serde_json::to_string(&entry) {
+                lines.push_str(&line);
+                lines.push('\n');
+            }
+        }
+        if lines.is_empty() {
+            return;
+        }
+        let mut log = BoundedLog::new(self.disk().path(HISTORY));
+        if let Err(error) = log.append(lines.as_bytes()) {
+            tracing::debug!(%error, "what changed is not written down");
+        }
+    }
+}
