@@ -20,9 +20,16 @@ journeys *ARGS:
 recipes:
     PROXY_TESTS_RECIPES=all cargo test --locked -p journeys --test journeys -- real::recipes --nocapture
 
-# Speed beside calling a server directly; PART is hop, spawn, daemon, flight, search, memory or size
+# Speed beside calling a server directly; PART is hop, spawn, daemon, flight, search, memory or size.
+# `--json FILE` keeps the figures, `--against FILE` prints each beside those that were kept
 bench *PART:
     cargo bench --locked -p journeys -- {{ PART }}
+
+# Where a PART of the bench spends its time, by perf: hop is a call, search a search, spawn a start
+profile PART:
+    CARGO_PROFILE_RELEASE_STRIP=none CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo build --locked --release --bin proxy --target-dir target/profile
+    perf record -F 1999 -g -o target/perf.data -- cargo bench --locked -p journeys -- {{ quote(PART) }} --proxy "$PWD/target/profile/release/proxy"
+    perf report -i target/perf.data --comm proxy,tokio-rt-worker --no-children --stdio -g none --percent-limit 0.5
 
 # Exit code 1: a call was unanswered, answered twice or with another's answer, or something was
 # left over. `--hours N`, `--seed N`, `--no-faults`; `just soak --help`. Works without network;

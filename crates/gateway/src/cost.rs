@@ -12,7 +12,7 @@ pub fn count_definition(json: &str) -> usize {
     count(&visible_part(json))
 }
 
-/// The same without loading the tokenizer.
+/// The same, estimated.
 pub fn estimate_definition(json: &str) -> usize {
     estimate(&visible_part(json))
 }

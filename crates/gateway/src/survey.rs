@@ -82,7 +82,7 @@ async fn ask(gateway: Arc<Gateway>, server: ServerName, note: SurveyNote, count:
     }
 }
 
-/// Counting tokens may load the tokenizer and take a while: it is done on a thread of its own.
+/// Counting tokens may take a while: it is done on a thread of its own.
 async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot {
     let tools = survey.tools;
     let counting = tokio::task::spawn_blocking(move || {

@@ -72,8 +72,7 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
     }
 }
 
-/// Counts what the blocks of a result cost a model, images and sounds left out. The tokenizer may
-/// have to be loaded for it, which is done off the event loop.
+/// Counts what the blocks of a result cost a model, images and sounds left out, off the event loop.
 pub async fn tokens(result: &Json) -> usize {
     let (bytes, result) = (result.len(), result.clone());
     let counting = move || Answer::read(result.as_str()).tokens();
@@ -112,7 +111,8 @@ fn decide(result: &Json, budget: Budget) -> Verdict {
 fn passes(result: &str, budget: Budget) -> bool {
     let mentions = |key: &str| memmem::find(result.as_bytes(), key.as_bytes()).is_some();
     result.starts_with(r#"{"content":["#)
-        && (budget.surely_fits(result.len()) || tokens::token_upper_bound(result) <= budget.max())
+        && (budget.surely_fits(result.len())
+            || tokens::token_upper_bound_to(result, budget.max()) <= budget.max())
         && !mentions(r#""structuredContent""#)
         && !result.starts_with(r#"{"content":[]"#)
         && !mentions(r#""isError""#)

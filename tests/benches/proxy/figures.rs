@@ -99,6 +99,36 @@ impl Figures {
         }
     }
 
+    /// Prints each figure beside the same of a run that was kept by `--json`.
+    pub(crate) fn print_against(&self, before: &Value) {
+        let empty = Vec::new();
+        let before = before["figures"].as_array().unwrap_or(&empty);
+        say(&format!(
+            "\n{:<68} {:>10} {:>10} {:>8}",
+            "median", "then", "now", "change"
+        ));
+        for row in &self.rows {
+            let is_same = |it: &&Value| it["part"] == row["part"] && it["what"] == row["what"];
+            let then = before.iter().find(is_same);
+            for (name, now) in medians(row) {
+                let then = then.and_then(|it| medians(it).find(|(of, _)| *of == name));
+                let (then, change) = match then {
+                    Some((_, then)) => {
+                        let percent = (now / then - 1.0) * 100.0;
+                        (short(then), format!("{percent:+.0} %"))
+                    }
+                    None => ("-".to_owned(), "-".to_owned()),
+                };
+                let text = |key: &str| row[key].as_str().unwrap_or_default();
+                let what = format!("{} {} {name}, {}", text("part"), text("what"), text("unit"));
+                say(&format!(
+                    "{what:<68} {then:>10} {:>10} {change:>8}",
+                    short(now)
+                ));
+            }
+        }
+    }
+
     pub(crate) fn to_json(&self) -> Value {
         let aims = self.aims.iter().map(|aim| {
             json!({"what": aim.what, "at_most": aim.at_most, "measured": aim.measured,
@@ -112,6 +142,15 @@ impl Aim {
     fn is_met(&self) -> bool {
         self.measured <= self.at_most
     }
+}
+
+/// What a row says, by the names of its spreads; of a number that was measured once there is no name.
+fn medians(row: &Value) -> impl Iterator<Item = (&str, f64)> {
+    let members = row.as_object().into_iter().flatten();
+    members.filter_map(|(name, value)| match name.as_str() {
+        "value" => Some(("", value.as_f64()?)),
+        name => Some((name, value["p50"].as_f64()?)),
+    })
 }
 
 /// Three digits that matter.

@@ -1,8 +1,8 @@
 //! Speed of the whole program, beside calling the same server directly in the same run.
 //!
-//! `cargo bench -p journeys [-- PART... [--json FILE] [--proxy FILE]]`, where a part is `hop`,
+//! `cargo bench -p journeys [-- PART... [--json FILE] [--against FILE] [--proxy FILE]]`, where a part is `hop`,
 //! `spawn`, `daemon`, `flight`, `search`, `memory` or `size`; none means all. `--json` writes every figure
-//! to a file, `--proxy` measures another build. Needs no network. Each line says the median and,
+//! to a file, `--against` prints each beside those of such a file, `--proxy` measures another build. Needs no network. Each line says the median and,
 //! in brackets, the 10th and 90th percentile.
 
 mod catalog;
@@ -25,6 +25,7 @@ use std::{
 };
 
 use figures::{Figures, say};
+use serde_json::Value;
 
 type Part = (&'static str, fn(&Path, &mut Figures));
 
@@ -41,12 +42,20 @@ const PARTS: [Part; 7] = [
 struct Arguments {
     parts: Vec<String>,
     json: Option<PathBuf>,
+    against: Option<PathBuf>,
     proxy: PathBuf,
 }
 
 fn main() -> ExitCode {
     let arguments = match parse(std::env::args().skip(1)) {
         Ok(arguments) => arguments,
+        Err(why) => {
+            say(&format!("error: {why}"));
+            return ExitCode::from(2);
+        }
+    };
+    let before = match arguments.against.as_deref().map(read_figures).transpose() {
+        Ok(before) => before,
         Err(why) => {
             say(&format!("error: {why}"));
             return ExitCode::from(2);
@@ -59,6 +68,9 @@ fn main() -> ExitCode {
         }
     }
     figures.print_aims();
+    if let Some(before) = before {
+        figures.print_against(&before);
+    }
     if let Some(file) = arguments.json {
         let text = format!("{:#}\n", figures.to_json());
         fs::write(file, text).expect("the file for the figures can be written");
@@ -66,10 +78,18 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Reads what an earlier run wrote with `--json`.
+fn read_figures(file: &Path) -> Result<Value, String> {
+    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    serde_json::from_str(&text)
+        .map_err(|error| format!("{}: no figures of `--json`: {error}", file.display()))
+}
+
 fn parse(mut args: impl Iterator<Item = String>) -> Result<Arguments, String> {
     let mut arguments = Arguments {
         parts: Vec::new(),
         json: None,
+        against: None,
         proxy: PathBuf::from(env!("CARGO_BIN_EXE_proxy-under-test")),
     };
     while let Some(arg) = args.next() {
@@ -78,6 +98,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Arguments, String> {
             // Cargo says so to every bench.
             "--bench" => {}
             "--json" => arguments.json = Some(file()?),
+            "--against" => arguments.against = Some(file()?),
             "--proxy" => arguments.proxy = file()?,
             part if PARTS.iter().any(|(name, _)| *name == part) => arguments.parts.push(arg),
             other => return Err(format!("`{other}` is no part and no flag")),

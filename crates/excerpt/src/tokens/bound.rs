@@ -41,6 +41,11 @@ const PAIRS: [[u8; 2]; 16] = [
 /// word is one token and one more for every four letters and for every two letters that seldom
 /// stand together; a sign is one, unless it follows one that it often follows.
 pub fn token_upper_bound(text: &str) -> usize {
+    token_upper_bound_to(text, usize::MAX)
+}
+
+/// The same, but no further than to the first bound above `max`.
+pub fn token_upper_bound_to(text: &str, max: usize) -> usize {
     let mut bound = 0;
     let (mut before, mut run) = (b' ', 0_usize);
     for byte in text.bytes() {
@@ -61,6 +66,9 @@ pub fn token_upper_bound(text: &str) -> usize {
             Class::Upper | Class::Sign | Class::LineEnd | Class::Other => 1,
         };
         before = byte;
+        if bound > max {
+            break;
+        }
     }
     bound + 1
 }

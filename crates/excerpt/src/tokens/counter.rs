@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 
-use super::{pieces::Pieces, tokenizer};
+use super::{digest::digest, encoding, pieces::Pieces};
 
 /// Pieces that are remembered; a newer one takes the place of an older.
 const SLOTS: usize = 1 << 15;
@@ -65,22 +65,8 @@ impl Counter {
         if held == digest {
             return usize::from(count);
         }
-        let count = tokenizer().count_ordinary(piece);
+        let count = encoding::count(piece);
         self.slots[place] = (digest, u16::try_from(count).unwrap_or(u16::MAX));
         count
     }
-}
-
-/// A digest of bytes, never 0: that is an empty slot.
-fn digest(bytes: &[u8]) -> u64 {
-    const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mut digest = (bytes.len() as u64).wrapping_mul(MIX);
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    for word in words.iter().chain([&last]) {
-        digest = (digest ^ u64::from_le_bytes(*word)).wrapping_mul(MIX);
-        digest ^= digest >> 29;
-    }
-    digest.max(1)
 }

@@ -68,8 +68,14 @@ impl Budget {
         if self.surely_fits(texts().map(|text| text.len()).sum()) {
             return true;
         }
-        let bounds = texts().map(|text| tokens::token_upper_bound(&text));
-        if bounds.sum::<usize>() <= self.max() {
+        let mut left = self.max();
+        let is_within = texts().all(|text| {
+            let bound = tokens::token_upper_bound_to(&text, left);
+            let fits = bound <= left;
+            left = left.saturating_sub(bound);
+            fits
+        });
+        if is_within {
             return true;
         }
         Counter::with(|counter| {

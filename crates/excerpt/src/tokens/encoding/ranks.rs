@@ -1,0 +1,45 @@
+//! The words of the encoding and their ranks.
+
+use crate::tokens::digest::{EMPTY, RANK_BITS, SLOTS, find_slot, make_entry};
+
+/// Every word, one behind the other.
+static WORDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/words"));
+
+/// Where the word of each rank begins in them, four bytes each.
+static STARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/starts"));
+
+/// The places of words by their digests, four bytes each.
+static ENTRIES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/slots"));
+
+/// Of any word, in bytes; a test counts it.
+pub(super) const WORD_BYTES_MAX: usize = 128;
+
+/// The rank of a word; lower ones are put together first.
+pub(super) fn rank(word: &[u8]) -> Option<u32> {
+    if word.len() > WORD_BYTES_MAX {
+        return None;
+    }
+    let mut slot = find_slot(word);
+    loop {
+        let entry = number(ENTRIES, slot);
+        if entry == EMPTY {
+            return None;
+        }
+        let rank = entry & ((1 << RANK_BITS) - 1);
+        if make_entry(word, rank) == entry && self::word(rank) == word {
+            return Some(rank);
+        }
+        slot = (slot + 1) % SLOTS;
+    }
+}
+
+/// The word of a rank that there is.
+pub(super) fn word(rank: u32) -> &'static [u8] {
+    let start = |place: u32| number(STARTS, place as usize) as usize;
+    &WORDS[start(rank)..start(rank + 1)]
+}
+
+fn number(table: &[u8], place: usize) -> u32 {
+    let (numbers, _) = table.as_chunks::<4>();
+    u32::from_le_bytes(numbers[place])
+}
