@@ -47,6 +47,10 @@ impl Gateway {
     ) -> Result<Called, ToolError> {
         let mut note = self.begin_note("tool", &context);
         note.is_named(&request.tool_name);
+        let (tool, repairs) = (&request.tool_name, &request.repairs);
+        if !repairs.is_empty() {
+            debug!(tool, ?repairs, "mended the envelope");
+        }
         match self.call_noted(request, context, &mut note).await {
             Ok(called) => Ok(called.noted(note)),
             Err(error) => {
@@ -66,11 +70,8 @@ impl Gateway {
             tool_name,
             input,
             options,
-            repairs,
+            repairs: _,
         } = request;
-        if !repairs.is_empty() {
-            debug!(tool = tool_name, ?repairs, "mended the envelope");
-        }
         let policy = Arc::clone(&context.policy);
         let (generation, entry) = &self.resolve(&tool_name, &policy).await?;
         let limit = self.limit(entry, &options);

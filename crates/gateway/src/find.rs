@@ -83,7 +83,7 @@ fn find_in_doubt(
             let candidates = sign(generation, candidates);
             Err(ToolError::AmbiguousTool { asked, candidates })
         }
-        FindError::Held { at, by } => Err(ToolError::Refused(Box::new(held(at, by)))),
+        FindError::Held { at, by } => Err(ToolError::Refused(Box::new(held(&at, by)))),
         FindError::Denied { at, rule } => Err(ToolError::Denied {
             table: format!("servers.{}", at.server),
             tool: at,
@@ -92,7 +92,7 @@ fn find_in_doubt(
     }
 }
 
-fn held(at: ToolRef, by: HeldBy) -> Refused {
+fn held(at: &ToolRef, by: HeldBy) -> Refused {
     let (by, reason) = match by {
         HeldBy::Pin => ("pin = \"hold\"", "it is not as it was accepted"),
         HeldBy::Refusal => ("a review", "a person refused it as it is"),

@@ -3,6 +3,8 @@
 //!
 //! `cargo run --release -p policy --example cost`
 
+#![expect(clippy::print_stderr, reason = "figures for whoever runs it")]
+
 use std::{hint::black_box, time::Instant};
 
 use policy::{Effects, Kind, Policy, Preset, Rule, Subject};

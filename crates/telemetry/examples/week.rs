@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p telemetry --example week -- 1000000`
 
+#![expect(clippy::print_stderr, reason = "figures for whoever runs it")]
+
 use std::time::Instant;
 
 use telemetry::{Arguments, By, CallRecord, Event, Recorder, Settings};
@@ -18,7 +20,7 @@ fn call(number: u64, begin_ms: u64, all: u64) -> CallRecord {
         kind: "tool",
         name: format!("tool_{}", number % 211),
         decision: "allow",
-        outcome: if number % 50 == 0 {
+        outcome: if number.is_multiple_of(50) {
             "timeout".into()
         } else {
             "ok".into()
@@ -26,7 +28,7 @@ fn call(number: u64, begin_ms: u64, all: u64) -> CallRecord {
         bytes_in: 120,
         bytes: 9_000,
         bytes_sent: 4_000,
-        is_cut: number % 9 == 0,
+        is_cut: number.is_multiple_of(9),
         micros: 800 + number % 90_000,
         arguments: Arguments::Digest(bytes::Bytes::from_static(br#"{"path":"/a/b","limit":5}"#)),
         ..CallRecord::default()
