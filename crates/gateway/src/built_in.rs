@@ -11,8 +11,10 @@ pub(super) const READ_RESOURCE: &str = "read_resource";
 pub(super) const LIST_RESOURCES: &str = "list_resources";
 pub(super) const GET_PROMPT: &str = "get_prompt";
 pub(super) const LIST: &str = "list";
+pub(super) const RUN_SCRIPT: &str = "run_script";
+pub(super) const TYPES: &str = "types";
 
-const TOOLS: [&str; 6] = [
+const TOOLS: [&str; 8] = [
     concat!(
         r#"{"name":"read_result","#,
         r#""description":"Read on in a result that was cut, by the handle its footer names. Say one of: part (by number; all parts joined are the whole), offset and limit (lines or bytes), grep, pointer, select, find.","#,
@@ -67,6 +69,24 @@ const TOOLS: [&str; 6] = [
         r#""inputSchema":{"type":"object","properties":{"server":{"type":"string"}}},"#,
         r#""annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
     ),
+    concat!(
+        r#"{"name":"run_script","#,
+        r#""description":"Run TypeScript that calls many tools and answers with its value alone; what it read stays out of the context. Every server is a global: await github.create_issue({...}) is the tool's value (JSON parsed, else text), tools[\"git-hub\"][\"a.b\"]({...}) where a name is no identifier, (...).raw the whole result. A tool error throws with code, server, text. Also search(words), describe(name), help(), print(...), args, sleep(ms), result(handle).jq(filter), workspace.read/write/append/list/remove(path, text). Promise.all calls in parallel. The last expression, or what is returned, is the answer. No network, files, modules; 30 s, 100 calls.","#,
+        r#""inputSchema":{"type":"object","properties":{"#,
+        r#""script":{"type":"string"},"#,
+        r#""args":{"description":"the value of args"},"#,
+        r#""timeout_ms":{"type":"integer","minimum":1,"default":30000},"#,
+        r#""max_tokens":{"type":"integer","minimum":1,"description":"of the answer"},"#,
+        r#""dry_run":{"type":"boolean","default":false,"description":"answer the calls that would be made"}"#,
+        r#"},"required":["script"]},"#,
+        r#""annotations":{"readOnlyHint":false,"openWorldHint":true}}"#,
+    ),
+    concat!(
+        r#"{"name":"types","#,
+        r#""description":"TypeScript declarations of a server's tools, for run_script.","#,
+        r#""inputSchema":{"type":"object","properties":{"server":{"type":"string"}},"required":["server"]},"#,
+        r#""annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
+    ),
 ];
 
 pub(super) fn tools() -> Vec<BuiltIn> {
@@ -101,6 +121,8 @@ mod tests {
             super::LIST_RESOURCES,
             super::GET_PROMPT,
             super::LIST,
+            super::RUN_SCRIPT,
+            super::TYPES,
         ];
         assert_eq!(names, ours);
     }

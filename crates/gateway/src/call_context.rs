@@ -37,6 +37,8 @@ pub struct CallContext {
     pub(crate) told: Option<Arc<InstructionsTold>>,
     /// What its person allowed for this session; none: a request that stands alone.
     pub(crate) allowed: Option<Arc<Allowed>>,
+    /// It is one of a script's calls.
+    pub(crate) is_script: bool,
     /// The URIs that passed to this client.
     pub(crate) uris: Option<Arc<UriLedger>>,
 }

@@ -70,7 +70,8 @@ pub fn instructions(catalog: &Catalog, client: &ClientPolicy, apart: &[ServerNam
     let apart = apart.unwrap_or_default();
     format!(
         "{says}.{apart} When a task needs a service, data or action beyond your built-in tools, call \
-         search_tools first, then execute_dynamic_tool. Never guess a tool name."
+         search_tools first, then execute_dynamic_tool. Never guess a tool name. Many calls: \
+         proxy/run_script."
     )
 }
 

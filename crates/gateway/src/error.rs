@@ -112,6 +112,13 @@ pub enum ToolError {
     },
     /// The configuration cannot be used; its mistakes, as a person reads them.
     Misconfigured(String),
+    /// A script could not go on.
+    Script {
+        /// The code of the error.
+        code: &'static str,
+        /// Why.
+        text: String,
+    },
     /// Our own fault, or our disk's.
     Internal(String),
 }
@@ -147,6 +154,7 @@ impl ToolError {
             Self::Cancelled => "cancelled",
             Self::InputRequired { .. } => "input_required",
             Self::Misconfigured(_) => "misconfigured",
+            Self::Script { code, .. } => code,
             Self::Internal(_) => "internal",
         }
     }
@@ -274,6 +282,7 @@ impl ToolError {
                     printable::prose(mistakes)
                 )
             }
+            Self::Script { text, .. } => text.clone(),
             Self::Internal(why) => format!("{why}. This is the proxy's own fault, not the tool's"),
         }
     }

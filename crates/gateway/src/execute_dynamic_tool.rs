@@ -14,7 +14,10 @@ use crate::{
     arguments::check_arguments,
     asks::ServerAsker,
     authorize::Asked,
-    built_in::{CALL_MANY, GET_PROMPT, LIST, LIST_RESOURCES, READ_RESOURCE, READ_RESULT, is_own},
+    built_in::{
+        CALL_MANY, GET_PROMPT, LIST, LIST_RESOURCES, READ_RESOURCE, READ_RESULT, RUN_SCRIPT, TYPES,
+        is_own,
+    },
     call_context::CallContext,
     call_note::CallNote,
     called::Called,
@@ -79,7 +82,8 @@ impl Gateway {
             check_arguments(entry, input, limit.or_else(|| self.usual_limit(entry))).await?;
         let subject = Asked::tool(entry, arguments.as_str());
         note.takes(&arguments, self.settings().audit.arguments);
-        if options.dry_run {
+        // Of a script its calls are told.
+        if options.dry_run && !is_own_script(entry) {
             note.is_nothing();
             let text = self.explain_call(&subject, &context)?;
             return Ok(Called::Own(Reply::text(&text)));
@@ -161,6 +165,14 @@ impl Gateway {
                     let got = self.get_prompt_for_model(entry, arguments, max_tokens, context);
                     got.await
                 }
+                RUN_SCRIPT => {
+                    let run = self.run_script(entry, arguments, options, context);
+                    run.await
+                }
+                TYPES => {
+                    self.declare_types(entry, arguments, options, &context)
+                        .await
+                }
                 LIST => self.list_servers(arguments, &context).await,
                 LIST_RESOURCES => self.list_resources(arguments, &context).await,
                 READ_RESULT => {
@@ -231,6 +243,10 @@ fn explain(
             why,
         },
     }
+}
+
+fn is_own_script(entry: &Entry) -> bool {
+    is_own(entry) && entry.at.tool == RUN_SCRIPT
 }
 
 /// Whether a second call does what one does, as the server says of its tool.

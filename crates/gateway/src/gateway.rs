@@ -71,6 +71,8 @@ pub struct Gateway {
     pub(crate) on_always: OnceLock<OnAlways>,
     /// Writes down what is called and asked.
     pub(crate) recorder: Arc<Recorder>,
+    /// Runs scripts; none: our own program cannot be found.
+    pub(crate) scripts: Option<script::Runner>,
 }
 
 impl Gateway {
@@ -124,6 +126,7 @@ impl Gateway {
             to_embed: Notify::new(),
             on_always: OnceLock::new(),
             recorder: Arc::new(recorder),
+            scripts: script::Runner::of_own_program(),
         }))
     }
 
@@ -219,7 +222,12 @@ impl Gateway {
     /// Writes down what was counted, and ends every server.
     pub async fn stop(&self) {
         self.flush();
-        tokio::join!(self.results.finish(), self.servers.stop());
+        let scripts = async {
+            if let Some(scripts) = &self.scripts {
+                scripts.stop().await;
+            }
+        };
+        tokio::join!(self.results.finish(), self.servers.stop(), scripts);
         let recorder = Arc::clone(&self.recorder);
         let _ = tokio::task::spawn_blocking(move || recorder.flush()).await;
     }

@@ -19,6 +19,7 @@ pub mod clients;
 mod clock;
 mod connection;
 mod cost;
+mod declare_types;
 mod definitions;
 mod describe_tool;
 mod envelope;
@@ -44,6 +45,7 @@ mod refused;
 mod relevance;
 mod reply;
 mod rounds;
+mod run_script;
 mod search_tools;
 mod servers;
 mod session;
@@ -56,6 +58,7 @@ mod surveys;
 mod tools_call;
 pub mod upkeep;
 mod wire;
+mod workspace;
 
 #[cfg(test)]
 mod tests;

@@ -55,6 +55,8 @@ pub enum Verb {
     Restart(Vec<String>),
     /// `proxy list`: the tools of a server or category, or all.
     List(Option<String>),
+    /// `proxy types`: what a script may name, of one server or of all.
+    Types(Option<String>),
 }
 
 /// What a command prints, and how it ends.
@@ -198,6 +200,7 @@ impl Gateway {
             Verb::Call(arguments) => Ok(self.shell_call(client, &arguments, json, gone).await),
             Verb::Restart(names) => Ok(self.shell_restart(&names)),
             Verb::List(of) => self.shell_list(of.as_deref(), json).await,
+            Verb::Types(server) => self.shell_types(server.as_deref(), json).await,
         }
     }
 
@@ -268,6 +271,17 @@ impl Gateway {
             return ShellReply { data, told, is_hit };
         }
         ShellReply::nothing(for_person(&data))
+    }
+
+    /// As JSON `[[name, text]]`, a pair a file.
+    async fn shell_types(&self, server: Option<&str>, json: bool) -> anyhow::Result<ShellReply> {
+        let declared = self.declare_all(server).await?;
+        Ok(ShellReply::hit(if json {
+            serde_json::to_string(&declared)?
+        } else {
+            let texts: Vec<String> = declared.into_iter().map(|(_, text)| text).collect();
+            texts.join("\n")
+        }))
     }
 
     fn shell_restart(&self, names: &[String]) -> ShellReply {

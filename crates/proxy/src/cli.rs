@@ -182,6 +182,17 @@ pub(crate) enum Command {
         after_help = "Examples:\n  proxy call git/git_status repo_path=.\n  proxy call git/git_status '{\"repo_path\":\".\"}'\n  proxy call git/git_status - < arguments.json"
     )]
     Call(Call),
+    /// Run a script that calls tools, and print its answer
+    ///
+    /// TypeScript or JavaScript: every server is a global, the last expression or what is returned
+    /// is the answer. Exit code 0: it has one; 1: it failed or met a limit.
+    #[command(
+        after_help = "Examples:\n  proxy run triage.ts '{\"state\": \"open\"}'\n  echo 'await search(\"create issue\")' | proxy run -\n  proxy run triage.ts --dry-run"
+    )]
+    Run(Run),
+    /// Print TypeScript declarations of servers, for scripts
+    #[command(after_help = "Examples:\n  proxy types github\n  proxy types --into types/")]
+    Types(Types),
     /// List every tool, a line each
     List {
         /// Only the tools of this server or category
@@ -342,6 +353,9 @@ pub(crate) enum Command {
     /// Reads on in a kept result (started by `read` and by `proxy/read_result`)
     #[command(hide = true)]
     Helper,
+    /// Runs one script (started by `run` and by `proxy/run_script`)
+    #[command(hide = true)]
+    ScriptHelper,
     /// One of the demo's servers (started by `demo`)
     #[command(hide = true)]
     DemoServer { name: String },
@@ -616,6 +630,38 @@ pub(crate) enum PolicyAction {
         #[arg(long, value_name = "CLIENT")]
         client: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The script; `-` reads it from stdin
+    #[arg(value_name = "FILE|-")]
+    pub(crate) file: PathBuf,
+    /// The value of `args` in it, as JSON
+    #[arg(value_name = "ARGS")]
+    pub(crate) args: Option<String>,
+    /// Milliseconds that it may take
+    #[arg(long, value_name = "MS")]
+    pub(crate) timeout_ms: Option<u64>,
+    /// Print the calls that it would make, and make none
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Call with servers of this process, without the daemon
+    #[arg(long)]
+    pub(crate) standalone: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Types {
+    /// Only this server
+    #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+    pub(crate) server: Option<String>,
+    /// Write a file a server into this folder, for an editor
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) into: Option<PathBuf>,
+    /// Ask with servers of this process, without the daemon
+    #[arg(long)]
+    pub(crate) standalone: bool,
 }
 
 const ADD_EXAMPLES: &str = "\

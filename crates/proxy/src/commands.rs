@@ -36,6 +36,7 @@ mod read;
 mod recipes;
 mod reindex;
 mod review;
+mod script;
 mod secret;
 mod serve;
 mod serve_http;
@@ -92,6 +93,7 @@ fn run_without_config(
             Exit::Success
         }
         Command::Helper => read::work_as_helper(),
+        Command::ScriptHelper => script::work_as_helper(),
         Command::DemoServer { name } => {
             run_async(demo::servers::run(&name))??;
             Exit::Success
@@ -168,8 +170,8 @@ fn run_with_config(global: &Global, command: Command) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    if let Some((request, is_standalone)) = asked {
-        return tools::run(config, global, request, is_standalone);
+    if let Some(asked) = asked {
+        return tools::run(config, global, asked);
     }
     run_async(async {
         match command {

@@ -7,6 +7,7 @@
 
 mod check;
 mod client;
+mod declaration;
 mod digest;
 mod example;
 mod header_arguments;
@@ -21,6 +22,7 @@ mod tool;
 
 pub use check::{Checker, Violation};
 pub use client::ClientId;
+pub use declaration::{SCRIPT_GLOBALS, declare_server};
 pub use digest::Digest;
 pub use example::example;
 pub use names::{NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};

@@ -3,6 +3,7 @@
 mod call_many;
 mod eras;
 mod hostile_definitions;
+mod hostile_scripts;
 mod kept_secrets;
 mod limits;
 mod lists_that_change;
@@ -10,6 +11,7 @@ mod odd_tools;
 mod overlays;
 pub(crate) mod questions;
 mod remote;
+mod scripts;
 mod secrets;
 mod sessions;
 mod three_tools;

@@ -78,7 +78,7 @@ async fn searches() {
     tracker/create_issue(repo: string, title: string, labels?: string[]) - Create an issue in a repository
     ");
     assert_snapshot!(search(&scene, json!({"query": "*", "max_results": 2})).await, @r#"
-    2 of 8 (proxy 3, notes 2, tracker 2, 1 more)
+    2 of 10 (proxy 5, notes 2, tracker 2, 1 more)
     db/read() - Read
     notes/add_note(title: string) - Write down a new note
     more: "offset":2

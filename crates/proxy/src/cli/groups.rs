@@ -15,7 +15,16 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
     ("Serving", &["serve", "status", "daemon"]),
     (
         "Tools",
-        &["search", "describe", "call", "read", "list", "categories"],
+        &[
+            "search",
+            "describe",
+            "call",
+            "run",
+            "types",
+            "read",
+            "list",
+            "categories",
+        ],
     ),
     ("Trust", &["review", "history", "policy", "allow", "audit"]),
     (

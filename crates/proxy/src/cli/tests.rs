@@ -58,6 +58,8 @@ fn help_says_what_there_is() {
       search       Find tools
       describe     Show one tool, or several: schema, notes, example
       call         Call a tool
+      run          Run a script that calls tools, and print its answer
+      types        Print TypeScript declarations of servers, for scripts
       read         Print a result that was cut: whole, or what you ask for
       list         List every tool, a line each
       categories   Count tools by category, and by tag

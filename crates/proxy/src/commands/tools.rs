@@ -1,7 +1,7 @@
 //! Commands that ask a gateway: `search`, `describe`, `call`, `list`. The daemon's, where there is
 //! one or can be; else one of this process.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use config::Config;
 use daemon::{
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
 use super::{
-    call::read_call, event_loop::run_async, serve::find_route, signals::watch_signals,
+    call::read_call, event_loop::run_async, script, serve::find_route, signals::watch_signals,
     status::ask_daemons,
 };
 use crate::{
@@ -25,11 +25,18 @@ use crate::{
     report,
 };
 
-/// What is asked, and whether only this process may answer; `None` for another command.
-pub(super) fn request_of(
-    command: &Command,
-    json: bool,
-) -> anyhow::Result<Option<(ShellRequest, bool)>> {
+/// What is asked of a gateway.
+pub(super) struct Asked {
+    request: ShellRequest,
+    /// Only this process may answer.
+    is_standalone: bool,
+    /// Where declarations are written.
+    into: Option<PathBuf>,
+}
+
+/// What a command asks; `None` where it is another.
+pub(super) fn request_of(command: &Command, json: bool) -> anyhow::Result<Option<Asked>> {
+    let mut into = None;
     let (verb, is_standalone) = match command {
         Command::Search(search) => (search_of(search), search.standalone),
         Command::Describe { names, standalone } => {
@@ -39,11 +46,21 @@ pub(super) fn request_of(
         Command::Call(call @ Call { standalone, .. }) => {
             (Verb::Call(read_call(call)?), *standalone)
         }
+        Command::Run(run) => (Verb::Call(script::read_run(run)?), run.standalone),
+        Command::Types(types) => {
+            into.clone_from(&types.into);
+            (Verb::Types(types.server.clone()), types.standalone)
+        }
         Command::Restart { servers } => (Verb::Restart(servers.clone()), false),
         Command::List { of, standalone } => (Verb::List(of.clone()), *standalone),
         _ => return Ok(None),
     };
-    Ok(Some((ShellRequest { verb, json }, is_standalone)))
+    let json = json || into.is_some();
+    Ok(Some(Asked {
+        request: ShellRequest { verb, json },
+        is_standalone,
+        into,
+    }))
 }
 
 fn search_of(search: &Search) -> Verb {
@@ -59,12 +76,16 @@ fn search_of(search: &Search) -> Verb {
 }
 
 /// Asks, and prints the answer. `config` is known to be without mistakes.
-pub(super) fn run(
-    config: Config,
-    global: &Global,
-    request: ShellRequest,
-    is_standalone: bool,
-) -> anyhow::Result<Exit> {
+pub(super) fn run(config: Config, global: &Global, asked: Asked) -> anyhow::Result<Exit> {
+    let Asked {
+        request,
+        is_standalone,
+        into,
+    } = asked;
+    let print = |reply: &ShellReply| match &into {
+        Some(folder) => script::write_types(reply, folder),
+        None => Ok(print(reply)),
+    };
     run_async(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
@@ -77,7 +98,7 @@ pub(super) fn run(
             let asked = ask_daemon(global, &request);
             match stop.run_until_cancelled(asked).await {
                 None => anyhow::bail!("interrupted"),
-                Some(Some(reply)) => return Ok(print(&reply)),
+                Some(Some(reply)) => return print(&reply),
                 Some(None) => {}
             }
         }
@@ -86,7 +107,7 @@ pub(super) fn run(
         let reply = stop.run_until_cancelled(Box::pin(reply)).await;
         gateway.stop().await;
         match reply {
-            Some(reply) => Ok(print(&reply)),
+            Some(reply) => print(&reply),
             None => anyhow::bail!("interrupted"),
         }
     })?

@@ -1,0 +1,165 @@
+//! What a script reaches: tools as its client does, searches, and its workspace.
+
+use futures::{FutureExt as _, future::BoxFuture};
+use jsonrpc::Json;
+use parking_lot::Mutex;
+use script::{Answer, CallSite, Question, Refusal, Tools};
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
+use tokio::task::spawn_blocking;
+
+use super::sites;
+use crate::{
+    call_context::CallContext,
+    called::Called,
+    envelope::{ExecuteRequest, Input, Options},
+    error::ToolError,
+    gateway::Gateway,
+    workspace::Workspace,
+};
+
+/// One script's way to everything else.
+pub(super) struct Reach<'a> {
+    gateway: &'a Gateway,
+    context: CallContext,
+    workspace: Workspace,
+    dry_run: bool,
+    /// The calls that would be made.
+    planned: Mutex<Vec<String>>,
+}
+
+impl<'a> Reach<'a> {
+    pub(super) fn new(gateway: &'a Gateway, context: CallContext, dry_run: bool) -> Self {
+        let folder = context.client.as_ref().and_then(|it| it.folder.as_deref());
+        Self {
+            workspace: gateway.workspace(folder),
+            gateway,
+            context: CallContext {
+                is_script: true,
+                ..context
+            },
+            dry_run,
+            planned: Mutex::default(),
+        }
+    }
+
+    /// The calls that would have been made; none where they were.
+    pub(super) fn into_planned(self) -> Option<Vec<String>> {
+        self.dry_run.then(|| self.planned.into_inner())
+    }
+
+    async fn call(&self, tool: String, input: Box<RawValue>) -> Result<Json, ToolError> {
+        let request = ExecuteRequest {
+            tool_name: tool,
+            input: Input::AsSent(input),
+            options: Options {
+                // All of it: what is cut for the model is what the script answers.
+                raw: true,
+                dry_run: self.dry_run,
+                ..Options::default()
+            },
+            repairs: Vec::new(),
+        };
+        let called = self.gateway.call(request, self.context.clone()).await?;
+        Ok(match called {
+            Called::Server { result, .. } => result,
+            Called::Own(reply) => {
+                if self.dry_run {
+                    self.planned.lock().push(reply.printable());
+                }
+                reply.json().clone()
+            }
+        })
+    }
+
+    async fn ask(&self, question: Question) -> Result<Box<RawValue>, ToolError> {
+        match question {
+            Question::Call { tool, input } => {
+                let result = self.call(tool, input).await?;
+                let raw = RawValue::from_string(result.as_str().to_owned());
+                raw.map_err(|error| ToolError::Internal(error.to_string()))
+            }
+            Question::Search { query } => {
+                let asked = raw_of(&json!({"query": query, "format": "json"}))?;
+                let found = self
+                    .gateway
+                    .search_tools(Some(&asked), &self.context)
+                    .await?;
+                let found: Value = serde_json::from_str(&found.printable()).unwrap_or_default();
+                raw_of(found.get("tools").unwrap_or(&json!([])))
+            }
+            Question::Describe { name } => {
+                let asked = raw_of(&json!({"name": name}))?;
+                let told = self
+                    .gateway
+                    .describe_tool(Some(&asked), &self.context)
+                    .await?;
+                raw_of(&Value::from(told.printable()))
+            }
+            Question::Workspace { verb, path, text } => {
+                let (workspace, dry_run) = (self.workspace.clone(), self.dry_run);
+                let changes = !matches!(verb.as_str(), "read" | "list");
+                if dry_run && changes {
+                    let plan = format!("would {verb} {path} in the workspace");
+                    self.planned.lock().push(plan);
+                    return raw_of(&Value::Null);
+                }
+                let work = spawn_blocking(move || workspace.act(&verb, &path, text.as_deref()));
+                let done = work
+                    .await
+                    .map_err(|error| ToolError::Internal(error.to_string()))?;
+                let why = |why: String| ToolError::Script {
+                    code: "workspace",
+                    text: why,
+                };
+                raw_of(&done.map_err(why)?)
+            }
+            Question::Sleep { .. } => raw_of(&Value::Null),
+        }
+    }
+}
+
+impl Tools for Reach<'_> {
+    fn check(&self, calls: Vec<CallSite>) -> BoxFuture<'_, Vec<String>> {
+        async move {
+            let mut mistakes = Vec::new();
+            for site in calls {
+                let name = format!("{}/{}", site.server, site.tool);
+                let found = self.gateway.resolve(&name, &self.context.policy).await;
+                let line = site.line;
+                let mistake = match found {
+                    Ok((_, entry)) => sites::check(&site, &entry),
+                    Err(error) => Some(error.to_string()),
+                };
+                mistakes.extend(mistake.map(|why| format!("line {line}: {why}")));
+            }
+            mistakes
+        }
+        .boxed()
+    }
+
+    fn answer(&self, question: Question) -> BoxFuture<'_, Answer> {
+        async move {
+            let tool = match &question {
+                Question::Call { tool, .. } => tool.clone(),
+                _ => String::new(),
+            };
+            self.ask(question).await.map_err(|error| {
+                let (server, tool) = tool.split_once('/').unwrap_or_default();
+                Refusal {
+                    code: error.code().to_owned(),
+                    server: server.to_owned(),
+                    tool: tool.to_owned(),
+                    text: error.to_string(),
+                }
+            })
+        }
+        .boxed()
+    }
+}
+
+fn raw_of(value: &Value) -> Result<Box<RawValue>, ToolError> {
+    to_raw_value(value).map_err(|error| ToolError::Internal(error.to_string()))
+}

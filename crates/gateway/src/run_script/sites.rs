@@ -1,0 +1,47 @@
+//! The names of arguments in a script, held against the schema of their tool before it runs.
+
+use registry::Entry;
+use script::CallSite;
+use serde_json::Value;
+
+use crate::envelope::INPUT_ALIASES;
+
+/// What is wrong with a call as the script shows it; nothing where that cannot be known.
+pub(super) fn check(site: &CallSite, entry: &Entry) -> Option<String> {
+    let given = site.arguments.as_ref()?;
+    // An envelope is taken off when the call is made.
+    if matches!(given.as_slice(), [one] if INPUT_ALIASES.contains(&one.as_str())) {
+        return None;
+    }
+    let schema = entry.tool.input_schema();
+    let parameters = tool::parameters(&schema);
+    let names = || parameters.iter().map(|it| it.name.as_str());
+    let mut mistakes = Vec::new();
+    for name in given {
+        if names().any(|known| known == name) || name.starts_with("proxy/") {
+            continue;
+        }
+        match tool::near(name, names(), 1).first() {
+            Some(near) if !given.iter().any(|it| it == near) => {
+                mistakes.push(format!("{name}: no such argument; did you mean {near}?"));
+            }
+            _ if is_closed(&schema) => mistakes.push(format!("{name}: no such argument")),
+            _ => {}
+        }
+    }
+    let is_misspelt = !mistakes.is_empty();
+    for parameter in parameters.iter().filter(|it| it.required) {
+        if !given.contains(&parameter.name) && !is_misspelt {
+            mistakes.push(format!("{}: missing", parameter.name));
+        }
+    }
+    (!mistakes.is_empty()).then(|| {
+        let list = mistakes.join("; ");
+        format!("{list}. Expected {}{}", entry.at, entry.signature())
+    })
+}
+
+fn is_closed(schema: &str) -> bool {
+    let root: Value = serde_json::from_str(schema).unwrap_or_default();
+    root.get("additionalProperties") == Some(&Value::Bool(false))
+}

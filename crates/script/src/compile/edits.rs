@@ -1,0 +1,94 @@
+//! Changes to a text, gathered by place and made at once.
+
+use std::ops::Range;
+
+/// Texts put in and stretches blanked out; lines stay where they are.
+pub(crate) struct Edits<'a> {
+    text: &'a str,
+    blanks: Vec<(Range<usize>, bool)>,
+    /// By place; at one place in this order.
+    insertions: Vec<(usize, String)>,
+}
+
+impl<'a> Edits<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            blanks: Vec::new(),
+            insertions: Vec::new(),
+        }
+    }
+
+    /// Leaves nothing of it but its line ends.
+    pub(crate) fn blank(&mut self, range: Range<usize>) {
+        self.blanks.push((range, true));
+    }
+
+    /// The same for a whole statement: what stood before it must not go on behind it.
+    pub(crate) fn blank_statement(&mut self, range: Range<usize>) {
+        self.insertions.push((range.start, ";".to_owned()));
+        self.blank(range);
+    }
+
+    /// Takes the line ends of it to another place behind it.
+    pub(crate) fn blank_and_move_lines(&mut self, range: Range<usize>, to: usize) {
+        let lines = self.text[range.clone()].matches('\n').count();
+        self.blanks.push((range, false));
+        self.insertions.push((to, "\n".repeat(lines)));
+    }
+
+    pub(crate) fn insert(&mut self, at: usize, text: &str) {
+        self.insertions.push((at, text.to_owned()));
+    }
+
+    /// The same, before whatever else stands at the place.
+    pub(crate) fn insert_behind(&mut self, at: usize, text: &str) {
+        self.insertions.insert(0, (at, text.to_owned()));
+    }
+
+    pub(crate) fn apply(mut self) -> String {
+        // Stable: at one place the order of the edits holds.
+        self.insertions.sort_by_key(|(at, _)| *at);
+        self.blanks.sort_by_key(|(range, _)| range.start);
+        let mut insertions = self.insertions.into_iter().peekable();
+        let mut blanks = self.blanks.into_iter().peekable();
+        let mut out = String::with_capacity(self.text.len() + 64);
+        let (mut blank_to, mut keeps_lines) = (0, true);
+        for (at, c) in self.text.char_indices() {
+            while let Some((_, text)) = insertions.next_if(|(place, _)| *place <= at) {
+                out.push_str(&text);
+            }
+            while let Some((range, keeps)) = blanks.next_if(|(range, _)| range.start <= at) {
+                // What lies within a stretch that loses its lines loses its own.
+                if at >= blank_to {
+                    keeps_lines = keeps;
+                }
+                blank_to = blank_to.max(range.end);
+            }
+            match c {
+                c if at >= blank_to => out.push(c),
+                '\n' if keeps_lines => out.push('\n'),
+                _ => out.push(' '),
+            }
+        }
+        insertions.for_each(|(_, text)| out.push_str(&text));
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Edits;
+
+    #[test]
+    fn lines_stay_where_they_are_or_go_where_they_may() {
+        let mut edits = Edits::new("a: {\n b\n} => c");
+        edits.blank_and_move_lines(1..9, 12);
+        assert_eq!(edits.apply(), "a         =>\n\n c");
+        let mut edits = Edits::new("let a: {\nb } = 1");
+        edits.blank(5..12);
+        edits.insert(0, "(");
+        edits.insert_behind(16, ")");
+        assert_eq!(edits.apply(), "(let a   \n    = 1)");
+    }
+}

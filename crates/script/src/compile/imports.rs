@@ -1,0 +1,83 @@
+//! `import` of a server: the objects are there already, the names are taken from them.
+
+use tree_sitter::Node;
+
+use super::{
+    edits::Edits,
+    nodes::{Unreadable, line_of, token},
+};
+use crate::advice::instead_of;
+
+/// Replaces each import of a server by what it means; any other is refused with what to write.
+pub(super) fn replace(
+    root: Node<'_>,
+    script: &str,
+    servers: &[String],
+    edits: &mut Edits<'_>,
+) -> Result<(), Unreadable> {
+    let mut cursor = root.walk();
+    for statement in root.named_children(&mut cursor) {
+        if statement.kind() != "import_statement" || token(statement, "type").is_some() {
+            continue;
+        }
+        let text = |node: Node<'_>| &script[node.byte_range()];
+        let source = statement.child_by_field_name("source").map(text);
+        let source = source.unwrap_or_default().trim_matches(['"', '\'']);
+        let Some(server) = server_of(source, servers) else {
+            return Err(unknown(statement, source, servers));
+        };
+        let clause = (0..statement.named_child_count())
+            .filter_map(|at| statement.named_child(u32::try_from(at).ok()?))
+            .find(|child| child.kind() == "import_clause");
+        let taken = clause.map(|clause| declarations(clause, script, server));
+        edits.insert(statement.start_byte(), &taken.unwrap_or_default());
+        edits.blank_statement(statement.byte_range());
+    }
+    Ok(())
+}
+
+fn server_of<'a>(source: &str, servers: &'a [String]) -> Option<&'a str> {
+    let name = source.rsplit(['/', ':']).next()?;
+    let found = servers.iter().find(|server| *server == name);
+    found.map(String::as_str)
+}
+
+/// `import a, { b as c } from "x"` as declarations.
+fn declarations(clause: Node<'_>, script: &str, server: &str) -> String {
+    let object = format!("globalThis.tools[{server:?}]");
+    let mut cursor = clause.walk();
+    let mut out = String::new();
+    for part in clause.named_children(&mut cursor) {
+        let text = &script[part.byte_range()];
+        match part.kind() {
+            "named_imports" => {
+                let names = text.replace(" as ", ": ").replace('\n', " ");
+                out.push_str(&format!("const {names} = {object};"));
+            }
+            _ => {
+                let name = text.rsplit(' ').next().unwrap_or(text);
+                out.push_str(&format!("const {name} = {object};"));
+            }
+        }
+    }
+    out
+}
+
+fn unknown(statement: Node<'_>, source: &str, servers: &[String]) -> Unreadable {
+    let module = source.trim_start_matches("node:");
+    let module = module.split('/').next().unwrap_or(module);
+    let advice = instead_of(module).map_or_else(
+        || {
+            let mut known: Vec<&str> = servers.iter().map(String::as_str).take(12).collect();
+            if servers.len() > known.len() {
+                known.push("…");
+            }
+            format!("every server is a global already: {}", known.join(", "))
+        },
+        str::to_owned,
+    );
+    Unreadable {
+        text: format!("there is no module {source:?}; {advice}"),
+        line: Some(line_of(statement)),
+    }
+}

@@ -1,0 +1,224 @@
+//! `QuickJS`, held to a script's limits.
+
+use std::{
+    cell::{Cell, RefCell},
+    io,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use rquickjs::{CatchResultExt as _, CaughtError, Context, Ctx, Function, Object, Runtime};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::{
+    advice::{self, instead_of},
+    limits::{
+        BYTES_OUT_MAX, LOG_BYTES_MAX, Limit, MEMORY_BYTES_MAX, PROCESSOR_MAX, STACK_BYTES_MAX,
+    },
+    message::{FromScript, Job, ToScript},
+};
+
+const PRELUDE: &str = include_str!("prelude.js");
+
+/// The name of a script in the stacks of its errors.
+const FILE: &str = "script";
+
+/// The line to whoever started the script. `hear` waits.
+pub(crate) trait Channel {
+    fn hear(&mut self) -> io::Result<Option<ToScript>>;
+    fn say(&mut self, message: &FromScript) -> io::Result<()>;
+}
+
+/// An engine that has run nothing yet.
+pub(crate) struct Engine<'a> {
+    job: &'a Job,
+    context: Context,
+    /// The limit that ended it.
+    met: Rc<Cell<Option<Limit>>>,
+}
+
+impl<'a> Engine<'a> {
+    pub(crate) fn new(job: &'a Job) -> io::Result<Self> {
+        let runtime = Runtime::new().map_err(io::Error::other)?;
+        runtime.set_memory_limit(MEMORY_BYTES_MAX);
+        runtime.set_max_stack_size(STACK_BYTES_MAX);
+        let met = Rc::new(Cell::new(None));
+        let deadline = Instant::now() + Duration::from_millis(job.wall_ms);
+        let noted = Rc::clone(&met);
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            let limit = if processor_time() > PROCESSOR_MAX {
+                Some(Limit::Processor)
+            } else {
+                (Instant::now() > deadline).then_some(Limit::Wall)
+            };
+            noted.set(noted.get().or(limit));
+            noted.get().is_some()
+        })));
+        let context = Context::full(&runtime).map_err(io::Error::other)?;
+        Ok(Self { job, context, met })
+    }
+
+    /// Runs a function that is written in JavaScript, and answers for it until it has ended.
+    pub(crate) fn run(&self, script: &str, channel: &mut dyn Channel) -> io::Result<FromScript> {
+        self.context.with(|ctx| {
+            let said: Rc<RefCell<Vec<String>>> = Rc::default();
+            let (start, answered) = match self.prepare(&ctx, &said) {
+                Ok(functions) => functions,
+                Err(error) => return Ok(self.explain(&ctx, &error)),
+            };
+            let begun = eval(&ctx, script, FILE).and_then(|main| start.call::<_, ()>((main,)));
+            if let Err(error) = begun {
+                return Ok(self.explain(&ctx, &error));
+            }
+            let mut log_bytes = 0;
+            let mut open = 0_usize;
+            loop {
+                while self.met.get().is_none() && ctx.execute_pending_job() {}
+                if let Some(limit) = self.met.get() {
+                    return Ok(FromScript::Exceeded(limit));
+                }
+                let messages = std::mem::take(&mut *said.borrow_mut());
+                for message in messages {
+                    match serde_json::from_str(&message).map_err(io::Error::from)? {
+                        FromScript::Log(text) => say_log(text, &mut log_bytes, channel)?,
+                        asked @ FromScript::Ask(_) => {
+                            open += 1;
+                            channel.say(&asked)?;
+                        }
+                        FromScript::Failed { text, line } => return Ok(failure(text, line)),
+                        ended => return Ok(ended),
+                    }
+                }
+                if open == 0 {
+                    return Ok(stuck());
+                }
+                if let Some(ToScript::Answered {
+                    id,
+                    answer,
+                    is_error,
+                }) = channel.hear()?
+                {
+                    open -= 1;
+                    let told = answered.call::<_, ()>((id, answer.get(), is_error));
+                    if let Err(error) = told {
+                        return Ok(self.explain(&ctx, &error));
+                    }
+                } else {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+        })
+    }
+
+    /// The globals; the functions that begin a script and tell it an answer.
+    fn prepare<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        said: &Rc<RefCell<Vec<String>>>,
+    ) -> rquickjs::Result<(Function<'js>, Function<'js>)> {
+        let (said, met) = (Rc::clone(said), Rc::clone(&self.met));
+        let mut bytes = 0;
+        let send = Function::new(
+            ctx.clone(),
+            rquickjs::function::MutFn::from(move |message: String| {
+                bytes += message.len();
+                if bytes > BYTES_OUT_MAX {
+                    met.set(Some(Limit::BytesOut));
+                } else {
+                    said.borrow_mut().push(message);
+                }
+            }),
+        )?;
+        let instead = Function::new(ctx.clone(), |name: String| {
+            instead_of(&name).unwrap_or_default()
+        })?;
+        let job = Object::new(ctx.clone())?;
+        job.set("servers", self.job.servers.clone())?;
+        job.set("args", self.job.args.get())?;
+        job.set("dry_run", self.job.dry_run)?;
+        let prelude = eval(ctx, PRELUDE, "prelude")?;
+        let parts: Object<'js> = prelude.call((send, job, instead))?;
+        Ok((parts.get("start")?, parts.get("answered")?))
+    }
+
+    fn explain(&self, ctx: &Ctx<'_>, error: &rquickjs::Error) -> FromScript {
+        if let Some(limit) = self.met.get() {
+            return FromScript::Exceeded(limit);
+        }
+        let caught: rquickjs::CaughtResult<'_, ()> = Err(match error {
+            rquickjs::Error::Exception => rquickjs::Error::Exception,
+            other => rquickjs::Error::new_from_js_message("script", "value", other.to_string()),
+        })
+        .catch(ctx);
+        let Err(caught) = caught else {
+            return stuck();
+        };
+        let stack = match &caught {
+            CaughtError::Exception(exception) => exception.stack().unwrap_or_default(),
+            _ => String::new(),
+        };
+        let text = match &caught {
+            CaughtError::Exception(exception) => {
+                let name: Option<String> = exception.as_object().get("name").ok();
+                let message = exception.message().unwrap_or_default();
+                format!("{}: {message}", name.as_deref().unwrap_or("Error"))
+            }
+            other => other.to_string(),
+        };
+        let line = stack.split_once(&format!("{FILE}:")).and_then(|(_, at)| {
+            let digits: String = at.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse().ok()
+        });
+        failure(text, line)
+    }
+}
+
+fn eval<'js>(ctx: &Ctx<'js>, script: &str, file: &str) -> rquickjs::Result<Function<'js>> {
+    let mut options = rquickjs::context::EvalOptions::default();
+    options.filename = Some(file.to_owned());
+    options.strict = true;
+    ctx.eval_with_options(script, options)
+}
+
+/// What a script threw, told as the limit that it met where it is one, with what to write instead.
+fn failure(text: String, line: Option<u32>) -> FromScript {
+    if text.contains("out of memory") || text.contains("string too long") {
+        return FromScript::Exceeded(Limit::Memory);
+    }
+    if text.contains("call stack size exceeded") || text.contains("stack overflow") {
+        return FromScript::Exceeded(Limit::Depth);
+    }
+    match advice::for_error(&text) {
+        Some(advice) => FromScript::Failed {
+            text: format!("{text}; {advice}"),
+            line,
+        },
+        None => FromScript::Failed { text, line },
+    }
+}
+
+fn stuck() -> FromScript {
+    FromScript::Failed {
+        text: "it waits for a promise that nothing can settle".to_owned(),
+        line: None,
+    }
+}
+
+fn say_log(text: String, bytes: &mut usize, channel: &mut dyn Channel) -> io::Result<()> {
+    let left = LOG_BYTES_MAX.saturating_sub(*bytes);
+    *bytes += text.len() + 1;
+    if left == 0 {
+        return Ok(());
+    }
+    let text = if text.len() > left {
+        format!("{}… [the log is full]", printable::first_chars(&text, left))
+    } else {
+        text
+    };
+    channel.say(&FromScript::Log(text))
+}
+
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0))
+}

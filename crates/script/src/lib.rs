@@ -1,0 +1,26 @@
+//! Scripts of models: TypeScript or JavaScript in which every server is an object and every tool a
+//! function, run in a process of its own that reaches nothing but what its [`Tools`] answer.
+//!
+//! Two halves and the lines between them. The helper ([`work_as_helper`], our own program) reads a
+//! script, takes its types off and runs it in `QuickJS`, without files and network; the [`Runner`]
+//! starts it, holds it to its limits and answers what it asks. This room knows no server, no
+//! protocol and no client.
+
+#![warn(missing_docs)]
+
+mod advice;
+mod compile;
+mod confine;
+mod engine;
+mod helper;
+mod limits;
+mod message;
+mod runner;
+
+#[cfg(test)]
+mod tests;
+
+pub use helper::work_as_helper;
+pub use limits::{Limit, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
+pub use message::{Asked, CallSite, Job, Question};
+pub use runner::{Answer, Ended, Outcome, Refusal, Runner, ScriptError, Tools};

@@ -1,0 +1,110 @@
+//! The lines between a script's process and ours: JSON, one message each.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::limits::Limit;
+
+/// What a process is to run.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// TypeScript or JavaScript.
+    pub script: String,
+    /// The value of `args`.
+    pub args: Box<RawValue>,
+    /// The servers that it may name.
+    pub servers: Vec<String>,
+    /// Calls are checked and told, and not made.
+    pub dry_run: bool,
+    /// The time that it has, in milliseconds.
+    pub wall_ms: u64,
+}
+
+/// To the process.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToScript {
+    Run(Job),
+    /// Mistakes in what it names; none: go on.
+    Checked(Vec<String>),
+    Answered {
+        id: u64,
+        /// JSON: what was asked for, or why there is nothing.
+        answer: Box<RawValue>,
+        is_error: bool,
+    },
+}
+
+/// From the process.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FromScript {
+    Check(Vec<CallSite>),
+    Ask(Asked),
+    Log(String),
+    /// The value that it returned.
+    Done(Box<RawValue>),
+    /// It threw, or cannot be read.
+    Failed {
+        text: String,
+        line: Option<u32>,
+    },
+    Exceeded(Limit),
+}
+
+/// One question of a script, answered whenever it can be.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Asked {
+    pub(crate) id: u64,
+    pub(crate) what: Question,
+}
+
+/// What a script may ask for.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Question {
+    /// A call of a tool, which answers the whole result.
+    Call {
+        /// `server/tool`.
+        tool: String,
+        /// Its arguments, an object.
+        input: Box<RawValue>,
+    },
+    /// Tools that fit some words.
+    Search {
+        /// The words.
+        query: String,
+    },
+    /// All that is known of one tool.
+    Describe {
+        /// Its name.
+        name: String,
+    },
+    /// A file of the workspace.
+    Workspace {
+        /// `read`, `write`, `append`, `list` or `remove`.
+        verb: String,
+        /// Relative to the workspace.
+        path: String,
+        /// What is written.
+        text: Option<String>,
+    },
+    /// Some time.
+    Sleep {
+        /// Milliseconds.
+        ms: u64,
+    },
+}
+
+/// A call as the text of a script shows it, before anything runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallSite {
+    /// The server, as it is named.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// The names of the arguments, where they stand there.
+    pub arguments: Option<Vec<String>>,
+    /// Where it stands, from 1.
+    pub line: u32,
+}

@@ -1,0 +1,233 @@
+// The globals of a script. `send` speaks to our process, `job` says what there is; answers come back
+// through the function that this returns.
+((send, job, instead) => {
+  "use strict";
+  const { parse, stringify } = JSON;
+  const say = (message) => send(stringify(message));
+  const waiting = new Map();
+  const unheard = new Set();
+  let next = 0;
+
+  // A promise that knows whether somebody waits for it: what failed unheard is told.
+  const later = (promise, raw) => {
+    const state = { promise };
+    unheard.add(state);
+    const heard = () => (unheard.delete(state), promise);
+    const thenable = {
+      then: (ok, no) => heard().then(ok, no),
+      catch: (no) => heard().catch(no),
+      finally: (done) => heard().finally(done),
+    };
+    if (raw) Object.defineProperty(thenable, "raw", { get: () => (heard(), later(raw())) });
+    return thenable;
+  };
+
+  const ask = (what) =>
+    new Promise((resolve, reject) => {
+      const id = next++;
+      waiting.set(id, { resolve, reject });
+      say({ ask: { id, what } });
+    });
+
+  class ToolError extends Error {
+    constructor({ code, server, tool, text }) {
+      super(text);
+      Object.assign(this, { name: "ToolError", code, server, tool, text });
+    }
+  }
+
+  const answered = (id, answer, isError) => {
+    const { resolve, reject } = waiting.get(id);
+    waiting.delete(id);
+    const value = parse(answer);
+    return isError ? reject(new ToolError(value)) : resolve(value);
+  };
+
+  // An error has come from afar; the line that it is told with is that of the call.
+  const placed = (promise, { stack } = new Error()) =>
+    promise.catch((error) => {
+      error.stack = stack;
+      throw error;
+    });
+
+  const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+
+  const textOf = (result) =>
+    (result.content ?? [])
+      .map((block) => block.text ?? block.resource?.text)
+      .filter((text) => text !== undefined)
+      .join("\n");
+
+  // Structured content, else text that is JSON, else text.
+  const valueOf = (result, server, tool) => {
+    const text = textOf(result);
+    if (result.isError) throw new ToolError({ code: "tool_error", server, tool, text });
+    if (result.structuredContent !== undefined) return result.structuredContent;
+    const blocks = result.content ?? [];
+    if (blocks.length > 0 && !blocks.some((block) => block.type === "text" || block.resource?.text))
+      return blocks.length === 1 ? blocks[0] : blocks;
+    if (!/^\s*[\[{"\d\-tfn]/.test(text)) return text;
+    try {
+      return parse(text);
+    } catch {
+      return text;
+    }
+  };
+
+  // What a call that is not made answers: anything that is read from it is the same again.
+  const placeholder = (name) =>
+    new Proxy(function () {}, {
+      get: (_, key) => {
+        if (key === Symbol.toPrimitive) return () => `<${name}>`;
+        if (key === Symbol.iterator) return function* () {};
+        if (key === "then") return undefined;
+        if (key === "toJSON") return () => `<${name}>`;
+        if (key === "length") return 0;
+        if (["map", "filter", "flatMap", "slice", "sort", "reverse", "concat"].includes(key)) return () => [];
+        if (key === "forEach") return () => undefined;
+        return placeholder(`${name}.${String(key)}`);
+      },
+      apply: () => placeholder(`${name}()`),
+    });
+
+  const toolOf = (server, tool) => {
+    const call = (input, ...more) => {
+      if (input === undefined || input === null) input = {};
+      if (!isObject(input) || more.length > 0)
+        throw new TypeError(`${server}.${tool} takes one object, as in ${tool}({ name: value }); await describe("${server}/${tool}") shows which`);
+      const full = ask({ call: { tool: `${server}/${tool}`, input } });
+      if (job.dry_run) return later(full.then(() => placeholder(`${server}.${tool}`)), () => full);
+      return later(
+        placed(full.then((result) => valueOf(result, server, tool))),
+        () => placed(full),
+      );
+    };
+    return call;
+  };
+
+  const objectOf = (server) =>
+    new Proxy(Object.create(null), {
+      get: (made, tool) => {
+        if (typeof tool === "symbol" || tool === "then" || tool === "toJSON") return undefined;
+        return (made[tool] ??= toolOf(server, tool));
+      },
+      set: () => {
+        throw new TypeError(`${server} is a server: nothing can be put into it`);
+      },
+    });
+
+  const shown = (value) => {
+    if (typeof value === "string") return value;
+    if (value instanceof Error) return `${value.name}: ${value.message}`;
+    try {
+      return stringify(value, plain) ?? String(value);
+    } catch {
+      return String(value);
+    }
+  };
+
+  const plain = (_, value) => {
+    if (value instanceof Map) return Object.fromEntries(value);
+    if (value instanceof Set) return [...value];
+    if (value instanceof Error) return `${value.name}: ${value.message}`;
+    if (typeof value === "bigint") return value.toString();
+    return value;
+  };
+
+  const print = (...values) => send(stringify({ log: values.map(shown).join(" ") }));
+  const own = (tool, input) => objectOf("proxy")[tool](input);
+
+  const result = (handle) => {
+    const read = (how) => own("read_result", { handle, ...how });
+    return {
+      jq: (select) => read({ select }),
+      pointer: (pointer) => read({ pointer }),
+      grep: (pattern) => read({ grep: pattern }),
+      find: (words) => read({ find: words }),
+      lines: (offset = 0, limit = 100) => read({ offset, limit, unit: "lines" }),
+      bytes: (offset = 0, limit = 65536) => read({ offset, limit, unit: "bytes" }),
+      part: (part) => read({ part }),
+    };
+  };
+
+  const verbs = (verb) => (path, text) => {
+    if (text !== undefined && typeof text !== "string") text = stringify(text);
+    return later(placed(ask({ workspace: { verb, path: String(path ?? ""), text } })));
+  };
+  const workspace = Object.fromEntries(["read", "write", "append", "list", "remove"].map((verb) => [verb, verbs(verb)]));
+
+  const sleep = (ms) => later(ask({ sleep: { ms: Math.max(0, Math.round(Number(ms) || 0)) } }));
+  const tools = Object.create(null);
+  for (const server of job.servers) tools[server] = objectOf(server);
+
+  const globals = {
+    tools: new Proxy(tools, {
+      get: (known, name) => {
+        if (typeof name === "symbol" || name in known) return known[name];
+        const folded = job.servers.find((server) => server.replaceAll("-", "_") === name);
+        if (folded) return known[folded];
+        throw new ReferenceError(`there is no server "${name}"; there are ${job.servers.join(", ")}`);
+      },
+    }),
+    args: parse(job.args),
+    search: (query) => later(placed(ask({ search: { query: String(query) } }))),
+    describe: (name) => later(placed(ask({ describe: { name: String(name) } }))),
+    help: () =>
+      `Servers are globals: ${job.servers.map((it) => it.replaceAll("-", "_")).join(", ")}. ` +
+      "await server.tool({...}) is the tool's value, await server.tool({...}).raw its whole result; " +
+      'tools["server"]["tool"]({...}) for other names; a tool error is thrown with code, server and text. ' +
+      "search(words), describe(name), result(handle).jq(filter), workspace.read/write/append/list/remove(path, text), " +
+      "sleep(ms), print(...), args. The last expression, or what is returned, is the answer.",
+    print,
+    console: { log: print, info: print, warn: print, error: print, debug: print },
+    result,
+    workspace,
+    sleep,
+    setTimeout: (then, ms, ...values) => void sleep(ms).then(() => then(...values)),
+    structuredClone: (value) => parse(stringify(value)),
+  };
+  for (const server of job.servers) {
+    const name = server.replaceAll("-", "_");
+    if (!(name in globals) && !(name in globalThis)) globals[name] = tools[server];
+  }
+  for (const [name, value] of Object.entries(globals))
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+
+  // No text becomes code.
+  const refuse = (name) =>
+    function () {
+      throw new Error(instead(name));
+    };
+  const functions = [function () {}, async function () {}, function* () {}, async function* () {}];
+  for (const made of functions)
+    Object.defineProperty(Object.getPrototypeOf(made), "constructor", { value: refuse("Function") });
+  globalThis.eval = refuse("eval");
+  globalThis.Function = refuse("Function");
+
+  // Where there is no memory left for an error, the engine throws null.
+  const fail = (error) => {
+    const text = error === null ? "out of memory" : error instanceof Error ? `${error.name}: ${error.message}` : shown(error);
+    const line = /script:(\d+)/.exec(error?.stack ?? "");
+    say({ failed: { text, line: line ? Number(line[1]) : null } });
+  };
+
+  // Calls that nobody waited for are made all the same; were they in vain, the log says so.
+  const settle = async () => {
+    while (unheard.size > 0) {
+      for (const state of [...unheard]) {
+        unheard.delete(state);
+        await state.promise.catch((error) => print(`not awaited, and failed: ${shown(error)}`));
+      }
+    }
+  };
+
+  const start = (main) => {
+    main().then(async (value) => {
+      await settle();
+      const text = stringify(value, plain) ?? "null";
+      send(`{"done":${text}}`);
+    }).catch(fail);
+  };
+
+  return { start, answered };
+})

@@ -1,0 +1,318 @@
+//! Scripts run by the engine in this process, with tools that are a function.
+
+use std::{collections::VecDeque, io};
+
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{
+    engine::Channel,
+    helper::run,
+    limits::Limit,
+    message::{Asked, FromScript, Job, Question, ToScript},
+};
+
+/// Answers calls at once with what they were made with; remembers what it heard.
+#[derive(Default)]
+struct Echo {
+    answers: VecDeque<ToScript>,
+    heard: Vec<String>,
+    log: Vec<String>,
+    mistakes: Vec<String>,
+    /// Calls under way that are held back until all of these have come.
+    together: usize,
+    held: Vec<Asked>,
+}
+
+impl Channel for Echo {
+    fn hear(&mut self) -> io::Result<Option<ToScript>> {
+        if self.answers.is_empty() {
+            let held = std::mem::take(&mut self.held);
+            held.into_iter().rev().for_each(|asked| self.answer(asked));
+        }
+        Ok(self.answers.pop_front())
+    }
+
+    fn say(&mut self, message: &FromScript) -> io::Result<()> {
+        let text = serde_json::to_string(message)?;
+        match serde_json::from_str(&text)? {
+            FromScript::Ask(asked) if self.together > 1 => {
+                self.together -= 1;
+                self.held.push(asked);
+            }
+            FromScript::Ask(asked) => self.answer(asked),
+            FromScript::Check(_) => {
+                let mistakes = std::mem::take(&mut self.mistakes);
+                self.answers.push_back(ToScript::Checked(mistakes));
+            }
+            FromScript::Log(text) => self.log.push(text),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Echo {
+    fn answer(&mut self, Asked { id, what }: Asked) {
+        let is_error = matches!(&what, Question::Call { tool, .. } if tool.ends_with("/fails"));
+        let answer = match what {
+            Question::Call { tool, input } => {
+                self.heard.push(format!("{tool} {input}"));
+                let input: Value = serde_json::from_str(input.get()).unwrap_or_default();
+                match tool.rsplit('/').next() {
+                    Some("fails") => {
+                        json!({"code": "denied", "server": "s", "tool": "fails", "text": "no"})
+                    }
+                    Some("says_no") => {
+                        json!({"content": [{"type": "text", "text": "not so"}], "isError": true})
+                    }
+                    Some("text") => json!({"content": [{"type": "text", "text": input["text"]}]}),
+                    _ => json!({"content": [], "structuredContent": input}),
+                }
+            }
+            other => json!(format!("{other:?}")),
+        };
+        let answer = serde_json::value::to_raw_value(&answer).expect("it is JSON");
+        self.answers.push_back(ToScript::Answered {
+            id,
+            answer,
+            is_error,
+        });
+    }
+}
+
+fn job(script: &str) -> Job {
+    Job {
+        script: script.to_owned(),
+        args: RawValue::from_string(r#"{"n":7}"#.to_owned()).expect("it is JSON"),
+        servers: vec!["github".to_owned(), "git-hub".to_owned()],
+        dry_run: false,
+        wall_ms: 5_000,
+    }
+}
+
+fn play(script: &str, echo: &mut Echo) -> FromScript {
+    run(&job(script), echo).expect("somebody listens")
+}
+
+#[track_caller]
+fn returns(script: &str, expected: &str) {
+    match play(script, &mut Echo::default()) {
+        FromScript::Done(value) => assert_eq!(value.get(), expected, "{script}"),
+        other => panic!("{script}: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn fails(script: &str, expected: &str) {
+    match play(script, &mut Echo::default()) {
+        FromScript::Failed { text, line } => {
+            let text = format!("{text} at {line:?}");
+            assert!(text.contains(expected), "{script}: {text}");
+        }
+        other => panic!("{script}: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn meets(script: &str, limit: Limit) {
+    match play(script, &mut Echo::default()) {
+        FromScript::Exceeded(met) => assert_eq!(met, limit, "{script}"),
+        other => panic!("{script}: {other:?}"),
+    }
+}
+
+#[test]
+fn the_last_expression_or_what_is_returned_is_the_value() {
+    returns("1 + 1", "2");
+    returns("const a = 1;\na + args.n // behind", "8");
+    returns("return { a: [1] }", r#"{"a":[1]}"#);
+    returns("for (const x of [1]) { if (x) return x }", "1");
+    returns("const a = 1", "null");
+    returns("", "null");
+    returns("async function main(args) { return args.n }", "7");
+    returns(
+        "export default async function main({ n }: { n: number }) { return n }",
+        "7",
+    );
+    returns("const main = async () => 3;\nawait main()", "3");
+    returns(
+        "export const main = async (args: { n: number }) => args.n",
+        "7",
+    );
+    returns("new Map([['a', 1]])", r#"{"a":1}"#);
+    returns("Promise.resolve(5)", "5");
+    returns("[10n, new Set([1])]", r#"["10",[1]]"#);
+}
+
+#[test]
+fn types_are_taken_off_and_lines_stay() {
+    let script = "interface A { a: string }\ntype B<T> = { b?: T };\n\
+        const f = <T extends A>(x: T, y?: number): B<T> => ({ b: x! as T });\n\
+        class C<T> implements Iterable<T> { private readonly x?: number = 1; static y!: string;\n\
+        constructor(a: string) {} get(this_: number): number { return this.x!; }\n\
+        *[Symbol.iterator](): Iterator<T> {} }\n\
+        declare const z: number;\n\
+        let v = <number>new C<string>('a').get(1) satisfies number;\n\
+        function over(a: string): string;\nfunction over(a: any) { return a }\n\
+        const g = async (a: number): Promise<{\n  n: number\n}> => {\n  return { n: a }\n};\n\
+        const t = [1, 2] as const;\n\
+        (await g(v)).n + f({ a: 'x' }).b!.a + over('y') + t.length";
+    returns(script, "\"1xy2\"");
+    fails(
+        "const g = (a: number): {\n  n: number\n} => ({ n: a });\nlet x: string\nnope()",
+        "nope is not defined at Some(5)",
+    );
+    fails("enum A { B }", "as const");
+    fails("const a = ;", "SyntaxError");
+}
+
+#[test]
+fn tools_are_functions_whose_values_are_values() {
+    returns("(await github.create({ title: 'x' })).title", "\"x\"");
+    returns(r#"await tools["git-hub"]["a.b"]({ n: 1 })"#, r#"{"n":1}"#);
+    returns("await git_hub.x()", "{}");
+    returns("await github.text({ text: '[1, 2]' })", "[1,2]");
+    returns("await github.text({ text: 'plain' })", "\"plain\"");
+    returns(
+        "(await github.text({ text: '[1]' }).raw).content[0].text",
+        "\"[1]\"",
+    );
+    returns(
+        "import { x as y } from 'github';\nawait y({ a: 1 })",
+        r#"{"a":1}"#,
+    );
+    let caught = "try { await github.fails({}) } catch (e) { return [e.code, e.server, e.text] }";
+    returns(caught, r#"["denied","s","no"]"#);
+    returns(
+        "try { await github.says_no({}) } catch (e) { return [e.code, e.tool, e.text] }",
+        r#"["tool_error","says_no","not so"]"#,
+    );
+    fails("\nawait github.says_no({})", "ToolError: not so at Some(2)");
+    fails("await github.create('x')", "takes one object");
+    fails("tools.gitlab.x", "there is no server \"gitlab\"");
+}
+
+#[test]
+fn calls_that_are_made_together_are_asked_together() {
+    let mut echo = Echo {
+        together: 4,
+        ..Echo::default()
+    };
+    let script = "(await Promise.all([1, 2, 3].map(n => github.a({ n })))).map(r => r.n)";
+    let outcome = play(script, &mut echo);
+    assert!(
+        matches!(&outcome, FromScript::Done(value) if value.get() == "[1,2,3]"),
+        "{outcome:?}"
+    );
+    // They were held back until all had come, and answered from the last on.
+    assert_eq!(echo.heard[0], r#"github/a {"n":3}"#);
+}
+
+#[test]
+fn what_nobody_awaited_is_made_and_told() {
+    let mut echo = Echo::default();
+    let outcome = play(
+        "github.a({ n: 1 }); github.fails({}); print('x', { a: 1 }); 1",
+        &mut echo,
+    );
+    assert!(matches!(outcome, FromScript::Done(_)), "{outcome:?}");
+    assert_eq!(echo.heard.len(), 2);
+    assert_eq!(
+        echo.log,
+        [r#"x {"a":1}"#, "not awaited, and failed: ToolError: no"]
+    );
+}
+
+#[test]
+fn mistakes_in_names_are_told_before_anything_runs() {
+    let mut echo = Echo {
+        mistakes: vec!["line 1: no such tool".to_owned()],
+        ..Echo::default()
+    };
+    let outcome = play("await github.a({}); await github.misspelt({})", &mut echo);
+    let FromScript::Failed { text, .. } = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(text, "nothing ran. line 1: no such tool");
+    assert!(echo.heard.is_empty());
+}
+
+#[test]
+fn sites_of_calls_are_found_with_their_arguments() {
+    let script = "const x = { a: 1 };\ngithub.one({ a: 1, 'b': 2 });\ntools['git-hub']['a.b'](x);\n\
+        tools.github.two();\ngit_hub.three({ ...x });\n\
+        const f = (github) => github.four({});\nx.five({})";
+    let servers = ["github".to_owned(), "git-hub".to_owned()];
+    let find = |script: &str| -> Vec<String> {
+        let compiled = crate::compile::compile(script, &servers).expect("it can be read");
+        let show = |it: crate::CallSite| {
+            format!("{} {}/{} {:?}", it.line, it.server, it.tool, it.arguments)
+        };
+        compiled.calls.into_iter().map(show).collect()
+    };
+    // A name that is the script's own anywhere is left to the engine.
+    assert_eq!(
+        find(script),
+        [
+            "3 git-hub/a.b None",
+            "4 github/two Some([])",
+            "5 git-hub/three None"
+        ]
+    );
+    assert_eq!(
+        find("github.one({ a: 1, 'b': 2 })"),
+        [r#"1 github/one Some(["a", "b"])"#]
+    );
+}
+
+#[test]
+fn habits_are_answered_with_what_to_write_instead() {
+    fails("const fs = require('fs')", "every server is a global");
+    fails("const r = await fetch('http://x')", "there is no network");
+    fails("return process.env.HOME", "use `args`");
+    fails("import fs from 'node:fs'", "workspace.read");
+    fails(
+        "import { z } from 'zod'",
+        "every server is a global already: github",
+    );
+    fails("eval('1')", "there is no eval");
+    fails("new Function('return 1')()", "there is no Function");
+    fails(
+        "(() => {}).constructor('return 1')()",
+        "there is no Function",
+    );
+    fails(
+        "import json\nfor x in range(3):\n    print(x)",
+        "this is Python",
+    );
+    fails("def main():\n    return github.list()\n", "this is Python");
+}
+
+#[test]
+fn each_limit_ends_a_script_and_has_its_name() {
+    let mut quick = job("for (;;) {}");
+    quick.wall_ms = 50;
+    let outcome = run(&quick, &mut Echo::default()).expect("somebody listens");
+    assert!(
+        matches!(outcome, FromScript::Exceeded(Limit::Wall)),
+        "{outcome:?}"
+    );
+    quick.script = "for (;;) { try { for (;;) {} } catch {} finally { continue } }".to_owned();
+    let outcome = run(&quick, &mut Echo::default()).expect("somebody listens");
+    assert!(
+        matches!(outcome, FromScript::Exceeded(Limit::Wall)),
+        "{outcome:?}"
+    );
+    quick.script = "/^(a+)+$/.test('a'.repeat(40) + 'b')".to_owned();
+    let outcome = run(&quick, &mut Echo::default()).expect("somebody listens");
+    assert!(
+        matches!(outcome, FromScript::Exceeded(Limit::Wall)),
+        "{outcome:?}"
+    );
+    meets(
+        "const a = []; for (;;) a.push('x'.repeat(100000) + a.length)",
+        Limit::Memory,
+    );
+    meets("const f = (n) => f(n + 1) + 1; f(0)", Limit::Depth);
+    fails("await new Promise(() => {})", "nothing can settle");
+}

@@ -1,0 +1,261 @@
+//! Tools as TypeScript declares them, for whoever writes a script.
+
+use serde_json::{Map, Value};
+
+use crate::{schema::resolve_pointer, tool::Tool};
+
+/// Types within types; deeper ones are `unknown`.
+const DEPTH_MAX: usize = 8;
+
+/// The members of a type, and the types of a union; the rest is left open.
+const MEMBERS_MAX: usize = 200;
+
+/// The longest doc comment, in characters.
+const COMMENT_CHARS_MAX: usize = 600;
+
+/// The declaration of a server: an object whose members are its tools. `name` is the global; of a
+/// name that is no identifier, `tools["name"]` is declared alone.
+pub fn declare_server<'a>(server: &str, tools: impl IntoIterator<Item = &'a Tool>) -> String {
+    let mut out = String::new();
+    let members: String = tools.into_iter().map(declare_tool).collect();
+    let global = server.replace('-', "_");
+    let interface = format!("Server_{global}");
+    out.push_str(&format!("interface {interface} {{\n{members}}}\n"));
+    if is_identifier(&global) {
+        out.push_str(&format!("declare const {global}: {interface};\n"));
+    }
+    out.push_str(&format!("interface Tools {{ {server:?}: {interface} }}\n"));
+    out
+}
+
+/// What every script has beside the servers.
+pub const SCRIPT_GLOBALS: &str = "\
+interface ToolError extends Error { code: string; server: string; tool: string; text: string }
+/** A tool's value; `.raw` is the whole result. */
+interface Called<T> extends PromiseLike<T> { readonly raw: Promise<unknown> }
+interface Tools {}
+declare const tools: Tools;
+declare const args: any;
+declare function search(query: string): Promise<{ name: string; signature: string; description: string }[]>;
+declare function describe(name: string): Promise<string>;
+declare function help(): string;
+declare function print(...values: unknown[]): void;
+declare function sleep(ms: number): Promise<void>;
+declare function result(handle: string): {
+  jq(filter: string): Promise<any>; pointer(pointer: string): Promise<any>; grep(pattern: string): Promise<string>;
+  find(words: string): Promise<string>; lines(offset?: number, limit?: number): Promise<string>;
+  bytes(offset?: number, limit?: number): Promise<string>; part(part: number): Promise<string>;
+};
+declare const workspace: {
+  read(path: string): Promise<string>; write(path: string, text: string): Promise<null>;
+  append(path: string, text: string): Promise<null>; remove(path: string): Promise<null>;
+  list(path?: string): Promise<{ path: string; bytes: number }[]>;
+};
+";
+
+fn declare_tool(tool: &Tool) -> String {
+    let input: Value = serde_json::from_str(&tool.input_schema()).unwrap_or_default();
+    let output = tool.output_schema();
+    let output: Option<Value> = output.and_then(|schema| serde_json::from_str(schema).ok());
+    let output = output.map_or_else(|| "any".to_owned(), |schema| Types::of(&schema).whole());
+    let has_required = input
+        .get("required")
+        .and_then(Value::as_array)
+        .is_some_and(|names| !names.is_empty());
+    let optional = if has_required { "" } else { "?" };
+    format!(
+        "{}  {}(input{optional}: {}): Called<{output}>;\n",
+        comment(&tool.description(), "  "),
+        key(tool.name()),
+        Types::of(&input).whole(),
+    )
+}
+
+/// A schema whose references can be followed.
+struct Types<'a> {
+    root: &'a Value,
+}
+
+impl<'a> Types<'a> {
+    fn of(root: &'a Value) -> Self {
+        Self { root }
+    }
+
+    fn whole(&self) -> String {
+        self.text(self.root, 0, 1)
+    }
+
+    fn text(&self, schema: &Value, depth: usize, level: usize) -> String {
+        let Some(schema) = schema.as_object().filter(|_| depth < DEPTH_MAX) else {
+            return "unknown".to_owned();
+        };
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            let found = reference.strip_prefix('#');
+            let found = found.and_then(|place| resolve_pointer(self.root, place));
+            return found.map_or_else(
+                || "unknown".to_owned(),
+                |it| self.text(it, depth + 1, level),
+            );
+        }
+        if let Some(value) = schema.get("const") {
+            return value.to_string();
+        }
+        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+            return union(values.iter().map(Value::to_string));
+        }
+        for (word, sign) in [("anyOf", " | "), ("oneOf", " | "), ("allOf", " & ")] {
+            if let Some(of) = schema.get(word).and_then(Value::as_array) {
+                let parts: Vec<String> = of
+                    .iter()
+                    .take(MEMBERS_MAX)
+                    .map(|it| self.text(it, depth + 1, level))
+                    .collect();
+                return format!("({})", parts.join(sign));
+            }
+        }
+        match schema.get("type") {
+            Some(Value::Array(kinds)) => {
+                let kinds = kinds.iter().filter_map(Value::as_str);
+                union(kinds.map(|kind| self.of_kind(kind, schema, depth, level)))
+            }
+            Some(Value::String(kind)) => self.of_kind(kind, schema, depth, level),
+            _ if schema.contains_key("properties") => self.object(schema, depth, level),
+            _ => "unknown".to_owned(),
+        }
+    }
+
+    fn of_kind(
+        &self,
+        kind: &str,
+        schema: &Map<String, Value>,
+        depth: usize,
+        level: usize,
+    ) -> String {
+        match kind {
+            "integer" | "number" => "number".to_owned(),
+            "string" | "boolean" | "null" => kind.to_owned(),
+            "array" => {
+                let items = schema.get("items").unwrap_or(&Value::Null);
+                let items = self.text(items, depth + 1, level);
+                if items.contains([' ', '|', '&']) && !items.starts_with('{') {
+                    format!("({items})[]")
+                } else {
+                    format!("{items}[]")
+                }
+            }
+            "object" => self.object(schema, depth, level),
+            _ => "unknown".to_owned(),
+        }
+    }
+
+    fn object(&self, schema: &Map<String, Value>, depth: usize, level: usize) -> String {
+        let none = Map::new();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let properties = properties.unwrap_or(&none);
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| {
+            required.is_some_and(|names| names.iter().any(|it| it.as_str() == Some(name)))
+        };
+        let indent = "  ".repeat(level + 1);
+        let mut members = String::new();
+        for (name, of) in properties.iter().take(MEMBERS_MAX) {
+            let said = of.get("description").and_then(Value::as_str);
+            members.push_str(&comment(said.unwrap_or_default(), &indent));
+            let optional = if is_required(name) { "" } else { "?" };
+            let text = self.text(of, depth + 1, level + 1);
+            members.push_str(&format!("{indent}{}{optional}: {text};\n", key(name)));
+        }
+        match schema.get("additionalProperties") {
+            Some(of @ Value::Object(_)) => {
+                let text = self.text(of, depth + 1, level + 1);
+                members.push_str(&format!("{indent}[name: string]: {text};\n"));
+            }
+            Some(Value::Bool(false)) => {}
+            _ if properties.is_empty() => return "{ [name: string]: unknown }".to_owned(),
+            _ => {}
+        }
+        if members.is_empty() {
+            return "{}".to_owned();
+        }
+        format!("{{\n{members}{}}}", "  ".repeat(level))
+    }
+}
+
+fn union(parts: impl Iterator<Item = String>) -> String {
+    let parts: Vec<String> = parts.take(MEMBERS_MAX).collect();
+    if parts.is_empty() {
+        return "never".to_owned();
+    }
+    parts.join(" | ")
+}
+
+fn is_identifier(name: &str) -> bool {
+    let mut chars = name.chars();
+    let is_first = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$');
+    chars.next().is_some_and(is_first) && chars.all(|c| is_first(c) || c.is_ascii_digit())
+}
+
+fn key(name: &str) -> String {
+    if is_identifier(name) {
+        name.to_owned()
+    } else {
+        Value::from(name).to_string()
+    }
+}
+
+/// A doc comment, which no text of a stranger ends.
+fn comment(text: &str, indent: &str) -> String {
+    let text = printable::one_line_of(text, COMMENT_CHARS_MAX).replace("*/", "* /");
+    if text.trim().is_empty() {
+        return String::new();
+    }
+    format!("{indent}/** {} */\n", text.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::declare_server;
+    use crate::Tool;
+
+    #[test]
+    fn a_server_is_an_object_of_its_tools() {
+        let tool = r##"{"name":"a.b","description":"Makes */ one.","inputSchema":{"type":"object",
+            "properties":{"title":{"type":"string","description":"what it is called"},
+            "state":{"enum":["open","closed"]},"labels":{"type":"array","items":{"type":["string","null"]}},
+            "of":{"$ref":"#/$defs/of"},"any":{},"x-y":{"type":"integer"}},"required":["title"],
+            "$defs":{"of":{"type":"object","properties":{"n":{"type":"number"}},"required":["n"],
+            "additionalProperties":false}}},
+            "outputSchema":{"type":"object","additionalProperties":{"type":"boolean"}}}"##;
+        let plain = r#"{"name":"list","inputSchema":{"type":"object"}}"#;
+        let tools = [tool, plain].map(|json| Tool::parse(json).unwrap());
+        let expected = r#"interface Server_git_hub {
+  /** Makes * / one. */
+  "a.b"(input: {
+    /** what it is called */
+    title: string;
+    state?: "open" | "closed";
+    labels?: (string | null)[];
+    of?: {
+      n: number;
+    };
+    any?: unknown;
+    "x-y"?: number;
+  }): Called<{
+    [name: string]: boolean;
+  }>;
+  list(input?: { [name: string]: unknown }): Called<any>;
+}
+declare const git_hub: Server_git_hub;
+interface Tools { "git-hub": Server_git_hub }
+"#;
+        assert_eq!(declare_server("git-hub", &tools), expected);
+    }
+
+    #[test]
+    fn a_type_that_holds_itself_ends() {
+        let tool =
+            r##"{"name":"t","inputSchema":{"type":"object","properties":{"next":{"$ref":"#"}}}}"##;
+        let tools = [Tool::parse(tool).unwrap()];
+        assert!(declare_server("s", &tools).contains("next?: unknown;"));
+    }
+}

@@ -1,0 +1,217 @@
+//! `proxy/run_script`: what a script reaches, and what holds for it as for any call.
+
+use journeys::{
+    client::Client,
+    fake::Step,
+    house::{House, fake},
+};
+use serde_json::json;
+
+use crate::opened;
+
+async fn served() -> (House, Client) {
+    let issue = json!({ "name": "create_issue", "inputSchema": { "type": "object", "additionalProperties": false,
+        "properties": { "title": { "type": "string" }, "n": { "type": "integer" } }, "required": ["title"] } });
+    let server = fake("git-hub")
+        .tool("echo", Step::Echo)
+        .tool("fail", Step::ToolError("quota used up".to_owned()))
+        .tool("long", Step::Lines(5_000))
+        .tool_as(issue, Step::Echo);
+    opened([server]).await
+}
+
+async fn run(client: &Client, script: &str) -> (String, bool) {
+    let reply = client
+        .execute(
+            "proxy/run_script",
+            json!({ "script": script, "args": { "n": 2 } }),
+        )
+        .await;
+    let texts = crate::results::long_results::texts(&reply);
+    (texts.join("\n"), reply.is_error())
+}
+
+#[track_caller]
+fn says((text, is_error): &(String, bool), expected: &str, is_expected_error: bool) {
+    assert!(text.contains(expected), "{text}");
+    assert_eq!(*is_error, is_expected_error, "{text}");
+}
+
+#[journey]
+async fn many_calls_are_one_answer() {
+    let (house, client) = served().await;
+    let script = "const made: { n: number }[] = await Promise.all(\n\
+        Array.from({ length: 20 }, (_, n) => git_hub.echo({ n: n * args.n })));\n\
+        print('made', made.length);\n\
+        const long = await tools['git-hub'].long();\n\
+        ({ sum: made.reduce((sum, it) => sum + it.n, 0), lines: long.trimEnd().split('\\n').length })";
+    let answer = run(&client, script).await;
+    assert_eq!(
+        answer,
+        (
+            "{\"sum\":380,\"lines\":5000}\nlog:\nmade 20".to_owned(),
+            false
+        )
+    );
+    assert_eq!(house.received_method("git-hub", "tools/call").len(), 21);
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn errors_are_values_and_mistakes_are_told_before_anything_runs() {
+    let (house, client) = served().await;
+    let caught =
+        "try { await git_hub.fail({}) } catch (e) { return [e.code, e.server, e.tool, e.text] }";
+    let expected = r#"["tool_error","git-hub","fail","quota used up"]"#;
+    says(&run(&client, caught).await, expected, false);
+    says(
+        &run(&client, "\nawait git_hub.fail({})").await,
+        "line 2: ToolError: quota used up",
+        true,
+    );
+    let calls = house.received_method("git-hub", "tools/call").len();
+    let misspelt = "await git_hub.echo({});\nawait git_hub.create_isue({})";
+    says(
+        &run(&client, misspelt).await,
+        "line 2: error unknown_tool: \"git-hub/create_isue\". Did you mean git-hub/create_issue(title: string, n?: integer)",
+        true,
+    );
+    let argument = "await git_hub.echo({}); await git_hub.create_issue({ titel: 'x' })";
+    says(
+        &run(&client, argument).await,
+        "titel: no such argument; did you mean title?",
+        true,
+    );
+    let missing = "await git_hub.echo({}); await git_hub.create_issue({ n: 1 })";
+    says(
+        &run(&client, missing).await,
+        "title: missing. Expected git-hub/create_issue(title: string",
+        true,
+    );
+    assert_eq!(house.received_method("git-hub", "tools/call").len(), calls);
+    let hidden = "const input = { n: 'x' }; await git_hub.create_issue(input)";
+    says(&run(&client, hidden).await, "invalid_input", true);
+    let nested = "await proxy.run_script({ script: '1' })";
+    says(
+        &run(&client, nested).await,
+        "a script cannot run another",
+        true,
+    );
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn a_dry_run_answers_the_calls_and_makes_none() {
+    let (house, client) = served().await;
+    let script = "const made = await git_hub.create_issue({ title: 'x' });\n\
+        for (const label of ['a', 'b']) await git_hub.echo({ label, of: made.id });\n\
+        await workspace.write('seen.txt', 'x')";
+    for input in [
+        json!({ "script": script, "dry_run": true }),
+        json!({ "script": script, "proxy/dry_run": true }),
+    ] {
+        let text = client.execute("proxy/run_script", input).await.good();
+        assert!(text.starts_with("would call git-hub/create_issue {\"title\":\"x\"}\nwould call git-hub/echo {\"label\":\"a\""), "{text}");
+        assert!(
+            text.ends_with("would write seen.txt in the workspace"),
+            "{text}"
+        );
+    }
+    assert!(house.received_method("git-hub", "tools/call").is_empty());
+    says(&run(&client, "await workspace.list()").await, "[]", false);
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn long_answers_are_kept_and_read_by_the_next_script() {
+    let (house, client) = served().await;
+    let script = "Array.from({ length: 4000 }, (_, id) => ({ id, name: 'item ' + id }))";
+    let (text, _) = run(&client, script).await;
+    let handle = crate::handle(&text);
+    let read = format!("(await result('{handle}').jq('map(.id) | add'))");
+    says(&run(&client, &read).await, "7998000", false);
+    let written =
+        "await workspace.write('notes/a.md', 'one'); await workspace.append('notes/a.md', 'two')";
+    says(&run(&client, written).await, "null", false);
+    let listed = "[await workspace.read('notes/a.md'), await workspace.list()]";
+    says(
+        &run(&client, listed).await,
+        r#"["onetwo",[{"path":"notes/a.md","bytes":6}]]"#,
+        false,
+    );
+    let out = "await workspace.read('../../secrets/secrets.json')";
+    says(
+        &run(&client, out).await,
+        "is no path in the workspace",
+        true,
+    );
+    let found = "(await search('echo')).map(it => it.name)";
+    says(&run(&client, found).await, "git-hub/echo", false);
+    says(
+        &run(&client, "await describe('git-hub/create_issue')").await,
+        "title",
+        false,
+    );
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn a_script_that_is_cancelled_cancels_its_calls() {
+    let server = fake("slow").tool("wait", vec![Step::UntilCancelled]);
+    let (house, client) = opened([server]).await;
+    let script = json!({ "script": "await Promise.all([slow.wait(), slow.wait()])" });
+    let call = crate::calling("proxy/run_script", &script);
+    let (id, _answer) = client.begin("tools/call", call).await;
+    house.until_calls("slow", 2).await;
+    client.cancel(id).await;
+    let is_cancel = |line: &str| line.contains("notifications/cancelled");
+    house.until_received("slow", is_cancel).await;
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn types_and_scripts_are_there_for_a_shell() {
+    let (house, client) = served().await;
+    let types = client
+        .execute("proxy/types", json!({ "server": "git-hub" }))
+        .await
+        .good();
+    assert!(
+        types.contains("create_issue(input: {\n    title: string;\n    n?: number;\n  })"),
+        "{types}"
+    );
+    let unknown = client
+        .execute("proxy/types", json!({ "server": "git-hup" }))
+        .await
+        .bad();
+    assert!(unknown.contains("did you mean git-hub?"), "{unknown}");
+    let file = house.write("sum.ts", "export async function main(args: { n: number }) {\n  return (await git_hub.echo({ n: args.n })).n + 1;\n}\n");
+    let file = file.to_str().unwrap();
+    assert_eq!(
+        house.cli(["run", file, "{\"n\":4}"]).await.ended(0).trim(),
+        "5"
+    );
+    let failed = house.write("fail.ts", "await git_hub.fail({})");
+    let failed = house.cli(["run", failed.to_str().unwrap()]).await;
+    failed.ended(1);
+    assert!(
+        failed.stderr.contains("line 1: ToolError: quota used up"),
+        "{}",
+        failed.stderr
+    );
+    let declared = house.cli(["types"]).await;
+    assert!(
+        declared
+            .ended(0)
+            .contains("declare const git_hub: Server_git_hub;")
+    );
+    let folder = house.path("types");
+    house
+        .cli(["types", "--into", folder.to_str().unwrap()])
+        .await
+        .ended(0);
+    let written = std::fs::read_to_string(folder.join("git-hub.d.ts")).unwrap();
+    assert!(written.contains("interface Server_git_hub"), "{written}");
+    assert!(folder.join("script.d.ts").exists());
+    house.stops_clean().await;
+}
