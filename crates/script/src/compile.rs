@@ -134,8 +134,8 @@ fn take_off_part(node: Node<'_>, edits: &mut Edits<'_>) {
                 edits.blank(value.end_byte()..node.end_byte());
             }
         }
-        "non_null_expression" => blank_token(node, "!", edits),
-        "optional_parameter" => blank_token(node, "?", edits),
+        "non_null_expression" | "variable_declarator" => blank_token(node, "!", edits),
+        "optional_parameter" | "method_definition" => blank_token(node, "?", edits),
         "public_field_definition" => {
             for word in ["?", "!", "readonly", "declare", "abstract"] {
                 blank_token(node, word, edits);
@@ -143,8 +143,6 @@ fn take_off_part(node: Node<'_>, edits: &mut Edits<'_>) {
         }
         "abstract_class_declaration" => blank_token(node, "abstract", edits),
         "required_parameter" => blank_token(node, "readonly", edits),
-        "variable_declarator" => blank_token(node, "!", edits),
-        "method_definition" => blank_token(node, "?", edits),
         "import_statement" | "export_statement" if token(node, "type").is_some() => {
             edits.blank_statement(node.byte_range());
         }

@@ -84,7 +84,7 @@ async fn searches() {
     more: "offset":2
     "#);
     assert_snapshot!(search(&scene, json!({"query": "quantum chess"})).await, @r#"
-    No tool matches "quantum chess": "quantum", "chess" match nothing. Try different keywords or search without a category filter. Categories: utility 4, documents 2, planning 2.
+    No tool matches "quantum chess": "quantum", "chess" match nothing. Try different keywords or search without a category filter. Categories: utility 6, documents 2, planning 2.
     "#);
     assert_snapshot!(search(&scene, json!({"query": "issue", "category": "gardening"})).await, @r#"
     nothing in "gardening"; without that filter 2 of 2
