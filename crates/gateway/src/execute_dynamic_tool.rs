@@ -82,7 +82,6 @@ impl Gateway {
             check_arguments(entry, input, limit.or_else(|| self.usual_limit(entry))).await?;
         let subject = Asked::tool(entry, arguments.as_str());
         note.takes(&arguments, self.settings().audit.arguments);
-        // Of a script its calls are told.
         if options.dry_run && !is_own_script(entry) {
             note.is_nothing();
             let text = self.explain_call(&subject, &context)?;
@@ -245,6 +244,7 @@ fn explain(
     }
 }
 
+/// Of a script a dry run tells its calls.
 fn is_own_script(entry: &Entry) -> bool {
     is_own(entry) && entry.at.tool == RUN_SCRIPT
 }
