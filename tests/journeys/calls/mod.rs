@@ -15,4 +15,5 @@ mod scripts;
 mod secrets;
 mod sessions;
 mod three_tools;
+mod trust;
 mod untrusted;
