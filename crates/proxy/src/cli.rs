@@ -633,6 +633,7 @@ pub(crate) enum PolicyAction {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_field_names, reason = "a field is named as its switch")]
 pub(crate) struct Run {
     /// The script; `-` reads it from stdin
     #[arg(value_name = "FILE|-")]
