@@ -77,6 +77,7 @@ impl Gateway {
         } = request;
         let policy = Arc::clone(&context.policy);
         let (generation, entry) = &self.resolve(&tool_name, &policy).await?;
+        note.is_for(&entry.at.server, &entry.at.tool);
         let limit = self.limit(entry, &options);
         let arguments =
             check_arguments(entry, input, limit.or_else(|| self.usual_limit(entry))).await?;
@@ -95,10 +96,8 @@ impl Gateway {
             return Ok(Called::Own(reply));
         }
         let searches = context.searches.clone();
-        let asker = context
-            .asks
-            .clone()
-            .map(|asks| asks.for_server(&entry.at.server));
+        let asker = context.asks.clone();
+        let asker = asker.map(|asks| asks.for_server(&entry.at.server));
         let request = Request {
             asks: asker.clone().map(|asks| asks as Arc<dyn Asks>),
             limit,
