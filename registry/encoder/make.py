@@ -4,80 +4,54 @@
 usage: make.py MODEL_FOLDER OUT_FOLDER
 
 MODEL_FOLDER holds the model as sentence-transformers publishes it (`model.safetensors`,
-`vocab.txt`); README.md says where a package registry has it. Needs numpy, onnx,
-onnxruntime, safetensors and sympy.
+`vocab.txt`); README.md says where a package registry has it. Needs numpy and safetensors.
 
- layers.onnx     the six layers: `rows` (n x 384, the words' rows plus their places') to
-                 `vector` (384, the mean over words, not normalised); weights in 7 bits, one
-                 scale a column, so that no kernel saturates
+ layers.bin      the six layers, first all matrices as i8, then everything else as f32; little-endian.
+                 A layer's matrices: query, key and value as one (1152 x 384), output (384 x 384),
+                 up (1536 x 384), down (384 x 1536); a row an output, its numbers rounded to -63..=63
+                 by a scale of its own, so that no kernel saturates. The f32: gain and shift of the
+                 norm before the first layer; then a layer's scales and biases of the four matrices in
+                 their order, each followed by gain and shift of the norm behind it where there is one
+                 (output, down). The attention's scale is in the query's rows.
  words.bin       the rows of the 30,522 words: 384 x i8 and one f32 scale each, then 256 rows of
                  places as 384 x f32 (the segment's row added in); all little-endian
  vocab.txt       as published
 """
-import pathlib, shutil, sys, tempfile
-import numpy as np, onnx
-from onnx import TensorProto, helper, numpy_helper
-from onnxruntime.quantization import QuantType, quantize_dynamic
+import pathlib, shutil, sys
+import numpy as np
 from safetensors.numpy import load_file
 
 LAYERS, HEADS, WIDTH, PLACES = 6, 12, 384, 256
-
-
-class Graph:
-    def __init__(self):
-        self.nodes, self.constants = [], []
-
-    def constant(self, name, array):
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
-        return name
-
-    def op(self, kind, *inputs, **attributes):
-        out = f"{kind}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, list(inputs), [out], name=out, **attributes))
-        return out
+SMALL_MAX = 63
 
 
 def layers(weights):
-    g = Graph()
+    matrices, numbers = [], []
 
-    def norm(x, name):
-        gain, shift = (g.constant(f"{name}.{p}", weights[f"{name}.{p}"]) for p in ("weight", "bias"))
-        return g.op("LayerNormalization", x, gain, shift, axis=-1, epsilon=1e-12)
+    def norm(name):
+        numbers.extend(weights[f"{name}.{part}"] for part in ("weight", "bias"))
 
-    def linear(x, name, scale=1.0):
-        weight = g.constant(f"{name}.weight", weights[f"{name}.weight"].T * np.float32(scale))
-        bias = g.constant(f"{name}.bias", weights[f"{name}.bias"] * np.float32(scale))
-        return g.op("Add", g.op("MatMul", x, weight), bias)
+    def linear(weight, bias):
+        scales = np.maximum(np.abs(weight).max(axis=1), 1e-9) / SMALL_MAX
+        matrices.append(np.round(weight / scales[:, None]).astype(np.int8))
+        numbers.extend([scales, bias])
 
-    by_head = g.constant("by_head", np.array([-1, HEADS, WIDTH // HEADS], np.int64))
-    flat = g.constant("flat", np.array([-1, WIDTH], np.int64))
-    x = norm("rows", "embeddings.LayerNorm")
+    def part(name, scale=1.0):
+        return weights[f"{name}.weight"] * np.float32(scale), weights[f"{name}.bias"] * np.float32(scale)
+
+    norm("embeddings.LayerNorm")
     for number in range(LAYERS):
         layer = f"encoder.layer.{number}"
-
-        def heads(part, perm, scale=1.0):
-            y = linear(x, f"{layer}.attention.self.{part}", scale)
-            return g.op("Transpose", g.op("Reshape", y, by_head), perm=perm)
-
-        query = heads("query", [1, 0, 2], (WIDTH // HEADS) ** -0.5)
-        key, value = heads("key", [1, 2, 0]), heads("value", [1, 0, 2])
-        seen = g.op("MatMul", g.op("Softmax", g.op("MatMul", query, key), axis=-1), value)
-        seen = g.op("Reshape", g.op("Transpose", seen, perm=[1, 0, 2]), flat)
-        seen = linear(seen, f"{layer}.attention.output.dense")
-        x = norm(g.op("Add", seen, x), f"{layer}.attention.output.LayerNorm")
-        y = g.op("Gelu", linear(x, f"{layer}.intermediate.dense"))
-        y = linear(y, f"{layer}.output.dense")
-        x = norm(g.op("Add", y, x), f"{layer}.output.LayerNorm")
-    axis = g.constant("axis", np.array([0], np.int64))
-    g.nodes.append(helper.make_node("ReduceMean", [x, axis], ["vector"], keepdims=0))
-    graph = helper.make_graph(
-        g.nodes,
-        "all-MiniLM-L6-v2",
-        [helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["words", WIDTH])],
-        [helper.make_tensor_value_info("vector", TensorProto.FLOAT, [WIDTH])],
-        g.constants,
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+        attention = f"{layer}.attention.self"
+        parts = [part(f"{attention}.query", (WIDTH // HEADS) ** -0.5), part(f"{attention}.key"), part(f"{attention}.value")]
+        linear(*(np.concatenate(both) for both in zip(*parts)))
+        linear(*part(f"{layer}.attention.output.dense"))
+        norm(f"{layer}.attention.output.LayerNorm")
+        linear(*part(f"{layer}.intermediate.dense"))
+        linear(*part(f"{layer}.output.dense"))
+        norm(f"{layer}.output.LayerNorm")
+    numbers = [np.ascontiguousarray(it, "<f4").tobytes() for it in numbers]
+    return b"".join([it.tobytes() for it in matrices] + numbers)
 
 
 def words(weights):
@@ -95,13 +69,7 @@ def main():
     model, out = map(pathlib.Path, sys.argv[1:])
     weights = load_file(model / "model.safetensors")
     weights = {name.removeprefix("bert."): array.astype(np.float32) for name, array in weights.items()}
-    with tempfile.TemporaryDirectory() as folder:
-        full = pathlib.Path(folder) / "full.onnx"
-        onnx.save(layers(weights), full)
-        quantize_dynamic(
-            full, out / "layers.onnx", weight_type=QuantType.QInt8, per_channel=True,
-            reduce_range=True, op_types_to_quantize=["MatMul"], extra_options={"MatMulConstBOnly": True},
-        )
+    (out / "layers.bin").write_bytes(layers(weights))
     (out / "words.bin").write_bytes(words(weights))
     shutil.copyfile(model / "vocab.txt", out / "vocab.txt")
 

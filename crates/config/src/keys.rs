@@ -111,7 +111,7 @@ pub(super) static KEYS: &[Key] = &[
         "search.semantic",
         Kind::Choice(&["encoder", "off"]),
         "how requests are understood beside their words: by a sentence encoder that is part of \
-         the program (some 50 MB once it is used, 10 ms a tool at `reindex`, up to 20,000 tools), \
+         the program (some 15 MB while it is used, 4 ms a tool at `reindex`, up to 100,000 tools), \
          or not at all",
     )
     .or("\"encoder\"")

@@ -58,10 +58,17 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
         }),
         "http_held": about.http.1,
         "log": log::path(&settings.state_dir),
+        "meaning": meaning(gateway),
         "clients": clients,
         "servers": servers,
         "sharing": sharing,
     })
+}
+
+/// How many of the tools have a vector; `null` before the first search, or where there are none.
+fn meaning(gateway: &Gateway) -> Option<Value> {
+    let (known, tools) = gateway.registry.loaded()?.embedded()?;
+    Some(json!({"understood": known, "tools": tools}))
 }
 
 fn name(client: &Arc<ConnectedClient>) -> String {

@@ -1,7 +1,6 @@
 //! Text to the pieces of words that the model knows, as BERT's uncased models split it.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
@@ -9,7 +8,7 @@ use unicode_normalization::char::is_combining_mark;
 const WORD_CHARS_MAX: usize = 100;
 
 pub(crate) struct Pieces {
-    ids: HashMap<&'static str, u32>,
+    ids: FxHashMap<&'static str, u32>,
     begin: u32,
     end: u32,
     unknown: u32,
@@ -18,7 +17,7 @@ pub(crate) struct Pieces {
 impl Pieces {
     /// `vocabulary` has a piece a line; its number is the line's.
     pub(crate) fn of(vocabulary: &'static str) -> Option<Self> {
-        let ids: HashMap<&str, u32> = vocabulary.lines().zip(0..).collect();
+        let ids: FxHashMap<&str, u32> = vocabulary.lines().zip(0..).collect();
         Some(Self {
             begin: *ids.get("[CLS]")?,
             end: *ids.get("[SEP]")?,

@@ -1,5 +1,7 @@
 //! The rows of words and places that go into the first layer.
 
+use crate::numbers::number;
+
 /// Numbers of a vector.
 pub const DIMENSIONS: usize = 384;
 
@@ -28,25 +30,18 @@ impl Words {
         })
     }
 
-    /// A row for each id: its word's and its place's, added up.
-    pub(crate) fn rows(&self, ids: &[u32]) -> Vec<f32> {
+    /// Adds a row for each id: its word's and its place's, added up.
+    pub(crate) fn add_rows(&self, ids: &[u32], rows: &mut Vec<f32>) {
         let places = self.places.chunks_exact(DIMENSIONS * size_of::<f32>());
-        let rows = ids.iter().zip(places).flat_map(|(id, place)| {
+        for (id, place) in ids.iter().zip(places) {
             let id = (*id as usize).min(COUNT - 1);
             let scale = number(&self.scales[id * size_of::<f32>()..]);
             let small = &self.small[id * DIMENSIONS..][..DIMENSIONS];
-            let small = small.iter().map(|byte| f32::from(byte.cast_signed()));
-            let place = place.chunks_exact(size_of::<f32>()).map(number);
-            small
-                .zip(place)
-                .map(move |(word, place)| word * scale + place)
-        });
-        rows.collect()
+            let both = small.iter().zip(place.chunks_exact(size_of::<f32>()));
+            let add = |(small, place): (&u8, &[u8])| {
+                f32::from(small.cast_signed()) * scale + number(place)
+            };
+            rows.extend(both.map(add));
+        }
     }
-}
-
-/// The little-endian number at the start of some bytes.
-fn number(bytes: &[u8]) -> f32 {
-    let first = bytes.first_chunk().expect("the file's size was checked");
-    f32::from_le_bytes(*first)
 }

@@ -3,9 +3,9 @@
 
 usage: evaluate.py ENCODER_FOLDER [--eval PROGRAM] [--shared ../shared] [--sets NAME,NAME...]
 
-ENCODER_FOLDER holds `layers.onnx`, `words.bin` and `vocab.txt` (`registry/encoder`, or what `make.py` made of what was
+ENCODER_FOLDER holds `layers.bin`, `words.bin` and `vocab.txt` (`registry/encoder`, or what `make.py` made of what was
 taught). PROGRAM is the example `eval` of the package `retrieval`, built with those files: it mixes words in, as search does.
-Needs numpy and onnxruntime.
+Needs numpy.
 """
 import argparse
 import json
@@ -16,7 +16,6 @@ import subprocess
 import tempfile
 
 import numpy as np
-import onnxruntime
 
 from documents import Pieces, read_lines, views
 
@@ -30,6 +29,51 @@ OF_SERVERS = ("own", "languages", "nothing")
 THRESHOLDS = (0.22, 0.26, 0.30, 0.34, 0.38, 0.42, 0.46, 0.50)
 
 
+LAYERS, HEADS = 6, 12
+SHAPES = ((3 * WIDTH, WIDTH), (WIDTH, WIDTH), (4 * WIDTH, WIDTH), (WIDTH, 4 * WIDTH))
+ERF = np.vectorize(math.erf, otypes=[np.float32])
+
+
+def read_layers(data):
+    """What `make.py` wrote: the first norm, and of each layer its products and norms in their order."""
+    sizes = [out * into for out, into in SHAPES]
+    small = np.frombuffer(data, np.int8, LAYERS * sum(sizes))
+    numbers = iter_numbers(np.frombuffer(data, "<f4", -1, LAYERS * sum(sizes)))
+    first = numbers(WIDTH), numbers(WIDTH)
+    layers, at = [], 0
+    for _ in range(LAYERS):
+        layer = []
+        for (out, into), has_norm in zip(SHAPES, (False, True, False, True)):
+            scales, biases = numbers(out), numbers(out)
+            weight = small[at : at + out * into].reshape(out, into) * scales[:, None]
+            at += out * into
+            layer.append((weight.T, biases))
+            if has_norm:
+                layer.append((numbers(WIDTH), numbers(WIDTH)))
+        layers.append(layer)
+    return first, layers
+
+
+def iter_numbers(numbers):
+    at = 0
+
+    def take(count):
+        nonlocal at
+        at += count
+        return numbers[at - count : at]
+
+    return take
+
+
+def linear(x, weight, bias):
+    return x @ weight + bias
+
+
+def norm(x, gain, shift):
+    x = x - x.mean(-1, keepdims=True)
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-12) * gain + shift
+
+
 class Rounded:
     """The encoder in 7 bits."""
 
@@ -40,14 +84,26 @@ class Rounded:
         self.scales = np.frombuffer(data, "<f4", WORDS, WORDS * WIDTH)
         self.places = np.frombuffer(data, "<f4", PLACES * WIDTH, WORDS * (WIDTH + 4)).reshape(PLACES, WIDTH)
         self.pieces = Pieces(folder / "vocab.txt")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        self.layers = onnxruntime.InferenceSession(str(folder / "layers.onnx"), options)
+        self.first, self.layers = read_layers((folder / "layers.bin").read_bytes())
 
     def of(self, text, most=PLACES):
         ids = self.pieces.of(text, most)
         rows = self.words[ids] * self.scales[ids, None] + self.places[: len(ids)]
-        (vector,) = self.layers.run(["vector"], {"rows": rows.astype(np.float32)})
+        x = norm(rows.astype(np.float32), *self.first)
+        for attention, output, behind_attention, up, down, behind in self.layers:
+            query, key, value = (
+                it.reshape(-1, HEADS, WIDTH // HEADS).transpose(1, 0, 2)
+                for it in np.split(linear(x, *attention), 3, axis=1)
+            )
+            shares = query @ key.transpose(0, 2, 1)
+            shares = np.exp(shares - shares.max(-1, keepdims=True))
+            shares /= shares.sum(-1, keepdims=True)
+            seen = (shares @ value).transpose(1, 0, 2).reshape(-1, WIDTH)
+            x = norm(x + linear(seen, *output), *behind_attention)
+            wide = linear(x, *up)
+            wide = wide * 0.5 * (1 + ERF(wide / math.sqrt(2)))
+            x = norm(x + linear(wide, *down), *behind)
+        vector = x.mean(0)
         return vector / max(np.linalg.norm(vector), 1e-9)
 
     def of_tool(self, server, tool):

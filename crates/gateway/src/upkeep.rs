@@ -10,6 +10,9 @@ use crate::{gateway::Gateway, state_dir::marker, survey};
 /// The interval at which what was counted is written down.
 const FLUSH_EVERY: Duration = Duration::from_secs(30);
 
+/// For so long the encoder is kept for another search: it takes 12 MB, and some 10 ms to load.
+const ENCODER_IDLE: Duration = Duration::from_mins(5);
+
 /// The whole shutdown: servers that do not go by then were killed.
 const STOP_WAIT: Duration = Duration::from_millis(1_800);
 
@@ -70,6 +73,10 @@ async fn flush(gateway: Arc<Gateway>) {
         // Another process may have committed.
         gateway.lists_changed.send_replace(());
         let gateway = Arc::clone(&gateway);
-        let _ = tokio::task::spawn_blocking(move || gateway.flush()).await;
+        let _ = tokio::task::spawn_blocking(move || {
+            gateway.flush();
+            registry::let_encoder_go(ENCODER_IDLE);
+        })
+        .await;
     }
 }

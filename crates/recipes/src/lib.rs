@@ -13,7 +13,7 @@ mod versions;
 
 pub use entry::{Entry, Given};
 pub use file::{SOURCE, all, known};
-pub use lookup::{find, of_package, replacement, search};
+pub use lookup::{find, of_package, recipe_of, replacement, search};
 pub use recipe::{
     Alternative, Auth, Example, Kind, Known, Parameter, Pin, Recipe, Scope, Started, Transport,
     Variable, Way,

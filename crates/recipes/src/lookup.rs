@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::file::all;
-use crate::recipe::{Recipe, Way};
+use crate::recipe::{Known, Recipe, Way};
 
 /// The recipe that goes by this name: its own, another of the server or its package, or what
 /// people call it, where that means one only. Case, `_` and words such as `mcp` do not matter.
@@ -21,6 +21,11 @@ pub fn find(name: &str) -> Option<&'static Recipe> {
         .or_else(|| only(known))
         .or_else(|| of_package(name))
         .or_else(|| only(aliased))
+}
+
+/// The recipe of a server that search knows, if there is one.
+pub fn recipe_of(known: &Known) -> Option<&'static Recipe> {
+    all().iter().find(|recipe| recipe.known.name == known.name)
 }
 
 /// The recipe of a package, an image or an address, whatever release is asked for. A recipe that

@@ -9,13 +9,15 @@ mod vectors;
 mod views;
 mod work;
 
-use std::sync::OnceLock;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use encoder::Encoder;
+use parking_lot::Mutex;
 
 pub(crate) use kept::{FILE, Kept};
 pub(crate) use vector::Vector;
-pub(crate) use vectors::Embeddings;
+pub(crate) use vectors::{Embeddings, Similar};
 pub(crate) use work::Work;
 
 /// The encoder, loaded when it is first needed; `off` is how a configuration wants it.
@@ -25,7 +27,13 @@ pub(crate) struct LazyEncoder {
 }
 
 /// One serves every registry of a process.
-static LOADED: OnceLock<Option<Encoder>> = OnceLock::new();
+static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
+
+struct Loaded {
+    /// `None` where it is broken.
+    encoder: Option<Arc<Encoder>>,
+    used: Instant,
+}
 
 impl LazyEncoder {
     pub(crate) fn new(is_on: bool) -> Self {
@@ -36,15 +44,34 @@ impl LazyEncoder {
         self.is_on
     }
 
-    /// `None` where it is off, or broken: then the log says so once, and words alone decide.
-    pub(crate) fn get(self) -> Option<&'static Encoder> {
-        let load = || {
-            Encoder::load()
+    /// `None` where it is off, or broken: then the log says so once, and words alone decide. Whoever
+    /// comes first waits some 10 ms, and so do those who come meanwhile.
+    pub(crate) fn get(self) -> Option<Arc<Encoder>> {
+        if !self.is_on {
+            return None;
+        }
+        let mut held = LOADED.lock();
+        let loaded = held.get_or_insert_with(|| Loaded {
+            encoder: Encoder::load()
                 .inspect_err(|error| tracing::warn!(%error, "searching by words alone"))
                 .ok()
-        };
-        self.is_on
-            .then(|| LOADED.get_or_init(load).as_ref())
-            .flatten()
+                .map(Arc::new),
+            used: Instant::now(),
+        });
+        loaded.used = Instant::now();
+        loaded.encoder.clone()
     }
+}
+
+/// Lets the encoder go where nobody used it for so long; it is loaded again when it is needed. Answers
+/// whether it was there and is gone.
+pub fn let_encoder_go(idle: Duration) -> bool {
+    let mut held = LOADED.lock();
+    let is_idle = held
+        .as_ref()
+        .is_some_and(|it| it.encoder.is_some() && it.used.elapsed() >= idle);
+    if is_idle {
+        *held = None;
+    }
+    is_idle
 }

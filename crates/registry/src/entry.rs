@@ -1,6 +1,7 @@
 //! One tool that can be found, with what its server, our rules and a person say about it.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use tool::{Checker, Tool, ToolRef};
@@ -32,6 +33,8 @@ pub struct Entry {
     purpose: OnceLock<String>,
     checker: OnceLock<Checker>,
     is_deprecated: OnceLock<bool>,
+    name_stems: OnceLock<BTreeSet<String>>,
+    server_stems: OnceLock<Vec<BTreeSet<String>>>,
 }
 
 /// The parts of an [`Entry`] beside the tool itself.
@@ -69,7 +72,26 @@ impl Entry {
             purpose: OnceLock::new(),
             checker: OnceLock::new(),
             is_deprecated: OnceLock::new(),
+            name_stems: OnceLock::new(),
+            server_stems: OnceLock::new(),
         }
+    }
+
+    /// Stems of the words of the tool's name.
+    pub(crate) fn name_stems(&self) -> &BTreeSet<String> {
+        let stems = || words::stems(self.tool.name()).into_iter().collect();
+        self.name_stems.get_or_init(stems)
+    }
+
+    /// The same of its server's name, and of each other that people have for it.
+    pub(crate) fn server_stems(&self) -> &[BTreeSet<String>] {
+        self.server_stems.get_or_init(|| {
+            let own = std::iter::once(self.at.server.as_str());
+            let names = own.chain(self.aliases.iter().map(String::as_str));
+            names
+                .map(|name| words::stems(name).into_iter().collect())
+                .collect()
+        })
     }
 
     /// `(owner: string, ...)`, made at the first question.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tool::{ServerName, ToolRef};
 
-use crate::embedding::{self, Embeddings, LazyEncoder, Vector};
+use crate::embedding::{self, Embeddings, LazyEncoder, Similar, Vector};
 use crate::entry::Entry;
 use crate::index::Index;
 use crate::known_servers::is_same;
@@ -21,6 +21,31 @@ pub struct Generation {
     index: Index,
     embeddings: Embeddings,
     encoder: LazyEncoder,
+    owners: Owners,
+}
+
+/// Whose each visible tool is.
+#[derive(Debug, Default)]
+struct Owners {
+    /// In the tools' order.
+    names: Vec<ServerName>,
+    /// Of each tool, the place of its server in [`Self::names`].
+    of: Vec<u32>,
+    built_in: Option<u32>,
+}
+
+impl Owners {
+    fn of(visible: &[Arc<Entry>]) -> Self {
+        let mut owners = Self::default();
+        for tools in visible.chunk_by(|a, b| a.at.server == b.at.server) {
+            let server = &tools[0].at.server;
+            let place = u32::try_from(owners.names.len()).expect("fewer servers than tools");
+            owners.built_in = owners.built_in.or(server.is_built_in().then_some(place));
+            owners.names.push(server.clone());
+            owners.of.resize(owners.of.len() + tools.len(), place);
+        }
+        owners
+    }
 }
 
 impl Generation {
@@ -42,7 +67,8 @@ impl Generation {
         Self {
             names: Names::new(refs, servers()),
             denied: Names::new(tools.denied.iter().map(|(at, _)| at), servers()),
-            embeddings: Embeddings::of(&tools.visible, kept),
+            embeddings: Embeddings::of(&tools.visible, &tools.servers, kept),
+            owners: Owners::of(&tools.visible),
             tools,
             index,
             encoder,
@@ -156,6 +182,30 @@ impl Generation {
         &self.tools.visible
     }
 
+    /// The visible tool of this place is one of ours.
+    pub(crate) fn is_built_in(&self, place: u32) -> bool {
+        self.owners.built_in == Some(self.owners.of[place as usize])
+    }
+
+    /// How many of these visible tools are each server's, the most first.
+    pub(crate) fn count_by_server(
+        &self,
+        places: impl Iterator<Item = u32>,
+    ) -> Vec<(ServerName, usize)> {
+        let mut counts = vec![0; self.owners.names.len()];
+        for place in places {
+            counts[self.owners.of[place as usize] as usize] += 1;
+        }
+        let counts = self.owners.names.iter().zip(counts);
+        let mut counts: Vec<(&ServerName, usize)> =
+            counts.filter(|(_, count)| *count > 0).collect();
+        counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        let counts = counts
+            .into_iter()
+            .map(|(name, count)| (name.clone(), count));
+        counts.collect()
+    }
+
     pub(crate) fn index(&self) -> &Index {
         &self.index
     }
@@ -167,12 +217,20 @@ impl Generation {
         self.encoder.is_on() && tools <= EMBEDDED_TOOLS_MAX && self.embeddings.missing() > 0
     }
 
+    /// How many visible tools have an embedding, and how many there are; `None` where embeddings are off
+    /// or the tools too many for them.
+    pub fn embedded(&self) -> Option<(usize, usize)> {
+        let tools = self.tools.visible.len();
+        let has_say = self.encoder.is_on() && tools <= EMBEDDED_TOOLS_MAX;
+        has_say.then(|| (self.embeddings.known(), tools))
+    }
+
     pub(crate) fn embeddings(&self) -> &Embeddings {
         &self.embeddings
     }
 
-    /// The likeness of each visible tool and a text; `None` where embeddings have no say.
-    pub(crate) fn similar(&self, text: &str) -> Option<Vec<f32>> {
+    /// The likeness of each visible tool, and of each server, and a text; `None` where embeddings have no say.
+    pub(crate) fn similar(&self, text: &str) -> Option<Similar> {
         let encoder = self.encoder.get().filter(|_| self.embeddings.is_known())?;
         let vector = encoder.encode(text);
         let vector =

@@ -133,7 +133,8 @@ impl Index {
 
     /// A word stands in some tool's text as it is written.
     pub(crate) fn holds(&self, word: &str) -> bool {
-        !self.postings(IndexField::Exact, word).is_empty()
+        let holds = |segment: &Segment| segment.holds(word).unwrap_or(false);
+        self.segments.iter().any(holds)
     }
 
     pub(crate) fn vocabulary(&self) -> &[String] {
@@ -197,6 +198,20 @@ impl Segment {
             document = postings.advance();
         }
         Ok(())
+    }
+
+    /// Some tool that is still there holds the word as it is written.
+    fn holds(&self, word: &str) -> io::Result<bool> {
+        let term = Term::from_field_text(Field::from_field_id(EXACT_ID), word);
+        let postings = self.exact.read_postings(&term, IndexRecordOption::Basic)?;
+        let Some(mut postings) = postings else {
+            return Ok(false);
+        };
+        let mut document = postings.doc();
+        while document != TERMINATED && self.tools[document as usize] == NOBODY {
+            document = postings.advance();
+        }
+        Ok(document != TERMINATED)
     }
 
     fn words(&self) -> Vec<String> {

@@ -41,6 +41,7 @@ mod tests;
 
 pub use catalog::{Catalog, CatalogServer, ListNote, OfferNote};
 pub use categories::within as category_within;
+pub use embedding::let_encoder_go;
 pub use entry::Entry;
 pub use error::{IndexError, RegistryError};
 pub use feedback::{Learned, RelevanceFeedback};

@@ -57,12 +57,18 @@ pub(crate) const PIECES_ENCODED: usize = 64;
 /// Parameters whose names the encoder is given.
 pub(crate) const PARAMETERS_ENCODED: usize = 8;
 
-/// Tools up to which vectors are made, at some 30 ms of one core each: ten minutes. Beyond,
+/// Tools up to which vectors are made, at some 4 ms of one core each: seven minutes. Beyond,
 /// words alone decide.
-pub const EMBEDDED_TOOLS_MAX: usize = 20_000;
+pub const EMBEDDED_TOOLS_MAX: usize = 100_000;
 
-/// Tools that are given a vector between two writes: what a process that dies loses.
+/// Tools that are given a vector between two writes, at least: what a process that dies loses. There are
+/// some so many writes at most.
 pub(crate) const EMBEDDINGS_A_WRITE: usize = 256;
+pub(crate) const WRITES_MAX: usize = 16;
+
+/// Tools that are given a vector in one go, some 100 milliseconds: a process that is told to end does so
+/// between two.
+pub(crate) const EMBEDDINGS_AT_ONCE: usize = 32;
 
 /// Stretches of a request that are looked at for its parts, and parts that are searched: each is
 /// a search of its own.

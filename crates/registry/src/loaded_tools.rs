@@ -68,6 +68,8 @@ pub struct KnownServer {
     pub server_version: String,
     /// What else it may be called: its program, the name it gives itself, those of its recipe.
     pub(crate) other_names: Vec<String>,
+    /// What it gives and what people want done with it, where a recipe says so.
+    pub(crate) about: Option<String>,
     /// The protocol revision it spoke; empty when it was never surveyed.
     pub protocol: String,
     /// The server's instructions to its client.
@@ -140,7 +142,7 @@ impl LoadedTools {
             }
             None => {}
         }
-        server.other_names = other_names(server_rules, &server.server_name);
+        server.know(&server_rules.program);
         self.servers.push(server);
     }
 
@@ -223,6 +225,7 @@ impl KnownServer {
             server_name: String::new(),
             server_version: String::new(),
             other_names: Vec::new(),
+            about: None,
             protocol: String::new(),
             instructions: None,
             offer: Arc::default(),
@@ -241,20 +244,24 @@ impl KnownServer {
         self.protocol.clone_from(&head.protocol);
         self.instructions.clone_from(&head.instructions);
     }
-}
 
-fn other_names(server_rules: &ServerRules, server_name: &str) -> Vec<String> {
-    let names = Names {
-        configured: server_rules.name.as_str(),
-        program: &server_rules.program,
-        server_name,
-    };
-    let recipe = known_servers::known(names).into_iter().flat_map(|known| {
+    /// Takes in what its recipe says, if it has one.
+    fn know(&mut self, program: &str) {
+        self.other_names = vec![program.to_owned(), self.server_name.clone()];
+        let known = known_servers::known(Names {
+            configured: self.name.as_str(),
+            program,
+            server_name: &self.server_name,
+        });
+        let Some(known) = known else {
+            return;
+        };
+        self.other_names.push(known.name.clone());
         let names = known.names.iter().chain(&known.aliases);
-        std::iter::once(&known.name).chain(names).cloned()
-    });
-    let own = [server_rules.program.clone(), server_name.to_owned()];
-    own.into_iter().chain(recipe).collect()
+        self.other_names.extend(names.cloned());
+        let recipe = recipes::recipe_of(known);
+        self.about = recipe.map(|it| format!("{} ({})", it.what, it.verbs.join(" ")));
+    }
 }
 
 fn read_kept(disk: &Disk, file_name: &str) -> Result<Kept, String> {

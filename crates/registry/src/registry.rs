@@ -185,8 +185,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Gives a vector to every tool that has none: some 9 ms of a core each, once for as long as
-    /// the tool stays as it is. `threads` work at one time; `go_on` hears after each tool how many
+    /// Gives a vector to every tool that has none: some 4 ms of a core each, once for as long as
+    /// the tool stays as it is. `threads` work at one time; `go_on` hears after some tools how many
     /// of how many are done and may end it. Answers how many were made.
     ///
     /// They are written every few seconds' work, and found by the next search; a process that dies
@@ -207,11 +207,12 @@ impl Registry {
         };
         let work = Work::new(
             generation.visible(),
+            generation.servers(),
             generation.embeddings(),
             threads,
             go_on,
         );
-        work.run(encoder, |made| {
+        work.run(&encoder, |made| {
             let _turn = self.0.disk.take_turn()?;
             let mut kept = embedding::Kept::read(&self.0.disk);
             kept.join(made);

@@ -202,7 +202,7 @@ fn rank_all(generation: &Generation, query: &Query, wanted: &Wanted, text: &str)
 /// Takes our own tools out: they take no server's place. Those that fit about as well as the best are
 /// left to be told behind the page.
 fn take_ours(generation: &Generation, tools: &mut Vec<Scored>) -> Vec<Scored> {
-    let is_ours = |tool: &Scored| rank::is_built_in(tool.entry(generation));
+    let is_ours = |tool: &Scored| generation.is_built_in(tool.place);
     let (mut ours, of_servers): (Vec<Scored>, Vec<Scored>) = tools.drain(..).partition(is_ours);
     let best = of_servers.first().map_or(0.0, |tool| tool.score);
     ours.retain(|tool| tool.score >= best * OURS_SHARE_MIN);

@@ -22,6 +22,11 @@ impl ServerName {
     pub fn built_in() -> Self {
         Self(BUILT_IN.to_owned())
     }
+
+    /// It is that one.
+    pub fn is_built_in(&self) -> bool {
+        self.0 == BUILT_IN
+    }
 }
 
 const BUILT_IN: &str = "proxy";

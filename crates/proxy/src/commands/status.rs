@@ -110,6 +110,16 @@ fn render(daemon: &Value) -> String {
         let (url, pid) = (render_cell(&held["url"]), render_cell(&held["pid"]));
         lines.push(format!("http {url}, while pid {pid} runs"));
     }
+    let meaning = &daemon["meaning"];
+    if let (Some(known), Some(tools)) = (meaning["understood"].as_u64(), meaning["tools"].as_u64())
+        && known < tools
+    {
+        lines.push(format!(
+            "vectors: {} of {} tools; the others are found by their words until then",
+            render_count(known),
+            render_count(tools)
+        ));
+    }
     if let Some(mistakes) = daemon["config_mistakes"].as_str() {
         lines.push("The file has mistakes; what it said before still holds:".to_owned());
         lines.extend(mistakes.lines().map(|line| format!("  {line}")));
@@ -130,6 +140,10 @@ fn render(daemon: &Value) -> String {
     }
     lines.extend(remarks);
     lines.join("\n")
+}
+
+fn render_count(count: u64) -> String {
+    usize::try_from(count).map_or_else(|_| count.to_string(), group_digits)
 }
 
 fn render_clients(clients: &Value) -> String {

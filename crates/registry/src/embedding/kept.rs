@@ -26,8 +26,8 @@ impl Kept {
         self.0.len()
     }
 
-    pub(crate) fn get(&self, key: Key) -> Option<Vector> {
-        self.0.get(&key).cloned()
+    pub(crate) fn get(&self, key: Key) -> Option<&Vector> {
+        self.0.get(&key)
     }
 
     pub(crate) fn insert(&mut self, key: Key, vector: Vector) {

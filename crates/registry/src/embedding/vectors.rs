@@ -2,53 +2,125 @@
 
 use std::sync::Arc;
 
+use encoder::DIMENSIONS;
+
 use crate::Entry;
 use crate::embedding::kept::Kept;
-use crate::embedding::vector::Vector;
-use crate::embedding::views::key;
+use crate::embedding::vector::{self, Vector};
+use crate::embedding::views::{Key, key, server_key};
+use crate::loaded_tools::KnownServer;
 
-/// The vectors of one generation's visible tools, in their order.
+/// The vectors of one generation's visible tools, in their order and in one piece: a request is compared
+/// with all of them, 40 MB of 100,000 tools.
 #[derive(Debug, Default)]
 pub(crate) struct Embeddings {
-    vectors: Vec<Option<Vector>>,
+    rows: Vec<[i8; DIMENSIONS]>,
+    /// What each row was rounded by; 0 for a tool that has no vector.
+    scales: Vec<f32>,
     known: usize,
+    /// Of each server that has visible tools, in their order: what its recipe says.
+    servers: Vec<About>,
+}
+
+/// What a recipe says of a server.
+#[derive(Debug)]
+enum About {
+    Nothing,
+    Unread(Key),
+    Vector(Vector),
+}
+
+/// How near a request's meaning is.
+#[derive(Debug)]
+pub(crate) struct Similar {
+    /// To each visible tool, -1 to 1.
+    pub(crate) tools: Vec<f32>,
+    /// To what is known of each server that has visible tools, in their order.
+    pub(crate) servers: Vec<Option<f32>>,
 }
 
 impl Embeddings {
-    pub(crate) fn of(visible: &[Arc<Entry>], kept: &Kept) -> Self {
-        let vectors = visible.iter().map(|entry| kept.get(key(entry)));
-        let vectors: Vec<Option<Vector>> = vectors.collect();
-        let known = vectors.iter().flatten().count();
-        Self { vectors, known }
+    pub(crate) fn of(visible: &[Arc<Entry>], servers: &[KnownServer], kept: &Kept) -> Self {
+        let mut embeddings = Self::default();
+        for server in visible.chunk_by(|a, b| a.at.server == b.at.server) {
+            let name = &server[0].at.server;
+            let known = servers.iter().find(|it| it.name == *name);
+            let about = known.and_then(|it| it.about.as_deref());
+            let about = about.map_or(About::Nothing, |about| {
+                let key = server_key(name, about);
+                kept.get(key)
+                    .map_or(About::Unread(key), |it| About::Vector(it.clone()))
+            });
+            embeddings.servers.push(about);
+        }
+        if kept.len() == 0 {
+            embeddings.scales.resize(visible.len(), 0.0);
+            return embeddings;
+        }
+        embeddings.rows.reserve_exact(visible.len());
+        for entry in visible {
+            let vector = kept.get(key(entry));
+            embeddings.known += usize::from(vector.is_some());
+            let (row, scale) = vector.map_or(([0; DIMENSIONS], 0.0), Vector::parts);
+            embeddings.rows.push(row);
+            embeddings.scales.push(scale);
+        }
+        embeddings
+    }
+
+    /// The server's text of this key has no vector yet.
+    pub(crate) fn lacks(&self, server: &Key) -> bool {
+        let unread = |about: &About| matches!(about, About::Unread(key) if key == server);
+        self.servers.iter().any(unread)
     }
 
     pub(crate) fn has(&self, place: usize) -> bool {
-        self.vectors[place].is_some()
+        self.scales[place] > 0.0
     }
 
-    /// Tools that have no vector yet.
+    /// Tools and servers that have no vector yet.
     pub(crate) fn missing(&self) -> usize {
-        self.vectors.len() - self.known
+        let unread = |about: &&About| matches!(about, About::Unread(_));
+        self.scales.len() - self.known + self.servers.iter().filter(unread).count()
+    }
+
+    /// Tools that have one.
+    pub(crate) fn known(&self) -> usize {
+        self.known
     }
 
     /// Enough to judge by.
     pub(crate) fn is_known(&self) -> bool {
-        self.known > 0 && self.known * 2 >= self.vectors.len()
+        self.known > 0 && self.known * 2 >= self.scales.len()
     }
 
-    /// The likeness of each tool and a request, -1 to 1. A tool without a vector is as alike as the
+    /// The likeness of everything and a request. A tool without a vector is as alike as the
     /// mean: its words decide. `None` while fewer than half of the tools have one.
-    pub(crate) fn similar(&self, request: &Vector) -> Option<Vec<f32>> {
+    pub(crate) fn similar(&self, request: &Vector) -> Option<Similar> {
         if !self.is_known() {
             return None;
         }
-        let found: Vec<Option<f32>> = self
-            .vectors
-            .iter()
-            .map(|vector| vector.as_ref().map(|it| it.times(request)))
+        let (with, by) = request.parts();
+        let products = encoder::products(&self.rows, &with);
+        let products = products.into_iter().zip(&self.scales);
+        let mut similar: Vec<f32> = products
+            .map(|(it, scale)| vector::whole(it) * scale * by)
             .collect();
-        let mean = found.iter().flatten().sum::<f32>() / count(self.known);
-        Some(found.into_iter().map(|it| it.unwrap_or(mean)).collect())
+        if self.known < self.scales.len() {
+            let mean = similar.iter().sum::<f32>() / count(self.known);
+            let tools = similar.iter_mut().zip(&self.scales);
+            for (similar, _) in tools.filter(|(_, scale)| **scale <= 0.0) {
+                *similar = mean;
+            }
+        }
+        let servers = self.servers.iter().map(|about| match about {
+            About::Vector(vector) => Some(vector.times(request)),
+            About::Nothing | About::Unread(_) => None,
+        });
+        Some(Similar {
+            tools: similar,
+            servers: servers.collect(),
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The text of a tool that the encoder is given.
 
-use tool::Digest;
+use tool::{Digest, ServerName};
 
 use crate::Entry;
 use crate::limits::{DESCRIPTION_CHARS_ENCODED, PARAMETERS_ENCODED};
@@ -22,17 +22,30 @@ pub(crate) fn text(entry: &Entry) -> String {
     format!("{server} {name}: {begin} ({})", parameters.join(", "))
 }
 
+/// A server, by what its recipe says of it.
+pub(crate) fn server_text(name: &ServerName, about: &str) -> String {
+    format!("{}: {about}", speak(name.as_str()))
+}
+
+/// Names the text of a server, and the model.
+pub(crate) fn server_key(name: &ServerName, about: &str) -> Key {
+    key_of(&[encoder::MODEL, "server", name.as_str(), about])
+}
+
 /// Names everything that the text of a tool is made of, and the model: found without making
 /// it.
 pub(crate) fn key(entry: &Entry) -> Key {
     let overlay = entry.overlay.description.as_deref().unwrap_or_default();
-    let parts = [
+    key_of(&[
         encoder::MODEL,
         TEXT,
         entry.at.server.as_str(),
         overlay,
         entry.tool.json(),
-    ];
+    ])
+}
+
+fn key_of(parts: &[&str]) -> Key {
     let hex = Digest::of_bytes(parts.join("\0").as_bytes()).short(32);
     u128::from_str_radix(&hex, 16)
         .expect("32 hexadecimal digits")

@@ -5,36 +5,71 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use encoder::Encoder;
+use tool::ServerName;
 
 use crate::embedding::kept::Kept;
 use crate::embedding::vector::Vector;
 use crate::embedding::vectors::Embeddings;
-use crate::embedding::views::{self, Key, key};
-use crate::limits::{EMBEDDINGS_A_WRITE, PIECES_ENCODED};
+use crate::embedding::views::{self, Key, key, server_key};
+use crate::limits::{EMBEDDINGS_A_WRITE, EMBEDDINGS_AT_ONCE, PIECES_ENCODED, WRITES_MAX};
+use crate::loaded_tools::KnownServer;
 use crate::{Entry, RegistryError};
 
 pub(crate) struct Work<'a> {
     used: HashSet<Key>,
-    todo: Vec<&'a Entry>,
+    todo: Vec<Text<'a>>,
     threads: usize,
     go_on: &'a (dyn Fn(usize, usize) -> bool + Sync),
     done: AtomicUsize,
     is_over: AtomicBool,
 }
 
+/// One text that has no vector.
+#[derive(Debug, Clone, Copy)]
+enum Text<'a> {
+    Tool(&'a Entry),
+    Server(&'a ServerName, &'a str),
+}
+
+impl Text<'_> {
+    fn text(&self) -> String {
+        match self {
+            Self::Tool(entry) => views::text(entry),
+            Self::Server(name, about) => views::server_text(name, about),
+        }
+    }
+
+    fn key(&self) -> Key {
+        match self {
+            Self::Tool(entry) => key(entry),
+            Self::Server(name, about) => server_key(name, about),
+        }
+    }
+}
+
 impl<'a> Work<'a> {
-    /// For those of the visible tools that have no vector in `made`.
+    /// For those of the visible tools, and of the servers, that have no vector in `made`.
     pub(crate) fn new(
         visible: &'a [Arc<Entry>],
+        servers: &'a [KnownServer],
         made: &Embeddings,
         threads: usize,
         go_on: &'a (dyn Fn(usize, usize) -> bool + Sync),
     ) -> Self {
-        let todo = visible.iter().enumerate();
-        let todo = todo.filter(|(place, _)| !made.has(*place));
+        let about = |server: &'a KnownServer| {
+            let about = server.about.as_deref()?;
+            Some(Text::Server(&server.name, about))
+        };
+        let about: Vec<Text> = servers.iter().filter_map(about).collect();
+        let keys = visible.iter().map(|entry| key(entry));
+        let used = keys.chain(about.iter().map(Text::key)).collect();
+        let tools = visible.iter().enumerate();
+        let tools = tools.filter(|(place, _)| !made.has(*place));
+        let tools = tools.map(|(_, entry)| Text::Tool(entry));
+        let about = about.into_iter().filter(|it| made.lacks(&it.key()));
         Self {
-            used: visible.iter().map(|entry| key(entry)).collect(),
-            todo: todo.map(|(_, entry)| &**entry).collect(),
+            used,
+            todo: about.chain(tools).collect(),
             threads: threads.max(1),
             go_on,
             done: AtomicUsize::new(0),
@@ -53,7 +88,9 @@ impl<'a> Work<'a> {
         write: impl Fn(Kept) -> Result<(), RegistryError>,
     ) -> Result<usize, RegistryError> {
         let mut made = 0;
-        for batch in self.todo.chunks(EMBEDDINGS_A_WRITE) {
+        // Each write is one of the whole file.
+        let a_write = EMBEDDINGS_A_WRITE.max(self.todo.len().div_ceil(WRITES_MAX));
+        for batch in self.todo.chunks(a_write) {
             let kept = self.batch(encoder, batch);
             made += kept.len();
             if kept.len() > 0 {
@@ -66,7 +103,7 @@ impl<'a> Work<'a> {
         Ok(made)
     }
 
-    fn batch(&self, encoder: &Encoder, batch: &[&Entry]) -> Kept {
+    fn batch(&self, encoder: &Encoder, batch: &[Text]) -> Kept {
         let share = batch.len().div_ceil(self.threads);
         let shares = batch.chunks(share.max(1));
         std::thread::scope(|scope| {
@@ -80,17 +117,22 @@ impl<'a> Work<'a> {
         })
     }
 
-    fn share(&self, encoder: &Encoder, entries: &[&Entry]) -> Kept {
+    fn share(&self, encoder: &Encoder, texts: &[Text]) -> Kept {
         let mut made = Kept::default();
-        for entry in entries {
+        for chunk in texts.chunks(EMBEDDINGS_AT_ONCE) {
             if self.is_over.load(Ordering::Relaxed) {
                 break;
             }
-            match encoder.encode_first(&views::text(entry), PIECES_ENCODED) {
-                Ok(numbers) => made.insert(key(entry), Vector::of(&numbers)),
-                Err(error) => tracing::warn!(tool = %entry.at, %error, "it has no embedding"),
+            let said: Vec<String> = chunk.iter().map(Text::text).collect();
+            match encoder.encode_all(&said, PIECES_ENCODED) {
+                Ok(vectors) => {
+                    for (text, numbers) in chunk.iter().zip(vectors) {
+                        made.insert(text.key(), Vector::of(&numbers));
+                    }
+                }
+                Err(error) => tracing::warn!(%error, "some tools have no embedding"),
             }
-            let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+            let done = self.done.fetch_add(chunk.len(), Ordering::Relaxed) + chunk.len();
             if !(self.go_on)(done, self.todo.len()) {
                 self.is_over.store(true, Ordering::Relaxed);
             }

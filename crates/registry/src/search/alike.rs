@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use tool::{ServerName, fold};
+use tool::fold;
 
 use crate::Entry;
 use crate::generation::Generation;
@@ -30,14 +30,13 @@ impl Group {
 /// candidates that had a second look is looked for others: behind them nobody reads.
 pub(super) fn group(generation: &Generation, tools: &[Scored], shown: usize) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    let mut named: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut named: HashMap<&BTreeSet<String>, Vec<usize>> = HashMap::new();
     for (seen, tool) in tools.iter().enumerate() {
         if seen >= SECOND_LOOK && groups.len() >= shown {
             break;
         }
         let entry = tool.entry(generation);
-        let name = words::stems(entry.tool.name()).join(" ");
-        let same_name = named.entry(name).or_default();
+        let same_name = named.entry(entry.name_stems()).or_default();
         let home = same_name.iter().copied().find(|group| {
             let group: &Group = &groups[*group];
             may_join(generation, group, entry) && is_alike(group.best.entry(generation), entry)
@@ -58,7 +57,7 @@ fn may_join(generation: &Generation, group: &Group, entry: &Entry) -> bool {
     let server = &entry.at.server;
     let others = group.others.iter();
     let mut servers = others.map(|place| &generation.visible()[*place as usize].at.server);
-    *server != ServerName::built_in()
+    !server.is_built_in()
         && group.best.entry(generation).at.server != *server
         && servers.all(|other| other != server)
 }

@@ -110,8 +110,7 @@ impl Found {
             found.categories = categories(generation, query);
         }
         found.total = tools.len();
-        let servers = tools.iter().map(|tool| &tool.entry(generation).at.server);
-        found.by_server = count_each(servers.cloned());
+        found.by_server = generation.count_by_server(tools.iter().map(|tool| tool.place));
         let limit = query.limit.min(HITS_MAX);
         let lines = match kind {
             Kind::Ranked => alike::group(generation, tools, query.offset.saturating_add(limit)),

@@ -10,9 +10,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tool::{ServerName, ToolRef};
+use tool::ToolRef;
 
 use crate::Entry;
+use crate::embedding::Similar;
 use crate::generation::Generation;
 use crate::limits::{NEAREST_MAX, SECOND_LOOK};
 use crate::search::asked::Wanted;
@@ -22,10 +23,9 @@ use crate::search::term::Term;
 use crate::search::values;
 use crate::search::weights::{
     CONFIDENCE_A_WORD, CONFIDENCE_MIN_LONG, CONFIDENCE_MIN_SHORT, DEPRECATED, KEYWORDS_MAX,
-    KEYWORDS_WEIGHT, MEANT_SHARE_MIN, NAME_SPELT, SCORE_SHARE_MIN, SERVER_NAMED, SERVER_NEAR,
-    SERVER_SIZE, SERVER_SPELT, SIMILAR_ENOUGH, SURE, WORDS_WEIGHT,
+    KEYWORDS_WEIGHT, MEANT_SHARE_MIN, NAME_SPELT, SCORE_SHARE_MIN, SERVER_ABOUT, SERVER_NAMED,
+    SERVER_NEAR, SERVER_SIZE, SERVER_SPELT, SIMILAR_ENOUGH, SURE, WORDS_WEIGHT,
 };
-use crate::words;
 
 #[derive(Debug)]
 pub(crate) struct Ranking {
@@ -75,7 +75,7 @@ impl Ranking {
             has_similar: similar.is_some(),
             words_weight: words_weight(wanted.words.len()),
             context: similar.as_ref().map(|it| context(generation, it)),
-            scored: sums.score(&terms, similar),
+            scored: sums.score(&terms, similar.map(|it| it.tools)),
             stems: wanted.words.iter().map(|word| word.stem.clone()).collect(),
             unknown_words: unknown.map(|(word, _)| word.exact.clone()).collect(),
             coverage_min: coverage_min(&terms),
@@ -92,15 +92,11 @@ impl Ranking {
         admits: impl Fn(&Entry) -> bool,
     ) -> Vec<Scored> {
         let mut tools = self.admitted(generation, admits);
-        let of_servers = tools.iter().copied();
-        let of_servers = of_servers.filter(|tool| !is_built_in(tool.entry(generation)));
-        let of_servers: Vec<Scored> = of_servers.collect();
         // Ours never answer what nothing else fits, but where they alone are asked for.
-        if !self.fits(if of_servers.is_empty() {
-            &tools
-        } else {
-            &of_servers
-        }) {
+        let of_servers = tools.iter();
+        let of_servers = of_servers.filter(|tool| !generation.is_built_in(tool.place));
+        let best = Best::of(of_servers).or_else(|| Best::of(tools.iter()));
+        if best.is_none_or(|best| !self.fits(&best)) {
             return Vec::new();
         }
         let top = most(&tools, |tool| tool.score);
@@ -121,15 +117,12 @@ impl Ranking {
 
     /// The best of these serves the request. To be refused what is there hurts more
     /// than to be offered what is not: in doubt it does.
-    fn fits(&self, tools: &[Scored]) -> bool {
-        let words = tools.iter().map(|tool| tool.words).max().unwrap_or(0);
-        let by_words =
-            most(tools, |tool| tool.coverage) >= self.coverage_min || words >= WORDS_THAT_FIT;
+    fn fits(&self, best: &Best) -> bool {
+        let by_words = best.coverage >= self.coverage_min || best.words >= WORDS_THAT_FIT;
         if !self.has_similar {
             return by_words;
         }
-        let is_near = most(tools, |tool| tool.similar) >= SIMILAR_ENOUGH;
-        most(tools, Scored::confidence) >= self.confidence_min && (by_words || is_near)
+        best.confidence >= self.confidence_min && (by_words || best.similar >= SIMILAR_ENOUGH)
     }
 
     /// The closest tools, although none fits.
@@ -139,7 +132,7 @@ impl Ranking {
         admits: impl Fn(&Entry) -> bool,
     ) -> Vec<ToolRef> {
         let mut tools = self.admitted(generation, admits);
-        tools.retain(|tool| !is_built_in(tool.entry(generation)));
+        tools.retain(|tool| !generation.is_built_in(tool.place));
         self.order(generation, &mut tools, SECOND_LOOK);
         tools.truncate(NEAREST_MAX);
         let nearest = &mut tools;
@@ -203,7 +196,7 @@ impl Ranking {
 
     /// More for a tool whose own name, or whose server's, the query spells out.
     pub(super) fn name_factor(&self, entry: &Entry) -> f32 {
-        let name = 1.0 + NAME_SPELT * self.score_spelling(entry.tool.name());
+        let name = 1.0 + NAME_SPELT * self.score_spelling(entry.name_stems());
         if self.names_server(entry) {
             name * (1.0 + SERVER_SPELT)
         } else {
@@ -218,14 +211,12 @@ impl Ranking {
 
     /// The query spells out the server's name, or another that people have for it.
     fn names_server(&self, entry: &Entry) -> bool {
-        let mut names = std::iter::once(entry.at.server.as_str())
-            .chain(entry.aliases.iter().map(String::as_str));
-        names.any(|server| self.score_spelling(server) >= 1.0)
+        let mut names = entry.server_stems().iter();
+        names.any(|name| self.score_spelling(name) >= 1.0)
     }
 
     /// The share of a name's words that the query holds.
-    fn score_spelling(&self, name: &str) -> f32 {
-        let stems: BTreeSet<String> = words::stems(name).into_iter().collect();
+    fn score_spelling(&self, stems: &BTreeSet<String>) -> f32 {
         let held = stems
             .iter()
             .filter(|stem| self.stems.contains(*stem))
@@ -234,24 +225,50 @@ impl Ranking {
     }
 }
 
-/// What each visible tool's server adds to its nearness: as much as its tools are near together, less
-/// where they are many, of which by chance some are near to anything.
-fn context(generation: &Generation, similar: &[f32]) -> Vec<f32> {
-    let mut context = Vec::with_capacity(similar.len());
+/// The most of each that some tool has.
+#[derive(Debug, Default)]
+struct Best {
+    words: u32,
+    coverage: f32,
+    similar: f32,
+    confidence: f32,
+}
+
+impl Best {
+    /// Of no tools, none.
+    fn of<'a>(tools: impl Iterator<Item = &'a Scored>) -> Option<Self> {
+        let mut best = None;
+        for tool in tools {
+            let best: &mut Self = best.get_or_insert_default();
+            best.words = best.words.max(tool.words);
+            best.coverage = best.coverage.max(tool.coverage);
+            best.similar = best.similar.max(tool.similar);
+            best.confidence = best.confidence.max(tool.confidence());
+        }
+        best
+    }
+}
+
+/// What each visible tool's server adds to its nearness: as much as its tools are near together, and what
+/// its recipe says of it; less where they are many, of which by chance some are near to anything.
+fn context(generation: &Generation, similar: &Similar) -> Vec<f32> {
+    let mut context = Vec::with_capacity(similar.tools.len());
     let of_one_server = |a: &Arc<Entry>, b: &Arc<Entry>| a.at.server == b.at.server;
-    for tools in generation.visible().chunk_by(of_one_server) {
+    let servers = generation.visible().chunk_by(of_one_server);
+    for (tools, about) in servers.zip(&similar.servers) {
         let begin = context.len();
-        let sum: f32 = similar[begin..begin + tools.len()].iter().sum();
+        let sum: f32 = similar.tools[begin..begin + tools.len()].iter().sum();
         let count = count(tools.len());
-        let adds = SERVER_NEAR * sum / count - SERVER_SIZE * count.ln();
-        context.resize(begin + tools.len(), adds);
+        let mean = sum / count;
+        let near = SERVER_NEAR * mean + SERVER_ABOUT * about.unwrap_or(mean);
+        context.resize(begin + tools.len(), near - SERVER_SIZE * count.ln());
     }
     context
 }
 
 /// It is a tool of ours, not a server's.
 pub(super) fn is_built_in(entry: &Entry) -> bool {
-    entry.at.server == ServerName::built_in()
+    entry.at.server.is_built_in()
 }
 
 /// Score, then real tools before ours, read-only before destructive, the shorter name, the

@@ -1,6 +1,6 @@
 //! Words that stand for each other: `registry/synonyms.toml`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -24,28 +24,30 @@ fn with_others(index: &Index, own: Vec<(u32, u32)>, word: &str) -> Vec<(u32, u32
     let Some(others) = SYNONYMS.get(word) else {
         return own;
     };
-    let mut tools: BTreeMap<u32, u32> = own.into_iter().collect();
-    for (tool, times) in others.iter().flat_map(|phrase| with_all(index, phrase)) {
-        let known = tools.entry(tool).or_default();
-        *known = times.max(*known);
+    let mut tools = own;
+    for phrase in others {
+        tools.append(&mut with_all(index, phrase));
     }
-    tools.into_iter().collect()
+    // Of each tool the most.
+    tools.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+    tools.dedup_by_key(|(tool, _)| *tool);
+    tools
 }
 
 /// The tools that hold every word of a phrase, and how often the rarest.
-fn with_all(index: &Index, phrase: &[String]) -> HashMap<u32, u32> {
+fn with_all(index: &Index, phrase: &[String]) -> Vec<(u32, u32)> {
     let mut words = phrase
         .iter()
         .map(|stem| index.postings(IndexField::Stems, stem));
-    let mut tools: HashMap<u32, u32> = words.next().into_iter().flatten().collect();
-    for word in words {
-        let word: HashMap<u32, u32> = word.into_iter().collect();
-        tools.retain(|tool, times| match word.get(tool) {
-            Some(more) => {
-                *times = (*times).min(*more);
+    let mut tools = words.next().unwrap_or_default();
+    for mut word in words {
+        word.sort_unstable();
+        tools.retain_mut(|(tool, times)| {
+            let held = word.binary_search_by_key(tool, |(tool, _)| *tool);
+            held.is_ok_and(|at| {
+                *times = (*times).min(word[at].1);
                 true
-            }
-            None => false,
+            })
         });
     }
     tools

@@ -62,7 +62,7 @@ fn evidence(
     if let Some(similar) = generation.similar(&values::with_kinds(text)) {
         list.push(Evidence {
             label: "meaning: how near the request's, to which words add their share".to_owned(),
-            amount: similar[place],
+            amount: similar.tools[place],
         });
     }
     if let Some(adds) = ranking.context_of(place) {

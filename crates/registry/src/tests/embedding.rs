@@ -108,18 +108,54 @@ fn another_handle_sees_what_was_understood_at_its_next_question() {
 }
 
 #[test]
-fn it_can_be_ended_between_two_tools_and_taken_up_again() {
+fn it_can_be_ended_between_two_batches_and_taken_up_again() {
+    let folder = tempdir().unwrap();
+    let registry = understanding(folder.path(), &["repo", "player"]);
+    let many = (0..70).map(|at| format!("tool_{at}: Do the thing number {at}"));
+    let many: Vec<String> = many.collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    registry
+        .commit(vec![news("repo", &many)], false, 0)
+        .unwrap();
+    let heard = AtomicUsize::new(0);
+    let made = registry.embed_tools(1, &|done, all| {
+        assert_eq!(all, 70);
+        heard.store(done, Ordering::Relaxed);
+        false
+    });
+    let made = made.unwrap();
+    assert!((1..70).contains(&made), "{made}");
+    assert_eq!(heard.load(Ordering::Relaxed), made);
+    let embedded = registry.generation().unwrap().embedded();
+    assert_eq!(embedded, Some((made, 70)));
+    assert_eq!(understand(&registry), 70 - made);
+}
+
+#[test]
+fn an_encoder_that_was_let_go_comes_back() {
     let folder = tempdir().unwrap();
     let registry = understanding(folder.path(), &["repo", "player"]);
     registry.commit(both(), false, 0).unwrap();
-    let heard = AtomicUsize::new(0);
-    let made = registry.embed_tools(1, &|done, all| {
-        assert_eq!(all, 4);
-        heard.store(done, Ordering::Relaxed);
-        done < 3
-    });
-    assert_eq!((made.unwrap(), heard.load(Ordering::Relaxed)), (3, 3));
-    assert_eq!(understand(&registry), 1);
+    understand(&registry);
+    crate::let_encoder_go(std::time::Duration::ZERO);
+    let found = hits(&registry, &Query::words("make the music stronger"));
+    assert_eq!(found.first().map(String::as_str), Some("player/louder"));
+}
+
+#[test]
+fn what_a_recipe_says_of_a_server_helps_to_find_it() {
+    let folder = tempdir().unwrap();
+    let registry = understanding(folder.path(), &["memory", "archive"]);
+    let same = ["open_nodes: Open nodes by their names"];
+    let news = vec![news("memory", &same), news("archive", &same)];
+    registry.commit(news, false, 0).unwrap();
+    // Two tools, and what the recipe says of one of the servers.
+    assert_eq!(understand(&registry), 3);
+    let found = hits(
+        &registry,
+        &Query::words("open nodes, recall what I remember"),
+    );
+    assert_eq!(found.first().map(String::as_str), Some("memory/open_nodes"));
 }
 
 #[test]

@@ -1,0 +1,336 @@
+//! The network: rows of words in, one vector a text out.
+//!
+//! Every product with weights is one of 8 bits by 7 over the rows of all texts of a batch at once;
+//! only in the attention is each text by itself. A row is rounded by a scale of its own, so a text's
+//! vector is the same whatever else is in its batch.
+
+use rten_gemm::{GemmError, GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
+use rten_simd::SimdOp as _;
+use rten_tensor::{Matrix, NdTensorView};
+
+use crate::numbers;
+use crate::rows::{self, Add, Restore};
+use crate::words::DIMENSIONS;
+
+const LAYERS: usize = 6;
+const HEADS: usize = 12;
+/// Numbers of a row that one head looks at.
+const HEAD: usize = DIMENSIONS / HEADS;
+/// Query, key and value side by side.
+const ATTENTION: usize = 3 * DIMENSIONS;
+/// Numbers of a row between the two products behind the attention.
+const WIDE: usize = 4 * DIMENSIONS;
+
+/// Outputs and inputs of a layer's four matrices, in the file's order.
+const SHAPES: [[usize; 2]; 4] = [
+    [ATTENTION, DIMENSIONS],
+    [DIMENSIONS, DIMENSIONS],
+    [WIDE, DIMENSIONS],
+    [DIMENSIONS, WIDE],
+];
+
+/// Numbers of a layer's matrices.
+const MATRICES: usize = (ATTENTION + DIMENSIONS + 2 * WIDE) * DIMENSIONS;
+/// A norm's gain and shift.
+const DIMENSIONS_OF_NORM: usize = 2 * DIMENSIONS;
+/// All others of a layer: a scale and a bias an output, and two norms.
+const NUMBERS: usize = 2 * (ATTENTION + DIMENSIONS + WIDE + DIMENSIONS) + 2 * DIMENSIONS_OF_NORM;
+
+/// The weights, packed as this processor multiplies them: 11 MB.
+pub(crate) struct Layers {
+    first: Norm,
+    layers: Vec<Layer>,
+}
+
+/// Multiplies rounded numbers.
+type Small = GemmExecutor<u8, i8, i32>;
+
+struct Layer {
+    attention: Product,
+    output: Product,
+    behind_attention: Norm,
+    up: Product,
+    down: Product,
+    behind: Norm,
+}
+
+struct Norm {
+    gain: Vec<f32>,
+    shift: Vec<f32>,
+}
+
+/// A matrix of small numbers, and what makes numbers of its sums.
+struct Product {
+    matrix: PackedBMatrix<i8>,
+    /// The sum of each output's weights: what a row's zero adds to its sums.
+    weights: Vec<i32>,
+    scales: Vec<f32>,
+    biases: Vec<f32>,
+}
+
+impl Layers {
+    /// Reads what `registry/encoder/make.py` wrote; `None` if it is of another size. Packing takes time:
+    /// another core does half of it.
+    pub(crate) fn of(bytes: &'static [u8]) -> Option<Self> {
+        let mut file = File::of(bytes)?;
+        let first = file.norm()?;
+        let mut second_half = file.skip(LAYERS / 2)?;
+        let (mut layers, more) = std::thread::scope(|scope| {
+            let other = scope.spawn(move || second_half.layers(LAYERS - LAYERS / 2));
+            let layers = file.layers(LAYERS / 2);
+            (layers, other.join().expect("reading does not panic"))
+        });
+        layers.as_mut()?.extend(more?);
+        Some(Self {
+            first,
+            layers: layers?,
+        })
+    }
+
+    /// The mean of each text's rows behind the last layer. `rows` has the rows of all texts, `lengths`
+    /// how many are each one's.
+    pub(crate) fn vectors(
+        &self,
+        rows: &mut [f32],
+        lengths: &[usize],
+        room: &mut Room,
+    ) -> Result<Vec<Vec<f32>>, GemmError> {
+        self.first.apply(rows);
+        for layer in &self.layers {
+            layer
+                .attention
+                .times(rows, &mut room.product, &mut room.wide)?;
+            attend(lengths, room)?;
+            layer
+                .output
+                .times(&room.seen, &mut room.product, &mut room.narrow)?;
+            Add(rows, &room.narrow).dispatch();
+            layer.behind_attention.apply(rows);
+            layer.up.times(rows, &mut room.product, &mut room.wide)?;
+            rows::bend(&mut room.wide);
+            layer
+                .down
+                .times(&room.wide, &mut room.product, &mut room.narrow)?;
+            Add(rows, &room.narrow).dispatch();
+            layer.behind.apply(rows);
+        }
+        let mut rest = &*rows;
+        let means = lengths.iter().map(|length| {
+            let (text, behind) = rest.split_at(length * DIMENSIONS);
+            rest = behind;
+            mean(text)
+        });
+        Ok(means.collect())
+    }
+}
+
+/// What lies between two steps. Made anew for each of them, it would cost a third more.
+#[derive(Default)]
+pub(crate) struct Room {
+    whole: GemmExecutor,
+    product: ProductRoom,
+    wide: Vec<f32>,
+    narrow: Vec<f32>,
+    seen: Vec<f32>,
+    shares: Vec<f32>,
+    found: Vec<f32>,
+}
+
+#[derive(Default)]
+struct ProductRoom {
+    kernel: Small,
+    rounded: Vec<rows::Rounding>,
+    small: Vec<u8>,
+    sums: Vec<i32>,
+}
+
+impl Product {
+    /// Every row's product.
+    fn times(
+        &self,
+        rows: &[f32],
+        room: &mut ProductRoom,
+        numbers: &mut Vec<f32>,
+    ) -> Result<(), GemmError> {
+        let (out, into) = (self.scales.len(), self.matrix.rows());
+        let count = rows.len() / into;
+        room.small.resize(rows.len(), 0);
+        room.sums.resize(count * out, 0);
+        numbers.resize(count * out, 0.0);
+        let small = room.small.chunks_exact_mut(into);
+        let rounded = rows.chunks_exact(into).zip(small);
+        room.rounded.clear();
+        room.rounded
+            .extend(rounded.map(|(row, small)| rows::round(row, small)));
+        let a = GemmInputA::Unpacked(NdTensorView::from_data([count, into], &room.small[..]));
+        let b = GemmInputB::Packed(&self.matrix);
+        room.kernel
+            .gemm(&mut room.sums, a, b, GemmOptions::default())?;
+        let sums = room.sums.chunks_exact(out).zip(&room.rounded);
+        for (row, (sums, rounded)) in numbers.chunks_exact_mut(out).zip(sums) {
+            Restore {
+                sums,
+                by: *rounded,
+                weights: &self.weights,
+                scales: &self.scales,
+                biases: &self.biases,
+                row,
+            }
+            .dispatch();
+        }
+        Ok(())
+    }
+}
+
+/// What each row takes from the rows of its text: from `wide` to `seen`.
+fn attend(lengths: &[usize], room: &mut Room) -> Result<(), GemmError> {
+    let mut attention = room.wide.as_slice();
+    room.seen.resize(attention.len() / 3, 0.0);
+    let mut seen = room.seen.as_mut_slice();
+    for &length in lengths {
+        let (text, behind) = attention.split_at(length * ATTENTION);
+        let (seen_here, seen_behind) = seen.split_at_mut(length * DIMENSIONS);
+        room.shares.resize(length * length, 0.0);
+        room.found.resize(length * HEAD, 0.0);
+        for head in 0..HEADS {
+            look(&room.whole, text, head, &mut room.shares, &mut room.found)?;
+            let places = seen_here.chunks_exact_mut(DIMENSIONS);
+            for (place, found) in places.zip(room.found.chunks_exact(HEAD)) {
+                place[head * HEAD..][..HEAD].copy_from_slice(found);
+            }
+        }
+        (attention, seen) = (behind, seen_behind);
+    }
+    Ok(())
+}
+
+/// What one head of a text finds.
+fn look(
+    whole: &GemmExecutor,
+    text: &[f32],
+    head: usize,
+    shares: &mut [f32],
+    found: &mut [f32],
+) -> Result<(), GemmError> {
+    let length = text.len() / ATTENTION;
+    let part = |part: usize| &text[part * DIMENSIONS + head * HEAD..];
+    let query = matrix([length, HEAD], part(0), [ATTENTION, 1]);
+    let key = matrix([HEAD, length], part(1), [1, ATTENTION]);
+    let value = matrix([length, HEAD], part(2), [ATTENTION, 1]);
+    multiply(whole, shares, query, key)?;
+    for row in shares.chunks_exact_mut(length) {
+        rows::to_shares(row);
+    }
+    multiply(
+        whole,
+        found,
+        matrix([length, length], shares, [length, 1]),
+        value,
+    )
+}
+
+fn multiply(whole: &GemmExecutor, out: &mut [f32], a: Matrix, b: Matrix) -> Result<(), GemmError> {
+    let (a, b) = (GemmInputA::Unpacked(a), GemmInputB::Unpacked(b));
+    whole.gemm(out, a, b, GemmOptions::default())
+}
+
+impl Norm {
+    fn apply(&self, rows: &mut [f32]) {
+        for row in rows.chunks_exact_mut(DIMENSIONS) {
+            rows::normalize(row, &self.gain, &self.shift);
+        }
+    }
+}
+
+/// What is not yet read of the file.
+struct File {
+    matrices: &'static [i8],
+    numbers: &'static [u8],
+}
+
+impl File {
+    fn of(bytes: &'static [u8]) -> Option<Self> {
+        let sizes = [LAYERS * MATRICES, DIMENSIONS_OF_NORM + LAYERS * NUMBERS];
+        let (matrices, numbers) = bytes.split_at_checked(sizes[0])?;
+        (numbers.len() == sizes[1] * size_of::<f32>()).then(|| Self {
+            matrices: bytemuck::cast_slice(matrices),
+            numbers,
+        })
+    }
+
+    /// What stands behind so many layers.
+    fn skip(&self, layers: usize) -> Option<Self> {
+        Some(Self {
+            matrices: self.matrices.get(layers * MATRICES..)?,
+            numbers: self.numbers.get(layers * NUMBERS * size_of::<f32>()..)?,
+        })
+    }
+
+    fn layers(&mut self, count: usize) -> Option<Vec<Layer>> {
+        let packer = GemmExecutor::new();
+        (0..count).map(|_| self.layer(&packer)).collect()
+    }
+
+    fn layer(&mut self, packer: &Small) -> Option<Layer> {
+        let [attention, output, up, down] = SHAPES;
+        Some(Layer {
+            attention: self.product(packer, attention)?,
+            output: self.product(packer, output)?,
+            behind_attention: self.norm()?,
+            up: self.product(packer, up)?,
+            down: self.product(packer, down)?,
+            behind: self.norm()?,
+        })
+    }
+
+    fn product(&mut self, packer: &Small, [out, into]: [usize; 2]) -> Option<Product> {
+        let (rows, behind) = self.matrices.split_at_checked(out * into)?;
+        self.matrices = behind;
+        let by_column = matrix([into, out], rows, [1, into]);
+        Some(Product {
+            matrix: packer.prepack_b(by_column),
+            weights: rows.chunks_exact(into).map(sum).collect(),
+            scales: self.numbers(out)?,
+            biases: self.numbers(out)?,
+        })
+    }
+
+    fn norm(&mut self) -> Option<Norm> {
+        Some(Norm {
+            gain: self.numbers(DIMENSIONS)?,
+            shift: self.numbers(DIMENSIONS)?,
+        })
+    }
+
+    fn numbers(&mut self, count: usize) -> Option<Vec<f32>> {
+        let (numbers, behind) = self.numbers.split_at_checked(count * size_of::<f32>())?;
+        self.numbers = behind;
+        Some(
+            numbers
+                .chunks_exact(size_of::<f32>())
+                .map(numbers::number)
+                .collect(),
+        )
+    }
+}
+
+fn matrix<T>(shape: [usize; 2], numbers: &[T], strides: [usize; 2]) -> Matrix<'_, T> {
+    NdTensorView::from_slice_with_strides(shape, numbers, strides)
+        .expect("the numbers reach as far as the shape")
+}
+
+fn sum(weights: &[i8]) -> i32 {
+    weights.iter().copied().map(i32::from).sum()
+}
+
+fn mean(rows: &[f32]) -> Vec<f32> {
+    let mut sum = vec![0.0; DIMENSIONS];
+    for row in rows.chunks_exact(DIMENSIONS) {
+        Add(&mut sum, row).dispatch();
+    }
+    let count = numbers::count(rows.len() / DIMENSIONS);
+    for number in &mut sum {
+        *number /= count;
+    }
+    sum
+}
