@@ -60,6 +60,20 @@ pub fn lives(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != 'Z')
 }
 
+/// Returns when a process that was killed is dead: until then it may still take in what is sent to it.
+pub async fn died(pid: u32) {
+    while lives(pid) {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Returns when a process stands still.
+pub async fn stopped(pid: u32) {
+    while stat(pid).is_some_and(|(state, _)| state != 'T') {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
 /// State and parent.
 fn stat(pid: u32) -> Option<(char, u32)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -113,6 +113,13 @@ impl Starters {
         if let Some(index) = self.index_of_pip() {
             set("UV_DEFAULT_INDEX", index);
         }
+        // A list of tools needs no browser, and not every machine reaches where browsers are kept.
+        for name in [
+            "PUPPETEER_SKIP_DOWNLOAD",
+            "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD",
+        ] {
+            environment.insert(name.to_owned(), "1".to_owned());
+        }
         let found = std::env::var("PATH").unwrap_or_default();
         environment.insert("PATH".to_owned(), format!("{}:{found}", path("python/bin")));
         environment

@@ -1,5 +1,7 @@
 //! The answers to `tools/list` and `initialize`: the same bytes whatever stands behind.
 
+use std::sync::LazyLock;
+
 use excerpt::tokens;
 use registry::{Catalog, CatalogServer};
 use tool::ServerName;
@@ -38,11 +40,23 @@ pub const TOOLS: &str = concat!(
     r#""_meta":{"anthropic/alwaysLoad":true}}]"#,
 );
 
-/// Tokens that the list of servers in the instructions may take (interface, section 3).
-const SERVER_LIST_TOKENS_MAX: usize = 120;
+/// Tokens that the definitions and the instructions may take together (interface, section 3).
+const TOKENS_MAX: usize = 320;
 
-/// The same where a sentence names those that are not shared, and what its list may take.
-const SERVER_LIST_BESIDE_APART_TOKENS_MAX: usize = 40;
+/// What the list of servers and that of those being asked may take, by the quick bound: the first pair is
+/// taken with which everything fits.
+const LISTS_TOKENS_MAX: [(usize, usize); 8] = [
+    (120, 60),
+    (95, 50),
+    (75, 40),
+    (60, 30),
+    (45, 22),
+    (30, 15),
+    (15, 8),
+    (0, 0),
+];
+
+/// What the list of those that are not shared may take.
 const APART_LIST_TOKENS_MAX: usize = 12;
 
 /// The instructions for the model, how to use us; made when a session begins and fixed while it
@@ -56,18 +70,31 @@ pub fn instructions(catalog: &Catalog, client: &ClientPolicy, apart: &[ServerNam
     let seen: Vec<&CatalogServer> = servers
         .filter(|server| client.sees(&server.name, &server.category))
         .collect();
-    let apart = not_shared(&seen, apart);
-    let list_tokens_max = match apart {
-        Some(_) => SERVER_LIST_BESIDE_APART_TOKENS_MAX,
-        None => SERVER_LIST_TOKENS_MAX,
-    };
-    let says = match (tools(&seen, list_tokens_max), being_asked(&seen)) {
+    let apart = not_shared(&seen, apart).unwrap_or_default();
+    let written = |(list, asked)| write(&seen, &apart, list, asked);
+    let (shortest, others) = LISTS_TOKENS_MAX.split_last().expect("there are some");
+    let mut texts = others.iter().copied().map(written);
+    let room = TOKENS_MAX.saturating_sub(*OURS);
+    let fitting = texts.find(|text| tokens::count(text) <= room);
+    fitting.unwrap_or_else(|| written(*shortest))
+}
+
+/// Tokens of the definitions.
+static OURS: LazyLock<usize> = LazyLock::new(crate::count_ours);
+
+fn write(
+    seen: &[&CatalogServer],
+    apart: &str,
+    list_tokens_max: usize,
+    asked_tokens_max: usize,
+) -> String {
+    let tools = tools(seen, list_tokens_max);
+    let says = match (tools, being_asked(seen, asked_tokens_max)) {
         (Some(tools), Some(asked)) => format!("{tools}; {asked}"),
         (Some(tools), None) => tools,
         (None, Some(asked)) => format!("Gateway to MCP servers; {asked}"),
         (None, None) => "Gateway to MCP servers, none of which offers a tool now".to_owned(),
     };
-    let apart = apart.unwrap_or_default();
     format!(
         "{says}.{apart} When a task needs a service, data or action beyond your built-in tools, call \
          search_tools first, then execute_dynamic_tool. Never guess a tool name. Many calls: \
@@ -93,23 +120,22 @@ fn tools(seen: &[&CatalogServer], list_tokens_max: usize) -> Option<String> {
             None => categories.push((&server.category, server.tools)),
         }
     }
-    let list = fitting_list(&mut servers, list_tokens_max)
-        .or_else(|| fitting_list(&mut categories, list_tokens_max));
+    let list = whole_list(&mut servers, list_tokens_max)
+        .or_else(|| whole_list(&mut categories, list_tokens_max))
+        .or_else(|| first_of_list(&categories, list_tokens_max));
     let list = list.map(|list| format!(": {list}")).unwrap_or_default();
     (total > 0).then(|| format!("Gateway to {total} tools{list}"))
 }
 
 /// The servers that were never asked with success, and have not failed.
-fn being_asked(seen: &[&CatalogServer]) -> Option<String> {
+fn being_asked(seen: &[&CatalogServer], tokens_max: usize) -> Option<String> {
     let is_new = |server: &&&CatalogServer| server.surveyed_at.is_none() && server.stale.is_none();
     let new = seen.iter().filter(is_new);
     let names: Vec<&str> = new.map(|server| server.name.as_str()).collect();
     let list = names.join(", ");
     match names.len() {
         0 => None,
-        _ if tokens::upper_bound(&list) <= SERVER_LIST_TOKENS_MAX / 2 => {
-            Some(format!("being asked now: {list}"))
-        }
+        _ if tokens::upper_bound(&list) <= tokens_max => Some(format!("being asked now: {list}")),
         count => Some(format!("being asked now: {count} servers")),
     }
 }
@@ -130,15 +156,30 @@ fn not_shared(seen: &[&CatalogServer], apart: &[ServerName]) -> Option<String> {
     ))
 }
 
-fn fitting_list(counts: &mut [(&str, usize)], tokens_max: usize) -> Option<String> {
+/// All of them with their counts, the most first; none where they do not fit.
+fn whole_list(counts: &mut [(&str, usize)], tokens_max: usize) -> Option<String> {
     counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-    let named: Vec<String> = counts
-        .iter()
-        .map(|(name, tools)| format!("{name} {tools}"))
-        .collect();
-    let list = named.join(", ");
+    let list = write_list(counts);
     let fits = !list.is_empty() && tokens::upper_bound(&list) <= tokens_max;
     fits.then_some(list)
+}
+
+/// Entries of a list that leaves some out.
+const LISTED_MAX: usize = 24;
+
+/// As many of the first as fit.
+fn first_of_list(counts: &[(&str, usize)], tokens_max: usize) -> Option<String> {
+    let lists = (1..counts.len().min(LISTED_MAX)).rev();
+    let mut lists = lists.map(|first| format!("{}, ...", write_list(&counts[..first])));
+    lists.find(|list| tokens::upper_bound(list) <= tokens_max)
+}
+
+fn write_list(counts: &[(&str, usize)]) -> String {
+    let named = counts.iter();
+    let named: Vec<String> = named
+        .map(|(name, tools)| format!("{name} {tools}"))
+        .collect();
+    named.join(", ")
 }
 
 #[cfg(test)]
@@ -173,16 +214,30 @@ mod tests {
     }
 
     #[test]
-    fn definitions_and_instructions_cost_at_most_320_tokens_with_eight_servers() {
-        let count = crate::count_ours() + tokens::count(&instructions(&catalog(8, 130)));
-        assert!(count <= 320, "{count} tokens");
-        // And where none of them is shared.
-        for names in [1, 8] {
-            let servers = catalog(8, 130);
-            let apart: Vec<ServerName> = servers.servers.iter().map(|it| it.name.clone()).collect();
-            let says = super::instructions(&servers, &ClientPolicy::default(), &apart[..names]);
+    fn definitions_and_instructions_cost_at_most_320_tokens_at_any_number_of_servers() {
+        for (servers, new, apart) in [
+            (0, 0, 0),
+            (8, 0, 0),
+            (8, 0, 1),
+            (8, 0, 8),
+            (8, 4, 8),
+            (20, 0, 0),
+            (61, 0, 0),
+            (61, 30, 20),
+            (0, 12, 0),
+            (1_000, 500, 500),
+        ] {
+            let mut catalog = catalog(servers + new, 130);
+            for server in &mut catalog.servers[servers..] {
+                (server.tools, server.surveyed_at) = (0, None);
+            }
+            let apart = catalog.servers.iter().take(apart);
+            let apart: Vec<ServerName> = apart.map(|it| it.name.clone()).collect();
+            let says = super::instructions(&catalog, &ClientPolicy::default(), &apart);
             let count = crate::count_ours() + tokens::count(&says);
-            assert!(count <= 320, "{count} tokens: {says}");
+            assert!(count <= super::TOKENS_MAX, "{count} tokens: {says}");
+            let told = says.contains(&format!("Gateway to {} tools", servers * 130));
+            assert!(servers == 0 || told, "{says}");
         }
     }
 

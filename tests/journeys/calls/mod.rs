@@ -3,7 +3,6 @@
 mod call_many;
 mod eras;
 mod hostile_definitions;
-mod hostile_scripts;
 mod kept_secrets;
 mod limits;
 mod lists_that_change;

@@ -129,7 +129,9 @@ async fn a_call_to_a_server_that_was_just_killed_is_answered_by_the_next() {
     let client = house.client().await;
     client.execute("any/echo", json!({})).await.good();
     for number in 0..KILLS {
-        processes::kill(*house.pids("any").last().unwrap());
+        let pid = *house.pids("any").last().unwrap();
+        processes::kill(pid);
+        processes::died(pid).await;
         let input = json!({ "n": number });
         let answer = client.execute("any/echo", input.clone()).await.good();
         assert_eq!(answer, input.to_string());
@@ -148,6 +150,7 @@ async fn a_call_that_a_killed_server_had_not_read_is_answered_by_the_next() {
     }
     let pid = *house.pids("any").last().unwrap();
     processes::pause(pid);
+    processes::stopped(pid).await;
     let call = calling("any/echo", &json!({ "n": 1 }));
     let (_, reply) = client.begin("tools/call", call).await;
     // Most often the call lies in the pipe by then; where it does not, it finds nobody there.
