@@ -2,9 +2,6 @@
 
 use excerpt::tokens::{count, estimate};
 use jsonrpc::Fields;
-use serde_json::value::RawValue;
-
-use crate::definitions::TOOLS;
 
 /// Counts the tokens of one tool's definition as a model has it: its name, description and input
 /// schema. Clients do not show a model the rest (annotations, `_meta`, output schema).
@@ -27,10 +24,4 @@ fn visible_part(json: &str) -> String {
         Some(format!("\"{key}\":{value}"))
     });
     format!("{{{}}}", members.collect::<Vec<_>>().join(","))
-}
-
-/// Counts the tokens of our own three definitions.
-pub fn count_ours() -> usize {
-    let tools: Vec<&RawValue> = serde_json::from_str(TOOLS).expect("a list of three");
-    tools.iter().map(|tool| count_definition(tool.get())).sum()
 }

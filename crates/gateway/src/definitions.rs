@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 
 use excerpt::tokens;
 use registry::{Catalog, CatalogServer};
+use serde_json::value::RawValue;
 use tool::ServerName;
 
-use crate::policy::ClientPolicy;
+use crate::{cost::count_definition, policy::ClientPolicy};
 
 /// The name of the tool that finds tools.
 pub const SEARCH: &str = "search_tools";
@@ -39,6 +40,12 @@ pub const TOOLS: &str = concat!(
     r#""annotations":{"readOnlyHint":false,"openWorldHint":true},"#,
     r#""_meta":{"anthropic/alwaysLoad":true}}]"#,
 );
+
+/// Counts the tokens of our own three definitions.
+pub fn count_ours() -> usize {
+    let tools: Vec<&RawValue> = serde_json::from_str(TOOLS).expect("a list of three");
+    tools.iter().map(|tool| count_definition(tool.get())).sum()
+}
 
 /// Tokens that the definitions and the instructions may take together (interface, section 3).
 const TOKENS_MAX: usize = 320;
@@ -80,7 +87,7 @@ pub fn instructions(catalog: &Catalog, client: &ClientPolicy, apart: &[ServerNam
 }
 
 /// Tokens of the definitions.
-static OURS: LazyLock<usize> = LazyLock::new(crate::count_ours);
+static OURS: LazyLock<usize> = LazyLock::new(count_ours);
 
 fn write(
     seen: &[&CatalogServer],
