@@ -88,6 +88,12 @@ impl Walk {
             return Some(Value::Object(values));
         }
         match name.get_ref().parse::<ServerName>() {
+            Ok(server) if server.is_scripts() => {
+                let what = "server name `scripts` is that of saved scripts, the files of `scripts/` beside this one";
+                let fault = Fault::new(what, "give the server another name");
+                self.note(name.span(), at, fault);
+                return None;
+            }
             Ok(server) => self.servers.push(server.to_string()),
             Err(error) => {
                 let fault = bad_name(name.get_ref(), &error);

@@ -85,6 +85,7 @@ pub(super) fn read_config(
                     clients,
                     policy: Arc::new(policy),
                     audit: read_audit(&raw.audit),
+                    scripts: Some(parent.join("scripts")),
                     servers,
                 },
                 http,

@@ -60,6 +60,7 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
         "log": log::path(&settings.state_dir),
         "meaning": meaning(gateway),
         "clients": clients,
+        "scripts": scripts(gateway),
         "servers": servers,
         "sharing": sharing,
     })
@@ -69,6 +70,16 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
 fn meaning(gateway: &Gateway) -> Option<Value> {
     let (known, tools) = gateway.registry.loaded()?.embedded()?;
     Some(json!({"understood": known, "tools": tools}))
+}
+
+/// Saved scripts, and the files that are none; `null` where there is no such folder.
+fn scripts(gateway: &Gateway) -> Option<Value> {
+    let saved = gateway.saved_scripts();
+    let mistakes = saved.mistakes.iter();
+    let mistakes = mistakes.map(|it| json!({"file": it.file, "why": it.why}));
+    let folder = &gateway.settings().scripts;
+    let told = || json!({"folder": folder, "tools": saved.count(), "mistakes": mistakes.collect::<Vec<_>>()});
+    (saved.has_folder || !saved.mistakes.is_empty()).then(told)
 }
 
 fn name(client: &Arc<ConnectedClient>) -> String {

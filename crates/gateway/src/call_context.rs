@@ -9,7 +9,7 @@ use tool::{ClientId, ServerName};
 
 use crate::{
     allowed::Allowed, asks::CallAsker, forward::UriLedger, instructions_told::InstructionsTold,
-    policy::ClientPolicy, recent_searches::RecentSearches,
+    policy::ClientPolicy, recent_searches::RecentSearches, script_caller::ScriptCaller,
 };
 
 /// Everything that comes with a call beside its tool and arguments; the default is a person's.
@@ -37,8 +37,8 @@ pub struct CallContext {
     pub(crate) told: Option<Arc<InstructionsTold>>,
     /// What its person allowed for this session; none: a request that stands alone.
     pub(crate) allowed: Option<Arc<Allowed>>,
-    /// It is one of a script's calls.
-    pub(crate) is_script: bool,
+    /// The script that makes it.
+    pub(crate) script: Option<ScriptCaller>,
     /// The URIs that passed to this client.
     pub(crate) uris: Option<Arc<UriLedger>>,
 }

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use fleet::{Asks, Request};
 use futures::{FutureExt as _, future::BoxFuture};
+use jsonrpc::Json;
 use registry::{Entry, Generation};
 use results::{Budget, Origin};
 use serde_json::value::RawValue;
@@ -78,22 +79,22 @@ impl Gateway {
         let policy = Arc::clone(&context.policy);
         let (generation, entry) = &self.resolve(&tool_name, &policy).await?;
         note.is_for(&entry.at.server, &entry.at.tool);
+        if let Some(script) = &context.script {
+            script.check_reads(entry)?;
+        }
         let limit = self.limit(entry, &options);
         let arguments =
             check_arguments(entry, input, limit.or_else(|| self.usual_limit(entry))).await?;
         let subject = Asked::tool(entry, arguments.as_str());
         note.takes(&arguments, self.settings().audit.arguments);
-        if options.dry_run && !is_own_script(entry) {
+        if options.dry_run && (context.script.is_some() || !is_script(entry)) {
             note.is_nothing();
             let text = self.explain_call(&subject, &context)?;
             return Ok(Called::Own(Reply::text(&text)));
         }
         self.authorize(&subject, &context, note).await?;
-        if is_own(entry) {
-            let arguments = RawValue::from_string(arguments.as_str().to_owned());
-            let arguments = arguments.map_err(|error| ToolError::Internal(error.to_string()))?;
-            let reply = self.call_own(entry, &arguments, &options, context).await?;
-            return Ok(Called::Own(reply));
+        if is_own(entry) || entry.at.server.is_scripts() {
+            return self.call_here(entry, &arguments, &options, context).await;
         }
         let searches = context.searches.clone();
         let asker = context.asks.clone();
@@ -138,7 +139,24 @@ impl Gateway {
         Ok(called)
     }
 
-    /// Runs one of our own tools with arguments that fit its schema. Boxed, for one of them
+    /// Makes a call that no server hears of.
+    async fn call_here(
+        &self,
+        entry: &Entry,
+        arguments: &Json,
+        options: &Options,
+        context: CallContext,
+    ) -> Result<Called, ToolError> {
+        let arguments = RawValue::from_string(arguments.as_str().to_owned());
+        let arguments = arguments.map_err(|error| ToolError::Internal(error.to_string()))?;
+        let reply = self.call_own(entry, &arguments, options, context).await;
+        if !is_own(entry) {
+            self.usage.record(&entry.at, reply.is_ok(), now());
+        }
+        Ok(Called::Own(reply?))
+    }
+
+    /// Runs one of our own tools, or a saved script, with arguments that fit its schema. Boxed, for one of them
     /// makes calls itself.
     pub(super) fn call_own<'a>(
         &'a self,
@@ -148,6 +166,10 @@ impl Gateway {
         context: CallContext,
     ) -> BoxFuture<'a, Result<Reply, ToolError>> {
         async move {
+            if entry.at.server.is_scripts() {
+                let run = self.run_saved(entry, arguments, options, context);
+                return run.await;
+            }
             match entry.at.tool.as_str() {
                 CALL_MANY => {
                     let max_tokens = self.max_tokens(entry, options, &context.policy);
@@ -185,7 +207,7 @@ impl Gateway {
 
     /// The time that the caller waits: what the call says, else its tool; else the server's own
     /// limit.
-    fn limit(&self, entry: &Entry, options: &Options) -> Option<Duration> {
+    pub(super) fn limit(&self, entry: &Entry, options: &Options) -> Option<Duration> {
         let asked = options.limit();
         let settings = self.settings();
         let limits = settings.tool_limits(&entry.at);
@@ -243,9 +265,9 @@ fn explain(
     }
 }
 
-/// Of a script a dry run tells its calls.
-fn is_own_script(entry: &Entry) -> bool {
-    is_own(entry) && entry.at.tool == RUN_SCRIPT
+/// Of a script a dry run tells its calls; of one within another that it would be called.
+fn is_script(entry: &Entry) -> bool {
+    entry.at.server.is_scripts() || is_own(entry) && entry.at.tool == RUN_SCRIPT
 }
 
 /// Whether a second call does what one does, as the server says of its tool.

@@ -6,10 +6,10 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use fleet::{Applied, Fleet, ServerSpec, Surroundings, Variables};
+use fleet::{Applied, Fleet, ServerSpec, Surroundings, Survey, Variables};
 use parking_lot::Mutex;
 use processes::{Reaper, Spawner, own_program};
-use registry::{Generation, Registry, RelevanceFeedback, Usage};
+use registry::{Generation, Pin, Registry, RelevanceFeedback, Rules, ServerRules, Usage};
 use results::ResultStore;
 use secrets::{PrivateFiles, Resolver, Store};
 use telemetry::Recorder;
@@ -27,6 +27,7 @@ use crate::{
     last_spoken::with_last_spoken,
     parked::ParkedCalls,
     recent_searches,
+    saved_scripts::SavedScripts,
     servers::Servers,
     settings::Settings,
     state_dir::{self, logs, marker},
@@ -73,6 +74,8 @@ pub struct Gateway {
     pub(crate) recorder: Arc<Recorder>,
     /// Runs scripts; none: our own program cannot be found.
     pub(crate) scripts: Option<script::Runner>,
+    /// The folder of saved ones, as it was read last.
+    saved: ArcSwap<SavedScripts>,
 }
 
 impl Gateway {
@@ -97,7 +100,10 @@ impl Gateway {
             embeds: settings.search.embeds,
         };
         state_dir::make(&settings.state_dir)?;
-        let registry = Registry::open_with(&settings.state_dir, settings.rules(), options)?;
+        let saved = SavedScripts::read(settings.scripts.as_deref());
+        log_mistakes(&saved);
+        let rules = rules(&settings, &saved);
+        let registry = Registry::open_with(&settings.state_dir, rules, options)?;
         let usage = Usage::open(&settings.state_dir);
         let feedback = Arc::new(RelevanceFeedback::open(&settings.state_dir));
         let results = ResultStore::new(&settings.state_dir, &settings.results);
@@ -127,6 +133,7 @@ impl Gateway {
             on_always: OnceLock::new(),
             recorder: Arc::new(recorder),
             scripts: script::Runner::of_own_program(),
+            saved: ArcSwap::from_pointee(saved),
         }))
     }
 
@@ -153,13 +160,33 @@ impl Gateway {
     /// Goes on with other settings: the servers, and what is said of them and their tools. Calls
     /// under way are not disturbed. Where the state lies and what was opened with it stays.
     pub fn apply(&self, settings: Settings) -> anyhow::Result<Applied> {
-        self.registry.apply_rules(settings.rules())?;
+        let rules = rules(&settings, &self.saved.load());
+        self.registry.apply_rules(rules)?;
         let specs = with_last_spoken(settings.specs(), &self.registry.catalog());
         self.recorder.set_audit_bytes_max(settings.audit.bytes_max);
         self.settings.store(Arc::new(settings));
         let applied = self.servers.apply(specs);
         self.lists_changed.send_replace(());
         Ok(applied)
+    }
+
+    /// The saved scripts, as they were read last.
+    pub fn saved_scripts(&self) -> Arc<SavedScripts> {
+        self.saved.load_full()
+    }
+
+    /// Reads the folder of saved scripts anew. Blocks; none: there is no such folder.
+    pub(crate) fn survey_scripts(&self) -> anyhow::Result<Option<Survey>> {
+        let settings = self.settings();
+        let now = SavedScripts::read(settings.scripts.as_deref());
+        let before = self.saved.swap(Arc::new(now.clone()));
+        if now.mistakes != before.mistakes {
+            log_mistakes(&now);
+        }
+        if now.has_folder != before.has_folder {
+            self.registry.apply_rules(rules(&settings, &now))?;
+        }
+        Ok(now.has_folder.then(|| now.survey()))
     }
 
     /// Takes in a client; its servers are filled in from its own variables.
@@ -241,6 +268,29 @@ impl Gateway {
         if let Err(error) = self.feedback.flush() {
             warn!(%error, "what was learned was not written");
         }
+    }
+}
+
+/// The rules for all servers; saved scripts are one where there is their folder.
+fn rules(settings: &Settings, saved: &SavedScripts) -> Rules {
+    let mut rules = settings.rules();
+    if saved.has_folder {
+        rules.servers.push(ServerRules {
+            // The person who changes them has them run.
+            pin: Pin::Off,
+            ..ServerRules::plain(ServerName::scripts())
+        });
+    }
+    rules
+}
+
+fn log_mistakes(saved: &SavedScripts) {
+    for mistake in &saved.mistakes {
+        warn!(
+            file = mistake.file,
+            why = mistake.why,
+            "a saved script is no tool"
+        );
     }
 }
 

@@ -46,6 +46,8 @@ mod relevance;
 mod reply;
 mod rounds;
 mod run_script;
+mod saved_scripts;
+mod script_caller;
 mod search_tools;
 mod servers;
 mod session;
@@ -79,6 +81,7 @@ pub use out::{
 pub use recent_searches::RecentSearches;
 pub use refused::{Refused, Why};
 pub use reply::Reply;
+pub use saved_scripts::{FileMistake, SavedScripts};
 pub use search_tools::SearchAnswer;
 pub use servers::{Servers, Watched};
 pub use session::{

@@ -1,8 +1,8 @@
 //! `proxy/run_script`: many calls, one answer. `script` runs it; every call that it makes takes the
-//! way of a call that its model makes.
+//! way of a call that its model makes. A saved script is run the same way.
 
 mod outcome;
-mod reach;
+pub(crate) mod reach;
 mod sites;
 
 use std::time::Duration;
@@ -14,9 +14,13 @@ use script::{Job, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use self::{outcome::explain, reach::Reach};
+use self::{
+    outcome::{answer_script, explain},
+    reach::Reach,
+};
 use crate::{
     call_context::CallContext, envelope::Options, error::ToolError, gateway::Gateway, reply::Reply,
+    script_caller::ScriptCaller,
 };
 
 const TOOL: &str = "proxy/run_script";
@@ -34,6 +38,17 @@ struct Asked {
     dry_run: bool,
 }
 
+/// A script that is to be run.
+struct Work {
+    text: String,
+    args: Box<RawValue>,
+    timeout_ms: Option<u64>,
+    max_tokens: u64,
+    dry_run: bool,
+    /// Its name where it says of itself that it only reads.
+    read_only: Option<String>,
+}
+
 impl Gateway {
     pub(super) async fn run_script(
         &self,
@@ -44,46 +59,97 @@ impl Gateway {
     ) -> Result<Reply, ToolError> {
         let asked: Asked = serde_json::from_str(arguments.get())
             .map_err(|error| wrong_input("script", &error.to_string()))?;
-        if context.is_script {
-            let why = "a script cannot run another; call its functions";
+        if context.script.is_some() {
+            let why = "a script cannot run another; call its functions, or a saved one as a tool";
             return Err(wrong_input("script", why));
         }
         if asked.script.len() > SCRIPT_BYTES_MAX {
             let why = script::Limit::Length.to_string();
             return Err(wrong_input("script", &why));
         }
+        let configured = || self.max_tokens(entry, options, &context.policy);
+        let work = Work {
+            text: asked.script,
+            args: asked.args.unwrap_or_else(|| RawValue::NULL.to_owned()),
+            timeout_ms: options.timeout_ms.or(asked.timeout_ms),
+            max_tokens: asked.max_tokens.unwrap_or_else(configured),
+            dry_run: asked.dry_run || options.dry_run,
+            read_only: None,
+        };
+        self.run(entry, work, options, context).await
+    }
+
+    /// Runs a saved script with arguments that fit its schema.
+    pub(super) async fn run_saved(
+        &self,
+        entry: &Entry,
+        arguments: &RawValue,
+        options: &Options,
+        context: CallContext,
+    ) -> Result<Reply, ToolError> {
+        let saved = self.saved_scripts().get(&entry.at.tool);
+        let saved = saved.ok_or_else(|| ToolError::Script {
+            code: "script_failed",
+            text: "its file is gone, or cannot be understood any more; `proxy status` says why"
+                .to_owned(),
+        })?;
+        let limit = self.limit(entry, options);
+        let limit = limit.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
+        let work = Work {
+            text: saved.text.clone(),
+            args: arguments.to_owned(),
+            timeout_ms: limit,
+            max_tokens: self.max_tokens(entry, options, &context.policy),
+            dry_run: options.dry_run,
+            read_only: saved.interface.is_read_only.then(|| entry.at.to_string()),
+        };
+        self.run(entry, work, options, context).await
+    }
+
+    async fn run(
+        &self,
+        entry: &Entry,
+        work: Work,
+        options: &Options,
+        context: CallContext,
+    ) -> Result<Reply, ToolError> {
         let runner = self.scripts.as_ref();
         let runner =
             runner.ok_or_else(|| ToolError::Internal("our own program is not found".to_owned()))?;
-        let wall = options.timeout_ms.or(asked.timeout_ms);
+        let outer = context.script.clone();
+        let caller = ScriptCaller::within(outer.as_ref(), work.read_only.as_deref())?;
+        let _turn = match &outer {
+            Some(outer) => outer.take_turn().await,
+            None => None,
+        };
+        let wall = work.timeout_ms;
         let wall = wall
             .map_or(WALL_DEFAULT, Duration::from_millis)
             .min(WALL_MAX);
-        let dry_run = asked.dry_run || options.dry_run;
         let job = Job {
-            script: asked.script,
-            args: asked.args.unwrap_or_else(|| RawValue::NULL.to_owned()),
+            script: work.text,
+            args: work.args,
             servers: self.servers_of_scripts(&context).await?,
-            dry_run,
+            dry_run: work.dry_run,
             wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
         };
         let (client, cancel) = (context.client.clone(), context.cancel.clone());
-        let max_tokens = asked
-            .max_tokens
-            .unwrap_or_else(|| self.max_tokens(entry, options, &context.policy));
-        let reach = Reach::new(self, context, dry_run);
+        let reach = Reach::new(self, context, caller, work.dry_run);
         let running = cancel.run_until_cancelled(runner.run(&job, &reach)).await;
         let outcome = running
             .ok_or(ToolError::Cancelled)?
             .map_err(|error| ToolError::Internal(error.to_string()))?;
+        if outer.is_some() {
+            return Ok(answer_script(outcome));
+        }
         let reply = explain(outcome, reach.into_planned());
         let budget = Budget {
             is_off: options.raw,
-            ..Budget::new(max_tokens)
+            ..Budget::new(work.max_tokens)
         };
         let origin = Origin {
             client,
-            tool: TOOL.to_owned(),
+            tool: entry.at.to_string(),
         };
         let result: Json = reply.json().clone();
         Ok(Reply::from(

@@ -33,6 +33,8 @@ pub struct Settings {
     pub policy: Arc<Policy>,
     /// What is written down of calls.
     pub audit: AuditSettings,
+    /// The folder of saved scripts, whether it is there or not; none: there are none.
+    pub scripts: Option<PathBuf>,
     /// All of them, the ones that are switched off included.
     pub servers: Vec<ServerSettings>,
 }
@@ -117,6 +119,7 @@ impl Settings {
             clients: ClientPolicies::default(),
             policy: Arc::default(),
             audit: AuditSettings::default(),
+            scripts: None,
             servers: Vec::new(),
         }
     }

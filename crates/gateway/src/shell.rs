@@ -163,8 +163,9 @@ impl Gateway {
         new.map(|server| server.name.clone()).collect()
     }
 
-    /// Asks servers that were never asked for their tools.
+    /// Asks servers that were never asked for their tools, and reads the saved scripts.
     pub async fn survey_new(self: &Arc<Self>) {
+        survey::take_in_scripts(self).await;
         let new = self.never_asked();
         if !new.is_empty() {
             survey::get_to_know(Arc::clone(self), new).await;

@@ -65,13 +65,20 @@ pub fn survey(
 
 async fn ask(gateway: Arc<Gateway>, server: ServerName, note: SurveyNote, count: Count) -> Asked {
     let began = Instant::now();
-    let (outcome, dropped) = match gateway.servers.survey(&server).await {
-        Ok(mut survey) => {
+    let surveyed = if server.is_scripts() {
+        read_scripts(&gateway).await.map_err(|it| it.to_string())
+    } else {
+        let surveyed = gateway.servers.survey(&server).await;
+        surveyed.map(Some).map_err(|error| error.to_string())
+    };
+    let (outcome, dropped) = match surveyed {
+        Ok(Some(mut survey)) => {
             let dropped = std::mem::take(&mut survey.dropped);
             gateway.surveys.note_left_out(&server, &dropped);
             (Ok(snapshot(&server, survey, count).await), dropped)
         }
-        Err(error) => (Err(error.to_string()), Vec::new()),
+        Ok(None) => (Err("its folder is gone".to_owned()), Vec::new()),
+        Err(error) => (Err(error), Vec::new()),
     };
     let news = News { server, outcome };
     Asked {
@@ -238,6 +245,34 @@ async fn refresh(gateway: &Arc<Gateway>, server: &ServerName) -> anyhow::Result<
         gateway.servers.look_again(server, after);
     }
     gateway.surveys.note_left_out(server, &survey.dropped);
+    take_in(gateway, server, survey).await
+}
+
+async fn read_scripts(gateway: &Arc<Gateway>) -> anyhow::Result<Option<Survey>> {
+    let gateway = Arc::clone(gateway);
+    tokio::task::spawn_blocking(move || gateway.survey_scripts()).await?
+}
+
+/// Takes in the folder of saved scripts as it is now.
+pub async fn take_in_scripts(gateway: &Arc<Gateway>) {
+    let server = ServerName::scripts();
+    let taking = async {
+        match read_scripts(gateway).await? {
+            Some(survey) => take_in(gateway, &server, survey).await,
+            None => Ok(()),
+        }
+    };
+    if let Err(error) = taking.await {
+        warn!(%error, "saved scripts were not taken in");
+    }
+}
+
+/// Commits a list, where it is another than the one we have.
+async fn take_in(
+    gateway: &Arc<Gateway>,
+    server: &ServerName,
+    survey: Survey,
+) -> anyhow::Result<()> {
     let snapshot = snapshot(server, survey, estimate_definition).await;
     if gateway.registry.holds(&snapshot) {
         return Ok(());
@@ -261,7 +296,8 @@ async fn refresh(gateway: &Arc<Gateway>, server: &ServerName) -> anyhow::Result<
 /// no server.
 pub fn choose(gateway: &Gateway, asked: &[String]) -> Result<Vec<ServerName>, Vec<String>> {
     let settings = gateway.settings();
-    let known: Vec<ServerName> = settings.enabled().map(|it| it.spec.name.clone()).collect();
+    let mut known: Vec<ServerName> = settings.enabled().map(|it| it.spec.name.clone()).collect();
+    known.extend(gateway.saved_scripts().has_folder.then(ServerName::scripts));
     if asked.is_empty() {
         return Ok(known);
     }

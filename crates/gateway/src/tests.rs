@@ -5,6 +5,7 @@ mod memory;
 mod peer;
 mod policy;
 mod rounds;
+mod scripts;
 mod texts;
 
 use std::sync::Arc;

@@ -14,6 +14,7 @@ mod commands;
 mod exit;
 mod live;
 mod report;
+mod scripts_folder;
 mod table;
 mod time;
 

@@ -24,7 +24,7 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use crate::{allowance, cli::Global};
+use crate::{allowance, cli::Global, scripts_folder};
 
 /// Reads the configuration anew, from where it was read first.
 pub(crate) type Load = Arc<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
@@ -49,6 +49,7 @@ pub(crate) fn open(
     let gateway = Gateway::new(config.gateway.clone())?;
     allowance::follow(&gateway, &config.file);
     let mut upkeep = Upkeep::begin(&gateway);
+    upkeep.add(scripts_folder::follow(Arc::clone(&gateway)));
     let follower = Follower {
         gateway: Arc::clone(&gateway),
         config,

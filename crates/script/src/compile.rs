@@ -8,13 +8,12 @@ mod edits;
 mod imports;
 mod nodes;
 
+use std::borrow::Cow;
+
 use tree_sitter::{Node, Parser};
 
-pub(crate) use self::nodes::Unreadable;
-use self::{
-    edits::Edits,
-    nodes::{line_of, nodes, token},
-};
+use self::edits::Edits;
+pub(crate) use self::nodes::{Unreadable, line_of, nodes, token};
 use crate::{
     advice::{JAVASCRIPT_INSTEAD, is_python},
     message::CallSite,
@@ -52,16 +51,24 @@ const DECLARATIONS: [&str; 6] = [
 ];
 
 /// What makes code of its own, and what to write.
-const UNSUPPORTED: [(&str, &str); 3] = [
+const UNSUPPORTED: [(&str, &str); 5] = [
     (
         "enum_declaration",
         "write `const X = { A: \"a\" } as const` instead of an enum",
     ),
     ("internal_module", "write an object instead of a namespace"),
+    ("module", "write an object instead of a namespace"),
+    (
+        "import_alias",
+        "write `const a = b.c` instead of `import a = b.c`",
+    ),
     ("decorator", "there are no decorators: call the function"),
 ];
 
+const FIELD_INSTEAD: &str = "write the field and `this.name = name` instead of a modifier on a parameter of the constructor";
+
 pub(crate) fn compile(script: &str, servers: &[String]) -> Result<Compiled, Unreadable> {
+    let script = &*take_off_fence(script);
     let tree = parse(script)?;
     let root = tree.root_node();
     if root.has_error() && is_python(script) {
@@ -70,9 +77,10 @@ pub(crate) fn compile(script: &str, servers: &[String]) -> Result<Compiled, Unre
             line: first_error(root).map(line_of),
         });
     }
+    refuse_unsupported(root)?;
     let mut edits = Edits::new(script);
     for node in nodes(root) {
-        take_off_types(node, &mut edits)?;
+        take_off_types(node, &mut edits);
     }
     imports::replace(root, script, servers, &mut edits)?;
     let tail = return_last(root, script, &mut edits);
@@ -83,7 +91,18 @@ pub(crate) fn compile(script: &str, servers: &[String]) -> Result<Compiled, Unre
     })
 }
 
-fn parse(script: &str) -> Result<tree_sitter::Tree, Unreadable> {
+/// Code that comes as in an answer, between lines of three backticks: those are blanked out.
+fn take_off_fence(script: &str) -> Cow<'_, str> {
+    let is_fence = |line: &str| line.trim().starts_with("```");
+    if !script.trim_start().starts_with("```") {
+        return Cow::Borrowed(script);
+    }
+    let lines = script.split('\n');
+    let lines = lines.map(|line| if is_fence(line) { "" } else { line });
+    Cow::Owned(lines.collect::<Vec<_>>().join("\n"))
+}
+
+pub(crate) fn parse(script: &str) -> Result<tree_sitter::Tree, Unreadable> {
     let mut parser = Parser::new();
     let language = tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into();
     let parsed = parser.set_language(&language).ok();
@@ -94,18 +113,43 @@ fn parse(script: &str) -> Result<tree_sitter::Tree, Unreadable> {
     })
 }
 
-fn first_error(root: Node<'_>) -> Option<Node<'_>> {
+pub(crate) fn first_error(root: Node<'_>) -> Option<Node<'_>> {
     nodes(root).find(|node| node.is_error() || node.is_missing())
 }
 
-fn take_off_types(node: Node<'_>, edits: &mut Edits<'_>) -> Result<(), Unreadable> {
-    let kind = node.kind();
-    if let Some((_, instead)) = UNSUPPORTED.iter().find(|(known, _)| *known == kind) {
-        return Err(Unreadable {
-            text: (*instead).to_owned(),
-            line: Some(line_of(node)),
-        });
+/// Tells what to write instead of what TypeScript makes code of.
+pub(crate) fn refuse_unsupported(root: Node<'_>) -> Result<(), Unreadable> {
+    for node in nodes(root) {
+        let is_it = |(kind, _): &&(&str, &str)| *kind == node.kind();
+        let instead = UNSUPPORTED.iter().find(is_it).map(|(_, instead)| *instead);
+        let instead = instead.or_else(|| is_parameter_property(node).then_some(FIELD_INSTEAD));
+        if let Some(instead) = instead {
+            return Err(Unreadable {
+                text: instead.to_owned(),
+                line: Some(line_of(node)),
+            });
+        }
     }
+    Ok(())
+}
+
+/// `constructor(private name: string)`, which would be a field too.
+fn is_parameter_property(node: Node<'_>) -> bool {
+    let is_modified = |node| {
+        let mut cursor = Node::walk(&node);
+        let mut children = node.children(&mut cursor);
+        children.any(|it| {
+            matches!(
+                it.kind(),
+                "accessibility_modifier" | "override_modifier" | "readonly"
+            )
+        })
+    };
+    matches!(node.kind(), "required_parameter" | "optional_parameter") && is_modified(node)
+}
+
+fn take_off_types(node: Node<'_>, edits: &mut Edits<'_>) {
+    let kind = node.kind();
     if DECLARATIONS.contains(&kind) {
         edits.blank_statement(node.byte_range());
     } else if TYPES.contains(&kind) {
@@ -113,7 +157,6 @@ fn take_off_types(node: Node<'_>, edits: &mut Edits<'_>) -> Result<(), Unreadabl
     } else {
         take_off_part(node, edits);
     }
-    Ok(())
 }
 
 /// Between the parameters of an arrow function and its arrow no line may end.
@@ -142,7 +185,13 @@ fn take_off_part(node: Node<'_>, edits: &mut Edits<'_>) {
             }
         }
         "abstract_class_declaration" => blank_token(node, "abstract", edits),
-        "required_parameter" => blank_token(node, "readonly", edits),
+        "throw_statement" => {
+            // The engine throws null too; this one is the script's own.
+            if let Some(value) = node.named_child(0) {
+                edits.insert(value.start_byte(), "$thrown((");
+                edits.insert_behind(value.end_byte(), "))");
+            }
+        }
         "import_statement" | "export_statement" if token(node, "type").is_some() => {
             edits.blank_statement(node.byte_range());
         }
@@ -174,28 +223,52 @@ fn return_last(root: Node<'_>, script: &str, edits: &mut Edits<'_>) -> String {
     let Some(last) = statements.iter().rfind(is_code) else {
         return String::new();
     };
-    if last.kind() == "expression_statement"
-        && let Some(value) = last.named_child(0)
-    {
+    let exported = last.child_by_field_name("value");
+    let value = match last.kind() {
+        "expression_statement" => last.named_child(0),
+        "export_statement" => exported.filter(|it| main.is_none() && !is_function(*it)),
+        _ => None,
+    };
+    if let Some(value) = value {
         edits.insert(value.start_byte(), "return (");
         edits.insert_behind(value.end_byte(), ")");
         return String::new();
     }
-    match main {
-        Some(main) if !calls_main(root, script, main) => "return await main(args)".to_owned(),
+    match main.map(|main| (main, name_of_main(main, script))) {
+        Some((main, name)) if !is_called(root, script, main, name) => {
+            format!("return await {name}(args)")
+        }
         _ => String::new(),
     }
 }
 
-/// `export default main` has no value of its own; of `export function` the function stays.
+/// Of `export function` the function stays; a function without a name gets one.
 fn take_off_export(statement: Node<'_>, edits: &mut Edits<'_>) {
+    let is_list = |it: Node<'_>| it.kind() == "export_clause";
+    let mut cursor = statement.walk();
+    if statement.named_children(&mut cursor).any(is_list) {
+        edits.blank_statement(statement.byte_range());
+        return;
+    }
     for word in ["export", "default"] {
         blank_token(statement, word, edits);
     }
+    if let Some(value) = statement.child_by_field_name("value")
+        && is_function(value)
+        && value.child_by_field_name("name").is_none()
+    {
+        edits.insert(value.start_byte(), "const main = ");
+    }
 }
 
-/// The declaration of a function named `main`.
-fn main_of<'t>(statement: Node<'t>, script: &str) -> Option<Node<'t>> {
+fn is_function(node: Node<'_>) -> bool {
+    matches!(node.kind(), "arrow_function" | "function_expression")
+}
+
+/// The function that a script is: one named `main`, or the one that is its default export.
+pub(crate) fn main_of<'t>(statement: Node<'t>, script: &str) -> Option<Node<'t>> {
+    let is_default =
+        statement.kind() == "export_statement" && token(statement, "default").is_some();
     let declared = match statement.kind() {
         "export_statement" => statement
             .child_by_field_name("declaration")
@@ -206,19 +279,24 @@ fn main_of<'t>(statement: Node<'t>, script: &str) -> Option<Node<'t>> {
         "lexical_declaration" => declared.named_child(0)?,
         _ => declared,
     };
-    let name = declarator.child_by_field_name("name")?;
-    let is_function = declared.kind() == "function_declaration"
-        || declarator
-            .child_by_field_name("value")
-            .is_some_and(|value| matches!(value.kind(), "arrow_function" | "function_expression"));
-    (is_function && &script[name.byte_range()] == "main").then_some(declarator)
+    let value = declarator.child_by_field_name("value");
+    let is_declared = declared.kind() == "function_declaration" || value.is_some_and(is_function);
+    let is_exported =
+        is_default && (declared.kind() == "function_declaration" || is_function(declared));
+    let is_main = is_exported || is_declared && name_of_main(declarator, script) == "main";
+    is_main.then_some(declarator)
 }
 
-fn calls_main(root: Node<'_>, script: &str, main: Node<'_>) -> bool {
+fn name_of_main<'s>(main: Node<'_>, script: &'s str) -> &'s str {
+    let name = main.child_by_field_name("name");
+    name.map_or("main", |name| &script[name.byte_range()])
+}
+
+fn is_called(root: Node<'_>, script: &str, main: Node<'_>, name: &str) -> bool {
     nodes(root).any(|node| {
         let callee = node.child_by_field_name("function");
         node.kind() == "call_expression"
             && !main.byte_range().contains(&node.start_byte())
-            && callee.is_some_and(|callee| &script[callee.byte_range()] == "main")
+            && callee.is_some_and(|callee| &script[callee.byte_range()] == name)
     })
 }

@@ -16,11 +16,13 @@ mod helper;
 mod limits;
 mod message;
 mod runner;
+mod saved;
 
 #[cfg(test)]
 mod tests;
 
 pub use helper::work_as_helper;
-pub use limits::{Limit, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
+pub use limits::{CALLS_MAX, Limit, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
 pub use message::{Asked, CallSite, Job, Question};
 pub use runner::{Answer, Ended, Outcome, Refusal, Runner, ScriptError, Tools};
+pub use saved::Interface;

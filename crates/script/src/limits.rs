@@ -29,8 +29,8 @@ pub(crate) const ADDRESS_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// The engine's stack, in bytes: the deepest that functions call each other.
 pub(crate) const STACK_BYTES_MAX: usize = 1024 * 1024;
 
-/// Calls of tools that one script may make.
-pub(crate) const CALLS_MAX: usize = 100;
+/// Calls of tools that one script may make, those of saved scripts that it calls included.
+pub const CALLS_MAX: usize = 100;
 
 /// Questions other than calls: searches, descriptions, files, naps.
 pub(crate) const QUESTIONS_MAX: usize = 1_000;

@@ -204,9 +204,17 @@
   globalThis.eval = refuse("eval");
   globalThis.Function = refuse("Function");
 
-  // Where there is no memory left for an error, the engine throws null.
+  // Where there is no memory left for an error, the engine throws null; a script that does is known by it.
+  let threwNull = false;
+  const thrown = (value) => ((threwNull ||= value === null), value);
+  Object.defineProperty(globalThis, "$thrown", { value: thrown });
+  const { reject } = Promise;
+  Promise.reject = function (value) {
+    return reject.call(this, thrown(value));
+  };
   const fail = (error) => {
-    const text = error === null ? "out of memory" : error instanceof Error ? `${error.name}: ${error.message}` : shown(error);
+    const text =
+      error === null ? (threwNull ? "null was thrown; throw an Error" : "out of memory") : error instanceof Error ? `${error.name}: ${error.message}` : shown(error);
     const line = /script:(\d+)/.exec(error?.stack ?? "");
     say({ failed: { text, line: line ? Number(line[1]) : null } });
   };

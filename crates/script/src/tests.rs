@@ -142,6 +142,17 @@ fn the_last_expression_or_what_is_returned_is_the_value() {
     returns("new Map([['a', 1]])", r#"{"a":1}"#);
     returns("Promise.resolve(5)", "5");
     returns("[10n, new Set([1])]", r#"["10",[1]]"#);
+    returns("export default async (args) => args.n", "7");
+    returns(
+        "export default async function (args) { return args.n }",
+        "7",
+    );
+    returns("export default function sum({ n }) { return n + 1 }", "8");
+    returns("const main = async () => 4;\nexport default main", "4");
+    returns("const main = () => 5;\nexport { main as default };", "5");
+    returns("export default { a: args.n }", r#"{"a":7}"#);
+    returns("(async () => { return args.n })()", "7");
+    returns("```ts\nconst a: number = 1;\na + 1\n```\n", "2");
 }
 
 #[test]
@@ -163,6 +174,18 @@ fn types_are_taken_off_and_lines_stay() {
         "nope is not defined at Some(5)",
     );
     fails("enum A { B }", "as const");
+    fails(
+        "namespace A { export const b = 1 }",
+        "instead of a namespace",
+    );
+    fails("module A { export const b = 1 }", "instead of a namespace");
+    fails("class A { @log b() {} }", "there are no decorators");
+    fails("@log class A {}", "there are no decorators");
+    fails("import a = b.c;", "instead of `import a = b.c`");
+    fails(
+        "class A {\n  constructor(private b: string) {}\n}",
+        "write the field and `this.name = name`",
+    );
     fails("const a = ;", "SyntaxError");
 }
 
@@ -315,4 +338,12 @@ fn each_limit_ends_a_script_and_has_its_name() {
     );
     meets("const f = (n) => f(n + 1) + 1; f(0)", Limit::Depth);
     fails("await new Promise(() => {})", "nothing can settle");
+    fails("throw null", "null was thrown");
+    fails(
+        "const f = () => { throw (1, null) }; f()",
+        "null was thrown",
+    );
+    fails("await Promise.reject(null)", "null was thrown");
+    returns("try { throw null } catch (e) { return e === null }", "true");
+    fails("throw { a: 1 } as unknown", r#"{"a":1}"#);
 }

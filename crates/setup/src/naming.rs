@@ -17,8 +17,8 @@ pub fn valid_name(text: &str) -> Option<ServerName> {
     }
     name.truncate(SERVER_NAME_CHARS_MAX);
     let name = name.trim_end_matches('-');
-    let built_in = ServerName::built_in();
-    if name == built_in.as_str() {
+    let ours = [ServerName::built_in(), ServerName::scripts()];
+    if ours.iter().any(|it| it.as_str() == name) {
         return format!("{name}-server").parse().ok();
     }
     name.parse().ok()
@@ -118,6 +118,7 @@ mod tests {
         check("my_server 2!", Some("my-server-2"));
         check("--x", Some("x"));
         check("proxy", Some("proxy-server"));
+        check("Scripts", Some("scripts-server"));
         check("日本", None);
         check(&"a-".repeat(40), Some(&format!("{}a", "a-".repeat(15))));
     }

@@ -27,9 +27,20 @@ impl ServerName {
     pub fn is_built_in(&self) -> bool {
         self.0 == BUILT_IN
     }
+
+    /// The server whose tools are saved scripts. Nobody else may be configured under its name.
+    pub fn scripts() -> Self {
+        Self(SCRIPTS.to_owned())
+    }
+
+    /// It is that one.
+    pub fn is_scripts(&self) -> bool {
+        self.0 == SCRIPTS
+    }
 }
 
 const BUILT_IN: &str = "proxy";
+const SCRIPTS: &str = "scripts";
 
 /// A name that is none, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

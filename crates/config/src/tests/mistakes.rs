@@ -214,6 +214,8 @@ fn server_names_are_strict() {
 command = "x"
 [servers.proxy]
 command = "x"
+[servers.scripts]
+command = "x"
 [servers."a b"]
 command = "x"
 [servers.""]
@@ -226,15 +228,17 @@ comand = "x""#,
     hint: write `[servers.my-notes]`
 3:10: servers.proxy: server name `proxy` is taken by the built-in server
     hint: choose another name of lower-case letters, digits and `-`
-5:10: servers."a b": a server name cannot hold ' '
+5:10: servers.scripts: server name `scripts` is that of saved scripts, the files of `scripts/` beside this one
+    hint: give the server another name
+7:10: servers."a b": a server name cannot hold ' '
     hint: write `[servers.a-b]`
-7:10: servers."": a server name cannot be empty
+9:10: servers."": a server name cannot be empty
     hint: choose another name of lower-case letters, digits and `-`
-9:10: servers.-a: server name `-a` starts with `-`
+11:10: servers.-a: server name `-a` starts with `-`
     hint: write `[servers.a]`
-11:10: servers.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: a server name has at most 32 characters
+13:10: servers.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: a server name has at most 32 characters
     hint: choose another name of lower-case letters, digits and `-`
-12:1: servers.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.comand: unknown key
+14:1: servers.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.comand: unknown key
     hint: did you mean `command`?"#,
     );
 }

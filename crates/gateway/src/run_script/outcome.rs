@@ -1,5 +1,6 @@
 //! What became of a script, as its model reads it.
 
+use jsonrpc::Json;
 use results::text_block;
 use script::{Ended, Outcome};
 use serde_json::Value;
@@ -36,6 +37,17 @@ pub(super) fn explain(outcome: Outcome, planned: Option<Vec<String>>) -> Reply {
         blocks.push(text_block(&format!("log:\n{}", log.trim_end())));
     }
     Reply::of_blocks(&blocks, is_error)
+}
+
+/// The same for a script that called this one: the value, and nothing that it printed.
+pub(super) fn answer_script(Outcome { ended, calls, .. }: Outcome) -> Reply {
+    match ended {
+        Ended::Value(value) => {
+            let text = format!(r#"{{"content":[],"structuredContent":{value}}}"#);
+            Reply::of_server(Json::of_built(text), false)
+        }
+        ended => Reply::of_blocks(&[text_block(&sentence(ended, calls))], true),
+    }
 }
 
 fn sentence(ended: Ended, calls: usize) -> String {

@@ -17,29 +17,37 @@ use crate::{
     envelope::{ExecuteRequest, Input, Options},
     error::ToolError,
     gateway::Gateway,
+    script_caller::ScriptCaller,
     workspace::Workspace,
 };
 
 /// One script's way to everything else.
-pub(super) struct Reach<'a> {
+pub(crate) struct Reach<'a> {
     gateway: &'a Gateway,
     context: CallContext,
     workspace: Workspace,
+    caller: ScriptCaller,
     dry_run: bool,
     /// The calls that would be made.
     planned: Mutex<Vec<String>>,
 }
 
 impl<'a> Reach<'a> {
-    pub(super) fn new(gateway: &'a Gateway, context: CallContext, dry_run: bool) -> Self {
+    pub(crate) fn new(
+        gateway: &'a Gateway,
+        context: CallContext,
+        caller: ScriptCaller,
+        dry_run: bool,
+    ) -> Self {
         let folder = context.client.as_ref().and_then(|it| it.folder.as_deref());
         Self {
             workspace: gateway.workspace(folder),
             gateway,
             context: CallContext {
-                is_script: true,
+                script: Some(caller.clone()),
                 ..context
             },
+            caller,
             dry_run,
             planned: Mutex::default(),
         }
@@ -51,6 +59,7 @@ impl<'a> Reach<'a> {
     }
 
     async fn call(&self, tool: String, input: Box<RawValue>) -> Result<Json, ToolError> {
+        self.caller.count_call()?;
         let request = ExecuteRequest {
             tool_name: tool,
             input: Input::AsSent(input),
@@ -101,6 +110,9 @@ impl<'a> Reach<'a> {
             Question::Workspace { verb, path, text } => {
                 let (workspace, dry_run) = (self.workspace.clone(), self.dry_run);
                 let changes = !matches!(verb.as_str(), "read" | "list");
+                if changes {
+                    self.caller.check_may_change("the workspace")?;
+                }
                 if dry_run && changes {
                     let plan = format!("would {verb} {path} in the workspace");
                     self.planned.lock().push(plan);

@@ -358,7 +358,7 @@ impl Calls {
             allowed: (!self.client.connection.is_stateless).then(|| Arc::clone(&self.allowed)),
             told: (!self.client.connection.is_stateless).then(|| Arc::clone(&self.told)),
             uris: Some(self.uris()),
-            is_script: false,
+            script: None,
         };
         (context, questions)
     }

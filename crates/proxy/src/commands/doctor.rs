@@ -3,6 +3,7 @@
 
 mod clients;
 mod machine;
+mod scripts;
 mod servers;
 
 pub(super) use servers::describe_rule;
@@ -69,6 +70,7 @@ async fn examine_servers(
     checks.extend(check_addresses(settings));
     checks.extend(check_secrets(settings));
     checks.extend(check_kept_secrets(settings));
+    checks.extend(scripts::check(settings));
     if !offline {
         let (programs, versions) = machine::ask_programs(settings).await;
         checks.extend(check_runtimes(settings, &versions));

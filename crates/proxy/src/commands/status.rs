@@ -131,6 +131,7 @@ fn render(daemon: &Value) -> String {
     let servers = &daemon["servers"];
     let remarks = [
         render_left_out(servers),
+        render_scripts(&daemon["scripts"]),
         render_logins(servers),
         render_sharing(&daemon["sharing"]),
     ];
@@ -219,6 +220,18 @@ fn render_left_out(servers: &Value) -> Vec<String> {
     };
     let servers = servers.as_array().into_iter().flatten();
     servers.filter_map(render).collect()
+}
+
+/// A line for each saved script that is no tool.
+fn render_scripts(scripts: &Value) -> Vec<String> {
+    let render = |mistake: &Value| {
+        let why = printable::one_line(mistake["why"].as_str()?);
+        let why = printable::first_chars(&why, WHY_CHARS_MAX);
+        let file = render_cell(&mistake["file"]);
+        Some(format!("scripts/{file}: no tool: {why}"))
+    };
+    let mistakes = scripts["mistakes"].as_array().into_iter().flatten();
+    mistakes.filter_map(render).collect()
 }
 
 /// A line for each server with a login.
@@ -327,6 +340,7 @@ mod tests {
                 {"name": "shell", "client_name": "claude-code", "state": "stopped", "tools": 1,
                     "calls": 0, "errors": 0},
             ],
+            "scripts": {"tools": 2, "mistakes": [{"file": "a.ts", "why": "line 2: no"}]},
             "sharing": [
                 {"server": "git", "client_name": "codex (pid 9)", "differing": ["TOKEN", "USER"],
                     "lent": []},
@@ -348,6 +362,7 @@ mod tests {
         shell (claude-code)  stopped  -    -       1      0      0
 
         git: left out of its lists: `a:1`: over 5000 in one list (and 2 more)
+        scripts/a.ts: no tool: line 2: no
         git runs apart for codex (pid 9): TOKEN, USER differs from that of others
         git gets TOKEN from claude-code (pid 8) for clients over HTTP
         ");

@@ -1,0 +1,246 @@
+//! The folder of saved scripts: each file is a tool of the server `scripts` (0031).
+
+use std::{
+    collections::{BTreeMap, BTreeSet, btree_map},
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use fleet::{About, Spoken, Survey};
+use script::{Interface, SCRIPT_BYTES_MAX};
+use serde_json::{Value, json};
+use tool::{Offer, Tool};
+
+/// Files that are read; a folder with more of them is no folder of scripts.
+const FILES_MAX: usize = 500;
+
+/// The longest name of a tool that models' providers take, in characters, without its server.
+const NAME_CHARS_MAX: usize = 48;
+
+/// The scripts as they were read last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SavedScripts {
+    /// There is such a folder.
+    pub has_folder: bool,
+    by_name: BTreeMap<String, Arc<SavedScript>>,
+    /// Files that are no tools, each with why.
+    pub mistakes: Vec<FileMistake>,
+}
+
+/// One file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SavedScript {
+    pub(crate) text: String,
+    pub(crate) interface: Interface,
+    file: String,
+}
+
+/// A file that is no tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileMistake {
+    /// Its name in the folder.
+    pub file: String,
+    /// Why.
+    pub why: String,
+}
+
+impl SavedScripts {
+    /// Reads the folder. What cannot be understood is noted, and the others go on.
+    pub fn read(folder: Option<&Path>) -> Self {
+        let mut saved = Self::default();
+        let Some(folder) = folder else {
+            return saved;
+        };
+        let files = match list(folder) {
+            Ok(files) => files,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return saved,
+            Err(error) => {
+                saved.note(".", &format!("the folder cannot be read: {error}"));
+                return saved;
+            }
+        };
+        saved.has_folder = true;
+        for file in files.iter().take(FILES_MAX) {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            if let Err(why) = saved.add(file, &name) {
+                saved.note(&name, &why);
+            }
+        }
+        if files.len() > FILES_MAX {
+            saved.note(".", &format!("only the first {FILES_MAX} files are read"));
+        }
+        saved
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<SavedScript>> {
+        self.by_name.get(name).cloned()
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// What a server with these tools would answer.
+    pub(crate) fn survey(&self) -> Survey {
+        let tools = self.by_name.iter();
+        let tools = tools.filter_map(|(name, script)| Tool::parse(&define(name, script)).ok());
+        Survey {
+            tools: tools.collect(),
+            offer: Offer::default(),
+            dropped: Vec::new(),
+            about: About {
+                name: Some("scripts".to_owned()),
+                version: None,
+                instructions: None,
+                spoken: Spoken::default(),
+                offers_tools: true,
+                capabilities: BTreeSet::new(),
+            },
+            time_to_live: None,
+            asks_clients: false,
+        }
+    }
+
+    fn add(&mut self, file: &Path, file_name: &str) -> Result<(), String> {
+        let name = file_name.rsplit_once('.').unwrap_or_default().0;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if name.is_empty() || !name.chars().all(is_plain) || name.len() > NAME_CHARS_MAX {
+            return Err(format!(
+                "a tool has no such name; call it by letters, digits, `-` and `_`, \
+                 {NAME_CHARS_MAX} at most"
+            ));
+        }
+        let bytes = fs::metadata(file).map_err(|error| error.to_string())?.len();
+        if bytes > SCRIPT_BYTES_MAX as u64 {
+            return Err(script::Limit::Length.to_string());
+        }
+        let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+        let interface = Interface::read(&text)?;
+        match self.by_name.entry(name.to_owned()) {
+            btree_map::Entry::Occupied(first) => {
+                let first = &first.get().file;
+                Err(format!(
+                    "`{first}` is the tool `{name}` already; rename one"
+                ))
+            }
+            btree_map::Entry::Vacant(place) => {
+                place.insert(Arc::new(SavedScript {
+                    text,
+                    interface,
+                    file: file_name.to_owned(),
+                }));
+                Ok(())
+            }
+        }
+    }
+
+    fn note(&mut self, file: &str, why: &str) {
+        let (file, why) = (file.to_owned(), why.to_owned());
+        self.mistakes.push(FileMistake { file, why });
+    }
+}
+
+/// TypeScript and JavaScript, by name; declarations are for editors.
+fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let file = entry?.path();
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let is_script = name.ends_with(".ts") || name.ends_with(".js");
+        if is_script && !name.ends_with(".d.ts") && !name.starts_with('.') && file.is_file() {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn define(name: &str, script: &SavedScript) -> String {
+    let Interface {
+        description,
+        input_schema,
+        is_read_only,
+        is_destructive,
+        is_idempotent,
+    } = &script.interface;
+    let mut hints = json!({"readOnlyHint": is_read_only});
+    // Left out, it is not known: each of its calls is decided by itself.
+    for (hint, is_said) in [
+        ("destructiveHint", is_destructive),
+        ("idempotentHint", is_idempotent),
+    ] {
+        if *is_said {
+            hints[hint] = Value::Bool(true);
+        }
+    }
+    let mut definition = json!({"name": name});
+    if !description.is_empty() {
+        definition["description"] = Value::from(description.as_str());
+    }
+    definition["inputSchema"] = input_schema.clone();
+    definition["annotations"] = hints;
+    definition.to_string()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that fails says so")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_is_a_tool_or_says_why_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write(
+            "report.ts",
+            "/** Counts. @x\n @destructive */\nexport function main(args: { n?: number }) {}",
+        );
+        write("report.js", "1");
+        write("odd name.ts", "1");
+        write("broken.js", "const a = ;");
+        write("types.d.ts", "declare const a: number;");
+        write(".hidden.ts", "1");
+        write("notes.md", "1");
+        write("long.ts", &" ".repeat(SCRIPT_BYTES_MAX + 1));
+        let saved = SavedScripts::read(Some(folder.path()));
+        let survey = saved.survey();
+        let tools: Vec<&str> = survey.tools.iter().map(Tool::json).collect();
+        assert_eq!(
+            tools,
+            [
+                r#"{"name":"report","inputSchema":{"type":"object","properties":{},"additionalProperties":false},"annotations":{"readOnlyHint":false}}"#
+            ]
+        );
+        let mistakes: Vec<String> = saved
+            .mistakes
+            .iter()
+            .map(|it| format!("{}: {}", it.file, it.why))
+            .collect();
+        let expected = [
+            "broken.js: line 1: this is no TypeScript",
+            "long.ts: length: a script has at most 256 KiB",
+            "odd name.ts: a tool has no such name",
+            "report.ts: `report.js` is the tool `report` already",
+        ];
+        assert_eq!(mistakes.len(), expected.len(), "{mistakes:?}");
+        for (mistake, expected) in mistakes.iter().zip(expected) {
+            assert!(mistake.starts_with(expected), "{mistake}");
+        }
+        fs::remove_file(folder.path().join("report.js")).unwrap();
+        let survey = SavedScripts::read(Some(folder.path())).survey();
+        assert_eq!(
+            survey.tools[0].json(),
+            r#"{"name":"report","description":"Counts. @x","inputSchema":{"type":"object","properties":{"n":{"type":"number"}},"additionalProperties":false},"annotations":{"readOnlyHint":false,"destructiveHint":true}}"#
+        );
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_has_no_scripts() {
+        let folder = tempfile::tempdir().unwrap();
+        let saved = SavedScripts::read(Some(&folder.path().join("scripts")));
+        assert_eq!(saved, SavedScripts::default());
+        assert!(SavedScripts::read(Some(folder.path())).has_folder);
+    }
+}

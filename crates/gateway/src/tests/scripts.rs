@@ -1,0 +1,165 @@
+//! What a script reaches: each of its calls is one of its client, and saved ones are tools.
+
+use std::{fs, sync::Arc};
+
+use ::policy::{Policy, Preset, Rule};
+use ::script::{Question, Tools as _};
+use serde_json::{Value, json, value::to_raw_value};
+
+use super::{
+    ask, execute,
+    memory::{Memory, Scene},
+};
+use crate::{
+    CallContext, DESCRIBE, SEARCH, run_script::reach::Reach, script_caller::ScriptCaller, survey,
+};
+
+async fn scene(preset: Preset, rules: &Value) -> Scene {
+    let said = |_: &str| Ok(json!({"content": [{"type": "text", "text": "done"}]}));
+    let tool = |name: &str, hints: Value| json!({"name": name, "annotations": hints, "inputSchema": {"type": "object"}});
+    let scene = Memory::default()
+        .tool("bank", &tool("pay", json!({})), said)
+        .tool(
+            "notes",
+            &tool("wipe", json!({"destructiveHint": true})),
+            said,
+        )
+        .tool("notes", &tool("read", json!({"readOnlyHint": true})), said)
+        .open()
+        .await;
+    let mut settings = (*scene.gateway.settings()).clone();
+    let read = |rule: &Value| Rule::read(rule.as_object().unwrap(), None).unwrap();
+    let rules = rules.as_array().unwrap().iter().map(read).collect();
+    settings.policy = Arc::new(Policy::new(preset, rules));
+    scene.gateway.apply(settings).unwrap();
+    scene
+}
+
+/// What a script is told of a call; the code of a refusal before its text.
+async fn call(scene: &Scene, caller: &ScriptCaller, tool: &str, input: &Value) -> String {
+    let context = CallContext::default();
+    let reach = Reach::new(&scene.gateway, context, caller.clone(), false);
+    let question = Question::Call {
+        tool: tool.to_owned(),
+        input: to_raw_value(input).unwrap(),
+    };
+    match reach.answer(question).await {
+        Ok(result) => result.get().to_owned(),
+        Err(refusal) => format!("{}: {}", refusal.code, refusal.text),
+    }
+}
+
+#[tokio::test]
+async fn rules_hold_for_each_call_as_if_it_came_alone() {
+    let rules = json!([
+        {"decision": "allow", "tool": "bank/pay", "arguments": {"/to": "alice"}},
+        {"decision": "deny", "server": "bank", "reason": "by hand"},
+    ]);
+    let scene = scene(Preset::Careful, &rules).await;
+    let script = ScriptCaller::within(None, None).unwrap();
+    for (tool, input, expected) in [
+        ("bank/pay", json!({"to": "alice"}), "done"),
+        (
+            "bank/pay",
+            json!({"to": "eve"}),
+            "denied by rule 2 (by hand)",
+        ),
+        (
+            "BANK/PAY",
+            json!({"to": "eve"}),
+            "denied by rule 2 (by hand)",
+        ),
+        ("notes/read", json!({}), "done"),
+        (
+            "notes/wipe",
+            json!({}),
+            "needs a person's permission by policy = \"careful\"",
+        ),
+    ] {
+        let said = call(&scene, &script, tool, &input).await;
+        assert!(said.contains(expected), "{tool} {input}: {said}");
+        // The same words as without a script.
+        let alone = execute(&scene, tool, &input).await;
+        assert!(alone.contains(expected), "{tool} {input}: {alone}");
+    }
+    assert_eq!(
+        scene.calls(),
+        ["bank/pay", "bank/pay", "notes/read", "notes/read"]
+    );
+}
+
+#[tokio::test]
+async fn a_script_that_only_reads_may_call_nothing_else_nor_may_those_within_it() {
+    let scene = scene(Preset::Open, &json!([])).await;
+    let reads = ScriptCaller::within(None, Some("scripts/look")).unwrap();
+    let within = ScriptCaller::within(Some(&reads), None).unwrap();
+    for script in [&reads, &within] {
+        let said = call(&scene, script, "bank/pay", &json!({})).await;
+        let expected = "denied: error denied: scripts/look is @readOnly, and bank/pay";
+        assert!(said.starts_with(expected), "{said}");
+        assert!(
+            call(&scene, script, "notes/read", &json!({}))
+                .await
+                .contains("done")
+        );
+    }
+    assert_eq!(scene.calls(), ["notes/read", "notes/read"]);
+}
+
+#[tokio::test]
+async fn scripts_within_each_other_have_one_count_of_calls_and_an_end() {
+    let scene = scene(Preset::Open, &json!([])).await;
+    let outer = ScriptCaller::within(None, None).unwrap();
+    let inner = ScriptCaller::within(Some(&outer), None).unwrap();
+    let innermost = ScriptCaller::within(Some(&inner), None).unwrap();
+    let error = ScriptCaller::within(Some(&innermost), None).unwrap_err();
+    assert!(
+        error.to_string().contains("depth: more than 3 scripts"),
+        "{error}"
+    );
+    for n in 0..::script::CALLS_MAX {
+        let caller = [&outer, &inner, &innermost][n % 3];
+        call(&scene, caller, "notes/read", &json!({})).await;
+    }
+    let said = call(&scene, &outer, "notes/read", &json!({})).await;
+    assert!(said.starts_with("script_limit: "), "{said}");
+    assert_eq!(scene.calls().len(), ::script::CALLS_MAX);
+}
+
+#[tokio::test]
+async fn files_of_the_folder_are_found_and_described_as_long_as_they_are_there() {
+    let scene = scene(Preset::Open, &json!([])).await;
+    let folder = tempfile::tempdir().unwrap();
+    let scripts = folder.path().join("scripts");
+    let mut settings = (*scene.gateway.settings()).clone();
+    settings.scripts = Some(scripts.clone());
+    scene.gateway.apply(settings).unwrap();
+    let find = async || {
+        survey::take_in_scripts(&scene.gateway).await;
+        let asked = json!({"query": "count stale invoices"});
+        ask(&scene, SEARCH, &asked).await.printable()
+    };
+    assert!(!find().await.contains("scripts/"));
+    fs::create_dir(&scripts).unwrap();
+    let text = "/** Count stale invoices.\n @readOnly */\nfunction main(args: { /** In days. */ age: number }) {}";
+    fs::write(scripts.join("stale.ts"), text).unwrap();
+    assert!(
+        find()
+            .await
+            .contains("scripts/stale(age: number) - Count stale invoices")
+    );
+    let described = ask(&scene, DESCRIBE, &json!({"name": "scripts/stale"})).await;
+    let schema = r#"input {"type":"object","properties":{"age":{"type":"number","description":"In days."}},"required":["age"],"additionalProperties":false}"#;
+    let described = described.printable();
+    assert!(described.contains(schema), "{described}");
+    let said = execute(&scene, "scripts/stale", &json!({"age": "old"})).await;
+    assert!(said.starts_with("error invalid_input: "), "{said}");
+    fs::remove_file(scripts.join("stale.ts")).unwrap();
+    fs::write(scripts.join("other.ts"), "1").unwrap();
+    let found = find().await;
+    assert!(!found.contains("scripts/stale"), "{found}");
+    fs::remove_dir_all(&scripts).unwrap();
+    find().await;
+    let said = execute(&scene, "scripts/other", &json!({})).await;
+    assert!(said.starts_with("error unknown_tool: "), "{said}");
+}

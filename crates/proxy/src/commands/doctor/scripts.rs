@@ -1,0 +1,51 @@
+//! The folder of saved scripts: files of it that are no tools.
+
+use gateway::{SavedScripts, Settings};
+use setup::doctor::Check;
+
+/// Reads the folder, and runs nothing of it.
+pub(super) fn check(settings: &Settings) -> Vec<Check> {
+    let saved = SavedScripts::read(settings.scripts.as_deref());
+    let mistakes = saved.mistakes.iter().map(|it| {
+        let next = format!("mend scripts/{}; it is read again at once", it.file);
+        Check::problem(format!("script {}", it.file), &it.why).then(next)
+    });
+    let mut checks: Vec<Check> = mistakes.collect();
+    if checks.is_empty() && saved.has_folder {
+        let found = format!("{} saved scripts are tools", saved.count());
+        checks.push(Check::fine("scripts", found));
+    }
+    checks
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use gateway::Settings;
+    use setup::doctor::Verdict;
+
+    use super::check;
+
+    #[test]
+    fn a_file_that_is_no_tool_is_a_problem_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = Settings::in_folder(folder.path().join("state"));
+        let scripts = folder.path().join("scripts");
+        settings.scripts = Some(scripts.clone());
+        assert!(check(&settings).is_empty());
+        fs::create_dir(&scripts).unwrap();
+        fs::write(scripts.join("one.ts"), "1").unwrap();
+        assert_eq!(check(&settings)[0].found, "1 saved scripts are tools");
+        fs::write(scripts.join("two.ts"), "\nfunction main(a: string) {}").unwrap();
+        let checks = check(&settings);
+        assert_eq!(checks[0].verdict, Verdict::Problem);
+        assert!(
+            checks[0]
+                .found
+                .starts_with("line 2: `main` takes an object"),
+            "{}",
+            checks[0].found
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! The folder of saved scripts while we run: what changes in it is taken in.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use gateway::{Gateway, survey};
+use notify::{
+    Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _,
+    event::{AccessKind, AccessMode},
+};
+use tokio::{sync::mpsc, time::sleep};
+use tracing::warn;
+
+/// Editors write a file in several steps; this long after the first we look.
+const GATHER: Duration = Duration::from_millis(100);
+
+/// Takes in each change of the folder, and the folder when it comes. Runs until it is dropped.
+pub(crate) async fn follow(gateway: Arc<Gateway>) {
+    let Some(folder) = gateway.settings().scripts.clone() else {
+        return;
+    };
+    let (sender, mut changes) = mpsc::channel(1);
+    let mut watcher = watch(&folder, sender)
+        .inspect_err(|error| warn!(%error, "saved scripts are not watched"))
+        .ok();
+    loop {
+        if let Some(watcher) = &mut watcher {
+            // It may be another folder of the same name by now.
+            let _ = watcher.unwatch(&folder);
+            let _ = watcher.watch(&folder, RecursiveMode::NonRecursive);
+        }
+        survey::take_in_scripts(&gateway).await;
+        if changes.recv().await.is_none() {
+            return;
+        }
+        sleep(GATHER).await;
+        let _ = changes.try_recv();
+    }
+}
+
+/// Watches the folder that it lies in, which tells when it comes and goes.
+fn watch(folder: &Path, sender: mpsc::Sender<()>) -> notify::Result<RecommendedWatcher> {
+    let meant = folder.to_owned();
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        if event.is_ok_and(|event| concerns(&event, &meant)) {
+            // A look that is due already sees this change too.
+            let _ = sender.try_send(());
+        }
+    })?;
+    if let Some(parent) = folder.parent() {
+        watcher.watch(parent, RecursiveMode::NonRecursive)?;
+    }
+    Ok(watcher)
+}
+
+fn concerns(event: &Event, folder: &Path) -> bool {
+    let changes = match event.kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
+        // We read them ourselves.
+        EventKind::Access(_) => false,
+        _ => true,
+    };
+    let is_within = |path: &PathBuf| path.starts_with(folder);
+    changes && (event.paths.is_empty() || event.paths.iter().any(is_within))
+}

@@ -1,0 +1,110 @@
+//! A saved script as a tool: what its text says of it, without running any of it.
+
+mod comment;
+mod schema;
+
+use serde_json::{Value, json};
+use tree_sitter::Node;
+
+use self::{
+    comment::{Comment, comment_before, first_comment},
+    schema::Types,
+};
+use crate::compile::{Unreadable, first_error, line_of, main_of, parse, refuse_unsupported};
+
+/// What a saved script is as a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// From the comment of `main`, else the first of the file; empty where there is none.
+    pub description: String,
+    /// JSON Schema of the one object that `main` takes.
+    pub input_schema: Value,
+    /// `@readOnly`: it may call nothing that does not say the same of itself.
+    pub is_read_only: bool,
+    /// `@destructive`.
+    pub is_destructive: bool,
+    /// `@idempotent`.
+    pub is_idempotent: bool,
+}
+
+impl Interface {
+    /// Reads it from TypeScript or JavaScript; or why it cannot be, with the line.
+    pub fn read(text: &str) -> Result<Self, String> {
+        read(text).map_err(|Unreadable { text, line }| match line {
+            Some(line) => format!("line {line}: {text}"),
+            None => text,
+        })
+    }
+}
+
+fn read(text: &str) -> Result<Interface, Unreadable> {
+    let tree = parse(text)?;
+    let root = tree.root_node();
+    if let Some(error) = first_error(root) {
+        return Err(mistake(error, "this is no TypeScript"));
+    }
+    refuse_unsupported(root)?;
+    let mut cursor = root.walk();
+    let mut statements = root.named_children(&mut cursor);
+    let main = statements.find_map(|it| Some((it, main_of(it, text)?)));
+    let comment = main.and_then(|(statement, _)| comment_before(statement, text));
+    let comment = comment.or_else(|| first_comment(root, text));
+    let Comment { description, tags } = comment.unwrap_or_default();
+    let has = |tag: &str| tags.iter().any(|it| it == tag);
+    Ok(Interface {
+        input_schema: match main {
+            Some((_, main)) => schema_of(main, root, text)?,
+            None => nothing(),
+        },
+        description,
+        is_read_only: has("readOnly"),
+        is_destructive: has("destructive"),
+        is_idempotent: has("idempotent"),
+    })
+}
+
+/// Of a script that takes nothing.
+fn nothing() -> Value {
+    json!({"type": "object", "properties": {}, "additionalProperties": false})
+}
+
+/// The type of the only parameter of `main`; without a type it takes any object.
+fn schema_of(main: Node<'_>, root: Node<'_>, text: &str) -> Result<Value, Unreadable> {
+    let function = main.child_by_field_name("value").unwrap_or(main);
+    let Some(parameters) = function.child_by_field_name("parameters") else {
+        let bare = function.child_by_field_name("parameter");
+        return Ok(bare.map_or_else(nothing, |_| json!({"type": "object"})));
+    };
+    let mut cursor = parameters.walk();
+    let mut given = parameters.named_children(&mut cursor);
+    let mut given = given.by_ref().filter(|it| it.kind() != "comment");
+    let Some(parameter) = given.next() else {
+        return Ok(nothing());
+    };
+    if let Some(more) = given.next() {
+        let why = "`main` takes one object: `main(args: { name: string; count?: number })`";
+        return Err(mistake(more, why));
+    }
+    let annotation = parameter.child_by_field_name("type");
+    let Some(annotated) = annotation.and_then(|it| it.named_child(0)) else {
+        return Ok(json!({"type": "object"}));
+    };
+    let schema = Types::new(root, text).schema(annotated)?;
+    let is_object = schema.get("type") == Some(&json!("object"));
+    let is_any = schema.as_object().is_some_and(serde_json::Map::is_empty);
+    match schema {
+        _ if is_any => Ok(json!({"type": "object"})),
+        schema if is_object => Ok(schema),
+        _ => Err(mistake(annotated, "`main` takes an object, as every tool")),
+    }
+}
+
+fn mistake(node: Node<'_>, why: &str) -> Unreadable {
+    Unreadable {
+        text: why.to_owned(),
+        line: Some(line_of(node)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! Types of TypeScript as JSON Schema: those that arguments have.
+
+use serde_json::{Map, Value, json};
+use tree_sitter::Node;
+
+use super::{comment::comment_before, mistake};
+use crate::compile::{Unreadable, nodes, token};
+
+/// How deeply types may hold each other: one that holds itself ends here.
+const DEPTH_MAX: usize = 24;
+
+/// The types that a file declares, and their readings.
+pub(super) struct Types<'t, 's> {
+    root: Node<'t>,
+    text: &'s str,
+}
+
+type Read = Result<Value, Unreadable>;
+
+impl<'t, 's> Types<'t, 's> {
+    pub(super) fn new(root: Node<'t>, text: &'s str) -> Self {
+        Self { root, text }
+    }
+
+    pub(super) fn schema(&self, node: Node<'t>) -> Read {
+        self.read(node, 0)
+    }
+
+    fn read(&self, node: Node<'t>, depth: usize) -> Read {
+        if depth == DEPTH_MAX {
+            return Err(mistake(node, "the type holds itself, or too many others"));
+        }
+        let depth = depth + 1;
+        match node.kind() {
+            "predefined_type" => self.predefined(node),
+            "literal_type" => Ok(json!({"const": self.literal(node)?})),
+            "union_type" => self.union(node, depth),
+            "object_type" | "interface_body" => self.object(node, depth),
+            "array_type" => Ok(json!({"type": "array", "items": self.first(node, depth)?})),
+            "tuple_type" => self.tuple(node, depth),
+            "parenthesized_type" | "readonly_type" => self.first(node, depth),
+            "generic_type" => self.generic(node, depth),
+            "type_identifier" => self.named(node, depth),
+            _ => Err(self.unknown(node)),
+        }
+    }
+
+    fn first(&self, node: Node<'t>, depth: usize) -> Read {
+        let inner = node.named_child(0).ok_or_else(|| self.unknown(node))?;
+        self.read(inner, depth)
+    }
+
+    fn predefined(&self, node: Node<'t>) -> Read {
+        match self.text_of(node) {
+            name @ ("string" | "number" | "boolean" | "object") => Ok(json!({"type": name})),
+            "any" | "unknown" => Ok(json!({})),
+            _ => Err(self.unknown(node)),
+        }
+    }
+
+    /// Literals alone are an `enum`.
+    fn union(&self, node: Node<'t>, depth: usize) -> Read {
+        let mut members = members_of_union(node);
+        members.retain(|it| self.text_of(*it) != "undefined");
+        if let [only] = members.as_slice() {
+            return self.read(*only, depth);
+        }
+        if members.iter().all(|it| it.kind() == "literal_type") {
+            let values = members.iter().map(|it| self.literal(*it));
+            return Ok(json!({"enum": values.collect::<Result<Vec<_>, _>>()?}));
+        }
+        let each = members.iter().map(|it| self.read(*it, depth));
+        Ok(json!({"anyOf": each.collect::<Result<Vec<_>, _>>()?}))
+    }
+
+    fn literal(&self, node: Node<'t>) -> Read {
+        let inner = node.named_child(0).unwrap_or(node);
+        let text = self.text_of(inner);
+        if inner.kind() == "string" {
+            return Ok(Value::from(self.string(inner)));
+        }
+        serde_json::from_str(text).map_err(|_| self.unknown(node))
+    }
+
+    fn string(&self, node: Node<'t>) -> String {
+        let mut cursor = node.walk();
+        let parts = node.named_children(&mut cursor);
+        let read = |part: Node<'t>| match (part.kind(), self.text_of(part)) {
+            ("escape_sequence", "\\n") => "\n",
+            ("escape_sequence", "\\t") => "\t",
+            ("escape_sequence", text) => text.trim_start_matches('\\'),
+            (_, text) => text,
+        };
+        parts.map(read).collect()
+    }
+
+    fn object(&self, node: Node<'t>, depth: usize) -> Read {
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        let mut others = Value::Bool(false);
+        let mut cursor = node.walk();
+        for member in node.named_children(&mut cursor) {
+            match member.kind() {
+                "comment" => {}
+                "index_signature" => others = self.annotated(member, depth)?,
+                "property_signature" => {
+                    let name = member.child_by_field_name("name");
+                    let name = name.ok_or_else(|| self.unknown(member))?;
+                    let name = match name.kind() {
+                        "string" => self.string(name),
+                        "computed_property_name" => return Err(self.unknown(member)),
+                        _ => self.text_of(name).to_owned(),
+                    };
+                    let mut schema = self.annotated(member, depth)?;
+                    let said = comment_before(member, self.text).map(|it| it.description);
+                    if let Some(said) = said.filter(|it| !it.is_empty()) {
+                        schema["description"] = Value::from(said);
+                    }
+                    if token(member, "?").is_none() && !self.may_be_undefined(member) {
+                        required.push(name.clone());
+                    }
+                    properties.insert(name, schema);
+                }
+                _ => return Err(self.unknown(member)),
+            }
+        }
+        let mut schema = json!({"type": "object", "properties": properties});
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        schema["additionalProperties"] = others;
+        Ok(schema)
+    }
+
+    /// The type behind the `:`; none is any.
+    fn annotated(&self, member: Node<'t>, depth: usize) -> Read {
+        let annotation = member.child_by_field_name("type");
+        match annotation.and_then(|it| it.named_child(0)) {
+            Some(node) => self.read(node, depth),
+            None => Ok(json!({})),
+        }
+    }
+
+    fn may_be_undefined(&self, member: Node<'t>) -> bool {
+        let annotation = member.child_by_field_name("type");
+        let Some(node) = annotation.and_then(|it| it.named_child(0)) else {
+            return false;
+        };
+        members_of_union(node)
+            .iter()
+            .any(|it| self.text_of(*it) == "undefined")
+    }
+
+    fn tuple(&self, node: Node<'t>, depth: usize) -> Read {
+        let mut cursor = node.walk();
+        let items = node.named_children(&mut cursor);
+        let items: Vec<Value> = items
+            .map(|item| self.read(item, depth))
+            .collect::<Result<_, _>>()?;
+        let count = items.len();
+        Ok(json!({"type": "array", "prefixItems": items, "minItems": count, "maxItems": count}))
+    }
+
+    fn generic(&self, node: Node<'t>, depth: usize) -> Read {
+        let name = node.child_by_field_name("name").map(|it| self.text_of(it));
+        let arguments = node.child_by_field_name("type_arguments");
+        let argument = |at| arguments?.named_child(at);
+        match (name.unwrap_or_default(), argument(0), argument(1)) {
+            ("Array" | "ReadonlyArray", Some(item), None) => {
+                Ok(json!({"type": "array", "items": self.read(item, depth)?}))
+            }
+            ("Record", Some(_), Some(value)) => {
+                Ok(json!({"type": "object", "additionalProperties": self.read(value, depth)?}))
+            }
+            ("Readonly", Some(inner), None) => self.read(inner, depth),
+            ("Partial", Some(inner), None) => {
+                let mut schema = self.read(inner, depth)?;
+                if let Some(schema) = schema.as_object_mut() {
+                    schema.shift_remove("required");
+                }
+                Ok(schema)
+            }
+            _ => Err(self.unknown(node)),
+        }
+    }
+
+    /// An interface or a type of the same file.
+    fn named(&self, node: Node<'t>, depth: usize) -> Read {
+        let name = self.text_of(node);
+        let is_it = |it: &Node<'t>| {
+            let named = it.child_by_field_name("name");
+            named.is_some_and(|named| self.text_of(named) == name)
+        };
+        let declared = nodes(self.root).filter(is_it).find(|it| {
+            matches!(
+                it.kind(),
+                "interface_declaration" | "type_alias_declaration"
+            )
+        });
+        let declared = declared.ok_or_else(|| {
+            let why = format!("the type `{name}` is not declared in this file");
+            mistake(node, &why)
+        })?;
+        let mut cursor = declared.walk();
+        let mut children = declared.named_children(&mut cursor);
+        let is_open = |it: Node<'t>| {
+            matches!(
+                it.kind(),
+                "extends_type_clause" | "extends_clause" | "type_parameters"
+            )
+        };
+        if let Some(open) = children.find(|it| is_open(*it)) {
+            return Err(self.unknown(open));
+        }
+        let body = declared.child_by_field_name("body");
+        let body = body.or_else(|| declared.child_by_field_name("value"));
+        self.read(body.ok_or_else(|| self.unknown(declared))?, depth)
+    }
+
+    fn unknown(&self, node: Node<'t>) -> Unreadable {
+        let shown = printable::one_line_of(self.text_of(node), 60);
+        let why = format!(
+            "`{shown}` cannot be told as an argument; there are string, number, boolean, any, \
+             literals, unions, arrays, tuples, objects, Record, and types of the same file"
+        );
+        mistake(node, &why)
+    }
+
+    fn text_of(&self, node: Node<'t>) -> &'s str {
+        &self.text[node.byte_range()]
+    }
+}
+
+/// `a | b | c` is read as `(a | b) | c`; what is no union is the one member.
+fn members_of_union(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut members = Vec::new();
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        if node.kind() == "union_type" {
+            let mut cursor = node.walk();
+            let inner: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
+            open.extend(inner.into_iter().rev().filter(|it| it.kind() != "comment"));
+        } else {
+            members.push(node);
+        }
+    }
+    members
+}
