@@ -130,7 +130,10 @@ impl Walk {
             (false, false) if misspelt(table) => return,
             (false, false) => return self.note_neither(at),
             (true, false) => (&["headers", "oauth"], "command"),
-            (false, true) => (&["args", "env", "cwd", "inherit_env"], "url"),
+            (false, true) => (
+                &["args", "env", "cwd", "inherit_env", "sandbox", "image"],
+                "url",
+            ),
         };
         for (name, _) in in_order(table) {
             if foreign.contains(&name.get_ref().as_ref()) {

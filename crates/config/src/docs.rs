@@ -29,7 +29,7 @@ pub fn docs() -> String {
 
 /// The keys of a table, with those of a table in it that is too small for a section.
 fn table(name: &str) -> String {
-    let inside = ["tools", "oauth"].map(|table| format!("{name}.{table}"));
+    let inside = ["tools", "oauth", "sandbox"].map(|table| format!("{name}.{table}"));
     let keys = KEYS
         .iter()
         .filter(|key| key.table() == name || inside.iter().any(|it| it == key.table()));

@@ -327,6 +327,23 @@ pub(super) static KEYS: &[Key] = &[
          with `scope = \"client\"` is told its own client's, and any other that there are none",
     ),
     key(
+        "servers.NAME.sandbox.network",
+        Kind::Switch,
+        "a server with a table `sandbox` only reads files and writes nowhere but where this table says \
+         so, by Landlock on Linux; `true`: it opens sockets, too",
+    ),
+    key(
+        "servers.NAME.sandbox.write",
+        Kind::List(&Kind::Folder),
+        "folders and files that it writes in, `/tmp` among them only if it is named; they must be there",
+    ),
+    key(
+        "servers.NAME.image",
+        Kind::Template,
+        "`command` runs in a container of this image, by `docker` or else `podman`; it gets `env` and \
+         `inherit_env` and, of the folders of this machine, those in `sandbox.write`",
+    ),
+    key(
         "servers.NAME.url",
         Kind::Url,
         "the address of a server that speaks streamable HTTP (or the older HTTP+SSE), in place of `command`",
@@ -529,6 +546,12 @@ pub(super) static KEYS: &[Key] = &[
         TOKENS,
         "how much of a result of this server goes to the model at once. Left out: \
          `results.max_tokens`",
+    )
+    .variable(),
+    key(
+        "servers.NAME.pin",
+        Kind::Choice(&["warn", "hold", "off"]),
+        "the same as `pin` above, for this server. Left out: as that says",
     )
     .variable(),
     key(

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use fleet::{Launch, Scope, ServerSpec, Start, Template};
+use fleet::{Launch, Sandbox, Scope, ServerSpec, Start, Template};
 use gateway::{
     AuditSettings, KeptArguments, SearchSettings, ServerSettings, ToolLimits,
     policy::{ClientPolicies, ClientRule},
@@ -24,7 +24,7 @@ use super::{
     mistake::Fault,
     paths::{Folders, default_state_dir, from_home},
     program::find_program,
-    raw::{RawAudit, RawClient, RawConfig, RawOverlay, RawServer, Semantic},
+    raw::{RawAudit, RawClient, RawConfig, RawOverlay, RawSandbox, RawServer, Semantic},
     template::{read_pairs, read_template},
 };
 
@@ -43,8 +43,7 @@ pub(super) fn read_config(
     };
     let mut mistakes = Vec::new();
     let mut servers = Vec::new();
-    let pin = Pin::ALL.into_iter().find(|it| it.as_str() == raw.pin);
-    let pin = pin.unwrap_or_default();
+    let pin = read_pin(&raw.pin).unwrap_or_default();
     for name in order {
         let Some(raw) = raw.servers.remove(name) else {
             continue;
@@ -194,6 +193,14 @@ fn read_server(
         login: read_login(&raw.oauth)?,
         inherit_env: raw.inherit_env.clone(),
         roots: read_roots(&raw, folders)?,
+        sandbox: match &raw.sandbox {
+            Some(sandbox) => Some(read_sandbox(sandbox, folders)?),
+            None => None,
+        },
+        image: match &raw.image {
+            Some(image) => Some(read_template(image)?),
+            None => None,
+        },
         ..ServerSpec::new(name, read_launch(&raw, folders)?)
     };
     let rules = ServerRules {
@@ -203,7 +210,7 @@ fn read_server(
         tags: raw.tags,
         allow: raw.tools.allow,
         deny: raw.tools.deny,
-        pin,
+        pin: raw.pin.as_deref().and_then(read_pin).unwrap_or(pin),
         overlays: read_overlays(&raw.overlay)?,
     };
     Ok(ServerSettings {
@@ -230,6 +237,18 @@ fn read_scope(written: &str) -> Result<Scope, Fault> {
         "client" => Ok(Scope::Client),
         other => Err(Fault::bare(format!("no such scope: `{other}`"))),
     }
+}
+
+fn read_pin(written: &str) -> Option<Pin> {
+    Pin::ALL.into_iter().find(|it| it.as_str() == written)
+}
+
+fn read_sandbox(raw: &RawSandbox, folders: &Folders<'_>) -> Result<Sandbox, Fault> {
+    let folder = |path: &String| read_template(&folders.resolve_folder(path)?);
+    Ok(Sandbox {
+        network: raw.network,
+        write: raw.write.iter().map(folder).collect::<Result<_, _>>()?,
+    })
 }
 
 fn read_roots(raw: &RawServer, folders: &Folders<'_>) -> Result<Option<Vec<Template>>, Fault> {

@@ -132,6 +132,9 @@ pub(super) struct RawServer {
     pub(super) cwd: Option<String>,
     #[serde(default)]
     pub(super) inherit_env: Vec<String>,
+    pub(super) sandbox: Option<RawSandbox>,
+    pub(super) image: Option<String>,
+    pub(super) pin: Option<String>,
     pub(super) roots: Option<Vec<String>>,
     pub(super) url: Option<String>,
     #[serde(default)]
@@ -158,6 +161,13 @@ pub(super) struct RawServer {
     pub(super) tools: RawTools,
     #[serde(default)]
     pub(super) overlay: BTreeMap<String, RawOverlay>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawSandbox {
+    pub(super) network: bool,
+    pub(super) write: Vec<String>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]

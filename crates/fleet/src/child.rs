@@ -13,14 +13,19 @@ use jsonrpc::{LineReader, Outbox, Sink};
 use processes::{Spawner, Tree};
 use secrets::{PrivateFiles, Resolver};
 use tokio::{net::unix::pipe, process::Command, task::JoinHandle, time::timeout};
-use tracing::debug;
 
+mod isolation;
+mod missing;
 mod stderr;
 mod telling;
 #[cfg(test)]
 mod tests;
 
-use self::stderr::{Kept, Tail, drain};
+use self::{
+    isolation::{Contained, Container, Limits, find_engine},
+    missing::{describe_not_found, describe_refused_start},
+    stderr::{Kept, Tail, drain},
+};
 use crate::{
     Launch, ServerSpec, Template, Variables,
     environment::{expand, find_program, inherit, is_harmless, is_named},
@@ -52,6 +57,7 @@ pub(crate) struct Running {
     stderr: Arc<Tail>,
     drain: Option<JoinHandle<()>>,
     mask: Arc<Mask>,
+    container: Option<(Container, Arc<Spawner>)>,
 }
 
 /// The two ends we talk through.
@@ -68,6 +74,10 @@ struct Filled {
     env: BTreeMap<String, String>,
     folder: Option<PathBuf>,
     mask: Mask,
+    limits: Option<Limits>,
+    image: Option<String>,
+    /// The variables that a container passes on.
+    passed: Vec<String>,
 }
 
 impl Running {
@@ -78,15 +88,19 @@ impl Running {
         surroundings: &Arc<Surroundings>,
     ) -> Result<(Self, Pipes), Failure> {
         let filled = fill(spec, variables)?;
+        let container = filled.image.is_some();
+        let container = container.then(|| Container::new(spec.name.as_str(), &filled.env));
+        let container = container.transpose()?;
         let tree = surroundings
             .spawner
-            .spawn(command(&filled)?)
+            .spawn(command(&filled, container.as_ref())?)
             .map_err(|error| describe_refused_start(&filled.command, &error))?;
         let mut running = Self {
             tree,
             stderr: Arc::default(),
             drain: None,
             mask: Arc::new(filled.mask),
+            container: container.map(|it| (it, Arc::clone(&surroundings.spawner))),
         };
         let pipes = take_pipes(&mut running.tree)
             .map_err(|error| Failure::new(format!("cannot use the child's pipes: {error}")))?;
@@ -146,6 +160,9 @@ impl Running {
     /// Ends the child and all it started. The caller has closed the outbox.
     pub(crate) async fn stop(mut self) {
         self.tree.stop().await;
+        if let Some((container, spawner)) = &self.container {
+            container.remove(spawner).await;
+        }
         let _ = timeout(STDERR_END_WAIT, self.end_of_stderr()).await;
     }
 
@@ -177,8 +194,16 @@ pub fn find_command(spec: &ServerSpec) -> Result<Option<PathBuf>, Failure> {
             for (text, _) in templates(spec).into_iter().flat_map(Template::references) {
                 variables.set(text, text);
             }
-            let command = command(&fill(spec, &variables)?)?;
-            Ok(Some(PathBuf::from(command.as_std().get_program())))
+            for path in spec.sandbox.iter().flat_map(|it| &it.write) {
+                for (name, _) in path.needs() {
+                    variables.set(name, "/");
+                }
+            }
+            let filled = fill(spec, &variables)?;
+            match filled.image {
+                Some(_) => find_engine(filled.env.get("PATH").map(String::as_str)).map(Some),
+                None => find(&filled, &folder_of(&filled)?).map(Some),
+            }
         }
     }
 }
@@ -214,8 +239,18 @@ fn fill(spec: &ServerSpec, variables: &Variables) -> Result<Filled, Failure> {
         .chain(secrets_configured(templates, &configured, variables))
         .chain(proxies::secrets());
     let mask = Mask::new(secrets);
+    let mut passed: Vec<String> = env.keys().cloned().collect();
+    passed.retain(|name| is_named(name, &spec.inherit_env));
+    passed.extend(configured.iter().map(|(name, _)| name.clone()));
     env.extend(configured);
+    let limits = spec.sandbox.as_ref().map(|sandbox| {
+        let write = sandbox.write.iter().map(&expand);
+        Limits::new(sandbox.network, write.collect::<Result<_, _>>()?)
+    });
     Ok(Filled {
+        limits: limits.transpose()?,
+        image: spec.image.as_ref().map(&expand).transpose()?,
+        passed,
         command: expand(command)?,
         args: args.iter().map(&expand).collect::<Result<_, _>>()?,
         folder: cwd.as_ref().map(&expand).transpose()?.map(PathBuf::from),
@@ -260,84 +295,49 @@ fn is_telling(name: &str) -> bool {
     telling.iter().any(|word| name.contains(word))
 }
 
-fn command(filled: &Filled) -> Result<Command, Failure> {
-    let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-    let folder = filled.folder.clone().unwrap_or(here);
-    if !folder.is_dir() {
-        return Err(Failure::new(format!(
-            "`cwd` {} is no folder",
-            folder.display()
-        )));
-    }
-    let path = filled.env.get("PATH").map(String::as_str);
-    let program = find_program(&filled.command, path, &folder)
-        .map_err(|searched| describe_not_found(&filled.command, &searched))?;
-    let mut command = Command::new(program);
+fn command(filled: &Filled, container: Option<&Container>) -> Result<Command, Failure> {
+    let mut command = match (container, &filled.image) {
+        (Some(container), Some(image)) => container.run(&Contained {
+            image,
+            command: &filled.command,
+            folder: filled.folder.as_deref(),
+            limits: filled.limits.as_ref(),
+            passed: &filled.passed,
+        }),
+        _ => {
+            let folder = folder_of(filled)?;
+            let program = find(filled, &folder)?;
+            let mut command = match &filled.limits {
+                Some(limits) => limits.confine(&program)?,
+                None => Command::new(program),
+            };
+            command.env_clear().envs(&filled.env).current_dir(folder);
+            command
+        }
+    };
     command
         .args(&filled.args)
-        .env_clear()
-        .envs(&filled.env)
-        .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     Ok(command)
 }
 
-/// Of a file that is there and may be executed.
-fn describe_refused_start(command: &str, error: &io::Error) -> Failure {
-    let failure = Failure::new(format!("cannot start `{command}`: {error}"));
-    if error.kind() == io::ErrorKind::NotFound {
-        return failure.hint("its first line names an interpreter that is not there: install it, or name one that is as `command`");
+/// The folder that it works in, unless that is one of a container.
+fn folder_of(filled: &Filled) -> Result<PathBuf, Failure> {
+    let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let folder = filled.folder.clone().unwrap_or(here);
+    if folder.is_dir() {
+        return Ok(folder);
     }
-    if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) {
-        return failure.hint("it is no program of this machine: a script needs a first line such as `#!/bin/sh`, or its interpreter as `command`");
-    }
-    failure
+    let why = format!("`cwd` {} is no folder", folder.display());
+    Err(Failure::new(why))
 }
 
-fn describe_not_found(command: &str, searched: &[PathBuf]) -> Failure {
-    if let [file] = searched
-        && file.is_file()
-    {
-        let file = file.display();
-        return Failure::new(format!(
-            "`{command}` may not be executed: {file} has no x bit"
-        ))
-        .hint(format!(
-            "chmod +x {file}, or name its interpreter as `command`"
-        ));
-    }
-    debug!(command, ?searched, "not found");
-    if let [file] = searched
-        && command.contains('/')
-    {
-        return Failure::new(format!("there is no program {}", file.display()))
-            .hint("look at `command`; a path is best given whole");
-    }
-    let why = format!("command `{command}` not found on its `PATH`");
-    Failure::new(why).hint(match describe_install(command) {
-        Some(install) => install.to_owned(),
-        None => format!(
-            "install `{command}`, or give its whole path, which `command -v {command}` tells where it is found"
-        ),
-    })
-}
-
-/// How to install what brings a program that many servers are started by.
-fn describe_install(command: &str) -> Option<&'static str> {
-    match command {
-        "node" | "npm" | "npx" => {
-            Some("install Node.js 22 or newer, which brings `npx`: https://nodejs.org/en/download")
-        }
-        "uv" | "uvx" => Some(
-            "install uv, which brings `uvx`: `curl -LsSf https://astral.sh/uv/install.sh | sh`",
-        ),
-        "docker" => Some("install Docker: https://docs.docker.com/get-started/get-docker"),
-        "bun" | "bunx" => Some("install Bun: `curl -fsSL https://bun.sh/install | bash`"),
-        "python" | "python3" => Some("install Python: https://www.python.org/downloads"),
-        _ => None,
-    }
+fn find(filled: &Filled, folder: &Path) -> Result<PathBuf, Failure> {
+    let path = filled.env.get("PATH").map(String::as_str);
+    find_program(&filled.command, path, folder)
+        .map_err(|searched| describe_not_found(&filled.command, &searched))
 }
 
 fn take_pipes(tree: &mut Tree) -> io::Result<Pipes> {

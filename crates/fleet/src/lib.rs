@@ -62,8 +62,8 @@ pub use request::{LogSink, ProgressSink, Request};
 pub use roster::Applied;
 pub use secrets_named::with_secrets;
 pub use spec::{
-    CALL_TIMEOUT_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, START_TIMEOUT_DEFAULT, Scope, ServerSpec,
-    Spoken, Start,
+    CALL_TIMEOUT_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, START_TIMEOUT_DEFAULT, Sandbox, Scope,
+    ServerSpec, Spoken, Start,
 };
 pub use survey::Survey;
 pub use taken::Sharing;

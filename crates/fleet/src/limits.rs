@@ -115,5 +115,8 @@ pub(crate) const QUESTIONS_MAX: usize = 64;
 /// Visits to addresses that one server asked for, and of which it may still say that they are over.
 pub(crate) const ELICITATIONS_MAX: usize = 256;
 
+/// A daemon that is there removes a container in a second.
+pub(crate) const CONTAINER_REMOVAL_WAIT: Duration = Duration::from_secs(10);
+
 /// A client says its roots without asking anybody; past this the server gets those that we know.
 pub(crate) const ROOTS_TIMEOUT: Duration = Duration::from_secs(10);

@@ -37,6 +37,10 @@ pub struct ServerSpec {
     /// A call of a tool annotated read-only or idempotent is made once more when the server dies
     /// under it.
     pub retries_safe_calls: bool,
+    /// What its process may do, where that is not everything.
+    pub sandbox: Option<Sandbox>,
+    /// The image of the container that its process runs in, if it does.
+    pub image: Option<Template>,
     /// How it is logged in to, where it is remote and asks.
     pub login: LoginSpec,
     /// Variables of our own environment that the child gets beside the usual few: names, where a
@@ -101,6 +105,15 @@ pub enum Scope {
     Client,
 }
 
+/// What a confined process may do besides reading files and talking to us.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sandbox {
+    /// It opens sockets; otherwise none of any kind.
+    pub network: bool,
+    /// The folders that it writes in.
+    pub write: Vec<Template>,
+}
+
 /// The default of `start_timeout`: a first `npx` on a slow network takes longer than half a minute,
 /// and clients wait a minute for a call.
 pub const START_TIMEOUT_DEFAULT: Duration = Duration::from_secs(50);
@@ -125,6 +138,8 @@ impl ServerSpec {
             idle_timeout: Some(IDLE_TIMEOUT_DEFAULT),
             calls_max: None,
             retries_safe_calls: false,
+            sandbox: None,
+            image: None,
             login: LoginSpec::default(),
             inherit_env: Vec::new(),
             spoken: None,

@@ -163,6 +163,8 @@ pub(crate) fn templates(spec: &ServerSpec) -> Vec<&Template> {
         }
     };
     templates.extend(spec.roots.iter().flatten());
+    templates.extend(&spec.image);
+    templates.extend(spec.sandbox.iter().flat_map(|it| &it.write));
     templates
 }
 

@@ -356,6 +356,9 @@ pub(crate) enum Command {
     /// Runs one script (started by `run` and by `proxy/run_script`)
     #[command(hide = true)]
     ScriptHelper,
+    /// Starts a server that has a `sandbox` (started by every proxy that has one)
+    #[command(hide = true)]
+    Confine(Confine),
     /// One of the demo's servers (started by `demo`)
     #[command(hide = true)]
     DemoServer { name: String },
@@ -783,6 +786,17 @@ pub(crate) enum Daemon {
     /// Start `run` with our stdin, which is its socket, and end
     #[command(hide = true)]
     Launch,
+}
+
+/// What a server keeps, and its command.
+#[derive(Debug, Args)]
+pub(crate) struct Confine {
+    #[arg(long)]
+    pub(crate) network: bool,
+    #[arg(long, value_name = "PATH")]
+    pub(crate) write: Vec<PathBuf>,
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// The command line as clap knows it, its commands grouped by task.

@@ -20,6 +20,7 @@ mod add;
 mod audit;
 mod call;
 mod client_program;
+mod confine;
 mod daemon;
 mod doctor;
 mod edit;
@@ -92,6 +93,7 @@ fn run_without_config(
             processes::reap(std::io::stdin().lock());
             Exit::Success
         }
+        Command::Confine(confine) => confine::become_command(confine)?,
         Command::Helper => read::work_as_helper(),
         Command::ScriptHelper => script::work_as_helper(),
         Command::DemoServer { name } => {

@@ -51,3 +51,42 @@ async fn a_changed_tool_is_held_until_a_person_accepts_it() {
     );
     house.stops_clean().await;
 }
+
+/// What it still can do it leaves in the folder where it may write; it speaks no MCP.
+const PROBE: &str = r#"
+echo x > "$0/in/written"
+echo x > "$0/outside" || touch "$0/in/outside-refused"
+(: > "/dev/tcp/127.0.0.1/$1") || touch "$0/in/network-refused"
+cat "$0/secret" > "$0/in/read"
+"#;
+
+#[journey]
+async fn a_sandbox_holds_real_processes() {
+    let house = house([server("Repeats.")]);
+    // A fake notes what it is asked.
+    house.configure_more(&format!("sandbox = {{ write = [{:?}] }}", house.path("")));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    house.write("secret", "kept");
+    fs::create_dir(house.path("in")).unwrap();
+    let (folder, inside) = (house.path(""), house.path("in"));
+    let args = serde_json::to_string(&["-c", PROBE, folder.to_str().unwrap(), &port.to_string()]);
+    let args = args.unwrap();
+    house.configure_more(&format!(
+        "[servers.probe]\ncommand = \"bash\"\nargs = {args}\nsandbox = {{ write = [{inside:?}] }}"
+    ));
+    house.cli(["reindex"]).await.ended(3);
+    let mut left: Vec<String> = fs::read_dir(&inside)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort_unstable();
+    let expected = ["network-refused", "outside-refused", "read", "written"];
+    assert_eq!(left, expected);
+    assert_eq!(fs::read_to_string(inside.join("read")).unwrap(), "kept");
+    assert!(!house.path("outside").exists());
+    // One that keeps to it answers as ever.
+    let client = house.client().await;
+    client.execute("any/echo", json!({})).await.good();
+    house.stops_clean().await;
+}

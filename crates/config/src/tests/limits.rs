@@ -35,6 +35,9 @@ fn each_key_lands_in_its_place() {
         max_concurrent_calls = 10000
         retry_safe_calls = true
         inherit_env = ["SSH_AUTH_SOCK", "AWS_*", "*"]
+        sandbox = { write = ["/var/data", "notes"] }
+        image = "node:24"
+        pin = "hold"
         max_tokens = 200"#,
         &[],
     );
@@ -46,6 +49,26 @@ fn each_key_lands_in_its_place() {
     assert!(spec.retries_safe_calls);
     assert_eq!(spec.inherit_env, ["SSH_AUTH_SOCK", "AWS_*", "*"]);
     assert_eq!(server.max_tokens, Some(200));
+    assert_eq!(server.rules.pin, registry::Pin::Hold);
+    assert_eq!(spec.image.as_ref().unwrap().plain().unwrap(), "node:24");
+    let sandbox = spec.sandbox.as_ref().unwrap();
+    let write: Vec<String> = sandbox
+        .write
+        .iter()
+        .filter_map(fleet::Template::plain)
+        .collect();
+    assert!(
+        !sandbox.network && write[0] == "/var/data" && write[1].ends_with("/notes"),
+        "{write:?}"
+    );
+}
+
+#[test]
+fn an_empty_sandbox_gives_nothing() {
+    let spec = server("sandbox = {}", &[]).spec;
+    assert_eq!(spec.sandbox, Some(fleet::Sandbox::default()));
+    let spec = server("sandbox.network = true", &[]).spec;
+    assert!(spec.sandbox.unwrap().network);
 }
 
 #[test]

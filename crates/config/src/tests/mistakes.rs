@@ -96,7 +96,7 @@ frobnicate = 1"#,
 6:7: servers.a.tools.dney: unknown key
     hint: did you mean `deny`?
 7:1: servers.a.frobnicate: unknown key
-    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `tools`, `overlay`",
+    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`",
     );
 }
 
@@ -435,7 +435,7 @@ foo = 1"#,
     hint: write it in quotes: `"npx"`
 3:13: no TOML: missing comma between array elements, expected `,`
 4:1: servers.a.foo: unknown key
-    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `tools`, `overlay`"#,
+    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`"#,
     );
     check(
         r#"[servers.a
@@ -446,7 +446,7 @@ nonsense = 1"#,
         r"1:11: no TOML: unclosed table, expected `]`
     hint: close the name of the table with `]`
 5:1: servers.b.nonsense: unknown key
-    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `tools`, `overlay`",
+    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`",
     );
     check(
         r#"foo = 1

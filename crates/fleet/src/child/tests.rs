@@ -3,7 +3,7 @@ use std::{fs, path::Path, sync::Arc};
 use super::{Running, Surroundings, find_command};
 use files::LOG_BYTES_MAX;
 
-use crate::{Launch, ServerSpec, Template, Variables, error::Failure, log::log_path};
+use crate::{Launch, Sandbox, ServerSpec, Template, Variables, error::Failure, log::log_path};
 
 fn template(text: &str) -> Template {
     Template::parse(&text.replace('$', "$$")).unwrap()
@@ -112,4 +112,94 @@ fn a_command_that_is_not_found_says_how_it_is_had() {
         "there is no program /nowhere/server.py",
         "look at `command`",
     );
+}
+
+/// An engine in `folder` that notes what it is told, and runs what stands behind the image.
+fn fake_engine(folder: &Path) -> String {
+    let script = "#!/bin/sh\nprintf '%s\\n' \"$@\" > \"$HERE/$1\"; env > \"$HERE/$1.env\"\n\
+        if [ \"$1\" = run ]; then while [ \"$1\" != image ]; do shift; done; shift; exec \"$@\"; fi\n";
+    let here = folder.display();
+    let engine = folder.join("podman");
+    fs::write(&engine, script.replace("$HERE", &here.to_string())).unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&engine, executable).unwrap();
+    format!("{here}:/usr/bin:/bin")
+}
+
+#[tokio::test]
+async fn a_container_gets_what_the_server_was_given_and_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = shell("echo up >&2; cat");
+    let Launch::Child { env, .. } = &mut spec.launch else {
+        panic!("a child");
+    };
+    env.push(("PATH".to_owned(), template(&fake_engine(folder.path()))));
+    spec.image = Some(template("image"));
+    spec.sandbox = Some(Sandbox {
+        network: false,
+        write: vec![template(&folder.path().display().to_string())],
+    });
+    assert_eq!(
+        find_command(&spec).unwrap().unwrap(),
+        folder.path().join("podman")
+    );
+    let (running, pipes) = spawn(&spec, &surroundings(None)).unwrap();
+    drop(pipes);
+    running.stop().await;
+
+    let noted = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let run: Vec<String> = noted("run").lines().map(str::to_owned).collect();
+    let name = run[5].clone();
+    assert!(name.starts_with("proxy-shell-"), "{run:?}");
+    let volume = format!("{0}:{0}", folder.path().display());
+    let expected = [
+        "run",
+        "--rm",
+        "--interactive",
+        "--init",
+        "--name",
+        &name,
+        "--read-only",
+        "--tmpfs",
+        "/tmp",
+        "--cap-drop",
+        "ALL",
+        "--security-opt",
+        "no-new-privileges",
+        "--network",
+        "none",
+        "--volume",
+        &volume,
+        "--env",
+        "API_TOKEN",
+        "--env",
+        "PATH",
+        "image",
+        "sh",
+        "-c",
+        "echo up >&2; cat",
+    ];
+    assert_eq!(run, expected);
+    assert!(noted("run.env").contains("API_TOKEN=hunter2hunter2"));
+    assert_eq!(noted("rm"), format!("rm\n--force\n{name}\n"));
+}
+
+#[test]
+fn what_isolation_lacks_is_said() {
+    let mut spec = shell("true");
+    spec.sandbox = Some(Sandbox {
+        network: true,
+        write: vec![template("/no/such/folder")],
+    });
+    let failure = spawn(&spec, &surroundings(None)).unwrap_err();
+    assert!(failure.why.contains("/no/such/folder"), "{}", failure.why);
+    let mut spec = shell("true");
+    let Launch::Child { env, .. } = &mut spec.launch else {
+        panic!("a child");
+    };
+    env.push(("PATH".to_owned(), template("/nowhere")));
+    spec.image = Some(template("image"));
+    let failure = spawn(&spec, &surroundings(None)).unwrap_err();
+    assert!(failure.why.contains("`podman`"), "{}", failure.why);
+    assert!(failure.hint.is_some());
 }

@@ -82,6 +82,7 @@ async fn examine_servers(
         checks.extend(programs);
     }
     checks.extend(clients::check(settings));
+    checks.push(machine::check_sandbox(settings));
     checks.extend(machine::check_state(&settings.state_dir));
     checks.extend(machine::check_daemons(global).await);
     checks.extend(servers::check(config.gateway, &checks, offline).await?);

@@ -19,6 +19,7 @@ pub fn programs(settings: &Settings) -> BTreeSet<&'static str> {
     };
     let commands = settings
         .enabled()
+        .filter(|server| server.spec.image.is_none())
         .filter_map(|server| match &server.spec.launch {
             Launch::Child { command, .. } => command.plain(),
             Launch::Remote { .. } => None,
@@ -35,7 +36,8 @@ pub fn check_runtimes(
     versions: &BTreeMap<&'static str, String>,
 ) -> Vec<Check> {
     let mut checks = Vec::new();
-    for server in settings.enabled() {
+    // What a container brings is not ours to look at.
+    for server in (settings.enabled()).filter(|it| it.spec.image.is_none()) {
         let Some(recipe) = recipe_of(&server.spec.launch) else {
             continue;
         };

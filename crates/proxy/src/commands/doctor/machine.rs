@@ -37,6 +37,22 @@ pub(super) fn check_clock() -> Check {
     Check::fine("clock", format!("after {known}"))
 }
 
+/// Whether servers can be confined; a problem only where one should be.
+pub(super) fn check_sandbox(settings: &Settings) -> Check {
+    let wanting = |spec: &fleet::ServerSpec| spec.sandbox.is_some() && spec.image.is_none();
+    let wanting = settings.enabled().find(|it| wanting(&it.spec));
+    match (sandbox::check(), wanting) {
+        (Ok(()), _) => Check::fine("sandbox", "servers can be confined"),
+        (Err(error), None) => Check::fine("sandbox", format!("{error}; no server wants it")),
+        (Err(error), Some(server)) => {
+            let name = &server.spec.name;
+            let found = format!("{error}, so server {name} does not start");
+            Check::problem("sandbox", found)
+                .then(format!("give {name} an `image`, or take its `sandbox` out"))
+        }
+    }
+}
+
 /// Days since 1970 of a date as `2026-11-22`, by years and months of mean length.
 fn days_of(date: &str) -> Option<u64> {
     let mut parts = date.split('-').map(str::parse::<u64>);

@@ -1,0 +1,166 @@
+//! A child that is kept from files and the network: by the kernel, or in a container.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::Arc,
+};
+
+use processes::{Spawner, own_program};
+use tokio::{process::Command, time::timeout};
+use tracing::warn;
+
+use crate::{environment::find_program, error::Failure, limits::CONTAINER_REMOVAL_WAIT};
+
+/// Programs that run containers, in the order in which they are looked for.
+const ENGINES: [&str; 2] = ["docker", "podman"];
+
+/// What those programs read to find their daemon; the child sees nothing of it.
+const OF_ENGINES: [&str; 5] = [
+    "DOCKER_HOST",
+    "DOCKER_CONTEXT",
+    "DOCKER_CONFIG",
+    "DOCKER_CERT_PATH",
+    "CONTAINER_HOST",
+];
+
+/// A [`crate::Sandbox`] with its variables filled in.
+#[derive(Debug)]
+pub(super) struct Limits {
+    pub(super) network: bool,
+    pub(super) write: Vec<PathBuf>,
+}
+
+impl Limits {
+    pub(super) fn new(network: bool, write: Vec<String>) -> Result<Self, Failure> {
+        let write: Vec<PathBuf> = write.into_iter().map(PathBuf::from).collect();
+        match write
+            .iter()
+            .find(|path| !path.is_absolute() || !path.exists())
+        {
+            None => Ok(Self { network, write }),
+            Some(path) => {
+                let why = format!("`sandbox.write`: there is no {}", path.display());
+                Err(Failure::new(why).hint("make the folder, or take it out of the list"))
+            }
+        }
+    }
+
+    /// The start of `program` by a helper that gives up the rest first.
+    pub(super) fn confine(&self, program: &Path) -> Result<Command, Failure> {
+        sandbox::check().map_err(|error| {
+            Failure::new(format!("`sandbox`: {error}"))
+                .hint("run it in a container (`image = \"...\"`), or leave `sandbox` out")
+        })?;
+        let helper = own_program().ok_or_else(|| Failure::new("our own program is not found"))?;
+        let mut command = Command::new(helper);
+        command.arg("confine");
+        if self.network {
+            command.arg("--network");
+        }
+        for path in &self.write {
+            command.arg("--write").arg(path);
+        }
+        command.arg("--").arg(program);
+        Ok(command)
+    }
+}
+
+/// A container that the child runs in. It is removed when the child is stopped; should we die
+/// before, its stdin ends, and it goes with the child.
+#[derive(Debug, Clone)]
+pub(super) struct Container {
+    engine: PathBuf,
+    name: String,
+    env: BTreeMap<String, String>,
+}
+
+/// What is to run in a container.
+pub(super) struct Contained<'a> {
+    pub(super) image: &'a str,
+    pub(super) command: &'a str,
+    pub(super) folder: Option<&'a Path>,
+    pub(super) limits: Option<&'a Limits>,
+    /// Variables that the child gets; of others, such as our `PATH`, it knows nothing.
+    pub(super) passed: &'a [String],
+}
+
+impl Container {
+    /// A name of its own by the program that is found first on this `PATH`.
+    pub(super) fn new(server: &str, env: &BTreeMap<String, String>) -> Result<Self, Failure> {
+        let engine = find_engine(env.get("PATH").map(String::as_str))?;
+        let rest = getrandom::u64().map_err(|error| Failure::new(error.to_string()))?;
+        let ours = OF_ENGINES.iter();
+        let ours = ours.filter_map(|it| Some(((*it).to_owned(), std::env::var(it).ok()?)));
+        Ok(Self {
+            engine,
+            name: format!("proxy-{server}-{rest:016x}"),
+            env: env.clone().into_iter().chain(ours).collect(),
+        })
+    }
+
+    /// The start of the container. Values of variables are not on the command line, which everybody
+    /// can read.
+    pub(super) fn run(&self, child: &Contained<'_>) -> Command {
+        let mut command = self.engine_command();
+        command.args([
+            "run",
+            "--rm",
+            "--interactive",
+            "--init",
+            "--name",
+            &self.name,
+        ]);
+        if let Some(limits) = child.limits {
+            command.args(["--read-only", "--tmpfs", "/tmp"]);
+            command.args(["--cap-drop", "ALL", "--security-opt", "no-new-privileges"]);
+            if !limits.network {
+                command.args(["--network", "none"]);
+            }
+            for path in &limits.write {
+                let path = path.display();
+                command.arg("--volume").arg(format!("{path}:{path}"));
+            }
+        }
+        if let Some(folder) = child.folder {
+            command.arg("--workdir").arg(folder);
+        }
+        for name in child.passed {
+            command.args(["--env", name]);
+        }
+        command.args([child.image, child.command]);
+        command
+    }
+
+    fn engine_command(&self) -> Command {
+        let mut command = Command::new(&self.engine);
+        command.env_clear().envs(&self.env);
+        command
+    }
+
+    /// Removes what may be left of it. Where its child has left, that is nothing.
+    pub(super) async fn remove(&self, spawner: &Arc<Spawner>) {
+        let mut command = self.engine_command();
+        command.args(["rm", "--force", &self.name]);
+        command.stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let removed = async {
+            let mut tree = spawner.spawn(command)?;
+            let status = timeout(CONTAINER_REMOVAL_WAIT, tree.wait_for_exit()).await;
+            tree.stop().await;
+            status?
+        };
+        if let Err(error) = removed.await {
+            warn!(container = self.name, %error, "it may still be there");
+        }
+    }
+}
+
+pub(super) fn find_engine(path: Option<&str>) -> Result<PathBuf, Failure> {
+    let found = |engine: &&str| find_program(engine, path, Path::new("/")).ok();
+    ENGINES.iter().find_map(found).ok_or_else(|| {
+        Failure::new("`image`: neither `docker` nor `podman` is found on its `PATH`")
+            .hint("install Docker (https://docs.docker.com/get-started/get-docker) or Podman")
+    })
+}

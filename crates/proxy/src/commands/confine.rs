@@ -1,0 +1,22 @@
+//! `proxy confine`: gives up what a server may not do, then becomes the server.
+
+use std::os::unix::process::CommandExt as _;
+
+use anyhow::Context as _;
+use sandbox::Kept;
+
+use crate::{cli::Confine, exit::Exit};
+
+/// Returns only where it fails. No thread runs yet, so nobody of us is left out.
+pub(super) fn become_command(confine: Confine) -> anyhow::Result<Exit> {
+    let Confine {
+        network,
+        write,
+        command,
+    } = confine;
+    sandbox::enter(&Kept { network, write })?;
+    let mut words = command.into_iter();
+    let program = words.next().context("no command")?;
+    let error = std::process::Command::new(&program).args(words).exec();
+    Err(error).with_context(|| format!("cannot start {}", program.display()))
+}

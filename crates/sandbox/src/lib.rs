@@ -1,0 +1,53 @@
+//! A process that gives up writing and the network before it becomes another program.
+//!
+//! Whoever wants a confined child starts a helper of its own program that calls [`enter`] and then
+//! executes the child: what was given up stays so, for it and for all that it starts.
+
+#![warn(missing_docs)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+use std::path::PathBuf;
+
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#[path = "linux.rs"]
+mod system;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+#[path = "elsewhere.rs"]
+mod system;
+
+pub use system::{check, enter};
+
+/// What a process keeps. It reads what it could read before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// It opens sockets of any kind; otherwise none, unix sockets included.
+    pub network: bool,
+    /// Folders and files that it may write, with all that is below them. Besides them a few devices
+    /// without memory, `/dev/null` among them.
+    pub write: Vec<PathBuf>,
+}
+
+/// Why a process cannot be confined. Nothing was given up, or not everything: it must not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// This system, or this kernel, has no means.
+    #[error("this system cannot confine a process: {0}")]
+    Unavailable(String),
+    /// A folder that it should write is not there.
+    #[error("cannot open {}, which it may write: {why}", path.display())]
+    Path {
+        /// As it was given.
+        path: PathBuf,
+        /// What the system says.
+        why: String,
+    },
+    /// The kernel refused what it promised.
+    #[error("cannot confine the process: {0}")]
+    Failed(String),
+}
