@@ -27,7 +27,7 @@ const EACCES: u32 = 13;
 
 /// Numbers of calls: socket, connect, `io_uring_setup`, by which the other two go around a filter.
 #[cfg(target_arch = "x86_64")]
-const OF_SOCKETS: [i64; 6] = [41, 42, 425, X32 | 41, X32 | 42, X32 | 425];
+const OF_SOCKETS: [i64; 6] = [41, 42, 425, X32 + 41, X32 + 42, X32 + 425];
 #[cfg(target_arch = "aarch64")]
 const OF_SOCKETS: [i64; 3] = [198, 203, 425];
 
