@@ -19,8 +19,8 @@ use self::{
     reach::Reach,
 };
 use crate::{
-    call_context::CallContext, envelope::Options, error::ToolError, gateway::Gateway, reply::Reply,
-    script_caller::ScriptCaller,
+    call_context::CallContext, call_note::now_ms, envelope::Options, error::ToolError,
+    gateway::Gateway, reply::Reply, script_caller::ScriptCaller,
 };
 
 const TOOL: &str = "proxy/run_script";
@@ -142,6 +142,7 @@ impl Gateway {
         if outer.is_some() {
             return Ok(answer_script(outcome));
         }
+        let bytes_read = reach.bytes_read();
         let reply = explain(outcome, reach.into_planned());
         let budget = Budget {
             is_off: options.raw,
@@ -152,9 +153,15 @@ impl Gateway {
             tool: entry.at.to_string(),
         };
         let result: Json = reply.json().clone();
-        Ok(Reply::from(
-            fit(result, budget, origin, &self.results).await,
-        ))
+        let reply = Reply::from(fit(result, budget, origin, &self.results).await);
+        if !work.dry_run {
+            self.recorder.record(telemetry::Event::Script {
+                at_ms: now_ms(),
+                bytes_read,
+                bytes_sent: reply.json().len() as u64,
+            });
+        }
+        Ok(reply)
     }
 
     /// The names that are objects in a script: servers that its client sees, and ours.

@@ -65,6 +65,15 @@ pub enum Event {
         /// How many tools were found.
         hits: usize,
     },
+    /// A script that ran.
+    Script {
+        /// In unix milliseconds.
+        at_ms: u64,
+        /// Of the results that its calls brought it.
+        bytes_read: u64,
+        /// Of the answer that its client got.
+        bytes_sent: u64,
+    },
     /// A client that connected.
     Session {
         /// In unix milliseconds.

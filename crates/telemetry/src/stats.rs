@@ -44,7 +44,9 @@ impl Stats {
     pub(crate) fn count(&mut self, event: &Event) {
         let at_ms = match event {
             Event::Call(call) => call.at_ms,
-            Event::Search { at_ms, .. } | Event::Session { at_ms, .. } => *at_ms,
+            Event::Search { at_ms, .. }
+            | Event::Script { at_ms, .. }
+            | Event::Session { at_ms, .. } => *at_ms,
         };
         self.newest_ms = self.newest_ms.max(at_ms);
         self.days.entry(day_of(at_ms)).or_default().count(event);

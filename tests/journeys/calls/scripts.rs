@@ -215,3 +215,19 @@ async fn types_and_scripts_are_there_for_a_shell() {
     assert!(folder.join("script.d.ts").exists());
     house.stops_clean().await;
 }
+
+#[tokio::test]
+async fn what_scripts_leave_out_is_counted_as_saved() {
+    let (house, client) = served().await;
+    let read = "const lines = await git_hub.long({}); return JSON.stringify(lines).length > 1000";
+    says(&run(&client, read).await, "true", false);
+    client.close().await;
+    let told = house.cli(["stats", "--json"]).await;
+    let told: serde_json::Value = serde_json::from_str(told.ended(0)).unwrap();
+    assert_eq!(told["scripts"], 1, "{told}");
+    assert!(
+        told["tokens_saved_by_scripts"].as_u64() > Some(1_000),
+        "{told}"
+    );
+    house.stops_clean().await;
+}

@@ -1,5 +1,7 @@
 //! What a script reaches: tools as its client does, searches, and its workspace.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
 use parking_lot::Mutex;
@@ -30,6 +32,8 @@ pub(crate) struct Reach<'a> {
     dry_run: bool,
     /// The calls that would be made.
     planned: Mutex<Vec<String>>,
+    /// Bytes of the results that calls brought.
+    read: AtomicU64,
 }
 
 impl<'a> Reach<'a> {
@@ -50,7 +54,13 @@ impl<'a> Reach<'a> {
             caller,
             dry_run,
             planned: Mutex::default(),
+            read: AtomicU64::new(0),
         }
+    }
+
+    /// How many bytes the results of its calls had so far.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
     }
 
     /// The calls that would have been made; none where they were.
@@ -72,6 +82,8 @@ impl<'a> Reach<'a> {
             repairs: Vec::new(),
         };
         let called = self.gateway.call(request, self.context.clone()).await?;
+        self.read
+            .fetch_add(called.bytes() as u64, Ordering::Relaxed);
         Ok(match called {
             Called::Server { result, .. } => result,
             Called::Own(reply) => {

@@ -84,8 +84,9 @@ fn text_of(figures: &Figures, stats: &Stats) -> String {
     }
     let (sessions, saved) = (figures.sessions, figures.tokens_saved);
     let cut = figures.total.tokens_cut;
+    let (scripts, left) = (figures.scripts, figures.script_tokens_saved);
     lines.push(format!(
-        "saved, about: {saved} tokens of definitions in {sessions} sessions, {cut} of results that were cut"
+        "saved, about: {saved} tokens of definitions in {sessions} sessions, {cut} of results that were cut, {left} that {scripts} scripts read and did not answer"
     ));
     let searches = &figures.searches;
     lines.push(format!(
@@ -128,6 +129,8 @@ fn json_of(figures: &Figures, top: usize) -> Value {
         "total": line(&figures.total),
         "sessions": figures.sessions,
         "tokens_saved_by_definitions": figures.tokens_saved,
+        "scripts": figures.scripts,
+        "tokens_saved_by_scripts": figures.script_tokens_saved,
         "searches": searches.count,
         "searches_without_hit": searches.misses,
         "asked_without_hit": asked.collect::<Vec<_>>(),

@@ -32,6 +32,9 @@ pub(super) struct Day {
     /// What was asked and not found, with how often.
     pub(super) asked: BTreeMap<String, u64>,
     pub(super) sessions: BTreeMap<String, Sessions>,
+    pub(super) scripts: u64,
+    /// What they read and did not answer.
+    pub(super) script_tokens_saved: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -85,6 +88,14 @@ impl Day {
                     self.note_asked(&printable::one_line_of(words, ASKED_CHARS_MAX), 1);
                 }
             }
+            Event::Script {
+                bytes_read,
+                bytes_sent,
+                ..
+            } => {
+                self.scripts += 1;
+                self.script_tokens_saved += tokens_of(bytes_read.saturating_sub(*bytes_sent));
+            }
             Event::Session {
                 client,
                 tokens_saved,
@@ -103,6 +114,8 @@ impl Day {
         }
         self.searches += other.searches;
         self.misses += other.misses;
+        self.scripts += other.scripts;
+        self.script_tokens_saved += other.script_tokens_saved;
         for (words, count) in &other.asked {
             self.note_asked(words, *count);
         }

@@ -34,6 +34,10 @@ pub struct Figures {
     pub sessions: u64,
     /// Tokens of definitions that they were not sent.
     pub tokens_saved: u64,
+    /// How many scripts ran.
+    pub scripts: u64,
+    /// Tokens that their calls brought and their answers left out.
+    pub script_tokens_saved: u64,
 }
 
 /// Calls that are counted together. Tokens are estimated by bytes.
@@ -89,6 +93,8 @@ pub fn read(folder: &Path, by: By, days: u64, now_ms: u64) -> io::Result<Figures
         }
         figures.searches.count += day.searches;
         figures.searches.misses += day.misses;
+        figures.scripts += day.scripts;
+        figures.script_tokens_saved += day.script_tokens_saved;
         for (words, count) in day.asked {
             *asked.entry(words).or_default() += count;
         }

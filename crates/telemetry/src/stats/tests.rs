@@ -39,6 +39,11 @@ fn what_several_processes_counted_is_added_up() {
             client: client.to_owned(),
             tokens_saved: 500,
         });
+        stats.count(&Event::Script {
+            at_ms: 20_001 * DAY_MS,
+            bytes_read: 4_000,
+            bytes_sent: 400,
+        });
         stats.write().unwrap();
         stats.write().unwrap();
     }
@@ -71,6 +76,7 @@ fn what_several_processes_counted_is_added_up() {
     );
     assert_eq!(figures.searches.asked, [("fly home".to_owned(), 2)]);
     assert_eq!((figures.sessions, figures.tokens_saved), (2, 1_000));
+    assert_eq!((figures.scripts, figures.script_tokens_saved), (2, 1_800));
 }
 
 #[test]
