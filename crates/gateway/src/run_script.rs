@@ -1,6 +1,7 @@
 //! `proxy/run_script`: many calls, one answer. `script` runs it; every call that it makes takes the
 //! way of a call that its model makes. A saved script is run the same way.
 
+mod chunks;
 mod outcome;
 pub(crate) mod reach;
 mod sites;

@@ -1,7 +1,7 @@
 //! What to write instead of what a script of ours does not have.
 
 /// Names that models reach for, and what does the same here.
-const INSTEAD: [(&str, &str); 22] = [
+const INSTEAD: [(&str, &str); 29] = [
     (
         "require",
         "there are no modules: every server is a global already, as in `await github.list_issues({...})`",
@@ -50,6 +50,22 @@ const INSTEAD: [(&str, &str); 22] = [
         "setImmediate",
         "there is no setImmediate: `await` what has to be done first",
     ),
+    (
+        "crypto",
+        "there is no crypto: `Math.random().toString(36).slice(2)` makes a name",
+    ),
+    (
+        "URL",
+        "there is no URL: take texts apart with a regular expression",
+    ),
+    (
+        "URLSearchParams",
+        "there is no URLSearchParams: join with `&` and encodeURIComponent",
+    ),
+    ("TextEncoder", "there is no TextEncoder: strings are text"),
+    ("TextDecoder", "there is no TextDecoder: strings are text"),
+    ("global", "use `globalThis`"),
+    ("__dirname", "a script has no folder: use `workspace`"),
     ("window", "this is no browser: use `globalThis`"),
     ("document", "this is no browser: there is no page"),
     (
@@ -72,8 +88,9 @@ const INSTEAD: [(&str, &str); 22] = [
 ];
 
 /// What Python looks like, at the beginning of a line.
-const PYTHON: [&str; 8] = [
+const PYTHON: [&str; 9] = [
     "def ",
+    "async def ",
     "elif ",
     "from ",
     "except",
@@ -89,12 +106,41 @@ pub(crate) fn instead_of(name: &str) -> Option<&'static str> {
     found.map(|(_, advice)| *advice)
 }
 
-/// The same for the text of an error: `'fetch' is not defined`.
+/// The same for the text of an error: `'fetch' is not defined`, `could not load module 'fs'`.
 pub(crate) fn for_error(text: &str) -> Option<&'static str> {
+    if let Some((_, module)) = text.split_once("could not load module ") {
+        let module = module.trim_matches(['\'', '"']);
+        let module = module.trim_start_matches("node:").split('/').next();
+        return module.and_then(instead_of).or(instead_of("require"));
+    }
     let (before, _) = text.split_once(" is not defined")?;
     let name = before.rsplit([' ', ':']).next()?;
-    instead_of(name.trim_matches(['\'', '"', '`']))
+    let name = name.trim_matches(['\'', '"', '`']);
+    let is_of_client = || name.starts_with("mcp__").then(|| instead_of("callTool"));
+    instead_of(name).or_else(|| is_of_client().flatten())
 }
+
+/// The advice for what is no TypeScript.
+pub(crate) const TYPESCRIPT_ALONE: &str = "a script is TypeScript, with nothing around it";
+
+/// What there is, for a name that is not there and has no advice of its own.
+pub(crate) fn name_servers(text: &str, servers: &[String]) -> Option<String> {
+    let is_bare = text.ends_with(" is not defined");
+    let names: Vec<String> = servers
+        .iter()
+        .take(SERVERS_NAMED)
+        .map(|it| it.replace('-', "_"))
+        .collect();
+    let more = if servers.len() > SERVERS_NAMED {
+        ", …"
+    } else {
+        ""
+    };
+    is_bare.then(|| format!("{text}; servers are {}{more}", names.join(", ")))
+}
+
+/// Servers that are named at most.
+const SERVERS_NAMED: usize = 12;
 
 /// Whether a script that cannot be read is one of Python's.
 pub(crate) fn is_python(script: &str) -> bool {
@@ -134,5 +180,7 @@ mod tests {
         assert!(advice.is_some_and(|it| it.contains("strings are text")));
         assert!(for_error("ReferenceError: fetch is not defined").is_some());
         assert!(for_error("ReferenceError: mine is not defined").is_none());
+        assert!(for_error("could not load module 'node:fs/promises'").is_some());
+        assert!(for_error("mcp__github__list is not defined").is_some());
     }
 }

@@ -13,7 +13,8 @@ use std::borrow::Cow;
 use tree_sitter::{Node, Parser};
 
 use self::edits::Edits;
-pub(crate) use self::nodes::{Unreadable, line_of, nodes, token};
+use self::nodes::line_of;
+pub(crate) use self::nodes::{Unreadable, nodes, token};
 use crate::{
     advice::{JAVASCRIPT_INSTEAD, is_python},
     message::CallSite,
@@ -41,12 +42,13 @@ const TYPES: [&str; 8] = [
 ];
 
 /// Statements and members that are types and nothing else.
-const DECLARATIONS: [&str; 6] = [
+const DECLARATIONS: [&str; 7] = [
     "interface_declaration",
     "type_alias_declaration",
     "ambient_declaration",
     "function_signature",
     "index_signature",
+    "method_signature",
     "abstract_method_signature",
 ];
 
@@ -68,7 +70,7 @@ const UNSUPPORTED: [(&str, &str); 5] = [
 const FIELD_INSTEAD: &str = "write the field and `this.name = name` instead of a modifier on a parameter of the constructor";
 
 pub(crate) fn compile(script: &str, servers: &[String]) -> Result<Compiled, Unreadable> {
-    let script = &*take_off_fence(script);
+    let script = &*take_off_fence(script)?;
     let tree = parse(script)?;
     let root = tree.root_node();
     if root.has_error() && is_python(script) {
@@ -91,15 +93,21 @@ pub(crate) fn compile(script: &str, servers: &[String]) -> Result<Compiled, Unre
     })
 }
 
-/// Code that comes as in an answer, between lines of three backticks: those are blanked out.
-fn take_off_fence(script: &str) -> Cow<'_, str> {
+/// Code that comes as in an answer, between lines of three backticks: what is around it is blanked
+/// out. What can be read as it is may hold such lines in its texts.
+fn take_off_fence(script: &str) -> Result<Cow<'_, str>, Unreadable> {
     let is_fence = |line: &str| line.trim().starts_with("```");
-    if !script.trim_start().starts_with("```") {
-        return Cow::Borrowed(script);
+    let begins = script.trim_start().starts_with("```");
+    let has_fence = begins || script.lines().any(is_fence);
+    if !has_fence || !begins && !parse(script)?.root_node().has_error() {
+        return Ok(Cow::Borrowed(script));
     }
-    let lines = script.split('\n');
-    let lines = lines.map(|line| if is_fence(line) { "" } else { line });
-    Cow::Owned(lines.collect::<Vec<_>>().join("\n"))
+    let mut is_code = false;
+    let lines = script.split('\n').map(|line| {
+        is_code ^= is_fence(line);
+        if is_code && !is_fence(line) { line } else { "" }
+    });
+    Ok(Cow::Owned(lines.collect::<Vec<_>>().join("\n")))
 }
 
 pub(crate) fn parse(script: &str) -> Result<tree_sitter::Tree, Unreadable> {
@@ -150,6 +158,11 @@ fn is_parameter_property(node: Node<'_>) -> bool {
 
 fn take_off_types(node: Node<'_>, edits: &mut Edits<'_>) {
     let kind = node.kind();
+    let parent = node.parent().map(|it| it.kind());
+    if matches!(parent, Some("object_type" | "interface_body")) {
+        // It goes with the type.
+        return;
+    }
     if DECLARATIONS.contains(&kind) {
         edits.blank_statement(node.byte_range());
     } else if TYPES.contains(&kind) {
@@ -179,6 +192,7 @@ fn take_off_part(node: Node<'_>, edits: &mut Edits<'_>) {
         }
         "non_null_expression" | "variable_declarator" => blank_token(node, "!", edits),
         "optional_parameter" | "method_definition" => blank_token(node, "?", edits),
+        "required_parameter" => take_off_this(node, edits),
         "public_field_definition" => {
             for word in ["?", "!", "readonly", "declare", "abstract"] {
                 blank_token(node, word, edits);
@@ -196,6 +210,16 @@ fn take_off_part(node: Node<'_>, edits: &mut Edits<'_>) {
             edits.blank_statement(node.byte_range());
         }
         _ => {}
+    }
+}
+
+/// `function f(this: Window, a: number)` has one parameter.
+fn take_off_this(parameter: Node<'_>, edits: &mut Edits<'_>) {
+    let pattern = parameter.child_by_field_name("pattern");
+    if pattern.is_some_and(|it| it.kind() == "this") {
+        let comma = parameter.next_sibling().filter(|it| it.kind() == ",");
+        let end = comma.map_or(parameter.end_byte(), |it| it.end_byte());
+        edits.blank(parameter.start_byte()..end);
     }
 }
 

@@ -66,8 +66,11 @@ impl<'a> Engine<'a> {
                 Ok(functions) => functions,
                 Err(error) => return Ok(self.explain(&ctx, &error)),
             };
-            let begun = eval(&ctx, script, FILE).and_then(|main| start.call::<_, ()>((main,)));
-            if let Err(error) = begun {
+            let main = match eval(&ctx, script, FILE) {
+                Ok(main) => main,
+                Err(error) => return Ok(advised(self.explain(&ctx, &error))),
+            };
+            if let Err(error) = start.call::<_, ()>((main,)) {
                 return Ok(self.explain(&ctx, &error));
             }
             let mut log_bytes = 0;
@@ -194,6 +197,17 @@ fn failure(text: String, line: Option<u32>) -> FromScript {
             line,
         },
         None => FromScript::Failed { text, line },
+    }
+}
+
+/// What cannot be read at all may be something else, or have words around it.
+fn advised(said: FromScript) -> FromScript {
+    match said {
+        FromScript::Failed { text, line } => FromScript::Failed {
+            text: format!("{text}; {}", advice::TYPESCRIPT_ALONE),
+            line,
+        },
+        other => other,
     }
 }
 

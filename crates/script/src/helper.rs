@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Write};
 
 use crate::{
+    advice::name_servers,
     compile::{Unreadable, compile},
     confine::confine,
     engine::{Channel, Engine},
@@ -41,7 +42,13 @@ pub(crate) fn run(job: &Job, channel: &mut dyn Channel) -> io::Result<FromScript
             _ => return Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
-    Engine::new(job)?.run(&compiled.javascript, channel)
+    let mut said = Engine::new(job)?.run(&compiled.javascript, channel)?;
+    if let FromScript::Failed { text, .. } = &mut said
+        && let Some(more) = name_servers(text, &job.servers)
+    {
+        *text = more;
+    }
+    Ok(said)
 }
 
 struct Lines<'a, R> {

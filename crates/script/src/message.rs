@@ -80,6 +80,13 @@ pub enum Question {
         /// Its name.
         name: String,
     },
+    /// Text of a kept result, from a byte on: `{text, next}`.
+    Chunk {
+        /// Its handle.
+        handle: String,
+        /// The byte.
+        from: usize,
+    },
     /// A file of the workspace.
     Workspace {
         /// `read`, `write`, `append`, `list` or `remove`.

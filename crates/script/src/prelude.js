@@ -137,14 +137,52 @@
   const print = (...values) => send(stringify({ log: values.map(shown).join(" ") }));
   const own = (tool, input) => objectOf("proxy")[tool](input);
 
+  // Read as it is asked for: no more than a chunk of it lies in the script's memory.
+  const chunks = async function* (handle) {
+    for (let from = 0; from !== null; ) {
+      const { text, next } = await placed(ask({ chunk: { handle, from } }));
+      yield text;
+      from = next;
+    }
+  };
+
+  const lines = async function* (handle, offset, limit) {
+    let rest = "", at = 0;
+    const wanted = () => at++ >= offset && at <= offset + limit;
+    for await (const text of chunks(handle)) {
+      const whole = (rest + text).split("\n");
+      rest = whole.pop();
+      for (const line of whole) {
+        if (wanted()) yield line;
+        else if (at > offset) return;
+      }
+    }
+    if (rest !== "" && wanted()) yield rest;
+  };
+
+  // `for await` takes it piece by piece, `await` all of it.
+  const stream = (begin, join) => {
+    const all = async () => {
+      const pieces = [];
+      for await (const piece of begin()) pieces.push(piece);
+      return join(pieces);
+    };
+    return { [Symbol.asyncIterator]: begin, then: (ok, no) => all().then(ok, no) };
+  };
+
   const result = (handle) => {
+    handle = String(handle);
     const read = (how) => own("read_result", { handle, ...how });
     return {
+      [Symbol.asyncIterator]: () => chunks(handle),
+      chunks: () => stream(() => chunks(handle), (all) => all),
+      text: () => stream(() => chunks(handle), (all) => all.join("")),
+      json: () => stream(() => chunks(handle), (all) => parse(all.join(""))),
       jq: (select) => read({ select }),
       pointer: (pointer) => read({ pointer }),
       grep: (pattern) => read({ grep: pattern }),
       find: (words) => read({ find: words }),
-      lines: (offset = 0, limit = 100) => read({ offset, limit, unit: "lines" }),
+      lines: (offset = 0, limit = Infinity) => stream(() => lines(handle, offset, limit), (all) => all),
       bytes: (offset = 0, limit = 65536) => read({ offset, limit, unit: "bytes" }),
       part: (part) => read({ part }),
     };
@@ -176,7 +214,7 @@
       `Servers are globals: ${job.servers.map((it) => it.replaceAll("-", "_")).join(", ")}. ` +
       "await server.tool({...}) is the tool's value, await server.tool({...}).raw its whole result; " +
       'tools["server"]["tool"]({...}) for other names; a tool error is thrown with code, server and text. ' +
-      "search(words), describe(name), result(handle).jq(filter), workspace.read/write/append/list/remove(path, text), " +
+      "search(words), describe(name), for await (const line of result(handle).lines()), result(handle).jq(filter), workspace.read/write/append/list/remove(path, text), " +
       "sleep(ms), print(...), args. The last expression, or what is returned, is the answer.",
     print,
     console: { log: print, info: print, warn: print, error: print, debug: print },

@@ -10,7 +10,7 @@ use self::{
     comment::{Comment, comment_before, first_comment},
     schema::Types,
 };
-use crate::compile::{Unreadable, first_error, line_of, main_of, parse, refuse_unsupported};
+use crate::compile::{Unreadable, first_error, main_of, parse, refuse_unsupported};
 
 /// What a saved script is as a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ fn read(text: &str) -> Result<Interface, Unreadable> {
     let tree = parse(text)?;
     let root = tree.root_node();
     if let Some(error) = first_error(root) {
-        return Err(mistake(error, "this is no TypeScript"));
+        return Err(Unreadable::at(error, "this is no TypeScript"));
     }
     refuse_unsupported(root)?;
     let mut cursor = root.walk();
@@ -83,7 +83,7 @@ fn schema_of(main: Node<'_>, root: Node<'_>, text: &str) -> Result<Value, Unread
     };
     if let Some(more) = given.next() {
         let why = "`main` takes one object: `main(args: { name: string; count?: number })`";
-        return Err(mistake(more, why));
+        return Err(Unreadable::at(more, why));
     }
     let annotation = parameter.child_by_field_name("type");
     let Some(annotated) = annotation.and_then(|it| it.named_child(0)) else {
@@ -95,14 +95,10 @@ fn schema_of(main: Node<'_>, root: Node<'_>, text: &str) -> Result<Value, Unread
     match schema {
         _ if is_any => Ok(json!({"type": "object"})),
         schema if is_object => Ok(schema),
-        _ => Err(mistake(annotated, "`main` takes an object, as every tool")),
-    }
-}
-
-fn mistake(node: Node<'_>, why: &str) -> Unreadable {
-    Unreadable {
-        text: why.to_owned(),
-        line: Some(line_of(node)),
+        _ => Err(Unreadable::at(
+            annotated,
+            "`main` takes an object, as every tool",
+        )),
     }
 }
 

@@ -65,9 +65,17 @@ impl Echo {
                     Some("says_no") => {
                         json!({"content": [{"type": "text", "text": "not so"}], "isError": true})
                     }
+                    Some("read_result") => json!({"content": []}),
                     Some("text") => json!({"content": [{"type": "text", "text": input["text"]}]}),
                     _ => json!({"content": [], "structuredContent": input}),
                 }
+            }
+            // Five letters a chunk, the last shorter.
+            Question::Chunk { from, .. } => {
+                let text = "one\ntwo\nthree\n\nfive";
+                let end = (from + 5).min(text.len());
+                let next = (end < text.len()).then_some(end);
+                json!({"text": &text[from..end], "next": next})
             }
             other => json!(format!("{other:?}")),
         };
@@ -152,6 +160,8 @@ fn the_last_expression_or_what_is_returned_is_the_value() {
     returns("const main = () => 5;\nexport { main as default };", "5");
     returns("export default { a: args.n }", r#"{"a":7}"#);
     returns("(async () => { return args.n })()", "7");
+    returns("So:\n```ts\n1 + 1\n```\nThat is it.", "2");
+    returns("/*\n```\n*/ 7", "7");
     returns("```ts\nconst a: number = 1;\na + 1\n```\n", "2");
 }
 
@@ -171,7 +181,7 @@ fn types_are_taken_off_and_lines_stay() {
     returns(script, "\"1xy2\"");
     fails(
         "const g = (a: number): {\n  n: number\n} => ({ n: a });\nlet x: string\nnope()",
-        "nope is not defined at Some(5)",
+        "nope is not defined; servers are github, git_hub at Some(5)",
     );
     fails("enum A { B }", "as const");
     fails(
@@ -187,6 +197,41 @@ fn types_are_taken_off_and_lines_stay() {
         "write the field and `this.name = name`",
     );
     fails("const a = ;", "SyntaxError");
+}
+
+#[test]
+fn types_that_models_write_are_known() {
+    let scripts = [
+        "import type { A } from 'github';",
+        "import { type A } from 'github';",
+        "export type { A };",
+        "type A = `a-${string}` | keyof typeof globalThis | { readonly [K in 'a' | 'b']?: K };",
+        "type A<T> = T extends Array<infer U> ? U : never; type B = A<string[]>[number];",
+        "type A = [first: string, second?: number, ...rest: boolean[]]; const a: unique symbol = 1 as any;",
+        "function f(this: any, a: number) { return a } f.call(1, 2);",
+        "function f(a: unknown): a is string { return true }",
+        "function f(a: unknown): asserts a is string {}",
+        "abstract class A { abstract b(): void; declare c: number; static readonly d = 1; e?(): void }",
+        "class A { get b(): number { return 1 } set b(to: number) {} static #c: number = 1 }",
+        "class A<const T> extends Map<string, T> { override get(key: string) { return super.get(key) } }",
+        "let a!: number; a = 1; const b = { c: a }!.c!;",
+        "const f = <const T,>(a: T): T => a; f<number>(1);",
+        "const a = { b: 1 } satisfies Record<string, number>; const { b }: { b: number } = a;",
+        "for (const a of [1] as number[]) {} try {} catch (e: unknown) {}",
+        "const f = async <T extends object = {}>(a?: T, ...more: T[]): Promise<void> => {}; await f<{}>();",
+        "declare global { interface Window { a: string } }",
+        "let f: new (...args: any[]) => object; let g: (a: string) => asserts a;",
+        "function f(a: string): void; function f(a: number): void; function f(a: any) {}",
+        "const a = (x: number) => x as unknown as string; const b = args?.n!;",
+        "const a: { [key: string]: number; b?(): void } = {}; let c: () => { d(): void };",
+        "const a = args as { n: number } | null ?? { n: 2 };",
+    ];
+    let is_wrong = |types: &&str| {
+        let said = play(&format!("{types}\n1"), &mut Echo::default());
+        !matches!(said, FromScript::Done(value) if value.get() == "1")
+    };
+    let wrong: Vec<&str> = scripts.into_iter().filter(is_wrong).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
@@ -213,6 +258,25 @@ fn tools_are_functions_whose_values_are_values() {
     fails("\nawait github.says_no({})", "ToolError: not so at Some(2)");
     fails("await github.create('x')", "takes one object");
     fails("tools.gitlab.x", "there is no server \"gitlab\"");
+}
+
+#[test]
+fn kept_results_are_read_piece_by_piece_or_as_a_whole() {
+    let count = "let n = 0; for await (const piece of result('r')PIECES) { n += 1 } n";
+    returns(&count.replace("PIECES", ""), "4");
+    returns(&count.replace("PIECES", ".chunks()"), "4");
+    returns(&count.replace("PIECES", ".lines()"), "5");
+    returns(
+        "await result('r').lines()",
+        r#"["one","two","three","","five"]"#,
+    );
+    returns("await result('r').lines(1, 2)", r#"["two","three"]"#);
+    returns("await result('r').lines(4)", r#"["five"]"#);
+    returns("await result('r').lines(9)", "[]");
+    returns("(await result('r').text()).length", "19");
+    fails("await result('r').json()", "SyntaxError");
+    let first = "for await (const line of result('r').lines()) { return line }";
+    returns(first, "\"one\"");
 }
 
 #[test]
@@ -308,6 +372,14 @@ fn habits_are_answered_with_what_to_write_instead() {
         "import json\nfor x in range(3):\n    print(x)",
         "this is Python",
     );
+    fails("async def main():\n    return 1", "this is Python");
+    fails(
+        "fak.list({})",
+        "fak is not defined; servers are github, git_hub",
+    );
+    fails("await import('fs')", "workspace.read");
+    fails("mcp__github__list({})", "call a tool as");
+    fails("SELECT 1 FROM x", "a script is TypeScript");
     fails("def main():\n    return github.list()\n", "this is Python");
 }
 

@@ -41,9 +41,12 @@ declare function describe(name: string): Promise<string>;
 declare function help(): string;
 declare function print(...values: unknown[]): void;
 declare function sleep(ms: number): Promise<void>;
-declare function result(handle: string): {
+interface Stream<Piece, All> extends PromiseLike<All>, AsyncIterable<Piece> {}
+declare function result(handle: string): AsyncIterable<string> & {
+  lines(offset?: number, limit?: number): Stream<string, string[]>; chunks(): Stream<string, string[]>;
+  text(): PromiseLike<string>; json(): PromiseLike<any>;
   jq(filter: string): Promise<any>; pointer(pointer: string): Promise<any>; grep(pattern: string): Promise<string>;
-  find(words: string): Promise<string>; lines(offset?: number, limit?: number): Promise<string>;
+  find(words: string): Promise<string>;
   bytes(offset?: number, limit?: number): Promise<string>; part(part: number): Promise<string>;
 };
 declare const workspace: {

@@ -1,7 +1,7 @@
 //! Speed of the whole program, beside calling the same server directly in the same run.
 //!
 //! `cargo bench -p journeys [-- PART... [--json FILE] [--against FILE] [--proxy FILE]]`, where a part is `hop`,
-//! `spawn`, `daemon`, `flight`, `search`, `memory` or `size`; none means all. `--json` writes every figure
+//! `script`, `spawn`, `daemon`, `flight`, `search`, `memory` or `size`; none means all. `--json` writes every figure
 //! to a file, `--against` prints each beside those of such a file, `--proxy` measures another build. Needs no network. Each line says the median and,
 //! in brackets, the 10th and 90th percentile.
 
@@ -14,6 +14,7 @@ mod hop;
 mod house;
 mod memory;
 mod peer;
+mod script;
 mod search;
 mod size;
 mod spawn;
@@ -29,8 +30,9 @@ use serde_json::Value;
 
 type Part = (&'static str, fn(&Path, &mut Figures));
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     ("hop", hop::run),
+    ("script", script::run),
     ("spawn", spawn::run),
     ("daemon", daemon::run),
     ("flight", flight::run),

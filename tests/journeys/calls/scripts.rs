@@ -122,6 +122,12 @@ async fn a_dry_run_answers_the_calls_and_makes_none() {
     house.stops_clean().await;
 }
 
+/// What the script answers whose answer is kept.
+fn numbered() -> serde_json::Value {
+    let item = |id: u32| json!({ "id": id, "name": format!("item {id}") });
+    (0..4_000).map(item).collect()
+}
+
 #[journey]
 async fn long_answers_are_kept_and_read_by_the_next_script() {
     let (house, client) = served().await;
@@ -130,6 +136,15 @@ async fn long_answers_are_kept_and_read_by_the_next_script() {
     let handle = crate::handle(&text);
     let read = format!("(await result('{handle}').jq('map(.id) | add'))");
     says(&run(&client, &read).await, "7998000", false);
+    let lines = format!(
+        "let n = 0; for await (const line of result('{handle}').lines()) n += line.length; n"
+    );
+    let length = serde_json::to_string(&numbered()).unwrap().len();
+    says(&run(&client, &lines).await, &length.to_string(), false);
+    let items = format!("(await result('{handle}').json()).length");
+    says(&run(&client, &items).await, "4000", false);
+    let gone = "for await (const text of result('r00000000')) print(text)";
+    says(&run(&client, gone).await, "handle_expired", true);
     let written =
         "await workspace.write('notes/a.md', 'one'); await workspace.append('notes/a.md', 'two')";
     says(&run(&client, written).await, "null", false);

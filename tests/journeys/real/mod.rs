@@ -4,6 +4,7 @@ mod authorization;
 mod catalogue;
 mod clients;
 mod conformance;
+mod forty_calls;
 mod logins;
 mod logins_told;
 mod passing;

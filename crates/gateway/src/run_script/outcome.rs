@@ -62,6 +62,7 @@ fn sentence(ended: Ended, calls: usize) -> String {
             let at = line
                 .map(|line| format!("line {line}: "))
                 .unwrap_or_default();
+            let text = text.trim_end_matches('.');
             ("script_failed", format!("{at}{text}. {made}"))
         }
         Ended::Exceeded(limit) => ("script_limit", format!("{limit}. {made}")),

@@ -11,9 +11,11 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 use tokio::task::spawn_blocking;
+use tool::ServerName;
 
-use super::sites;
+use super::{chunks::OpenResults, sites};
 use crate::{
+    built_in::READ_RESULT,
     call_context::CallContext,
     called::Called,
     envelope::{ExecuteRequest, Input, Options},
@@ -30,6 +32,7 @@ pub(crate) struct Reach<'a> {
     workspace: Workspace,
     caller: ScriptCaller,
     dry_run: bool,
+    opened: OpenResults,
     /// The calls that would be made.
     planned: Mutex<Vec<String>>,
     /// Bytes of the results that calls brought.
@@ -53,6 +56,7 @@ impl<'a> Reach<'a> {
             },
             caller,
             dry_run,
+            opened: OpenResults::default(),
             planned: Mutex::default(),
             read: AtomicU64::new(0),
         }
@@ -95,6 +99,18 @@ impl<'a> Reach<'a> {
         })
     }
 
+    /// The first chunk is read as by any call: by its rules, and counted.
+    async fn read_chunk(&self, handle: &str, from: usize) -> Result<Box<RawValue>, ToolError> {
+        if !self.opened.knows(handle) {
+            let input = raw_of(&json!({"handle": handle, "offset": 0, "limit": 1}))?;
+            let tool = format!("{}/{READ_RESULT}", ServerName::built_in());
+            self.call(tool, input).await?;
+        }
+        let client = self.context.client.as_ref();
+        let reading = self.opened.read(self.gateway, client, handle, from);
+        raw_of(&reading.await?)
+    }
+
     async fn ask(&self, question: Question) -> Result<Box<RawValue>, ToolError> {
         match question {
             Question::Call { tool, input } => {
@@ -119,6 +135,7 @@ impl<'a> Reach<'a> {
                     .await?;
                 raw_of(&Value::from(told.printable()))
             }
+            Question::Chunk { handle, from } => self.read_chunk(&handle, from).await,
             Question::Workspace { verb, path, text } => {
                 let (workspace, dry_run) = (self.workspace.clone(), self.dry_run);
                 let changes = !matches!(verb.as_str(), "read" | "list");

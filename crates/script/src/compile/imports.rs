@@ -51,8 +51,8 @@ fn declarations(clause: Node<'_>, script: &str, server: &str) -> String {
         let text = &script[part.byte_range()];
         match part.kind() {
             "named_imports" => {
-                let names = text.replace(" as ", ": ").replace('\n', " ");
-                out.push_str(&format!("const {names} = {object};"));
+                let names = names_of(part, script);
+                out.push_str(&format!("const {{ {names} }} = {object};"));
             }
             _ => {
                 let name = text.rsplit(' ').next().unwrap_or(text);
@@ -61,6 +61,22 @@ fn declarations(clause: Node<'_>, script: &str, server: &str) -> String {
         }
     }
     out
+}
+
+/// `a, type T, b as c` as `a, b: c`: a type is nothing that runs.
+fn names_of(imports: Node<'_>, script: &str) -> String {
+    let mut cursor = imports.walk();
+    let names = imports.named_children(&mut cursor);
+    let names = names.filter(|it| it.kind() == "import_specifier" && token(*it, "type").is_none());
+    let text = |node: Node<'_>| &script[node.byte_range()];
+    let names = names.map(|it| {
+        let name = it.child_by_field_name("name").map(text).unwrap_or_default();
+        match it.child_by_field_name("alias").map(text) {
+            Some(alias) => format!("{name}: {alias}"),
+            None => name.to_owned(),
+        }
+    });
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn unknown(statement: Node<'_>, source: &str, servers: &[String]) -> Unreadable {

@@ -9,6 +9,16 @@ pub(crate) struct Unreadable {
     pub(crate) line: Option<u32>,
 }
 
+impl Unreadable {
+    /// What is wrong with a node.
+    pub(crate) fn at(node: Node<'_>, why: &str) -> Self {
+        Self {
+            text: why.to_owned(),
+            line: Some(line_of(node)),
+        }
+    }
+}
+
 /// Every node, parents first; a script may be nested more deeply than a stack is.
 pub(crate) fn nodes(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     let mut open = vec![root];

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tree_sitter::Node;
 
-use super::{comment::comment_before, mistake};
+use super::comment::comment_before;
 use crate::compile::{Unreadable, nodes, token};
 
 /// How deeply types may hold each other: one that holds itself ends here.
@@ -28,7 +28,10 @@ impl<'t, 's> Types<'t, 's> {
 
     fn read(&self, node: Node<'t>, depth: usize) -> Read {
         if depth == DEPTH_MAX {
-            return Err(mistake(node, "the type holds itself, or too many others"));
+            return Err(Unreadable::at(
+                node,
+                "the type holds itself, or too many others",
+            ));
         }
         let depth = depth + 1;
         match node.kind() {
@@ -199,7 +202,7 @@ impl<'t, 's> Types<'t, 's> {
         });
         let declared = declared.ok_or_else(|| {
             let why = format!("the type `{name}` is not declared in this file");
-            mistake(node, &why)
+            Unreadable::at(node, &why)
         })?;
         let mut cursor = declared.walk();
         let mut children = declared.named_children(&mut cursor);
@@ -223,7 +226,7 @@ impl<'t, 's> Types<'t, 's> {
             "`{shown}` cannot be told as an argument; there are string, number, boolean, any, \
              literals, unions, arrays, tuples, objects, Record, and types of the same file"
         );
-        mistake(node, &why)
+        Unreadable::at(node, &why)
     }
 
     fn text_of(&self, node: Node<'t>) -> &'s str {

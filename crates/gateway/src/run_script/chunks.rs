@@ -1,0 +1,55 @@
+//! Kept results, as a script reads them from beginning to end: a chunk at a time.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use parking_lot::Mutex;
+use results::{Kept, ReadError};
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+use tool::ClientId;
+
+use crate::{error::ToolError, gateway::Gateway};
+
+/// Of a kept result, read and sent to a script at one time.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// The results that a script has begun to read: each was allowed and proven whole by then.
+#[derive(Debug, Default)]
+pub(super) struct OpenResults(Mutex<BTreeMap<String, PathBuf>>);
+
+impl OpenResults {
+    pub(super) fn knows(&self, handle: &str) -> bool {
+        self.0.lock().contains_key(handle)
+    }
+
+    /// The text from a byte on, and where the next chunk begins; nothing more behind the last.
+    pub(super) async fn read(
+        &self,
+        gateway: &Gateway,
+        client: Option<&ClientId>,
+        handle: &str,
+        from: usize,
+    ) -> Result<Value, ToolError> {
+        let known = self.0.lock().get(handle).cloned();
+        let path = if let Some(path) = known {
+            path
+        } else {
+            let opened = gateway.results.open(handle, client).await;
+            let kept = opened.map_err(|error| ReadError::Handle(handle.to_owned(), error))?;
+            let path = kept.path.clone();
+            self.0.lock().insert(handle.to_owned(), path.clone());
+            path
+        };
+        let reading = spawn_blocking(move || {
+            let mut kept = Kept::reopen(&path)?;
+            let text = kept.read(from..from.saturating_add(CHUNK_BYTES))?;
+            let to = from + text.len();
+            let next = (!text.is_empty() && to < kept.head.text_bytes()).then_some(to);
+            Ok(json!({"text": text, "next": next}))
+        });
+        let read = reading
+            .await
+            .map_err(|error| ToolError::Internal(error.to_string()))?;
+        Ok(read.map_err(ReadError::Disk)?)
+    }
+}
