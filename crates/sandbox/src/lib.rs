@@ -8,20 +8,27 @@
 
 use std::path::PathBuf;
 
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-#[path = "linux.rs"]
-mod system;
 #[cfg(not(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
-#[path = "elsewhere.rs"]
-mod system;
+mod elsewhere;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod linux;
 
-pub use system::{check, enter};
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+pub use elsewhere::{check, enter};
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub use linux::{check, enter};
 
 /// What a process keeps. It reads what it could read before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
