@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     process::Command,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use recipes::{Auth, Given, Kind, Recipe};
@@ -36,6 +36,13 @@ const OF_NETWORK: [&str; 9] = [
     "http_proxy",
     "https_proxy",
     "no_proxy",
+];
+
+/// Have packages installed without their browsers: a list of tools needs none, and not every machine
+/// reaches where they are kept.
+const NO_BROWSERS: [&str; 2] = [
+    "PUPPETEER_SKIP_DOWNLOAD",
+    "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD",
 ];
 
 /// The folder with `uvx`, and with what `npx` and `uvx` keep.
@@ -113,11 +120,7 @@ impl Starters {
         if let Some(index) = self.index_of_pip() {
             set("UV_DEFAULT_INDEX", index);
         }
-        // A list of tools needs no browser, and not every machine reaches where browsers are kept.
-        for name in [
-            "PUPPETEER_SKIP_DOWNLOAD",
-            "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD",
-        ] {
+        for name in NO_BROWSERS {
             environment.insert(name.to_owned(), "1".to_owned());
         }
         let found = std::env::var("PATH").unwrap_or_default();
@@ -154,8 +157,10 @@ fn table(house: &House, recipe: &Recipe) -> String {
     let mut entry = recipe.entry(&given).expect("every parameter has a value");
     entry.start_timeout_s = Some(START_SECONDS);
     let mut table = toml::Table::try_from(entry).expect("an entry is a table");
-    let inherited = OF_REGISTRIES.map(|prefix| toml::Value::String(format!("{prefix}*")));
-    table.insert("inherit_env".to_owned(), inherited.to_vec().into());
+    let inherited = OF_REGISTRIES.map(|prefix| format!("{prefix}*")).into_iter();
+    let inherited = inherited.chain(NO_BROWSERS.map(str::to_owned));
+    let inherited: Vec<toml::Value> = inherited.map(toml::Value::String).collect();
+    table.insert("inherit_env".to_owned(), inherited.into());
     let servers = BTreeMap::from([(recipe.name(), table)]);
     toml::to_string(&BTreeMap::from([("servers", servers)])).expect("a table is TOML")
 }
@@ -196,13 +201,4 @@ fn version_of(program: &str) -> String {
         .next()
         .unwrap_or_default()
         .to_owned()
-}
-
-/// A part of them that is another one every day, until all had their turn.
-pub fn part_of_today<T: Copy>(all: &[T], size: usize) -> Vec<T> {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let days = since.map_or(0, |since| since.as_secs() / 86_400);
-    let first = usize::try_from(days).unwrap_or_default() * size;
-    let places = (first..first + size.min(all.len())).map(|place| place % all.len());
-    places.map(|place| all[place]).collect()
 }
