@@ -94,6 +94,12 @@ async fn call_once(
             Err(make_unavailable(name(), failure))
         }
         Err(RequestError::Failed(why)) => Err(make_unavailable(name(), Failure::new(why))),
+        Err(RequestError::Unreached(why)) => Err(CallError::Unavailable {
+            server: name(),
+            failure: Failure::new(why),
+            tries: 0,
+            ran: Ran::No,
+        }),
         Err(RequestError::Denied(why)) => Err(CallError::Unavailable {
             server: name(),
             failure: leased.link.denial(why),

@@ -142,6 +142,8 @@ pub(crate) enum RequestError {
     /// The connection is gone; the request may have been acted on. So many bytes were sent before
     /// it, where that is known.
     Lost(Option<u64>),
+    /// No connection to the server could be had: the request did not reach it.
+    Unreached(String),
     /// The request failed although the connection may live.
     Failed(String),
     /// The server wants to know who asks, or more of who does: nothing ran.

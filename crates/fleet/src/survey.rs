@@ -60,7 +60,7 @@ pub(crate) async fn survey_leased(
             return Ok(survey);
         }
         Ok(Err(RequestError::Lost(_) | RequestError::Unsent)) => leased.release().why_ended().await,
-        Ok(Err(RequestError::Failed(why))) => Failure::new(why),
+        Ok(Err(RequestError::Failed(why) | RequestError::Unreached(why))) => Failure::new(why),
         Ok(Err(RequestError::Denied(why))) => leased.link.denial(why),
         Ok(Err(RequestError::Protocol(error))) => Failure::new(format!(
             "`tools/list` failed: {} (error {})",

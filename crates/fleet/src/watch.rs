@@ -150,7 +150,9 @@ impl Wish {
             RequestError::Lost(_) | RequestError::Unsent => {
                 Failure::new("it ended under the request")
             }
-            RequestError::Failed(why) | RequestError::Denied(why) => Failure::new(why),
+            RequestError::Failed(why)
+            | RequestError::Unreached(why)
+            | RequestError::Denied(why) => Failure::new(why),
         };
         CallError::Unavailable {
             server,

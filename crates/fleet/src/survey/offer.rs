@@ -162,7 +162,7 @@ impl Reading {
 fn explain(error: RequestError) -> String {
     match error {
         RequestError::Lost(_) | RequestError::Unsent => "the connection ended".to_owned(),
-        RequestError::Failed(why) | RequestError::Denied(why) => why,
+        RequestError::Failed(why) | RequestError::Unreached(why) | RequestError::Denied(why) => why,
         RequestError::Protocol(error) => format!("{} (error {})", error.message, error.code),
     }
 }

@@ -240,6 +240,7 @@ impl Streamable {
         match error.denial {
             Some(Denial::Stranger) => self.cancel(),
             Some(Denial::StepUp) => {}
+            None if error.is_unreached => return RequestError::Unreached(error.why),
             None => return RequestError::Failed(error.why),
         }
         RequestError::Denied(error.why)

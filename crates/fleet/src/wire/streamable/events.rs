@@ -34,7 +34,11 @@ pub(super) fn read_events(
                 };
                 if let Err(error) = taken {
                     let why = format!("its answer is {error}");
-                    call?.put(Outcome::Failed(TransportError { why, denial: None }));
+                    call?.put(Outcome::Failed(TransportError {
+                        why,
+                        denial: None,
+                        is_unreached: false,
+                    }));
                     return None;
                 }
             }

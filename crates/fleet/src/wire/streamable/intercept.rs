@@ -123,6 +123,8 @@ impl InterceptingClient {
         };
         let why = self.mask(&why);
         let is_stranger = why.starts_with("HTTP 401");
+        let is_unreached =
+            matches!(error, StreamableHttpError::Client(error) if error.is_connect());
         if is_stranger {
             let mut denied = self.notes.denied.lock();
             *denied = Some(why.clone());
@@ -135,13 +137,21 @@ impl InterceptingClient {
                 } else {
                     is_step_up.then_some(Denial::StepUp)
                 };
-                call.put(Outcome::Failed(TransportError { why, denial }));
+                call.put(Outcome::Failed(TransportError {
+                    why,
+                    denial,
+                    is_unreached,
+                }));
             }
             None => {
                 let is_denial = is_stranger || why.starts_with("HTTP 403");
                 let denial = is_denial.then_some(Denial::Stranger);
                 let mut error = self.notes.error.lock();
-                *error = Some(TransportError { why, denial });
+                *error = Some(TransportError {
+                    why,
+                    denial,
+                    is_unreached,
+                });
             }
         }
     }

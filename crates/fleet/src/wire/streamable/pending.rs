@@ -51,6 +51,8 @@ pub(super) struct TransportError {
     pub(super) why: String,
     /// The server did not want to serve us.
     pub(super) denial: Option<Denial>,
+    /// No connection could be had: the server was sent nothing.
+    pub(super) is_unreached: bool,
 }
 
 /// Why a server does not want to serve us.

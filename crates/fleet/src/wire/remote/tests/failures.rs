@@ -53,6 +53,21 @@ async fn a_refused_call_names_the_status_and_when_to_come_back_and_no_secret() {
 }
 
 #[tokio::test]
+async fn a_server_that_cannot_be_reached_was_sent_nothing() {
+    for opening in [Opening::Handshake, Opening::Stateless] {
+        let web = Web::start(play).await;
+        let (remote, _) = open(&web.url("/mcp?key=hidden"), opening).await.unwrap();
+        drop(web);
+        // The first may still find the old connection.
+        let _ = remote.call(&request("t")).await;
+        match remote.call(&request("t")).await {
+            Err(RequestError::Unreached(why)) => assert!(!why.contains("hidden"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_answer_of_any_shape_ends_the_call() {
     type Make = fn(&Asked) -> Reply;
     let bodies: [(Make, &str); 6] = [
