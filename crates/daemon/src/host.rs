@@ -16,7 +16,7 @@ use gateway::{
     survey,
     upkeep::Upkeep,
 };
-use jsonrpc::Sink;
+use jsonrpc::split_socket;
 use parking_lot::Mutex;
 use tokio::{
     net::{UnixListener, UnixStream},
@@ -337,12 +337,12 @@ impl Daemon {
         if say(&mut stream, &welcome).await.is_err() {
             return;
         }
-        let Ok((input, output)) = split_stream(stream) else {
+        let Ok((input, output)) = stream.into_std().and_then(split_socket) else {
             warn!("a session failed: out of open files");
             return;
         };
         let (gateway, stop) = (Arc::clone(&self.gateway), self.stop.child_token());
-        gateway::serve(gateway, connection, input, Sink::Socket(output), stop).await;
+        gateway::serve(gateway, connection, input, output, stop).await;
     }
 
     async fn run_shell(
@@ -395,13 +395,6 @@ impl Drop for Presence {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
-}
-
-/// One to read and one to write.
-fn split_stream(stream: UnixStream) -> io::Result<(UnixStream, UnixStream)> {
-    let stream: StdStream = stream.into_std()?;
-    let twin = stream.try_clone()?;
-    Ok((UnixStream::from_std(stream)?, UnixStream::from_std(twin)?))
 }
 
 /// The connection of who said hello.

@@ -11,7 +11,7 @@ use anyhow::anyhow;
 use bytes::Bytes;
 use fleet::Variables;
 use gateway::stdio;
-use jsonrpc::{Line, LineReader, Outbox, Sink, answered_id};
+use jsonrpc::{Line, LineReader, Outbox, answered_id, split_socket};
 use tokio::{
     net::UnixStream,
     time::{Instant, timeout},
@@ -47,10 +47,10 @@ struct Link {
 impl Link {
     fn new(stream: UnixStream, serves_http: bool) -> std::io::Result<Self> {
         let socket = stream.into_std()?;
-        let twin = || UnixStream::from_std(socket.try_clone()?);
+        let (input, output) = split_socket(socket.try_clone()?)?;
         Ok(Self {
-            lines: LineReader::new(twin()?),
-            outbox: Outbox::new(Sink::Socket(twin()?)),
+            lines: LineReader::new(input),
+            outbox: Outbox::new(output),
             socket,
             serves_http,
             since: Instant::now(),

@@ -1,7 +1,5 @@
 //! The answers to `tools/list` and `initialize`: the same bytes whatever stands behind.
 
-use std::sync::LazyLock;
-
 use excerpt::tokens;
 use registry::{Catalog, CatalogServer};
 use serde_json::value::RawValue;
@@ -81,13 +79,13 @@ pub fn instructions(catalog: &Catalog, client: &ClientPolicy, apart: &[ServerNam
     let written = |(list, asked)| write(&seen, &apart, list, asked);
     let (shortest, others) = LISTS_TOKENS_MAX.split_last().expect("there are some");
     let mut texts = others.iter().copied().map(written);
-    let room = TOKENS_MAX.saturating_sub(*OURS);
+    let room = TOKENS_MAX - OUR_TOKENS;
     let fitting = texts.find(|text| tokens::count(text) <= room);
     fitting.unwrap_or_else(|| written(*shortest))
 }
 
-/// Tokens of the definitions.
-static OURS: LazyLock<usize> = LazyLock::new(count_ours);
+/// Tokens of the definitions; a test counts them.
+const OUR_TOKENS: usize = 218;
 
 fn write(
     seen: &[&CatalogServer],
@@ -221,6 +219,11 @@ mod tests {
     }
 
     #[test]
+    fn our_definitions_cost_what_is_written_down() {
+        assert_eq!(super::count_ours(), super::OUR_TOKENS);
+    }
+
+    #[test]
     fn definitions_and_instructions_cost_at_most_320_tokens_at_any_number_of_servers() {
         for (servers, new, apart) in [
             (0, 0, 0),
@@ -241,7 +244,7 @@ mod tests {
             let apart = catalog.servers.iter().take(apart);
             let apart: Vec<ServerName> = apart.map(|it| it.name.clone()).collect();
             let says = super::instructions(&catalog, &ClientPolicy::default(), &apart);
-            let count = crate::count_ours() + tokens::count(&says);
+            let count = super::OUR_TOKENS + tokens::count(&says);
             assert!(count <= super::TOKENS_MAX, "{count} tokens: {says}");
             let told = says.contains(&format!("Gateway to {} tools", servers * 130));
             assert!(servers == 0 || told, "{says}");

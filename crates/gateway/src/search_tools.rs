@@ -117,6 +117,10 @@ impl Gateway {
     /// Searches what is known, off the event loop: the embedding of a request takes milliseconds of
     /// a core.
     async fn search_known(&self, query: Query) -> Result<SearchAnswer, ToolError> {
+        if self.registry.loaded().is_none() {
+            let registry = self.registry.clone();
+            drop(tokio::task::spawn_blocking(move || registry.load_encoder()));
+        }
         let generation = self.generation().await?;
         if generation.wants_embeddings() {
             self.to_embed.notify_one();

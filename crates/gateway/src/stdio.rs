@@ -6,15 +6,15 @@ use std::{
     io,
     os::{
         fd::{AsFd, OwnedFd},
-        unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
+        unix::{
+            fs::{FileTypeExt as _, OpenOptionsExt as _},
+            net::UnixStream,
+        },
     },
 };
 
-use jsonrpc::Sink;
-use tokio::{
-    io::AsyncRead,
-    net::{UnixStream, unix::pipe},
-};
+use jsonrpc::{Sink, split_socket};
+use tokio::{io::AsyncRead, net::unix::pipe};
 
 /// The bytes that the system is asked to buffer towards the client, so that a large answer is
 /// handed over in few steps. Best effort.
@@ -31,7 +31,10 @@ pub fn input() -> Input {
             Ok(pipe) => Box::new(pipe),
             Err(_) => Box::new(tokio::io::stdin()),
         },
-        Kind::Socket(socket) => Box::new(socket),
+        Kind::Socket(socket) => match split_socket(socket) {
+            Ok((input, _)) => Box::new(input),
+            Err(_) => Box::new(tokio::io::stdin()),
+        },
         Kind::Other => Box::new(tokio::io::stdin()),
     }
 }
@@ -88,7 +91,7 @@ fn reopened(stream: impl AsFd) -> io::Result<File> {
 }
 
 fn socket(file: File) -> io::Result<UnixStream> {
-    let socket = std::os::unix::net::UnixStream::from(OwnedFd::from(file));
+    let socket = UnixStream::from(OwnedFd::from(file));
     socket.set_nonblocking(true)?;
-    UnixStream::from_std(socket)
+    Ok(socket)
 }

@@ -4,8 +4,12 @@
 /// seen to answer with 2 MB in one line; some hundred times that is a fault, not an answer.
 pub const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// Free room kept ready for the next read of a pipe.
+/// What is read of a pipe at one time, for short lines.
 pub const READ_BYTES: usize = 64 * 1024;
+
+/// With less free room than this a reader gets more. Far less than a read, since lines that were read
+/// and are still in use keep their room: it would get more for every line.
+pub(crate) const ROOM_BYTES_MIN: usize = 8 * 1024;
 
 /// Bytes waiting for a peer that does not read. A sender waits past this, within its deadline.
 pub(crate) const OUTBOX_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -8,7 +8,7 @@ use std::{fmt, io, sync::Arc};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use crate::limits::{HEAD_BYTES, LINE_BYTES_MAX, READ_BYTES};
+use crate::limits::{HEAD_BYTES, LINE_BYTES_MAX, READ_BYTES, ROOM_BYTES_MIN};
 
 /// One line that a peer sent, without its line end.
 #[derive(Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl LineReader {
     /// Grows the buffer with the line it holds, so that a long line is copied a few times, not
     /// once a read.
     fn make_room(&mut self) {
-        if self.buffer.capacity() - self.buffer.len() < READ_BYTES {
+        if self.buffer.capacity() - self.buffer.len() < ROOM_BYTES_MIN {
             self.buffer.reserve(READ_BYTES.max(self.buffer.len()));
         }
     }

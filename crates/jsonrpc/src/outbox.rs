@@ -1,24 +1,21 @@
 //! Lines written to a peer, without a wait that could hold up anybody else.
 
+mod sink;
 #[cfg(test)]
 mod tests;
 mod unread;
 
 use std::{
     collections::VecDeque,
-    fmt,
     io::{self, IoSlice},
     sync::Arc,
 };
 
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
-use tokio::{
-    io::{AsyncWrite, AsyncWriteExt as _},
-    net::{UnixStream, unix::pipe},
-    sync::Notify,
-};
+use tokio::sync::Notify;
 
+pub use self::sink::{Sink, split_socket};
 use self::unread::left_unread;
 use crate::limits::{JOINED_BYTES_MAX, OUTBOX_BYTES_MAX};
 
@@ -50,59 +47,6 @@ struct Queue {
     /// `None` once closed.
     sink: Option<Arc<Sink>>,
     closing: bool,
-}
-
-/// The end to which lines are written. Pipes and sockets can be tried without waiting; anything
-/// else is left to the task.
-pub enum Sink {
-    /// A pipe, such as the standard input of a child.
-    Pipe(pipe::Sender),
-    /// A socket, to which both sides write.
-    Socket(UnixStream),
-    /// Anything else.
-    Stream(tokio::sync::Mutex<Box<dyn AsyncWrite + Send + Unpin>>),
-}
-
-impl fmt::Debug for Sink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pipe(_) => "Pipe",
-            Self::Socket(_) => "Socket",
-            Self::Stream(_) => "Stream",
-        })
-    }
-}
-
-impl Sink {
-    /// A sink of any stream.
-    pub fn stream(output: impl AsyncWrite + Send + Unpin + 'static) -> Self {
-        Self::Stream(tokio::sync::Mutex::new(Box::new(output)))
-    }
-
-    fn try_write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        match self {
-            Self::Pipe(pipe) => pipe.try_write_vectored(slices),
-            Self::Socket(socket) => socket.try_write_vectored(slices),
-            Self::Stream(_) => Err(io::ErrorKind::WouldBlock.into()),
-        }
-    }
-
-    async fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Pipe(pipe) => pipe.writable().await?,
-            Self::Socket(socket) => socket.writable().await?,
-            Self::Stream(output) => {
-                let mut output = output.lock().await;
-                output.write_all(bytes).await?;
-                output.flush().await?;
-                return Ok(bytes.len());
-            }
-        }
-        match self.try_write(&[IoSlice::new(bytes)]) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
-            other => other,
-        }
-    }
 }
 
 impl Outbox {

@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     #[arg(
@@ -816,6 +816,9 @@ pub(crate) fn command_for_manual() -> clap::Command {
 /// The parsed command line; or help, a version, a complaint was printed and this is its code.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exit> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(parsed) = parse_serve(&arguments) {
+        return Ok(parsed);
+    }
     let matches = command().try_get_matches_from(&arguments);
     let parsed = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
     parsed.map_err(|error| {
@@ -828,6 +831,28 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arg
         } else {
             Exit::Success
         }
+    })
+}
+
+/// What clients' configurations name, word for word. It is read at the start of every session, and to
+/// have clap know all other commands for it takes longer than to connect.
+fn parse_serve(arguments: &[OsString]) -> Option<Arguments> {
+    let words: Vec<&str> = arguments
+        .iter()
+        .skip(1)
+        .map(|it| it.to_str())
+        .collect::<Option<_>>()?;
+    let standalone = match words.as_slice() {
+        ["serve"] => false,
+        ["serve", "--standalone"] => true,
+        _ => return None,
+    };
+    Some(Arguments {
+        global: Global::default(),
+        command: Command::Serve {
+            standalone,
+            http: None,
+        },
     })
 }
 

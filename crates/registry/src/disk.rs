@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use files::{Lock, Unfinished, own_folder, sync_folder};
 use parking_lot::{Mutex, MutexGuard};
@@ -16,6 +17,8 @@ pub(crate) struct Disk {
     /// Files that could not be written: the folder is read-only, or the disk full. Each is read
     /// before the disk, until it can be written or somebody else has written it.
     memory: Mutex<BTreeMap<String, Kept>>,
+    /// How often we wrote, whatever others do.
+    writes: AtomicU64,
     #[cfg(test)]
     pub(crate) faults: faults::Faults,
 }
@@ -53,6 +56,7 @@ impl Disk {
         let disk = Self {
             folder: folder.to_owned(),
             memory: Mutex::default(),
+            writes: AtomicU64::new(0),
             #[cfg(test)]
             faults: faults::Faults::default(),
         };
@@ -95,6 +99,17 @@ impl Disk {
 
     /// Writes a file whole: readers see the old bytes or the new ones, also after a crash.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let written = self.write_or_remember(name, bytes);
+        self.writes.fetch_add(1, Ordering::Release);
+        written
+    }
+
+    /// A number that is another one after each write of ours.
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Acquire)
+    }
+
+    fn write_or_remember(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         match self.write_kept().and_then(|()| self.replace(name, bytes)) {
             Ok(()) => {
                 self.memory().remove(name);

@@ -33,6 +33,7 @@ pub struct Entry {
     purpose: OnceLock<String>,
     checker: OnceLock<Checker>,
     is_deprecated: OnceLock<bool>,
+    is_destructive: OnceLock<bool>,
     name_stems: OnceLock<BTreeSet<String>>,
     server_stems: OnceLock<Vec<BTreeSet<String>>>,
 }
@@ -72,6 +73,7 @@ impl Entry {
             purpose: OnceLock::new(),
             checker: OnceLock::new(),
             is_deprecated: OnceLock::new(),
+            is_destructive: OnceLock::new(),
             name_stems: OnceLock::new(),
             server_stems: OnceLock::new(),
         }
@@ -138,7 +140,9 @@ impl Entry {
         match (annotations.read_only, annotations.destructive) {
             (Some(true), _) => false,
             (_, Some(destructive)) => destructive,
-            (_, None) => self.begins_with_a_destroying_verb(),
+            (_, None) => *self
+                .is_destructive
+                .get_or_init(|| self.begins_with_a_destroying_verb()),
         }
     }
 

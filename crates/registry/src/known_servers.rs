@@ -28,7 +28,7 @@ pub(crate) fn known(names: Names) -> Option<&'static Known> {
     };
     let first = |is_it: fn(&Named, &[String]) -> bool, name: &Vec<String>| {
         let found = NAMED.iter().filter(|named| is_it(named, name));
-        found.max_by_key(|named| named.parts.concat().len())
+        found.max_by_key(|named| named.length)
     };
     let whole = names.iter().find_map(|name| first(whole, name));
     let [configured, program, server_name] = &names;
@@ -41,15 +41,22 @@ pub(crate) fn known(names: Names) -> Option<&'static Known> {
 #[derive(Debug)]
 struct Named {
     parts: Vec<String>,
+    /// Of all parts, in bytes.
+    length: usize,
     known: &'static Known,
 }
 
 static NAMED: LazyLock<Vec<Named>> = LazyLock::new(|| {
     let named = recipes::known().flat_map(|known| {
         let names = std::iter::once(&known.name).chain(&known.names);
-        names.map(move |name| Named {
-            parts: parts(name),
-            known,
+        names.map(move |name| {
+            let parts = parts(name);
+            let length = parts.iter().map(String::len).sum();
+            Named {
+                parts,
+                length,
+                known,
+            }
         })
     });
     named.filter(|named| !named.parts.is_empty()).collect()

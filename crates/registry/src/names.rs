@@ -112,6 +112,9 @@ impl Names {
 
     /// The tool whose server and name are written as they are, in any of the forms that join them.
     pub(crate) fn exact(&self, asked: &str) -> Option<usize> {
+        if let Some(place) = self.full.get(asked) {
+            return Some(*place);
+        }
         let claims = self.list_claims(asked.trim());
         let mut exact = claims
             .iter()
@@ -122,6 +125,10 @@ impl Names {
     /// The most exact reading that means anything at all.
     pub(crate) fn mean(&self, asked: &str) -> Meant {
         let asked = asked.trim();
+        // As we write it ourselves, and so as most ask.
+        if let Some(place) = self.full.get(asked) {
+            return Meant::One(*place);
+        }
         let claims = self.list_claims(asked);
         let found = if claims.is_empty() {
             let bare = self.bare.get(asked);

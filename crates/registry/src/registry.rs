@@ -1,6 +1,10 @@
 //! The registry folder as its users see it: a catalog, a generation, a commit.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
@@ -44,6 +48,8 @@ struct Inner {
     built_in: Vec<BuiltIn>,
     encoder: LazyEncoder,
     seen: ArcSwapOption<Seen>,
+    /// The last look at the files, and how often we had written before it.
+    glance: Mutex<Option<(Instant, u64)>>,
     /// Held while a generation is loaded, so that it is loaded once.
     generation: Mutex<Option<(Arc<Seen>, Arc<Generation>)>>,
 }
@@ -54,6 +60,9 @@ struct AppliedRules {
     rules: Rules,
     filters: Vec<AllowDeny>,
 }
+
+/// Calls in a row look for what other processes committed no more often.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Of the catalog and of the file of vectors.
 type Stamps = (Stamp, Stamp);
@@ -83,6 +92,7 @@ impl Registry {
             built_in,
             encoder: LazyEncoder::new(embeds),
             seen: ArcSwapOption::empty(),
+            glance: Mutex::default(),
             generation: Mutex::default(),
         };
         inner.look();
@@ -123,12 +133,18 @@ impl Registry {
     }
 
     /// The generation, if it is loaded and still the newest: never blocks longer than one look at
-    /// a file's dates.
+    /// a file's dates. What another process commits is seen a millisecond later at most.
     pub fn loaded(&self) -> Option<Arc<Generation>> {
-        let seen = self.0.look();
+        let seen = self.0.look_lately();
         let held = self.0.generation.try_lock()?;
         let (of, generation) = held.as_ref()?;
         of.is_same(&seen).then(|| Arc::clone(generation))
+    }
+
+    /// Loads the encoder, where it is wanted and not there: a search that finds no generation loaded has
+    /// it done meanwhile. Blocks some 10 ms.
+    pub fn load_encoder(&self) {
+        let _ = self.0.encoder.get();
     }
 
     /// This very list is the one we have, fresh: then there is nothing to commit.
@@ -263,6 +279,23 @@ impl Inner {
         seen
     }
 
+    /// What was seen a moment ago, where neither we nor the configuration changed it meanwhile: of
+    /// many calls in a row, few look.
+    fn look_lately(&self) -> Arc<Seen> {
+        let writes = self.disk.writes();
+        let mut glance = self.glance.lock();
+        let is_fresh = |(at, of): (Instant, u64)| of == writes && at.elapsed() < LOOK_EVERY;
+        if glance.is_some_and(is_fresh)
+            && let Some(seen) = self.seen.load_full()
+            && Arc::ptr_eq(&seen.applied, &self.applied.load())
+        {
+            return seen;
+        }
+        *glance = Some((Instant::now(), writes));
+        drop(glance);
+        self.look()
+    }
+
     fn stamps(&self) -> Stamps {
         let vectors = if self.encoder.is_on() {
             self.disk.stamp(embedding::FILE)
@@ -289,13 +322,18 @@ impl Inner {
     }
 
     fn load(&self, seen: &Seen) -> Result<Generation, RegistryError> {
-        let tools = self.tools(&seen.applied, &seen.records);
+        let (tools, kept) = std::thread::scope(|scope| {
+            let kept = scope.spawn(|| {
+                if self.encoder.is_on() {
+                    embedding::Kept::read(&self.disk)
+                } else {
+                    embedding::Kept::default()
+                }
+            });
+            let tools = self.tools(&seen.applied, &seen.records);
+            (tools, kept.join().unwrap_or_default())
+        });
         let index = index::Index::for_readers(&self.disk, &tools)?;
-        let kept = if self.encoder.is_on() {
-            embedding::Kept::read(&self.disk)
-        } else {
-            embedding::Kept::default()
-        };
         Ok(Generation::new(tools, index, &kept, self.encoder))
     }
 

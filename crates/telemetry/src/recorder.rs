@@ -8,7 +8,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
-    thread,
+    thread::{self, Thread},
     time::{Duration, Instant},
 };
 
@@ -23,10 +23,11 @@ use crate::{
 /// Records that wait to be written: some seconds of the busiest use.
 const QUEUE_MAX: usize = 16_384;
 
-/// Records that are written at one time.
-const BATCH_MAX: usize = 1_024;
+/// So long a record waits for others, to be written together with them: the thread is woken once for
+/// all, not by each call. A process that is killed loses no more.
+const GATHER_WAIT: Duration = Duration::from_millis(100);
 
-/// Figures are written this often; a process that is killed loses no more.
+/// Figures are written this often; a process that is killed loses no more of them.
 const STATS_EVERY: Duration = Duration::from_secs(10);
 
 /// A disk that does not answer holds up the end of the program no longer.
@@ -46,7 +47,14 @@ pub struct Settings {
 pub struct Recorder {
     folder: PathBuf,
     shared: Arc<Shared>,
-    sender: OnceLock<Option<SyncSender<Message>>>,
+    writer: OnceLock<Option<Handle>>,
+}
+
+/// The way to the thread.
+#[derive(Debug)]
+struct Handle {
+    sender: SyncSender<Message>,
+    thread: Thread,
 }
 
 #[derive(Debug)]
@@ -71,7 +79,7 @@ impl Recorder {
                 lost: AtomicU64::new(0),
                 audit_bytes_max: AtomicU64::new(settings.audit_bytes_max),
             }),
-            sender: OnceLock::new(),
+            writer: OnceLock::new(),
         }
     }
 
@@ -82,8 +90,10 @@ impl Recorder {
 
     /// Hands a record over. Never blocks.
     pub fn record(&self, event: Event) {
-        let sender = self.sender.get_or_init(|| self.start());
-        let sent = sender.as_ref().map(|it| it.try_send(Message::Event(event)));
+        let writer = self.writer.get_or_init(|| self.start());
+        let sent = writer
+            .as_ref()
+            .map(|it| it.sender.try_send(Message::Event(event)));
         if !matches!(sent, Some(Ok(()))) {
             self.shared.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -91,17 +101,18 @@ impl Recorder {
 
     /// Waits until what was handed over is on disk, for five seconds at most. Blocks.
     pub fn flush(&self) {
-        let Some(Some(sender)) = self.sender.get() else {
+        let Some(Some(writer)) = self.writer.get() else {
             return;
         };
         let (done, is_done) = sync_channel(1);
-        if sender.send(Message::Flush(done)).is_ok() {
+        if writer.sender.send(Message::Flush(done)).is_ok() {
+            writer.thread.unpark();
             let _ = is_done.recv_timeout(FLUSH_MAX);
         }
     }
 
     /// None where no thread can be had: then every record is lost, and counted.
-    fn start(&self) -> Option<SyncSender<Message>> {
+    fn start(&self) -> Option<Handle> {
         let (sender, receiver) = sync_channel(QUEUE_MAX);
         let writer = Writer {
             audit: AuditLog::new(self.folder.join("audit")),
@@ -114,7 +125,10 @@ impl Recorder {
         started
             .inspect_err(|error| warn!(%error, "calls are not written down"))
             .ok()
-            .map(|_| sender)
+            .map(|it| Handle {
+                sender,
+                thread: it.thread().clone(),
+            })
     }
 }
 
@@ -134,7 +148,10 @@ impl Writer {
         loop {
             let first = receiver.recv_timeout(STATS_EVERY);
             let is_over = matches!(first, Err(RecvTimeoutError::Disconnected));
-            let rest = receiver.try_iter().take(BATCH_MAX);
+            if let Ok(Message::Event(_)) = first {
+                thread::park_timeout(GATHER_WAIT);
+            }
+            let rest = receiver.try_iter().take(QUEUE_MAX);
             let (mut calls, mut waiting) = (Vec::new(), Vec::new());
             for message in first.into_iter().chain(rest) {
                 match message {

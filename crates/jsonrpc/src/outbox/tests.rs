@@ -1,12 +1,20 @@
 use std::slice;
 
+use tokio::net::unix::pipe;
+
 use super::*;
 use crate::{Line, LineReader};
 
+fn over_socket() -> (Arc<Outbox>, pipe::Receiver) {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a socket pair");
+    let (_, sink) = split_socket(ours).expect("a socket");
+    let (input, _) = split_socket(theirs).expect("a socket");
+    (Outbox::new(sink), input)
+}
+
 #[tokio::test]
 async fn lines_arrive_whole_and_in_order_through_a_slow_pipe() {
-    let (ours, theirs) = tokio::net::UnixStream::pair().expect("a socket pair");
-    let outbox = Outbox::new(Sink::Socket(ours));
+    let (outbox, theirs) = over_socket();
     let big = Bytes::from(vec![b'x'; 3 * 1024 * 1024]);
     let end = Bytes::from_static(b"\n");
     for _ in 0..3 {
@@ -32,8 +40,7 @@ async fn lines_arrive_whole_and_in_order_through_a_slow_pipe() {
 
 #[tokio::test]
 async fn a_sender_waits_for_room_and_a_notification_is_dropped() {
-    let (ours, theirs) = tokio::net::UnixStream::pair().expect("a socket pair");
-    let outbox = Outbox::new(Sink::Socket(ours));
+    let (outbox, theirs) = over_socket();
     let big = Bytes::from(vec![b'x'; 2 * OUTBOX_BYTES_MAX]);
     outbox.send(&[big]).await.expect("open");
     assert!(!outbox.offer(&[Bytes::from_static(b"dropped\n")]));

@@ -1,9 +1,11 @@
 //! Help, as it is printed.
 
-use clap::CommandFactory as _;
+use std::ffi::OsString;
+
+use clap::{CommandFactory as _, Parser as _};
 use insta::assert_snapshot;
 
-use super::Arguments;
+use super::{Arguments, parse_serve};
 
 /// Columns, whatever terminal runs the tests.
 const WIDTH: usize = 100;
@@ -107,6 +109,17 @@ fn help_says_what_there_is() {
     Exit codes: 0 hit or success, 1 no hit or tool error, 2 usage or configuration error,
                 3 (reindex) some servers failed
     ");
+}
+
+#[test]
+fn what_clients_configurations_name_is_read_as_clap_reads_it() {
+    for words in [&["proxy", "serve"][..], &["proxy", "serve", "--standalone"]] {
+        let read = Arguments::try_parse_from(words).unwrap();
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let known = parse_serve(&words).unwrap();
+        assert_eq!(format!("{known:?}"), format!("{read:?}"));
+    }
+    assert!(parse_serve(&["proxy", "serve", "--http"].map(OsString::from)).is_none());
 }
 
 #[test]

@@ -17,10 +17,10 @@ pub(super) fn run_async<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
     Ok(done)
 }
 
+/// One thread waits for clients and servers and passes their messages; what takes long, such as
+/// searching, counting, checking and reading files, has threads of its own (0025).
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cores.min(4))
+    tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the event loop")
