@@ -38,7 +38,7 @@ pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
 }
 
 /// Calls a second, with the next one sent as soon as one is answered.
-fn rate(peer: &mut Peer, call: &Call, calls: u32) -> f64 {
+pub(crate) fn rate(peer: &mut Peer, call: &Call, calls: u32) -> f64 {
     let began = Instant::now();
     for _ in 0..IN_FLIGHT {
         peer.send(call);

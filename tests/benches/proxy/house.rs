@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
@@ -92,10 +92,30 @@ impl House {
         self.command(&["serve"])
     }
 
+    pub(crate) fn serve_over_http(&self) -> Command {
+        self.command(&["serve", "--http", "127.0.0.1:0"])
+    }
+
+    /// Says more in the configuration.
+    pub(crate) fn append(&self, tables: &str) {
+        let config = fs::read_to_string(self.path("config.toml")).expect("it was written");
+        self.write("config.toml", &format!("{config}{tables}"));
+    }
+
     /// Ends the daemon and waits until it is gone; there may be none.
     pub(crate) fn stop_daemon(&self) {
         let output = self.command(&["daemon", "stop"]).output();
         output.expect("the proxy can be started");
+    }
+
+    /// The process of the daemon that runs.
+    pub(crate) fn daemon_pid(&self) -> u32 {
+        let output = self.command(&["daemon", "status", "--json"]).output();
+        let output = output.expect("the proxy can be started");
+        let status: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let pid = status["daemons"][0]["pid"].as_u64();
+        pid.and_then(|pid| u32::try_from(pid).ok())
+            .expect("a daemon runs")
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -154,6 +174,7 @@ pub(crate) fn direct_command() -> Command {
 fn called() -> Catalog {
     let names = [
         "text_100",
+        "text_2000",
         "text_10000",
         "text_120000",
         "text_1000000",

@@ -1,7 +1,7 @@
 //! Speed of the whole program, beside calling the same server directly in the same run.
 //!
-//! `cargo bench -p journeys [-- PART... [--json FILE] [--against FILE] [--proxy FILE]]`, where a part is `hop`,
-//! `script`, `spawn`, `daemon`, `flight`, `search`, `memory` or `size`; none means all. `--json` writes every figure
+//! `cargo bench -p journeys [-- PART... [--json FILE] [--against FILE] [--proxy FILE]]`, where a part is `table`,
+//! `many`, `hop`, `script`, `spawn`, `daemon`, `flight`, `search`, `memory` or `size`; none means all. `--json` writes every figure
 //! to a file, `--against` prints each beside those of such a file, `--proxy` measures another build. Needs no network. Each line says the median and,
 //! in brackets, the 10th and 90th percentile.
 
@@ -12,12 +12,14 @@ mod figures;
 mod flight;
 mod hop;
 mod house;
+mod many;
 mod memory;
 mod peer;
 mod script;
 mod search;
 mod size;
 mod spawn;
+mod table;
 
 use std::{
     fs,
@@ -30,7 +32,9 @@ use serde_json::Value;
 
 type Part = (&'static str, fn(&Path, &mut Figures));
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 10] = [
+    ("table", table::run),
+    ("many", many::run),
     ("hop", hop::run),
     ("script", script::run),
     ("spawn", spawn::run),

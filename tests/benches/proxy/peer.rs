@@ -125,6 +125,10 @@ impl Peer {
         &self.answer
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Kilobytes of a line of `/proc/PID/status`.
     pub(crate) fn memory_kb(&self, key: &str) -> u32 {
         let path = format!("/proc/{}/status", self.child.id());

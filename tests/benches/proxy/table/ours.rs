@@ -1,0 +1,117 @@
+//! The processes that stand between a client and its server, as the system sees them.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{
+    house::House,
+    peer::{Call, Peer},
+};
+
+/// An open connection, and our processes behind it.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) peer: Peer,
+    /// The one that starts servers last.
+    pub(super) ours: Vec<u32>,
+}
+
+impl Side {
+    pub(super) fn without_us(peer: Peer) -> Self {
+        Self {
+            peer,
+            ours: Vec::new(),
+        }
+    }
+
+    pub(super) fn of(peer: Peer) -> Self {
+        let ours = vec![peer.pid()];
+        Self { peer, ours }
+    }
+
+    pub(super) fn behind(peer: Peer, house: &House) -> Self {
+        let ours = vec![peer.pid(), house.daemon_pid()];
+        Self { peer, ours }
+    }
+
+    pub(super) fn parent(&self) -> u32 {
+        *self.ours.last().expect("one of ours starts servers")
+    }
+
+    pub(super) fn repeat(&mut self, call: &Call, times: u32) {
+        for _ in 0..times {
+            self.peer.ask(call);
+        }
+    }
+
+    pub(super) fn end(self) {
+        self.peer.end();
+    }
+}
+
+/// The microseconds that these processes have run, on whatever processor.
+pub(super) fn processor_time_us(pids: &[u32]) -> f64 {
+    let threads = pids.iter().flat_map(|pid| {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+        tasks.filter_map(Result::ok)
+    });
+    let nanoseconds = threads.filter_map(|thread| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    nanoseconds.sum::<f64>() / 1e3
+}
+
+pub(crate) fn resident_mb(pids: &[u32]) -> f64 {
+    let kilobytes = pids.iter().map(|pid| {
+        let text = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let word = line.and_then(|line| line.split_whitespace().next());
+        word.and_then(|word| word.parse::<f64>().ok())
+            .expect("the system tells a process's memory")
+    });
+    kilobytes.sum::<f64>() / 1024.0
+}
+
+/// What no file backs: pages of the program itself are shared by all its processes, and the system takes
+/// them back when it wants.
+pub(crate) fn own_mb(pids: &[u32]) -> f64 {
+    let kilobytes = pids.iter().map(|pid| {
+        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("it runs");
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("Anonymous:"));
+        let word = line.and_then(|line| line.split_whitespace().next());
+        word.and_then(|word| word.parse::<f64>().ok())
+            .expect("the system tells a process's memory")
+    });
+    kilobytes.sum::<f64>() / 1024.0
+}
+
+/// Children of a process that run this program.
+pub(super) fn children_of(parent: u32, program: &str) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").expect("there is /proc");
+    let numbers = processes.filter_map(|it| it.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let is_child = |pid: &u32| {
+        let Ok(text) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
+            return false;
+        };
+        // `12 (name) S 7 ...`: the name may hold anything.
+        let Some((head, rest)) = text.rsplit_once(')') else {
+            return false;
+        };
+        let mut words = rest.split_whitespace();
+        let (state, of) = (words.next(), words.next().and_then(|it| it.parse().ok()));
+        head.ends_with(program) && state != Some("Z") && of == Some(parent)
+    };
+    numbers.filter(is_child).collect()
+}
+
+/// Of a child of ours that a bench has started.
+pub(super) fn kill(pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let pid = pid.expect("it is the number of a process");
+    // One that is gone already is what is wanted.
+    let _ = kill_process(pid, Signal::KILL);
+}
