@@ -5,7 +5,9 @@ pub(crate) mod ours;
 
 use std::{path::Path, time::Instant};
 
-use self::ours::{Side, children_of, kill, own_mb, processor_time_us, resident_mb};
+use journeys::processes;
+
+use self::ours::{Side, children_of, own_mb, processor_time_us, resident_mb};
 use crate::{
     catalog::queries,
     cores::OneCore,
@@ -141,7 +143,9 @@ impl Table<'_> {
         }
         let what = format!("processor time of ours a call, {cores}");
         self.aim(&what, 25.0, work.median(Way::Alone), "us");
-        sides.into_iter().for_each(|(_, side, _)| side.end());
+        for (_, side, _) in sides {
+            side.end();
+        }
     }
 
     /// One megabyte, all of it and cut.
@@ -169,7 +173,9 @@ impl Table<'_> {
         let more = (whole.median(Way::Alone) / whole.median(Way::Direct) - 1.0) * 100.0;
         self.aim("more than direct, 1 MB raw, alone", 25.0, more, "%");
         self.aim("1 MB, cut, alone", 5.0, cut.median(Way::Alone), "ms");
-        sides.into_iter().for_each(|(_, side)| side.end());
+        for (_, side) in sides {
+            side.end();
+        }
     }
 
     fn flight(&mut self, house: &House) {
@@ -189,7 +195,9 @@ impl Table<'_> {
             let what = format!("microseconds a call, 32 in flight, {}", way.name());
             self.aim(&what, 1e6 / least, 1e6 / rates.median(way), "us");
         }
-        sides.into_iter().for_each(|(_, side, _)| side.end());
+        for (_, side, _) in sides {
+            side.end();
+        }
     }
 
     /// `kill -9` of the server that is called, and the calls after it.
@@ -215,7 +223,9 @@ impl Table<'_> {
                 let children = children_of(side.parent(), "direct-server");
                 assert!(!children.is_empty(), "the server runs");
                 let began = Instant::now();
-                children.iter().for_each(|pid| kill(*pid));
+                for pid in children {
+                    processes::kill(pid);
+                }
                 while is_error(side.peer.ask(&call)) {
                     failed += 1;
                 }

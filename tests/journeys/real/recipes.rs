@@ -12,7 +12,7 @@ use recipes::Recipe;
 
 use crate::house;
 
-/// Those of every run: from npm and from PyPI, and such as install a browser if they may.
+/// Those of every run: from npm and from `PyPI`, and such as install a browser if they may.
 const ALWAYS: &str = "chrome-devtools,duckduckgo,fetch,playwright,puppeteer,selenium";
 /// So many are configured at one time.
 const AT_ONCE: usize = 3;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rustix::process::{Pid, Signal, kill_process};
+use journeys::processes;
 
 use crate::{
     house::House,
@@ -89,29 +89,13 @@ pub(crate) fn own_mb(pids: &[u32]) -> f64 {
     kilobytes.sum::<f64>() / 1024.0
 }
 
-/// Children of a process that run this program.
+/// Children of a process that live and are called so.
 pub(super) fn children_of(parent: u32, program: &str) -> Vec<u32> {
-    let processes = fs::read_dir("/proc").expect("there is /proc");
-    let numbers = processes.filter_map(|it| it.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let is_child = |pid: &u32| {
-        let Ok(text) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
-            return false;
-        };
-        // `12 (name) S 7 ...`: the name may hold anything.
-        let Some((head, rest)) = text.rsplit_once(')') else {
-            return false;
-        };
-        let mut words = rest.split_whitespace();
-        let (state, of) = (words.next(), words.next().and_then(|it| it.parse().ok()));
-        head.ends_with(program) && state != Some("Z") && of == Some(parent)
+    let is_called = |pid: &u32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm"));
+        name.is_ok_and(|name| name.trim_end() == program)
     };
-    numbers.filter(is_child).collect()
-}
-
-/// Of a child of ours that a bench has started.
-pub(super) fn kill(pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let pid = pid.expect("it is the number of a process");
-    // One that is gone already is what is wanted.
-    let _ = kill_process(pid, Signal::KILL);
+    let children = processes::children(parent).into_iter();
+    let living = children.filter_map(|(pid, is_dead)| (!is_dead).then_some(pid));
+    living.filter(is_called).collect()
 }
