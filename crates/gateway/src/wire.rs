@@ -113,12 +113,15 @@ impl ServerHandler for Face {
 /// to the session's outbox.
 pub(super) struct EngineTransport {
     out: Out,
-    inbox: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
+    inbox: mpsc::Receiver<BoxedMessage>,
 }
 
 /// The session's end.
 #[derive(Debug, Clone)]
-pub(super) struct Engine(mpsc::Sender<RxJsonRpcMessage<RoleServer>>);
+pub(super) struct Engine(mpsc::Sender<BoxedMessage>);
+
+/// Boxed, for a queue has room for 32 of them from the beginning, of every session.
+type BoxedMessage = Box<RxJsonRpcMessage<RoleServer>>;
 
 /// Messages of one client waiting for rmcp. A client that sends more waits: it delays
 /// nobody but itself.
@@ -158,7 +161,8 @@ impl Engine {
     pub(super) async fn take(&self, line: &Bytes) -> Result<(), Refused> {
         let message = serde_json::from_slice(line);
         let message = message.map_err(|error| Refused::Malformed(error.to_string()))?;
-        self.0.send(message).await.map_err(|_| Refused::Ended)
+        let sent = self.0.send(Box::new(message)).await;
+        sent.map_err(|_| Refused::Ended)
     }
 }
 
@@ -184,7 +188,7 @@ impl Transport<RoleServer> for EngineTransport {
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        self.inbox.recv().await
+        self.inbox.recv().await.map(|message| *message)
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), Closed>> + Send {

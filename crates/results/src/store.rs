@@ -71,11 +71,11 @@ impl ResultStore {
     /// The store in `results` below this folder, which is made when the first result is kept.
     pub fn new(state_dir: &Path, settings: &Settings) -> Self {
         Self(Arc::new(Inner {
-            folder: Folder {
-                path: state_dir.join("results"),
-                keep: Duration::from_secs(settings.keep_hours.saturating_mul(3_600)),
-                keep_bytes: settings.keep_mib.saturating_mul(BYTES_PER_MIB),
-            },
+            folder: Folder::new(
+                state_dir.join("results"),
+                Duration::from_secs(settings.keep_hours.saturating_mul(3_600)),
+                settings.keep_mib.saturating_mul(BYTES_PER_MIB),
+            ),
             writing: Mutex::default(),
             writers: Semaphore::new(WRITERS_MAX),
             readings: Semaphore::new(READINGS_MAX),
@@ -84,7 +84,7 @@ impl ResultStore {
     }
 
     /// Begins to keep a result and gives its handle, or says why it cannot be kept where that is
-    /// known at once. Room for the next one is made afterwards.
+    /// known at once. Room for the next one is made afterwards, where there is none.
     pub async fn keep(&self, draft: Draft) -> Result<Handle, String> {
         let handle = Handle::random().map_err(|error| error.to_string())?;
         let (done, mut written) = watch::channel(Writing::UnderWay);
@@ -94,7 +94,9 @@ impl ResultStore {
             let ended = store.write(&name, draft).await;
             let _ = done.send(ended);
             store.forget(&name);
-            store.sweep().await;
+            if store.0.folder.is_sweep_due() {
+                store.sweep().await;
+            }
         });
         let settled = written.wait_for(|state| !matches!(state, Writing::UnderWay));
         match timeout(WRITE_WAIT, settled).await {

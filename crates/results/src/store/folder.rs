@@ -3,10 +3,11 @@
 use std::{
     fs, io,
     path::PathBuf,
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use files::{UNFINISHED, Unfinished, own_folder};
+use parking_lot::Mutex;
 use tool::ClientId;
 use tracing::debug;
 
@@ -24,21 +25,52 @@ pub(super) struct Folder {
     pub(super) path: PathBuf,
     pub(super) keep: Duration,
     pub(super) keep_bytes: u64,
+    /// What results took after the last sweep and took since, and when that was.
+    used: Mutex<Option<(u64, Instant)>>,
 }
 
 /// A file that was being written for longer than this was given up by a writer that died.
 const WRITING_MAX: Duration = Duration::from_hours(1);
 
+/// What is too old, and what other processes wrote, is looked for no more often where there is room.
+const SWEEP_EVERY: Duration = Duration::from_mins(1);
+
+/// A sweep that finds no room makes so much more of it: a part of all room. The next result then has
+/// some without one.
+const SPARE_PART: u64 = 16;
+
 /// The extension of what an older version of ours has left of a result that went.
 const GONE: &str = "gone";
 
 impl Folder {
+    pub(super) fn new(path: PathBuf, keep: Duration, keep_bytes: u64) -> Self {
+        Self {
+            path,
+            keep,
+            keep_bytes,
+            used: Mutex::default(),
+        }
+    }
+
     /// Writes a result whole, or not at all.
     pub(super) fn write(&self, handle: &Handle, draft: &Draft) -> io::Result<()> {
         own_folder(&self.path)?;
-        let mut file = Unfinished::begin(&self.file(handle))?;
+        let path = self.file(handle);
+        let mut file = Unfinished::begin(&path)?;
         form::write(&mut file, draft)?;
-        file.finish()
+        file.finish()?;
+        if let (Some((used, _)), Ok(about)) = (&mut *self.used.lock(), fs::metadata(path)) {
+            *used += about.len();
+        }
+        Ok(())
+    }
+
+    /// Whether there is no room left, or nobody has looked for a while. To look is to read the date of
+    /// every result: it is not done after each.
+    pub(super) fn is_sweep_due(&self) -> bool {
+        self.used
+            .lock()
+            .is_none_or(|(used, at)| used > self.keep_bytes || at.elapsed() >= SWEEP_EVERY)
     }
 
     /// Opens a result that is the client's and not too old.
@@ -68,7 +100,14 @@ impl Folder {
     pub(super) fn sweep(&self) {
         let mut files = self.files();
         files.sort_by_key(|file| std::cmp::Reverse(file.written));
-        let mut room = self.keep_bytes;
+        let taken: u64 = files.iter().map(|file| file.bytes).sum();
+        let spare = if taken > self.keep_bytes {
+            self.keep_bytes / SPARE_PART
+        } else {
+            0
+        };
+        let whole = self.keep_bytes - spare;
+        let mut room = whole;
         let mut is_newest = true;
         for file in files {
             let age = file.written.elapsed().unwrap_or_default();
@@ -84,6 +123,7 @@ impl Folder {
                 self.remove(&file);
             }
         }
+        *self.used.lock() = Some((whole - room, Instant::now()));
     }
 
     fn files(&self) -> Vec<File> {

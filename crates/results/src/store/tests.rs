@@ -250,3 +250,18 @@ async fn what_a_writer_that_died_has_left_goes() {
     store.sweep().await;
     assert!(!left.exists());
 }
+
+/// To look at each of many results after every one would cost more than to keep it.
+#[tokio::test]
+async fn as_long_as_there_is_room_nobody_looks_for_what_may_go() {
+    let (store, folder) = store(1);
+    keep(&store, "x").await;
+    let left = folder.path().join("results/r0123456789abcdef.gone");
+    fs::write(&left, "{}").expect("writable");
+    keep(&store, "x").await;
+    assert!(left.exists(), "a sweep would have taken it");
+    let big = "x".repeat(700_000);
+    keep(&store, &big).await;
+    keep(&store, &big).await;
+    assert!(!left.exists(), "no room was made");
+}
