@@ -62,7 +62,8 @@ impl Reply {
     /// The same with a line of ours behind its other blocks.
     #[must_use]
     pub(super) fn with_note(mut self, note: Option<&str>) -> Self {
-        let Some((note, fields)) = note.zip(Fields::of(self.result.as_str())) else {
+        let Some(note) = note else { return self };
+        let Some(fields) = Fields::of(self.result.as_str()) else {
             return self;
         };
         let blocks = fields.content().unwrap_or_default().into_iter();

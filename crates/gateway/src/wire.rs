@@ -5,7 +5,7 @@
 // Logging is deprecated in the newest revision, and asked for by clients of all others.
 #![expect(deprecated)]
 
-use std::{future::ready, sync::Arc};
+use std::{future::ready, sync::LazyLock};
 
 use bytes::Bytes;
 use jsonrpc::Closed;
@@ -42,17 +42,18 @@ pub(super) struct Face {
     instructions: String,
     announced: Announced,
     level: LogLevel,
-    tools: Arc<Vec<Tool>>,
 }
+
+/// The same for every session.
+static TOOL_LIST: LazyLock<Vec<Tool>> =
+    LazyLock::new(|| serde_json::from_str(TOOLS).expect("the three definitions are tools"));
 
 impl Face {
     pub(super) fn new(instructions: String, announced: Announced, level: LogLevel) -> Self {
-        let tools = serde_json::from_str(TOOLS).expect("the three definitions are tools");
         Self {
             instructions,
             announced,
             level,
-            tools: Arc::new(tools),
         }
     }
 }
@@ -102,8 +103,7 @@ impl ServerHandler for Face {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> impl Future<Output = Result<ListToolsResult, ErrorData>> + Send + '_ {
-        let mut list =
-            ListToolsResult::with_all_items(self.tools.to_vec()).with_ttl_ms(LIST_TTL_MS);
+        let mut list = ListToolsResult::with_all_items(TOOL_LIST.clone()).with_ttl_ms(LIST_TTL_MS);
         list.cache_scope = Some(CacheScope::Public);
         ready(Ok(list))
     }

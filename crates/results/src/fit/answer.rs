@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use excerpt::tokens::Counter;
 use jsonrpc::{Fields, Json};
+use memchr::memmem;
 use serde_json::value::RawValue;
 
 use super::{
@@ -11,9 +12,10 @@ use super::{
     imitation::notice,
 };
 
-/// Whether a result says that it is an error.
+/// Whether a result says that it is an error. Only one that has the word anywhere is read for it.
 pub fn is_error(result: &str) -> bool {
-    Fields::of(result).is_some_and(|members| says_error(&members))
+    memmem::find(result.as_bytes(), b"\"isError\"").is_some()
+        && Fields::of(result).is_some_and(|members| says_error(&members))
 }
 
 fn says_error(members: &Fields<'_>) -> bool {
