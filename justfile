@@ -20,7 +20,7 @@ journeys *ARGS:
 recipes:
     PROXY_TESTS_RECIPES=all cargo test --locked -p journeys --test journeys -- real::recipes --nocapture
 
-# Speed beside calling a server directly; PART is table, many, hop, spawn, daemon, flight, search, memory or size.
+# Speed beside calling a server directly; PART is table, many, hop, script, trust, spawn, daemon, flight, search, memory or size.
 # `--json FILE` keeps the figures, `--against FILE` prints each beside those that were kept
 bench *PART:
     cargo bench --locked -p journeys -- {{ PART }}

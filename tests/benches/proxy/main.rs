@@ -1,7 +1,7 @@
 //! Speed of the whole program, beside calling the same server directly in the same run.
 //!
 //! `cargo bench -p journeys [-- PART... [--json FILE] [--against FILE] [--proxy FILE]]`, where a part is `table`,
-//! `many`, `hop`, `script`, `spawn`, `daemon`, `flight`, `search`, `memory` or `size`; none means all. `--json` writes every figure
+//! `many`, `hop`, `script`, `trust`, `spawn`, `daemon`, `flight`, `search`, `memory` or `size`; none means all. `--json` writes every figure
 //! to a file, `--against` prints each beside those of such a file, `--proxy` measures another build. Needs no network. Each line says the median and,
 //! in brackets, the 10th and 90th percentile.
 
@@ -20,6 +20,7 @@ mod search;
 mod size;
 mod spawn;
 mod table;
+mod trust;
 
 use std::{
     fs,
@@ -32,11 +33,12 @@ use serde_json::Value;
 
 type Part = (&'static str, fn(&Path, &mut Figures));
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     ("table", table::run),
     ("many", many::run),
     ("hop", hop::run),
     ("script", script::run),
+    ("trust", trust::run),
     ("spawn", spawn::run),
     ("daemon", daemon::run),
     ("flight", flight::run),

@@ -1,4 +1,4 @@
-//! (b) Much of everything: configured servers, sessions over HTTP, kept results.
+//! Much of everything: configured servers, sessions over HTTP, kept results.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},

@@ -1,4 +1,4 @@
-//! (a) Every promise beside calling a server directly, by `serve` alone and by way of the daemon:
+//! Every promise beside calling a server directly, by `serve` alone and by way of the daemon:
 //! one table, measured in turns, so that what the machine does meanwhile meets all three.
 
 pub(crate) mod ours;

@@ -231,7 +231,7 @@ async fn types_and_scripts_are_there_for_a_shell() {
     house.stops_clean().await;
 }
 
-#[tokio::test]
+#[journey(alone = "the daemon writes its figures later")]
 async fn what_scripts_leave_out_is_counted_as_saved() {
     let (house, client) = served().await;
     let read = "const lines = await git_hub.long({}); return JSON.stringify(lines).length > 1000";
