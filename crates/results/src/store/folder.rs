@@ -90,6 +90,8 @@ impl Folder {
             return Err(HandleError::Gone { tool: None });
         }
         if age.is_some_and(|age| age > self.keep) {
+            // There is something to sweep.
+            *self.used.lock() = None;
             let tool = Some(kept.head.tool);
             return Err(HandleError::Gone { tool });
         }
