@@ -40,7 +40,8 @@ fn measure(with: &House, without: &House, on: &str, figures: &mut Figures) {
         assert!(!answer.contains(r#""isError":true"#), "{answer}");
     }
     for _ in 0..10 {
-        (batch(&mut off), batch(&mut on_both));
+        batch(&mut off);
+        batch(&mut on_both);
     }
     let (mut near, mut far, mut added) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
