@@ -19,7 +19,7 @@ fn main() {
         rule.as_object().cloned().unwrap_or_default()
     };
     let looking =
-        json!({"decision": "ask", "server": "files", "arguments": {"/path": {"outside": "/work"}}});
+        json!({"decision": "ask", "server": "files", "arguments": {"/path": {"outside": "/srv"}}});
     let with_arguments = looking.as_object().cloned().unwrap_or_default();
     let read = |rule| Rule::read(&rule, None).ok();
     let plain: Vec<Rule> = (0..60).filter_map(|number| read(rule(number))).collect();
@@ -28,7 +28,7 @@ fn main() {
     for (name, rules) in [("names alone", plain), ("with a path", looks)] {
         let policy = Policy::new(Preset::Careful, rules);
         let arguments =
-            json!({"path": "/work/a/b.txt", "text": "x".repeat(200), "n": Value::from(5)});
+            json!({"path": "/srv/a/b.txt", "text": "x".repeat(200), "n": Value::from(5)});
         let arguments = arguments.to_string();
         let call = Subject {
             client: "claude-code",
