@@ -1,4 +1,4 @@
-//! Writes the recipes as JSON, which the program reads in a sixth of the time of TOML.
+//! Writes the recipes as JSON, which the program reads faster than TOML (0025).
 
 use std::{env, error::Error, fs, path::Path};
 

@@ -16,15 +16,10 @@ pub(crate) struct File {
     pub(crate) recipes: Vec<Recipe>,
 }
 
-/// Every table by its category and name.
-type Categories = BTreeMap<String, BTreeMap<String, Raw>>;
-
 /// Reads the whole file as the build wrote it, or says what is wrong in which table.
 pub(crate) fn parse(json: &str) -> Result<File, String> {
-    make(serde_json::from_str(json).map_err(|error| error.to_string())?)
-}
-
-fn make(categories: Categories) -> Result<File, String> {
+    let categories: BTreeMap<String, BTreeMap<String, Raw>> =
+        serde_json::from_str(json).map_err(|error| error.to_string())?;
     let mut file = File {
         known: Vec::new(),
         recipes: Vec::new(),
