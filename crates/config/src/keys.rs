@@ -199,6 +199,13 @@ pub(super) static KEYS: &[Key] = &[
     .or("true")
     .variable(),
     key(
+        "http.metrics",
+        Kind::Switch,
+        "`true`: figures since the start of the process at `/metrics`, as Prometheus reads them",
+    )
+    .or("false")
+    .variable(),
+    key(
         "http.max_body_kib",
         count(1, 1_048_576, "KiB"),
         "how large one message may be",

@@ -67,6 +67,7 @@ pub(super) fn read_http(
         allowed_origins: lower(&raw.allowed_origins),
         tls: read_tls(raw, folders)?,
         sessions: raw.sessions,
+        metrics: raw.metrics,
         limits: Limits {
             body_bytes_max: raw.max_body_kib << 10,
             header_bytes_max: raw.max_header_kib << 10,

@@ -92,6 +92,7 @@ pub(super) struct RawHttp {
     pub(super) tls_cert: Option<String>,
     pub(super) tls_key: Option<String>,
     pub(super) sessions: bool,
+    pub(super) metrics: bool,
     pub(super) max_body_kib: usize,
     pub(super) max_header_kib: usize,
     pub(super) max_connections: usize,

@@ -28,6 +28,7 @@ use crate::{
     parked::ParkedCalls,
     recent_searches,
     saved_scripts::SavedScripts,
+    scrapes::Scrapes,
     servers::Servers,
     settings::Settings,
     state_dir::{self, logs, marker},
@@ -72,6 +73,8 @@ pub struct Gateway {
     pub(crate) on_always: OnceLock<OnAlways>,
     /// Writes down what is called and asked.
     pub(crate) recorder: Arc<Recorder>,
+    /// What the figures for a watcher remember.
+    pub(crate) scrapes: Scrapes,
     /// Runs scripts; none: our own program cannot be found.
     pub(crate) scripts: Option<script::Runner>,
     /// The folder of saved ones, as it was read last.
@@ -132,6 +135,7 @@ impl Gateway {
             to_embed: Notify::new(),
             on_always: OnceLock::new(),
             recorder: Arc::new(recorder),
+            scrapes: Scrapes::begin(),
             scripts: script::Runner::of_own_program(),
             saved: ArcSwap::from_pointee(saved),
         }))

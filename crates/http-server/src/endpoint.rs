@@ -27,6 +27,7 @@ pub struct Endpoint {
     pub(super) allowed_origins: Vec<String>,
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) sessions: bool,
+    pub(super) metrics: bool,
     pub(super) limits: Limits,
 }
 
@@ -71,6 +72,7 @@ impl Endpoint {
             allowed_origins: http.allowed_origins.clone(),
             tls,
             sessions: http.sessions,
+            metrics: http.metrics,
             limits: http.limits,
         })
     }

@@ -1,7 +1,7 @@
 //! MCP over streamable HTTP: many clients, both protocol eras, with sessions and without.
 //!
-//! `/mcp` is for clients, `/healthz` and `/readyz` for what watches over us. A request passes
-//! the gate (`Host`, `Origin`, token), then `mcp.rs` makes of it a message for a
+//! `/mcp` is for clients, `/healthz`, `/readyz` and, where the configuration says so, `/metrics` for
+//! what watches over us. A request passes the gate (`Host`, `Origin`, token), then `mcp.rs` makes of it a message for a
 //! [`Session`](gateway::Session), which answers in bytes as it does on stdio.
 
 #![warn(missing_docs)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gateway::Gateway;
 use hyper::{
     Method, Request, Response, StatusCode,
     body::Incoming,
@@ -76,6 +77,13 @@ impl Service {
                     _ => Err(Refusal::method("POST, GET, DELETE")),
                 }
             }
+            ("/metrics", method) if self.gives_metrics => {
+                self.gate.check_token(head).await?;
+                match *method {
+                    Method::GET | Method::HEAD => Ok(self.metrics().await),
+                    _ => Err(Refusal::method("GET, HEAD")),
+                }
+            }
             (path, &Method::GET | &Method::HEAD) if path.starts_with(METADATA_PATH) => {
                 self.describe_resource()
             }
@@ -91,6 +99,20 @@ impl Service {
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(CONTENT_TYPE, json);
         Ok(response)
+    }
+
+    /// Figures for Prometheus, gathered where that may block.
+    async fn metrics(&self) -> Response<Body> {
+        let gateway = Arc::clone(&self.gateway);
+        let gathering = tokio::task::spawn_blocking(move || gateway.metrics());
+        let figures = match gathering.await {
+            Ok(figures) => figures,
+            Err(error) => return text(StatusCode::INTERNAL_SERVER_ERROR, &format!("{error}\n")),
+        };
+        let mut response = text(StatusCode::OK, &figures);
+        let kind = HeaderValue::from_static(Gateway::METRICS_TYPE);
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        response
     }
 
     /// Whether calls can be answered: the registry can be read, and a session would be given.

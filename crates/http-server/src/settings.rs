@@ -37,6 +37,8 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// Whether `initialize` begins a session.
     pub sessions: bool,
+    /// Whether there is `/metrics`.
+    pub metrics: bool,
     /// What one client may take of us.
     pub limits: Limits,
 }

@@ -160,6 +160,12 @@ impl ResultStore {
         let _ = tokio::task::spawn_blocking(move || inner.folder.sweep()).await;
     }
 
+    /// How many results are kept, by any process, and their bytes. Reads the folder, and so blocks for
+    /// a moment.
+    pub fn measure(&self) -> (u64, u64) {
+        self.0.folder.measure()
+    }
+
     /// Waits for what is being written.
     pub async fn finish(&self) {
         self.0.tasks.close();

@@ -1,7 +1,7 @@
-//! What was called, asked and answered: an audit log whose lines prove one another, and figures a
-//! day. Nothing of it leaves the machine.
+//! What was called, asked and answered: an audit log whose lines prove one another, figures a day,
+//! and figures since the program began. Nothing of it leaves the machine.
 //!
-//! Both are written by a thread of their own; a call hands over a record and goes on. It knows no
+//! All are written by a thread of their own; a call hands over a record and goes on. It knows no
 //! server, no session and no protocol.
 
 #![warn(missing_docs)]
@@ -9,12 +9,16 @@
 
 mod audit;
 mod clock;
+mod exposition;
 mod record;
 mod recorder;
 mod stats;
+mod totals;
 
 pub use audit::{AuditLog, Broken, Filter, Verified, read, verify};
 pub use clock::{day_of, parse_ago, show_time};
+pub use exposition::{CONTENT_TYPE, Exposition, Family, Kind};
 pub use record::{Arguments, CallRecord, Event};
 pub use recorder::{Recorder, Settings};
 pub use stats::{By, DAYS_KEPT, Figures, Line, Searches, read as read_stats};
+pub use totals::Totals;

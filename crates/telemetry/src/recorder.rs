@@ -12,12 +12,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use tracing::warn;
 
 use crate::{
     audit::AuditLog,
     record::{CallRecord, Event},
     stats::Stats,
+    totals::Totals,
 };
 
 /// Records that wait to be written: some seconds of the busiest use.
@@ -59,7 +61,11 @@ struct Handle {
 
 #[derive(Debug)]
 struct Shared {
+    /// Since the log said so last.
     lost: AtomicU64,
+    /// Since we began, and counted nowhere.
+    uncounted: AtomicU64,
+    totals: Mutex<Totals>,
     audit_bytes_max: AtomicU64,
 }
 
@@ -77,6 +83,8 @@ impl Recorder {
             folder: settings.folder,
             shared: Arc::new(Shared {
                 lost: AtomicU64::new(0),
+                uncounted: AtomicU64::new(0),
+                totals: Mutex::default(),
                 audit_bytes_max: AtomicU64::new(settings.audit_bytes_max),
             }),
             writer: OnceLock::new(),
@@ -96,7 +104,15 @@ impl Recorder {
             .map(|it| it.sender.try_send(Message::Event(event)));
         if !matches!(sent, Some(Ok(()))) {
             self.shared.lost.fetch_add(1, Ordering::Relaxed);
+            self.shared.uncounted.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// What was counted since we began. A record is counted a tenth of a second after it came.
+    pub fn totals(&self) -> Totals {
+        let mut totals = self.shared.totals.lock().clone();
+        totals.lost = self.shared.uncounted.load(Ordering::Relaxed);
+        totals
     }
 
     /// Waits until what was handed over is on disk, for five seconds at most. Blocks.
@@ -153,17 +169,20 @@ impl Writer {
             }
             let rest = receiver.try_iter().take(QUEUE_MAX);
             let (mut calls, mut waiting) = (Vec::new(), Vec::new());
+            let mut totals = self.shared.totals.lock();
             for message in first.into_iter().chain(rest) {
                 match message {
                     Message::Flush(done) => waiting.push(done),
                     Message::Event(event) => {
                         self.stats.count(&event);
+                        totals.count(&event);
                         if let Event::Call(call) = event {
                             calls.push(call);
                         }
                     }
                 }
             }
+            drop(totals);
             self.write_audit(&calls);
             if is_over || !waiting.is_empty() || written.elapsed() >= STATS_EVERY {
                 let result = self.stats.write();

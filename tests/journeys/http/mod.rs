@@ -3,6 +3,7 @@
 mod crowd;
 mod hostile;
 mod keys;
+mod metrics;
 mod restart;
 mod resumed;
 mod strangers;

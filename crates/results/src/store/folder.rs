@@ -128,6 +128,14 @@ impl Folder {
         *self.used.lock() = Some((whole - room, Instant::now()));
     }
 
+    /// How many results there are, and their bytes.
+    pub(super) fn measure(&self) -> (u64, u64) {
+        let mut files = self.files();
+        files.retain(|file| matches!(file.what, What::Result));
+        let bytes = files.iter().map(|file| file.bytes).sum();
+        (files.len() as u64, bytes)
+    }
+
     fn files(&self) -> Vec<File> {
         let Ok(entries) = fs::read_dir(&self.path) else {
             return Vec::new();

@@ -1,0 +1,111 @@
+//! Figures for Prometheus: what calls were, and how servers and this process are now.
+
+use std::{collections::BTreeMap, time::UNIX_EPOCH};
+
+use fleet::State;
+use telemetry::{CONTENT_TYPE, Exposition, Kind};
+use tool::ServerName;
+
+use crate::{gateway::Gateway, scrapes::Starts};
+
+/// How one server is now, over all its processes.
+#[derive(Debug, Default)]
+struct OfServer {
+    /// By [`STATES`].
+    states: [u64; STATES.len()],
+    starts: u64,
+    memory_bytes: u64,
+}
+
+const STATES: [(State, &str); 4] = [
+    (State::Stopped, "stopped"),
+    (State::Starting, "starting"),
+    (State::Ready, "ready"),
+    (State::Resting, "resting"),
+];
+
+impl Gateway {
+    /// The type of [`Gateway::metrics`].
+    pub const METRICS_TYPE: &str = CONTENT_TYPE;
+
+    /// Figures since this process began, for Prometheus. They name servers and tools; no client, no
+    /// argument and no result. Reads `/proc` and the folder of kept results, and so blocks for a
+    /// moment; one watcher at a time.
+    pub fn metrics(&self) -> String {
+        let mut starts = self.scrapes.starts.lock();
+        let mut text = Exposition::default();
+        self.recorder.totals().write(&mut text);
+        self.write_servers(&mut text, &mut starts);
+        self.write_now(&mut text);
+        text.into_text()
+    }
+
+    fn write_servers(&self, text: &mut Exposition, starts: &mut BTreeMap<ServerName, Starts>) {
+        let mut servers: BTreeMap<ServerName, OfServer> = BTreeMap::new();
+        for state in self.servers.states() {
+            let of = servers.entry(state.name).or_default();
+            let at = STATES.iter().position(|(it, _)| *it == state.state);
+            of.states[at.unwrap_or_default()] += 1;
+            of.starts += u64::from(state.starts);
+            of.memory_bytes += state.memory_bytes.unwrap_or(0);
+        }
+        let help = "Servers by state; one that each client has for itself counts once a client.";
+        let mut family = text.family("proxy_servers", Kind::Gauge, help);
+        for (server, of) in &servers {
+            for ((_, state), count) in STATES.iter().zip(of.states) {
+                family.sample(&[("server", server.as_str()), ("state", state)], count);
+            }
+        }
+        let help = "Starts of a server that ended ready; what is more than one was a restart.";
+        let mut family = text.family("proxy_server_starts_total", Kind::Counter, help);
+        for (server, of) in &servers {
+            let starts = starts.entry(server.clone()).or_default();
+            family.sample(&[("server", server.as_str())], starts.count(of.starts));
+        }
+        let help = "Memory of a server's process and of all that it started.";
+        let mut family = text.family("proxy_server_resident_memory_bytes", Kind::Gauge, help);
+        for (server, of) in &servers {
+            family.sample(&[("server", server.as_str())], of.memory_bytes);
+        }
+    }
+
+    fn write_now(&self, text: &mut Exposition) {
+        let (results, bytes) = self.results.measure();
+        let clients = self.clients.list().len();
+        let tools = self.registry.catalog().tools();
+        let began = self.scrapes.began.duration_since(UNIX_EPOCH);
+        let began = began.unwrap_or_default().as_secs_f64();
+        let gauges = [
+            (
+                "proxy_clients",
+                "Clients that are connected.",
+                clients.to_string(),
+            ),
+            ("proxy_tools", "Tools that can be found.", tools.to_string()),
+            (
+                "proxy_results_kept",
+                "Results that were cut and can be read.",
+                results.to_string(),
+            ),
+            (
+                "proxy_results_kept_bytes",
+                "Room that these take on the disk.",
+                bytes.to_string(),
+            ),
+            (
+                "process_start_time_seconds",
+                "When this process began, in unix time.",
+                began.to_string(),
+            ),
+        ];
+        for (name, help, value) in gauges {
+            text.single(name, Kind::Gauge, help, value);
+        }
+        if let Some(memory) = processes::own_memory() {
+            let help = "Memory of this process, without its servers.";
+            text.single("process_resident_memory_bytes", Kind::Gauge, help, memory);
+        }
+        let mut family = text.family("proxy_build_info", Kind::Gauge, "This program; always 1.");
+        family.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    }
+}

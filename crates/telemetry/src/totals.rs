@@ -1,0 +1,230 @@
+//! What this process counted since it began. Its labels are bounded: servers and tools that were
+//! found, codes of errors; never a client's name, a URI, or a text of a model.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    exposition::{Buckets, Exposition, Kind},
+    record::{CallRecord, Event, tokens_of},
+};
+
+/// Servers that are told apart, and tools of all of them; what comes later is added up as one.
+const SERVERS_MAX: usize = 1_000;
+const TOOLS_MAX: usize = 1_000;
+
+/// The name of what is added up.
+const OTHERS: &str = "others";
+
+/// Upper bounds of a call's time, in microseconds and in seconds.
+const BOUNDS: [(u64, &str); 14] = [
+    (1_000, "0.001"),
+    (2_500, "0.0025"),
+    (5_000, "0.005"),
+    (10_000, "0.01"),
+    (25_000, "0.025"),
+    (50_000, "0.05"),
+    (100_000, "0.1"),
+    (250_000, "0.25"),
+    (500_000, "0.5"),
+    (1_000_000, "1"),
+    (2_500_000, "2.5"),
+    (10_000_000, "10"),
+    (30_000_000, "30"),
+    (120_000_000, "120"),
+];
+
+/// Counted by the thread that writes, so that no call waits for it.
+#[derive(Debug, Clone, Default)]
+pub struct Totals {
+    /// By server, kind and outcome.
+    calls: BTreeMap<(String, &'static str, String), u64>,
+    tools: BTreeMap<(String, String), u64>,
+    servers: BTreeMap<String, OfServer>,
+    /// By what the rules said, and whether the call was refused.
+    decisions: BTreeMap<(&'static str, bool), u64>,
+    searches: u64,
+    misses: u64,
+    scripts: u64,
+    sessions: u64,
+    saved_definitions: u64,
+    saved_scripts: u64,
+    saved_cuts: u64,
+    /// Records that nobody counted, since too many came at one time.
+    pub(crate) lost: u64,
+}
+
+/// One of the figures of a server.
+type Figure = fn(&OfServer) -> u64;
+
+#[derive(Debug, Clone, Default)]
+struct OfServer {
+    times: [u64; BOUNDS.len() + 1],
+    micros: u64,
+    tokens_in: u64,
+    tokens_out: u64,
+    cuts: u64,
+}
+
+impl Totals {
+    pub(crate) fn count(&mut self, event: &Event) {
+        match event {
+            Event::Call(call) => self.count_call(call),
+            Event::Search { hits, .. } => {
+                self.searches += 1;
+                self.misses += u64::from(*hits == 0);
+            }
+            Event::Script {
+                bytes_read,
+                bytes_sent,
+                ..
+            } => {
+                self.scripts += 1;
+                self.saved_scripts += tokens_of(bytes_read.saturating_sub(*bytes_sent));
+            }
+            Event::Session { tokens_saved, .. } => {
+                self.sessions += 1;
+                self.saved_definitions += tokens_saved;
+            }
+        }
+    }
+
+    fn count_call(&mut self, call: &CallRecord) {
+        let is_room = self.servers.len() < SERVERS_MAX || self.servers.contains_key(&call.server);
+        let server = if is_room { &call.server } else { OTHERS };
+        let key = (server.to_owned(), call.kind, call.outcome.to_string());
+        *self.calls.entry(key).or_default() += 1;
+        if call.kind == "tool" && !call.server.is_empty() {
+            self.count_tool(server, &call.name);
+        }
+        if !call.decision.is_empty() {
+            let key = (call.decision, call.outcome == "denied");
+            *self.decisions.entry(key).or_default() += 1;
+        }
+        let of_server = self.servers.entry(server.to_owned()).or_default();
+        let bucket = BOUNDS.iter().position(|(most, _)| call.micros <= *most);
+        of_server.times[bucket.unwrap_or(BOUNDS.len())] += 1;
+        of_server.micros = of_server.micros.saturating_add(call.micros);
+        of_server.tokens_in += tokens_of(call.bytes_in);
+        of_server.tokens_out += tokens_of(call.bytes_sent);
+        if call.is_cut {
+            of_server.cuts += 1;
+            self.saved_cuts += tokens_of(call.bytes.saturating_sub(call.bytes_sent));
+        }
+    }
+
+    fn count_tool(&mut self, server: &str, tool: &str) {
+        let key = (server.to_owned(), tool.to_owned());
+        let is_room = self.tools.len() < TOOLS_MAX || self.tools.contains_key(&key);
+        let others = || (OTHERS.to_owned(), OTHERS.to_owned());
+        let key = if is_room { key } else { others() };
+        *self.tools.entry(key).or_default() += 1;
+    }
+
+    /// Adds every figure to the text.
+    pub fn write(&self, text: &mut Exposition) {
+        self.write_calls(text);
+        self.write_servers(text);
+        let singles = [
+            (
+                "proxy_searches_total",
+                "Searches of clients.",
+                self.searches,
+            ),
+            (
+                "proxy_searches_without_hits_total",
+                "Searches that found nothing.",
+                self.misses,
+            ),
+            ("proxy_scripts_total", "Scripts that ran.", self.scripts),
+            (
+                "proxy_sessions_total",
+                "Clients that connected and said their name.",
+                self.sessions,
+            ),
+            (
+                "proxy_records_lost_total",
+                "Calls, searches and sessions that these figures lack, since too many came at once.",
+                self.lost,
+            ),
+        ];
+        for (name, help, value) in singles {
+            text.single(name, Kind::Counter, help, value);
+        }
+        let help = "Estimated tokens that no model was sent: definitions of tools, what was cut from \
+                    results, what scripts read and did not answer.";
+        let mut saved = text.family("proxy_tokens_saved_total", Kind::Counter, help);
+        saved.sample(&[("by", "definitions")], self.saved_definitions);
+        saved.sample(&[("by", "cuts")], self.saved_cuts);
+        saved.sample(&[("by", "scripts")], self.saved_scripts);
+    }
+
+    fn write_calls(&self, text: &mut Exposition) {
+        let help = "Calls of tools, prompts and resources by how they ended: `ok`, `tool_error`, or the \
+                    code of an error. Without a server: nothing of that name was found.";
+        let mut family = text.family("proxy_calls_total", Kind::Counter, help);
+        for ((server, kind, outcome), count) in &self.calls {
+            let labels: [(_, &str); 3] = [("server", server), ("kind", kind), ("outcome", outcome)];
+            family.sample(&labels, count);
+        }
+        let help = "Calls by tool; those after the first 1000 tools are counted as `others`.";
+        let mut family = text.family("proxy_tool_calls_total", Kind::Counter, help);
+        for ((server, tool), count) in &self.tools {
+            family.sample(&[("server", server), ("tool", tool)], count);
+        }
+        let help =
+            "Calls that came before the rules, by what these said, and whether they were refused.";
+        let mut family = text.family("proxy_policy_decisions_total", Kind::Counter, help);
+        for ((decision, is_refused), count) in &self.decisions {
+            let refused = if *is_refused { "true" } else { "false" };
+            family.sample(&[("decision", decision), ("refused", refused)], count);
+        }
+    }
+
+    fn write_servers(&self, text: &mut Exposition) {
+        let help = "Time from a call to its answer, the wait for a server and for a person within.";
+        let mut family = text.histograms("proxy_call_duration_seconds", help);
+        let bounds = BOUNDS.map(|(_, seconds)| seconds);
+        for (server, of) in &self.servers {
+            let buckets = Buckets {
+                bounds: &bounds,
+                counts: &of.times,
+                sum: seconds(of.micros),
+            };
+            family.histogram(("server", server), buckets);
+        }
+        let figures: [(&str, &str, Figure); 3] = [
+            (
+                "proxy_argument_tokens_total",
+                "Estimated tokens of the arguments of calls.",
+                |of| of.tokens_in,
+            ),
+            (
+                "proxy_result_tokens_total",
+                "Estimated tokens of the answers that clients got.",
+                |of| of.tokens_out,
+            ),
+            (
+                "proxy_results_cut_total",
+                "Results that were cut and kept.",
+                |of| of.cuts,
+            ),
+        ];
+        for (name, help, figure) in figures {
+            let mut family = text.family(name, Kind::Counter, help);
+            for (server, of) in &self.servers {
+                family.sample(&[("server", server)], figure(of));
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a sum of times need not be exact to a microsecond after 285 years"
+)]
+fn seconds(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests;
