@@ -70,6 +70,17 @@ pub(super) static KEYS: &[Key] = &[
     .or("64")
     .variable(),
     key(
+        "traces.endpoint",
+        Kind::Url,
+        "a collector of OpenTelemetry to which a span of each call is sent by OTLP over HTTP, as JSON: \
+         `http://127.0.0.1:4318`; `/v1/traces` is added. Left out: nowhere",
+    ),
+    key(
+        "traces.headers",
+        Kind::Headers,
+        "headers sent with every request to the collector, best with `${secret:NAME}`",
+    ),
+    key(
         "secrets.store",
         Kind::Choice(&["file", "keyring"]),
         "how secrets (`proxy secret set`) and logins are kept: in files that nobody else may read, or \

@@ -30,6 +30,7 @@ mod program;
 mod raw;
 mod rules;
 mod template;
+mod traces;
 mod variables;
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use super::{
     program::find_program,
     raw::{RawAudit, RawClient, RawConfig, RawOverlay, RawSandbox, RawServer, Semantic},
     template::{read_pairs, read_template},
+    traces::read_traces,
 };
 
 /// The text rules were kept when the layers were read. What can still go wrong here is a home
@@ -55,6 +56,8 @@ pub(super) fn read_config(
     }
     let http = listen::read_http(&raw.http, &folders)
         .map_err(|(key, fault)| mistakes.push(fault.at(Place::File, format!("http.{key}"))));
+    let traces = read_traces(&raw.traces)
+        .map_err(|(key, fault)| mistakes.push(fault.at(Place::File, format!("traces.{key}"))));
     let clients = read_clients(raw.clients)
         .map_err(|(name, fault)| mistakes.push(fault.at(Place::File, format!("clients.{name}"))));
     let policy = read_policy(&raw.policy, raw.rules.as_deref(), folders.env)
@@ -63,8 +66,10 @@ pub(super) fn read_config(
         .map_err(|fault| mistakes.push(fault.at(Place::File, "state_dir")));
     let keeping = read_keeping(&raw.secrets.store, secrets::HAS_KEYRING)
         .map_err(|fault| mistakes.push(fault.at(Place::File, "secrets.store")));
-    match (state_dir, keeping, http, clients, policy) {
-        (Ok(state_dir), Ok(keeping), Ok(http), Ok(clients), Ok(policy)) if mistakes.is_empty() => {
+    match (state_dir, keeping, http, traces, clients, policy) {
+        (Ok(state_dir), Ok(keeping), Ok(http), Ok(traces), Ok(clients), Ok(policy))
+            if mistakes.is_empty() =>
+        {
             Ok(Config {
                 file: file.absolute.clone(),
                 log: raw.log,
@@ -84,6 +89,7 @@ pub(super) fn read_config(
                     clients,
                     policy: Arc::new(policy),
                     audit: read_audit(&raw.audit),
+                    traces,
                     scripts: Some(parent.join("scripts")),
                     servers,
                 },

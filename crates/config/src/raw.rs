@@ -17,6 +17,8 @@ pub(super) struct RawConfig {
     pub(super) secrets: RawSecrets,
     pub(super) audit: RawAudit,
     pub(super) reindex: RawReindex,
+    #[serde(default)]
+    pub(super) traces: RawTraces,
     pub(super) http: RawHttp,
     #[serde(default)]
     pub(super) clients: BTreeMap<String, RawClient>,
@@ -46,6 +48,13 @@ pub(super) struct RawAudit {
     pub(super) arguments: String,
     /// 0: no log.
     pub(super) keep_mib: u64,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawTraces {
+    pub(super) endpoint: Option<String>,
+    pub(super) headers: BTreeMap<String, String>,
 }
 
 #[derive(Debug, serde::Deserialize)]

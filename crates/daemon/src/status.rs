@@ -59,6 +59,7 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
         "http_held": about.http.1,
         "log": log::path(&settings.state_dir),
         "meaning": meaning(gateway),
+        "traces": traces(gateway),
         "clients": clients,
         "scripts": scripts(gateway),
         "servers": servers,
@@ -80,6 +81,18 @@ fn scripts(gateway: &Gateway) -> Option<Value> {
     let folder = &gateway.settings().scripts;
     let told = || json!({"folder": folder, "tools": saved.count(), "mistakes": mistakes.collect::<Vec<_>>()});
     (saved.has_folder || !saved.mistakes.is_empty()).then(told)
+}
+
+/// What became of spans; `null` where the configuration names no collector.
+fn traces(gateway: &Gateway) -> Option<Value> {
+    let delivery = gateway.trace_delivery()?;
+    Some(json!({
+        "to": delivery.to,
+        "sent": delivery.sent,
+        "dropped": delivery.dropped,
+        "last_at": delivery.last.map(seconds),
+        "failure": delivery.failure,
+    }))
 }
 
 fn name(client: &Arc<ConnectedClient>) -> String {

@@ -159,7 +159,9 @@ impl Gateway {
     /// Begins to take note of a call; it is recorded when the note is dropped.
     pub(crate) fn begin_note(&self, kind: &'static str, context: &CallContext) -> CallNote {
         let session = context.client.as_ref().and_then(|client| client.connection);
-        CallNote::begin(&self.recorder, kind, &context.policy.name).in_session(session)
+        CallNote::begin(&self.recorder, kind, &context.policy.name)
+            .in_session(session)
+            .traced(self.traces.begin(context))
     }
 
     /// A line on what would become of a call; nobody is asked.

@@ -1,15 +1,17 @@
 //! A call's client, and what it brings along.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use fleet::{LogSink, ProgressSink, Request};
 use jsonrpc::Json;
+use otlp::TraceContext;
 use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 
 use crate::{
     allowed::Allowed, asks::CallAsker, forward::UriLedger, instructions_told::InstructionsTold,
     policy::ClientPolicy, recent_searches::RecentSearches, script_caller::ScriptCaller,
+    trace_parent::with_parent,
 };
 
 /// Everything that comes with a call beside its tool and arguments; the default is a person's.
@@ -41,19 +43,35 @@ pub struct CallContext {
     pub(crate) script: Option<ScriptCaller>,
     /// The URIs that passed to this client.
     pub(crate) uris: Option<Arc<UriLedger>>,
+    /// The span that what is called belongs to; none: none is made, or its client says.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 impl CallContext {
     /// The request with what its caller brings along.
     pub(crate) fn complete(&self, request: Request) -> Request {
         Request {
-            meta: self.meta.clone(),
+            meta: match self.trace {
+                Some(trace) => with_parent(&self.meta, trace),
+                None => self.meta.clone(),
+            },
             progress: self.progress.clone(),
             log: self.log.clone(),
             client: self.client.clone(),
             may_log_in: self.is_here,
             ..request
         }
+    }
+
+    /// The same for what is called within a span.
+    pub(crate) fn below(&self, trace: Option<TraceContext>) -> Cow<'_, Self> {
+        if trace.is_none() {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self {
+            trace,
+            ..self.clone()
+        })
     }
 
     /// Remembers the links in what a server sent.

@@ -8,10 +8,11 @@ use std::{
 
 use ::policy::Decision;
 use jsonrpc::Json;
+use otlp::{OpenSpan, TraceContext};
 use telemetry::{Arguments, CallRecord, Event, Recorder};
 use tool::ServerName;
 
-use crate::settings::KeptArguments;
+use crate::{settings::KeptArguments, traces::describe_call};
 
 /// Where nothing else was noted, its caller took it back or went away.
 const TAKEN_BACK: &str = "cancelled";
@@ -22,6 +23,7 @@ pub(crate) struct CallNote {
     recorder: Arc<Recorder>,
     record: CallRecord,
     began: Instant,
+    span: Option<OpenSpan>,
     is_off: bool,
 }
 
@@ -37,6 +39,7 @@ impl CallNote {
                 ..CallRecord::default()
             },
             began: Instant::now(),
+            span: None,
             is_off: false,
         }
     }
@@ -44,6 +47,17 @@ impl CallNote {
     pub(crate) fn in_session(mut self, session: Option<u64>) -> Self {
         self.record.session = session;
         self
+    }
+
+    /// With a span that lasts as long as it does.
+    pub(crate) fn traced(mut self, span: Option<OpenSpan>) -> Self {
+        self.span = span;
+        self
+    }
+
+    /// What a call within it has as its parent.
+    pub(crate) fn trace(&self) -> Option<TraceContext> {
+        self.span.as_ref().and_then(OpenSpan::context)
     }
 
     /// A name that may mean nothing.
@@ -105,11 +119,17 @@ impl CallNote {
 impl Drop for CallNote {
     fn drop(&mut self) {
         if self.is_off {
+            if let Some(span) = &mut self.span {
+                span.is_nothing();
+            }
             return;
         }
         let mut record = std::mem::take(&mut self.record);
         let micros = self.began.elapsed().as_micros();
         record.micros = u64::try_from(micros).unwrap_or(u64::MAX);
+        if let Some(span) = &mut self.span {
+            describe_call(span, &record);
+        }
         self.recorder.record(Event::Call(Box::new(record)));
     }
 }

@@ -51,6 +51,10 @@ impl Gateway {
     ) -> Result<Called, ToolError> {
         let mut note = self.begin_note("tool", &context);
         note.is_named(&request.tool_name);
+        let context = CallContext {
+            trace: note.trace().or(context.trace),
+            ..context
+        };
         let (tool, repairs) = (&request.tool_name, &request.repairs);
         if !repairs.is_empty() {
             debug!(tool, ?repairs, "mended the envelope");

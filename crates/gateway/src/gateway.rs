@@ -33,6 +33,7 @@ use crate::{
     settings::Settings,
     state_dir::{self, logs, marker},
     surveys::{LeftOut, Surveys},
+    traces::Traces,
 };
 
 /// Registry, servers and results behind the three tools. One serves every session.
@@ -73,6 +74,8 @@ pub struct Gateway {
     pub(crate) on_always: OnceLock<OnAlways>,
     /// Writes down what is called and asked.
     pub(crate) recorder: Arc<Recorder>,
+    /// Sends spans of calls where the configuration says.
+    pub(crate) traces: Traces,
     /// What the figures for a watcher remember.
     pub(crate) scrapes: Scrapes,
     /// Runs scripts; none: our own program cannot be found.
@@ -116,6 +119,8 @@ impl Gateway {
             folder: settings.state_dir.clone(),
             audit_bytes_max: settings.audit.bytes_max,
         });
+        let files = settings.private_files();
+        let traces = Traces::new(settings.traces.as_ref(), || resolver(&files));
         Ok(Arc::new(Self {
             settings: ArcSwap::from_pointee(settings),
             config_mistakes: Mutex::default(),
@@ -135,6 +140,7 @@ impl Gateway {
             to_embed: Notify::new(),
             on_always: OnceLock::new(),
             recorder: Arc::new(recorder),
+            traces,
             scrapes: Scrapes::begin(),
             scripts: script::Runner::of_own_program(),
             saved: ArcSwap::from_pointee(saved),
@@ -260,7 +266,14 @@ impl Gateway {
         };
         tokio::join!(self.results.finish(), self.servers.stop(), scripts);
         let recorder = Arc::clone(&self.recorder);
-        let _ = tokio::task::spawn_blocking(move || recorder.flush()).await;
+        let written = tokio::task::spawn_blocking(move || recorder.flush());
+        let _ = tokio::join!(written, self.traces.finish());
+    }
+
+    /// What became of spans of calls since the program began; none where the configuration names no
+    /// collector.
+    pub fn trace_delivery(&self) -> Option<otlp::Delivery> {
+        self.traces.delivery()
     }
 
     /// Writes down what was counted and learned. May block; a failure is logged, and what was

@@ -60,6 +60,8 @@ pub mod stdio;
 pub mod survey;
 mod surveys;
 mod tools_call;
+mod trace_parent;
+mod traces;
 pub mod upkeep;
 mod wire;
 mod workspace;
@@ -91,6 +93,7 @@ pub use session::{
 };
 pub use settings::{
     AuditSettings, KeptArguments, SearchSettings, ServerSettings, Settings, ToolLimits,
+    TraceSettings,
 };
 pub use state_dir::{logs, marker};
 pub use surveys::LeftOut;

@@ -105,6 +105,17 @@ impl Gateway {
             let help = "Memory of this process, without its servers.";
             text.single("process_resident_memory_bytes", Kind::Gauge, help, memory);
         }
+        if let Some(traces) = self.trace_delivery() {
+            let help = "Spans that the collector took.";
+            text.single("proxy_spans_sent_total", Kind::Counter, help, traces.sent);
+            let help = "Spans that it did not take, or that found no room while it was away.";
+            text.single(
+                "proxy_spans_dropped_total",
+                Kind::Counter,
+                help,
+                traces.dropped,
+            );
+        }
         let mut family = text.family("proxy_build_info", Kind::Gauge, "This program; always 1.");
         family.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     }

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use ::policy::Policy;
-use fleet::ServerSpec;
+use fleet::{ServerSpec, Template};
+use otlp::Collector;
 use registry::{Rules, ServerRules};
 use secrets::{Keeping, PrivateFiles};
 use tool::{ServerName, ToolRef};
@@ -33,10 +34,35 @@ pub struct Settings {
     pub policy: Arc<Policy>,
     /// What is written down of calls.
     pub audit: AuditSettings,
+    /// Where spans of calls go; none: nowhere.
+    pub traces: Option<TraceSettings>,
     /// The folder of saved scripts, whether it is there or not; none: there are none.
     pub scripts: Option<PathBuf>,
     /// All of them, the ones that are switched off included.
     pub servers: Vec<ServerSettings>,
+}
+
+/// A collector of spans; secrets are not read yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceSettings {
+    /// Its address.
+    pub endpoint: Template,
+    /// Headers that each request to it carries.
+    pub headers: Vec<(String, Template)>,
+}
+
+impl TraceSettings {
+    /// Everything that is filled in before the first span is sent.
+    pub fn templates(&self) -> impl Iterator<Item = &Template> {
+        let headers = self.headers.iter().map(|(_, value)| value);
+        std::iter::once(&self.endpoint).chain(headers)
+    }
+
+    /// The scheme, host and port of the collector; none where its address is not in the file.
+    pub fn origin(&self) -> Option<String> {
+        let collector = Collector::new(&self.endpoint.plain()?, &[]);
+        Some(collector.ok()?.origin())
+    }
 }
 
 /// What is written down of calls.
@@ -119,6 +145,7 @@ impl Settings {
             clients: ClientPolicies::default(),
             policy: Arc::default(),
             audit: AuditSettings::default(),
+            traces: None,
             scripts: None,
             servers: Vec::new(),
         }

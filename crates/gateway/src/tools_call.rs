@@ -24,15 +24,25 @@ impl Gateway {
         &self,
         name: &str,
         arguments: Option<&RawValue>,
-        context: CallContext,
+        mut context: CallContext,
     ) -> Option<Reply> {
+        if ![SEARCH, DESCRIBE, EXECUTE].contains(&name) {
+            return None;
+        }
         let asks = context.asks.clone();
+        let mut span = self.traces.begin_request(name, &mut context);
         let reply = match name {
             SEARCH => self.search_tools(arguments, &context).await,
             DESCRIBE => self.describe_tool(arguments, &context).await,
-            EXECUTE => self.execute_dynamic_tool(arguments, context).await,
-            _ => return None,
+            _ => self.execute_dynamic_tool(arguments, context).await,
         };
+        if let Some(span) = &mut span {
+            match &reply {
+                Ok(reply) if reply.is_error() => span.fails("tool_error"),
+                Ok(_) => {}
+                Err(error) => span.fails(error.code()),
+            }
+        }
         Some(reply.unwrap_or_else(|error| explain(error, asks.as_ref())))
     }
 

@@ -119,7 +119,7 @@ impl Follower {
             if needs_restart(&config, &before) {
                 warn!(
                     "`log`, `results.keep_hours`, `results.keep_mib`, `search.semantic`, \
-                     `secrets.store` and `[http]` hold from the next start on"
+                     `secrets.store`, `[traces]` and `[http]` hold from the next start on"
                 );
             }
             let applied = at.apply(config.gateway.clone());
@@ -165,6 +165,7 @@ fn needs_restart(config: &Config, before: &Config) -> bool {
         || config.gateway.search.embeds != before.gateway.search.embeds
         || config.http != before.http
         || config.gateway.secrets != before.gateway.secrets
+        || config.gateway.traces != before.gateway.traces
 }
 
 /// Servers that are new to us, and those that are started in another way and may be others.

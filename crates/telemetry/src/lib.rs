@@ -18,7 +18,7 @@ mod totals;
 pub use audit::{AuditLog, Broken, Filter, Verified, read, verify};
 pub use clock::{day_of, parse_ago, show_time};
 pub use exposition::{CONTENT_TYPE, Exposition, Family, Kind};
-pub use record::{Arguments, CallRecord, Event};
+pub use record::{Arguments, CallRecord, Event, estimate_tokens};
 pub use recorder::{Recorder, Settings};
 pub use stats::{By, DAYS_KEPT, Figures, Line, Searches, read as read_stats};
 pub use totals::Totals;

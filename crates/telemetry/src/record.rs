@@ -86,6 +86,6 @@ pub enum Event {
 }
 
 /// What so many bytes of text cost a model, by the rule of thumb.
-pub(crate) fn tokens_of(bytes: u64) -> u64 {
+pub fn estimate_tokens(bytes: u64) -> u64 {
     bytes.div_ceil(4)
 }

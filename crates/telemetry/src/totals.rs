@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     exposition::{Buckets, Exposition, Kind},
-    record::{CallRecord, Event, tokens_of},
+    record::{CallRecord, Event, estimate_tokens},
 };
 
 /// Servers that are told apart, and tools of all of them; what comes later is added up as one.
@@ -79,7 +79,7 @@ impl Totals {
                 ..
             } => {
                 self.scripts += 1;
-                self.saved_scripts += tokens_of(bytes_read.saturating_sub(*bytes_sent));
+                self.saved_scripts += estimate_tokens(bytes_read.saturating_sub(*bytes_sent));
             }
             Event::Session { tokens_saved, .. } => {
                 self.sessions += 1;
@@ -104,11 +104,11 @@ impl Totals {
         let bucket = BOUNDS.iter().position(|(most, _)| call.micros <= *most);
         of_server.times[bucket.unwrap_or(BOUNDS.len())] += 1;
         of_server.micros = of_server.micros.saturating_add(call.micros);
-        of_server.tokens_in += tokens_of(call.bytes_in);
-        of_server.tokens_out += tokens_of(call.bytes_sent);
+        of_server.tokens_in += estimate_tokens(call.bytes_in);
+        of_server.tokens_out += estimate_tokens(call.bytes_sent);
         if call.is_cut {
             of_server.cuts += 1;
-            self.saved_cuts += tokens_of(call.bytes.saturating_sub(call.bytes_sent));
+            self.saved_cuts += estimate_tokens(call.bytes.saturating_sub(call.bytes_sent));
         }
     }
 

@@ -15,5 +15,6 @@ mod scripts;
 mod secrets;
 mod sessions;
 mod three_tools;
+mod traces;
 mod trust;
 mod untrusted;

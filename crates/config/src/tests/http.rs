@@ -56,6 +56,25 @@ max_body_kib = 0"#,
 }
 
 #[test]
+fn traces_go_nowhere_but_where_the_file_says() {
+    let of = |text: &str| load_text(text, &[]).unwrap().gateway.traces;
+    assert_eq!(of(""), None);
+    let traces = of("[traces]\nendpoint = \"http://127.0.0.1:4318\"").unwrap();
+    assert_eq!(traces.endpoint.plain().unwrap(), "http://127.0.0.1:4318");
+    check(
+        "[traces.headers]\nA = \"b\"",
+        " traces.headers: mean nothing without `endpoint`
+    hint: name the collector: `endpoint = \"http://127.0.0.1:4318\"`",
+    );
+    let variable = [("PROXY_TRACES__ENDPOINT", "http://127.0.0.1:4318")];
+    let refused = load_text("", &variable).unwrap_err();
+    assert!(
+        refused.to_string().contains("no variable can set this"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn a_client_is_a_table_of_its_own() {
     check(
         "[clients]\nclaude-code = 5",

@@ -60,7 +60,7 @@ hiden = true"#,
         r#"1:1: command: unknown key
     hint: `command` belongs in `[servers.NAME]`
 2:1: "a\nb": unknown key
-    hint: known here: `state_dir`, `log`, `policy`, `rules`, `pin`, `audit`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
+    hint: known here: `state_dir`, `log`, `policy`, `rules`, `pin`, `audit`, `traces`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
 3:1: "results.max_tokens": unknown key
     hint: write it without quotes: `results.max_tokens`"#,
     );
@@ -455,7 +455,7 @@ args = ["x",
 [results]
 nonsense = 1"#,
         r"1:1: foo: unknown key
-    hint: known here: `state_dir`, `log`, `policy`, `rules`, `pin`, `audit`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
+    hint: known here: `state_dir`, `log`, `policy`, `rules`, `pin`, `audit`, `traces`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
 4:2: no TOML: string values must be quoted, expected literal string
     hint: write every text in quotes
 5:1: no TOML: missing comma between array elements, expected `,`",

@@ -47,7 +47,9 @@ impl Gateway {
         }
         let params = replaced(params, "ref", reference);
         let request = Request::new("completion/complete", params);
-        note.end(self.ask(server, request, context).await)
+        let within = context.below(note.trace());
+        let answer = self.ask(server, request, &within);
+        note.end(answer.await)
     }
 }
 

@@ -36,7 +36,9 @@ impl Gateway {
         self.authorize(&asked, context, &mut note).await?;
         let params = replaced(params, "name", json_text(prompt.id()));
         let request = Request::new("prompts/get", params);
-        let result = note.end(self.ask(server, request, context).await)?;
+        let within = context.below(note.trace());
+        let answer = self.ask(server, request, &within);
+        let result = note.end(answer.await)?;
         context.note_uris(&server.name, result.as_str());
         Ok(result)
     }

@@ -77,7 +77,9 @@ impl Gateway {
         self.authorize(&asked, context, &mut note).await?;
         let params = replaced(params, "uri", json_text(&uri));
         let request = Request::new("resources/read", params);
-        let result = note.end(self.ask(server, request, context).await);
+        let within = context.below(note.trace());
+        let answer = self.ask(server, request, &within);
+        let result = note.end(answer.await);
         let result = result.map_err(Refusal::known_by_its_uri)?;
         context.note_uris(&server.name, result.as_str());
         Ok(result)

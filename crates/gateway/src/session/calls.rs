@@ -359,6 +359,7 @@ impl Calls {
             told: (!self.client.connection.is_stateless).then(|| Arc::clone(&self.told)),
             uris: Some(self.uris()),
             script: None,
+            trace: None,
         };
         (context, questions)
     }

@@ -5,6 +5,7 @@ mod clients;
 mod machine;
 mod scripts;
 mod servers;
+mod traces;
 
 pub(super) use servers::describe_rule;
 
@@ -71,6 +72,7 @@ async fn examine_servers(
     checks.extend(check_secrets(settings));
     checks.extend(check_kept_secrets(settings));
     checks.extend(scripts::check(settings));
+    checks.extend(traces::check_configured(settings));
     if !offline {
         let (programs, versions) = machine::ask_programs(settings).await;
         checks.extend(check_runtimes(settings, &versions));

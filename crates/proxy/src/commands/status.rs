@@ -110,6 +110,7 @@ fn render(daemon: &Value) -> String {
         let (url, pid) = (render_cell(&held["url"]), render_cell(&held["pid"]));
         lines.push(format!("http {url}, while pid {pid} runs"));
     }
+    lines.extend(render_traces(&daemon["traces"]));
     let meaning = &daemon["meaning"];
     if let (Some(known), Some(tools)) = (meaning["understood"].as_u64(), meaning["tools"].as_u64())
         && known < tools
@@ -141,6 +142,17 @@ fn render(daemon: &Value) -> String {
     }
     lines.extend(remarks);
     lines.join("\n")
+}
+
+fn render_traces(traces: &Value) -> Option<String> {
+    let to = traces["to"].as_str()?;
+    let count = |key: &str| render_count(traces[key].as_u64().unwrap_or_default());
+    let (sent, dropped) = (count("sent"), count("dropped"));
+    let failure = traces["failure"].as_str();
+    let failure = failure.map_or_else(String::new, |why| format!("; the last failed: {why}"));
+    Some(format!(
+        "traces {to}: {sent} sent, {dropped} dropped{failure}"
+    ))
 }
 
 fn render_count(count: u64) -> String {

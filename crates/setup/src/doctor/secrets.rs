@@ -1,7 +1,8 @@
 //! Secrets that stand in the file as they are, and those that the file names and nobody keeps.
 
 use ::secrets::{Reference, Store};
-use gateway::Settings;
+use fleet::Template;
+use gateway::{Settings, TraceSettings};
 
 use super::Check;
 
@@ -31,7 +32,7 @@ pub fn check_secrets(settings: &Settings) -> Vec<Check> {
     checks
 }
 
-/// Secrets that servers name and that are not kept; and whether those that are can be read at all.
+/// Secrets that servers and `[traces]` name and that are not kept; and whether those that are can be read at all.
 pub fn check_kept_secrets(settings: &Settings) -> Vec<Check> {
     let store = Store::of(&settings.private_files());
     let kept = match store.list() {
@@ -39,21 +40,30 @@ pub fn check_kept_secrets(settings: &Settings) -> Vec<Check> {
         Err(error) => return vec![Check::problem("secrets", error.to_string())],
     };
     let mut checks = Vec::new();
-    for server in settings.enabled() {
-        let texts = server.spec.launch.texts();
-        let named = texts.iter().flat_map(|(_, text)| text.references());
-        for (_, reference) in named {
+    for (about, text) in templates(settings) {
+        for (_, reference) in text.references() {
             let Reference::Secret(name) = reference else {
                 continue;
             };
             if kept.iter().all(|it| it != name.as_str()) {
-                let about = format!("server {}", server.spec.name);
-                let check = Check::problem(about, format!("there is no secret `{name}`"));
+                let check = Check::problem(&*about, format!("there is no secret `{name}`"));
                 checks.push(check.then(format!("proxy secret set {name}")));
             }
         }
     }
     checks
+}
+
+/// What is filled in when it is needed, and what that is about.
+fn templates(settings: &Settings) -> Vec<(String, &Template)> {
+    let of_servers = settings.enabled().flat_map(|server| {
+        let about = format!("server {}", server.spec.name);
+        let texts = server.spec.launch.texts().into_iter();
+        texts.map(move |(_, text)| (about.clone(), text))
+    });
+    let of_traces = settings.traces.iter().flat_map(TraceSettings::templates);
+    let of_traces = of_traces.map(|text| ("traces".to_owned(), text));
+    of_servers.chain(of_traces).collect()
 }
 
 /// Whether a text that stands after `before` in the arguments seems to be a secret.

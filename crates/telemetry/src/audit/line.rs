@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     clock::show_time,
-    record::{Arguments, CallRecord, tokens_of},
+    record::{Arguments, CallRecord, estimate_tokens},
 };
 
 /// What the first line of all follows.
@@ -96,7 +96,7 @@ pub(super) fn body(number: u64, call: &CallRecord) -> String {
     }
     add("outcome", text(&call.outcome));
     add("bytes", call.bytes.into());
-    add("tokens", tokens_of(call.bytes_sent).into());
+    add("tokens", estimate_tokens(call.bytes_sent).into());
     add("ms", json!(call.micros / 1_000));
     match &call.arguments {
         Arguments::None => {}

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, io, path::Path};
 use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
-use crate::record::{CallRecord, Event, tokens_of};
+use crate::record::{CallRecord, Event, estimate_tokens};
 
 /// Tools of clients that are told apart on one day; what comes after them is added up in one row.
 const ROWS_MAX: usize = 1_000;
@@ -94,7 +94,7 @@ impl Day {
                 ..
             } => {
                 self.scripts += 1;
-                self.script_tokens_saved += tokens_of(bytes_read.saturating_sub(*bytes_sent));
+                self.script_tokens_saved += estimate_tokens(bytes_read.saturating_sub(*bytes_sent));
             }
             Event::Session {
                 client,
@@ -141,11 +141,11 @@ impl Day {
         if call.outcome != "ok" {
             *row.errors.entry(call.outcome.to_string()).or_default() += 1;
         }
-        row.tokens_in += tokens_of(call.bytes_in);
-        row.tokens_out += tokens_of(call.bytes_sent);
+        row.tokens_in += estimate_tokens(call.bytes_in);
+        row.tokens_out += estimate_tokens(call.bytes_sent);
         if call.is_cut {
             row.cuts += 1;
-            row.tokens_cut += tokens_of(call.bytes.saturating_sub(call.bytes_sent));
+            row.tokens_cut += estimate_tokens(call.bytes.saturating_sub(call.bytes_sent));
         }
         row.times.count(call.micros);
     }

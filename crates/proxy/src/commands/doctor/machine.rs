@@ -12,7 +12,10 @@ use gateway::Settings;
 use setup::doctor::{Check, programs};
 use tokio::{process::Command, time::timeout};
 
-use super::super::{serve::find_route, status::ask_daemons};
+use super::{
+    super::{serve::find_route, status::ask_daemons},
+    traces,
+};
 use crate::cli::Global;
 
 /// A program that tells its version does so at once; `docker info` asks its daemon.
@@ -195,6 +198,7 @@ pub(super) async fn check_daemons(global: &Global) -> Vec<Check> {
             let found = format!("{version} runs, pid {pid}; this program is {ours}");
             Check::warning("daemon", found).then("proxy daemon restart")
         });
+        checks.extend(traces::check_delivery(&daemon["traces"]));
         if let Some(mistakes) = daemon["config_mistakes"].as_str() {
             let found = format!("goes on with the file as it was before:\n{mistakes}");
             checks.push(Check::problem("daemon", found).then("proxy config check"));

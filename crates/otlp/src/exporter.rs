@@ -1,0 +1,287 @@
+//! The queue of spans, and the task that empties it.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use tokio::{
+    runtime::Handle,
+    sync::mpsc::{Receiver, Sender, channel},
+    task::JoinHandle,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{
+    delivery::Delivery,
+    sending::{Collector, Outcome},
+    span::Span,
+    trace_context::hex,
+    wire::About,
+};
+
+/// Spans that wait to be sent: some seconds of the busiest use, about a megabyte.
+const QUEUE_MAX: usize = 2_048;
+
+/// Spans of one request.
+const BATCH_MAX: usize = 512;
+
+/// So long a span waits for others, to be sent together with them.
+const GATHER_WAIT: Duration = Duration::from_secs(1);
+
+/// Pauses between two tries, doubled by each that fails.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// The end of the program waits no longer for a collector.
+const FLUSH_MAX: Duration = Duration::from_secs(2);
+
+/// Finds the collector: its address and headers may name secrets, which are read when they are
+/// needed. Asked again after a pause where it fails.
+pub type Prepare =
+    Box<dyn Fn() -> BoxFuture<'static, Result<Collector, String>> + Send + Sync + 'static>;
+
+/// Takes spans, and has them sent by a task that begins with the first of them.
+pub struct Exporter {
+    queue: Sender<Span>,
+    shared: Arc<Shared>,
+    task: Mutex<Task>,
+}
+
+/// What the exporter and its task both know.
+struct Shared {
+    sent: AtomicU64,
+    dropped: AtomicU64,
+    /// The collector, as it may be told.
+    to: Mutex<Option<String>>,
+    last: Mutex<Option<(SystemTime, Option<String>)>>,
+    /// Everything is to be sent now, once, and nothing is tried again.
+    stop: CancellationToken,
+}
+
+enum Task {
+    /// Nothing was recorded so far.
+    Ready(Box<Worker>),
+    Begun(JoinHandle<()>),
+    Ended,
+}
+
+impl fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exporter").finish_non_exhaustive()
+    }
+}
+
+impl Exporter {
+    /// Nothing is sent, looked up or begun yet.
+    pub fn new(prepare: Prepare) -> Self {
+        let (queue, spans) = channel(QUEUE_MAX);
+        let shared = Arc::new(Shared {
+            sent: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            to: Mutex::default(),
+            last: Mutex::default(),
+            stop: CancellationToken::new(),
+        });
+        let worker = Worker {
+            spans,
+            prepare,
+            about: about(),
+            collector: None,
+            shared: Arc::clone(&shared),
+        };
+        Self {
+            queue,
+            shared,
+            task: Mutex::new(Task::Ready(Box::new(worker))),
+        }
+    }
+
+    /// Hands a span over. Never blocks.
+    pub(crate) fn record(&self, span: Span) {
+        self.begin();
+        if self.queue.try_send(span).is_err() {
+            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// What became of spans so far.
+    pub fn delivery(&self) -> Delivery {
+        let last = self.shared.last.lock().clone();
+        let (last, failure) = last.map_or((None, None), |(at, failure)| (Some(at), failure));
+        Delivery {
+            to: self.shared.to.lock().clone(),
+            sent: self.shared.sent.load(Ordering::Relaxed),
+            dropped: self.shared.dropped.load(Ordering::Relaxed),
+            last,
+            failure,
+        }
+    }
+
+    /// Sends what was handed over, for two seconds at most; what comes later is dropped.
+    pub async fn finish(&self) {
+        self.shared.stop.cancel();
+        let task = std::mem::replace(&mut *self.task.lock(), Task::Ended);
+        if let Task::Begun(mut task) = task
+            && timeout(FLUSH_MAX, &mut task).await.is_err()
+        {
+            task.abort();
+        }
+    }
+
+    /// Outside a runtime nothing begins, and the next span tries again.
+    fn begin(&self) {
+        let mut task = self.task.lock();
+        if !matches!(*task, Task::Ready(_)) {
+            return;
+        }
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        if let Task::Ready(worker) = std::mem::replace(&mut *task, Task::Ended) {
+            *task = Task::Begun(runtime.spawn(worker.run()));
+        }
+    }
+}
+
+/// What the spans are of: this program, its version, this process.
+fn about() -> About {
+    let mut random = [0; 16];
+    // Without random numbers there is no span.
+    let _ = getrandom::fill(&mut random);
+    vec![
+        ("service.name", "proxy".into()),
+        ("service.version", env!("CARGO_PKG_VERSION").into()),
+        ("service.instance.id", hex(&random).as_str().into()),
+        ("process.pid", u64::from(std::process::id()).into()),
+    ]
+}
+
+/// The task's own.
+struct Worker {
+    spans: Receiver<Span>,
+    prepare: Prepare,
+    about: About,
+    collector: Option<Collector>,
+    shared: Arc<Shared>,
+}
+
+impl Worker {
+    /// Runs until it is stopped, or nobody can hand over anything any more.
+    async fn run(mut self: Box<Self>) {
+        let stop = self.shared.stop.clone();
+        let mut batch = Vec::with_capacity(BATCH_MAX);
+        while let Some(Some(first)) = stop.run_until_cancelled(self.spans.recv()).await {
+            batch.push(first);
+            self.gather(&mut batch).await;
+            self.deliver(&mut batch).await;
+        }
+        self.spans.close();
+        while self.spans.recv_many(&mut batch, BATCH_MAX).await > 0 {
+            self.deliver(&mut batch).await;
+        }
+    }
+
+    /// Waits for more, until there are enough or it has waited long enough.
+    async fn gather(&mut self, batch: &mut Vec<Span>) {
+        let until = Instant::now() + GATHER_WAIT;
+        while batch.len() < BATCH_MAX {
+            let room = BATCH_MAX - batch.len();
+            tokio::select! {
+                received = self.spans.recv_many(batch, room) => {
+                    if received == 0 {
+                        return;
+                    }
+                }
+                () = sleep_until(until) => return,
+                () = self.shared.stop.cancelled() => return,
+            }
+        }
+    }
+
+    /// Sends a batch until it is taken or refused; meanwhile the queue takes what it can. When we stop
+    /// it is tried once.
+    async fn deliver(&mut self, batch: &mut Vec<Span>) {
+        let spans = std::mem::take(batch);
+        let count = spans.len() as u64;
+        let mut pause = PAUSE_MIN;
+        loop {
+            match self.send(&spans).await {
+                Outcome::Taken { rejected } => {
+                    let rejected = rejected.min(count);
+                    self.shared
+                        .sent
+                        .fetch_add(count - rejected, Ordering::Relaxed);
+                    self.shared.drop_spans(rejected);
+                    return self.shared.note(None);
+                }
+                Outcome::Refused { why } => {
+                    self.shared.drop_spans(count);
+                    return self.shared.note(Some(why));
+                }
+                Outcome::Away { why, pause: asked } => {
+                    self.shared.note(Some(why));
+                    let waiting = sleep(pause.max(asked));
+                    let stop = &self.shared.stop;
+                    if stop.is_cancelled() || stop.run_until_cancelled(waiting).await.is_none() {
+                        return self.shared.drop_spans(count);
+                    }
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+            }
+        }
+    }
+
+    async fn send(&mut self, spans: &[Span]) -> Outcome {
+        let collector = match self.collector.take() {
+            Some(collector) => collector,
+            None => match (self.prepare)().await {
+                Ok(collector) => collector,
+                Err(why) => {
+                    let pause = PAUSE_MAX;
+                    return Outcome::Away { why, pause };
+                }
+            },
+        };
+        *self.shared.to.lock() = Some(collector.origin());
+        let outcome = collector.send(&self.about, spans).await;
+        self.collector = Some(collector);
+        outcome
+    }
+}
+
+impl Shared {
+    fn drop_spans(&self, count: u64) {
+        self.dropped.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// A failure is told once, until something succeeds.
+    fn note(&self, failure: Option<String>) {
+        let before = self
+            .last
+            .lock()
+            .replace((SystemTime::now(), failure.clone()));
+        let was_failing = before.is_some_and(|(_, failure)| failure.is_some());
+        match failure {
+            Some(why) if !was_failing => {
+                warn!(
+                    why,
+                    "the collector takes no traces; those that find no room are dropped"
+                );
+            }
+            None if was_failing => info!("the collector takes traces again"),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

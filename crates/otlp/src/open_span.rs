@@ -1,0 +1,94 @@
+//! One span: begun, told more of, and handed over when it ends.
+
+use std::{
+    sync::Arc,
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+use crate::{
+    exporter::Exporter,
+    span::{Kind, Span, Value},
+    trace_context::TraceContext,
+};
+
+/// A span under way; it ends when it is dropped.
+#[derive(Debug)]
+pub struct OpenSpan {
+    exporter: Arc<Exporter>,
+    began: Instant,
+    /// None once it was handed over.
+    span: Option<Span>,
+}
+
+impl OpenSpan {
+    /// Begins a span. None where its parent is not to be kept, or no random number can be had.
+    pub fn begin(exporter: &Arc<Exporter>, parent: Option<TraceContext>) -> Option<Self> {
+        if parent.is_some_and(|parent| !parent.is_sampled) {
+            return None;
+        }
+        let context = TraceContext::begin(parent)?;
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let span = Span {
+            context,
+            parent,
+            name: String::new(),
+            kind: Kind::Internal,
+            began: since.map_or(0, |since| nanos(since.as_nanos())),
+            ended: 0,
+            is_error: false,
+            attributes: Vec::new(),
+        };
+        Some(Self {
+            exporter: Arc::clone(exporter),
+            began: Instant::now(),
+            span: Some(span),
+        })
+    }
+
+    /// What it is called, and who speaks to whom in it.
+    pub fn is_named(&mut self, name: String, kind: Kind) {
+        if let Some(span) = &mut self.span {
+            span.name = name;
+            span.kind = kind;
+        }
+    }
+
+    /// One more attribute.
+    pub fn has(&mut self, key: &'static str, value: impl Into<Value>) {
+        if let Some(span) = &mut self.span {
+            span.attributes.push((key, value.into()));
+        }
+    }
+
+    /// It failed, with this code.
+    pub fn fails(&mut self, code: &str) {
+        self.has("error.type", code);
+        if let Some(span) = &mut self.span {
+            span.is_error = true;
+        }
+    }
+
+    /// It was none: it is not sent.
+    pub fn is_nothing(&mut self) {
+        self.span = None;
+    }
+
+    /// What a span below it has as its parent.
+    pub fn context(&self) -> Option<TraceContext> {
+        self.span.as_ref().map(|span| span.context)
+    }
+}
+
+impl Drop for OpenSpan {
+    fn drop(&mut self) {
+        if let Some(mut span) = self.span.take() {
+            let lasted = nanos(self.began.elapsed().as_nanos());
+            span.ended = span.began.saturating_add(lasted);
+            self.exporter.record(span);
+        }
+    }
+}
+
+fn nanos(nanos: u128) -> u64 {
+    u64::try_from(nanos).unwrap_or(u64::MAX)
+}

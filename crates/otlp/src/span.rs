@@ -1,0 +1,57 @@
+//! A span that ended, and what it says.
+
+use crate::trace_context::TraceContext;
+
+/// Who speaks to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Work of our own.
+    Internal,
+    /// Somebody asks us.
+    Server,
+    /// We ask somebody.
+    Client,
+}
+
+/// The value of an attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// A text.
+    Text(String),
+    /// A whole number.
+    Number(u64),
+    /// Yes or no.
+    Switch(bool),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(switch: bool) -> Self {
+        Self::Switch(switch)
+    }
+}
+
+/// A span that ended.
+#[derive(Debug)]
+pub(crate) struct Span {
+    pub(crate) context: TraceContext,
+    pub(crate) parent: Option<TraceContext>,
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    /// In unix nanoseconds.
+    pub(crate) began: u64,
+    pub(crate) ended: u64,
+    pub(crate) is_error: bool,
+    pub(crate) attributes: Vec<(&'static str, Value)>,
+}

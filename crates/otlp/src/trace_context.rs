@@ -1,0 +1,130 @@
+//! The place of a span in its trace, as W3C Trace Context writes it (`traceparent`).
+
+use std::fmt::{self, Write as _};
+
+/// A span by its trace: what whoever is called takes as its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceContext {
+    pub(crate) trace: [u8; 16],
+    pub(crate) span: [u8; 8],
+    /// Whether whoever began the trace wants it to be kept.
+    pub(crate) is_sampled: bool,
+}
+
+/// `version-trace-span-flags`, each in hexadecimal.
+const LENGTH: usize = 2 + 1 + 32 + 1 + 16 + 1 + 2;
+
+impl TraceContext {
+    /// Reads what stands in a `traceparent`; none where it is not one. Of a version that we do not
+    /// know the beginning is read as that of version 00.
+    pub fn parse(text: &str) -> Option<Self> {
+        let known = text.get(..LENGTH)?;
+        let mut parts = known.split('-');
+        let version = parse_hex::<1>(parts.next()?)?;
+        let trace = parse_hex(parts.next()?)?;
+        let span = parse_hex(parts.next()?)?;
+        let [flags] = parse_hex(parts.next()?)?;
+        let rest = &text[LENGTH..];
+        let is_whole = match version {
+            [0] => rest.is_empty(),
+            [0xff] => false,
+            _ => rest.is_empty() || rest.starts_with('-'),
+        };
+        let is_one = is_whole && trace != [0; 16] && span != [0; 8] && parts.next().is_none();
+        is_one.then_some(Self {
+            trace,
+            span,
+            is_sampled: flags & 1 == 1,
+        })
+    }
+
+    /// Whether spans below it are to be kept.
+    pub fn is_sampled(&self) -> bool {
+        self.is_sampled
+    }
+
+    /// A span below this one, or the first of a trace. None: the system gives no random numbers.
+    pub(crate) fn begin(parent: Option<Self>) -> Option<Self> {
+        let mut random = [0; 24];
+        getrandom::fill(&mut random).ok()?;
+        let (trace, span) = random.split_at(16);
+        Some(Self {
+            trace: parent.map_or_else(|| trace.try_into().ok(), |it| Some(it.trace))?,
+            span: span.try_into().ok()?,
+            is_sampled: true,
+        })
+    }
+}
+
+impl fmt::Display for TraceContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (trace, span) = (hex(&self.trace), hex(&self.span));
+        write!(f, "00-{trace}-{span}-{:02x}", u8::from(self.is_sampled))
+    }
+}
+
+/// Lower-case digits, as OTLP and `traceparent` have them.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a text takes all that is written to it");
+        text
+    })
+}
+
+/// Upper case is not allowed.
+fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    if text.len() != 2 * N || !text.bytes().all(is_digit) {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TraceContext;
+
+    const GOOD: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    #[test]
+    fn what_is_read_is_written_the_same() {
+        let context = TraceContext::parse(GOOD).unwrap();
+        assert!(context.is_sampled());
+        assert_eq!(context.to_string(), GOOD);
+        let unsampled = GOOD.replace("-01", "-02");
+        assert!(!TraceContext::parse(&unsampled).unwrap().is_sampled());
+        let later = format!("01{}-more", &GOOD[2..]);
+        assert_eq!(TraceContext::parse(&later), Some(context));
+    }
+
+    #[test]
+    fn what_is_none_is_not_read() {
+        for bad in [
+            String::new(),
+            GOOD[..GOOD.len() - 1].to_owned(),
+            format!("{GOOD}-more"),
+            format!("ff{}", &GOOD[2..]),
+            GOOD.to_uppercase(),
+            GOOD.replace('-', "_"),
+            GOOD.replace("4bf92f3577b34da6a3ce929d0e0e4736", &"0".repeat(32)),
+            GOOD.replace("00f067aa0ba902b7", &"0".repeat(16)),
+            GOOD.replace("4bf9", "+bf9"),
+            "é".repeat(30),
+        ] {
+            assert_eq!(TraceContext::parse(&bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_child_is_in_the_trace_of_its_parent() {
+        let parent = TraceContext::parse(GOOD).unwrap();
+        let child = TraceContext::begin(Some(parent)).unwrap();
+        assert!(child.trace == parent.trace && child.span != parent.span);
+        let first = TraceContext::begin(None).unwrap();
+        assert!(first.trace != parent.trace && first.is_sampled());
+    }
+}

@@ -1,0 +1,239 @@
+//! Spans as OTLP has them in JSON (`ExportTraceServiceRequest` of its version 1).
+//!
+//! Ids are hexadecimal there, and whole numbers of 64 bits are texts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    span::{Kind, Span, Value},
+    trace_context::hex,
+};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Request<'a> {
+    resource_spans: [ResourceSpans<'a>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResourceSpans<'a> {
+    resource: Resource<'a>,
+    scope_spans: [ScopeSpans<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct Resource<'a> {
+    attributes: Vec<Attribute<'a>>,
+}
+
+#[derive(Serialize)]
+struct ScopeSpans<'a> {
+    scope: Scope,
+    spans: Vec<WireSpan<'a>>,
+}
+
+#[derive(Serialize)]
+struct Scope {
+    name: &'static str,
+    version: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireSpan<'a> {
+    trace_id: String,
+    span_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_span_id: Option<String>,
+    /// The lowest bit: it is sampled.
+    flags: u32,
+    name: &'a str,
+    kind: u8,
+    start_time_unix_nano: String,
+    end_time_unix_nano: String,
+    attributes: Vec<Attribute<'a>>,
+    status: Status,
+}
+
+#[derive(Serialize)]
+struct Attribute<'a> {
+    key: &'a str,
+    value: AnyValue<'a>,
+}
+
+#[derive(Serialize)]
+enum AnyValue<'a> {
+    #[serde(rename = "stringValue")]
+    Text(&'a str),
+    #[serde(rename = "intValue")]
+    Number(String),
+    #[serde(rename = "boolValue")]
+    Switch(bool),
+}
+
+#[derive(Serialize)]
+struct Status {
+    code: u8,
+}
+
+const UNSET: u8 = 0;
+const ERROR: u8 = 2;
+
+/// What the spans are of: this program, its version, this process.
+pub(crate) type About = Vec<(&'static str, Value)>;
+
+/// The body of a request that brings these spans.
+pub(crate) fn write(about: &About, spans: &[Span]) -> Vec<u8> {
+    let request = Request {
+        resource_spans: [ResourceSpans {
+            resource: Resource {
+                attributes: attributes(about),
+            },
+            scope_spans: [ScopeSpans {
+                scope: Scope {
+                    name: "proxy",
+                    version: env!("CARGO_PKG_VERSION"),
+                },
+                spans: spans.iter().map(wire_span).collect(),
+            }],
+        }],
+    };
+    serde_json::to_vec(&request).expect("structs with text keys are always JSON")
+}
+
+fn wire_span(span: &Span) -> WireSpan<'_> {
+    WireSpan {
+        trace_id: hex(&span.context.trace),
+        span_id: hex(&span.context.span),
+        parent_span_id: span.parent.map(|parent| hex(&parent.span)),
+        flags: u32::from(span.context.is_sampled),
+        name: &span.name,
+        kind: match span.kind {
+            Kind::Internal => 1,
+            Kind::Server => 2,
+            Kind::Client => 3,
+        },
+        start_time_unix_nano: span.began.to_string(),
+        end_time_unix_nano: span.ended.to_string(),
+        attributes: attributes(&span.attributes),
+        status: Status {
+            code: if span.is_error { ERROR } else { UNSET },
+        },
+    }
+}
+
+fn attributes<'a>(attributes: &'a [(&'static str, Value)]) -> Vec<Attribute<'a>> {
+    let attribute = |(key, value): &'a (&'static str, Value)| Attribute {
+        key,
+        value: match value {
+            Value::Text(text) => AnyValue::Text(text),
+            Value::Number(number) => AnyValue::Number(number.to_string()),
+            Value::Switch(switch) => AnyValue::Switch(*switch),
+        },
+    };
+    attributes.iter().map(attribute).collect()
+}
+
+/// What a collector says of a request that it took: not all of it, perhaps.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Response {
+    partial_success: Option<PartialSuccess>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct PartialSuccess {
+    /// A text, or a number where its writer did not look closely.
+    rejected_spans: serde_json::Value,
+}
+
+/// How many spans a collector rejected, by its answer; one that is not understood rejects none.
+pub(crate) fn read_rejected(body: &[u8]) -> u64 {
+    let response: Response = serde_json::from_slice(body).unwrap_or_default();
+    let rejected = response.partial_success.unwrap_or_default().rejected_spans;
+    let text = rejected.as_str().and_then(|text| text.parse().ok());
+    text.or_else(|| rejected.as_u64()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{read_rejected, write};
+    use crate::{
+        span::{Kind, Span},
+        trace_context::TraceContext,
+    };
+
+    #[test]
+    fn a_span_is_written_as_the_protocol_has_it() {
+        let parent = "00-5b8efff798038103d269b633813fc60c-eee19b7ec3c1b173-01";
+        let parent = TraceContext::parse(parent).unwrap();
+        let span = Span {
+            context: TraceContext {
+                span: [0xee, 0xe1, 0x9b, 0x7e, 0xc3, 0xc1, 0xb1, 0x74],
+                ..parent
+            },
+            parent: Some(parent),
+            name: "tools/call echo".to_owned(),
+            kind: Kind::Client,
+            began: 1_544_712_660_000_000_000,
+            ended: 1_544_712_661_000_000_000,
+            is_error: true,
+            attributes: vec![
+                ("a.text", "b".into()),
+                ("a.number", 7.into()),
+                ("a.switch", true.into()),
+            ],
+        };
+        let written = write(&vec![("service.name", "proxy".into())], &[span]);
+        let written: serde_json::Value = serde_json::from_slice(&written).unwrap();
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(
+            written,
+            json!({"resourceSpans": [{
+                "resource": {"attributes": [
+                    {"key": "service.name", "value": {"stringValue": "proxy"}},
+                ]},
+                "scopeSpans": [{
+                    "scope": {"name": "proxy", "version": version},
+                    "spans": [{
+                        "traceId": "5b8efff798038103d269b633813fc60c",
+                        "spanId": "eee19b7ec3c1b174",
+                        "parentSpanId": "eee19b7ec3c1b173",
+                        "flags": 1,
+                        "name": "tools/call echo",
+                        "kind": 3,
+                        "startTimeUnixNano": "1544712660000000000",
+                        "endTimeUnixNano": "1544712661000000000",
+                        "attributes": [
+                            {"key": "a.text", "value": {"stringValue": "b"}},
+                            {"key": "a.number", "value": {"intValue": "7"}},
+                            {"key": "a.switch", "value": {"boolValue": true}},
+                        ],
+                        "status": {"code": 2},
+                    }],
+                }],
+            }]})
+        );
+    }
+
+    #[test]
+    fn what_was_rejected_is_read_in_both_spellings() {
+        for (body, rejected) in [
+            ("{}", 0),
+            ("", 0),
+            ("not JSON", 0),
+            (
+                r#"{"partialSuccess":{"rejectedSpans":"3","errorMessage":"no"}}"#,
+                3,
+            ),
+            (r#"{"partialSuccess":{"rejectedSpans":2}}"#, 2),
+            (r#"{"partialSuccess":{"errorMessage":"fine, but"}}"#, 0),
+        ] {
+            assert_eq!(read_rejected(body.as_bytes()), rejected, "{body}");
+        }
+    }
+}
