@@ -37,6 +37,7 @@ impl Gateway {
             _ => self.execute_dynamic_tool(arguments, context).await,
         };
         if let Some(span) = &mut span {
+            span.ends();
             match &reply {
                 Ok(reply) if reply.is_error() => span.fails("tool_error"),
                 Ok(_) => {}

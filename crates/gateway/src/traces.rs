@@ -12,6 +12,9 @@ use tool::ServerName;
 
 use crate::{call_context::CallContext, settings::TraceSettings, trace_parent::parent_in};
 
+/// Of a request that its client took back, or left; as of its call.
+const TAKEN_BACK: &str = "cancelled";
+
 /// The longest name of a tool or prompt in a span, in characters.
 const NAME_CHARS_MAX: usize = 200;
 
@@ -43,6 +46,7 @@ impl Traces {
         span.has("gen_ai.operation.name", "execute_tool");
         span.has("gen_ai.tool.name", tool);
         has_client(&mut span, &context.policy.name);
+        span.fails_unless_it_ends(TAKEN_BACK);
         context.trace = span.context();
         Some(span)
     }

@@ -28,7 +28,7 @@ use crate::{
     wire::About,
 };
 
-/// Spans that wait to be sent: some seconds of the busiest use, about a megabyte.
+/// Spans that wait to be sent, of a thousand calls: two megabytes or so.
 const QUEUE_MAX: usize = 2_048;
 
 /// Spans of one request.

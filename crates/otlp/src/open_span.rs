@@ -16,6 +16,8 @@ use crate::{
 pub struct OpenSpan {
     exporter: Arc<Exporter>,
     began: Instant,
+    /// What it failed with where nobody says how it ended.
+    unended: Option<&'static str>,
     /// None once it was handed over.
     span: Option<Span>,
 }
@@ -41,6 +43,7 @@ impl OpenSpan {
         Some(Self {
             exporter: Arc::clone(exporter),
             began: Instant::now(),
+            unended: None,
             span: Some(span),
         })
     }
@@ -68,6 +71,16 @@ impl OpenSpan {
         }
     }
 
+    /// Where it is dropped before [`OpenSpan::ends`], it failed with this code.
+    pub fn fails_unless_it_ends(&mut self, code: &'static str) {
+        self.unended = Some(code);
+    }
+
+    /// How it ended is known.
+    pub fn ends(&mut self) {
+        self.unended = None;
+    }
+
     /// It was none: it is not sent.
     pub fn is_nothing(&mut self) {
         self.span = None;
@@ -81,6 +94,9 @@ impl OpenSpan {
 
 impl Drop for OpenSpan {
     fn drop(&mut self) {
+        if let Some(code) = self.unended.take() {
+            self.fails(code);
+        }
         if let Some(mut span) = self.span.take() {
             let lasted = nanos(self.began.elapsed().as_nanos());
             span.ended = span.began.saturating_add(lasted);

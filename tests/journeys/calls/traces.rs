@@ -3,7 +3,7 @@
 use journeys::{
     client::Client,
     collector::Collector,
-    fake::Step,
+    fake::{FakeItem, Step},
     house::{House, fake},
 };
 use serde_json::{Value, json};
@@ -16,7 +16,13 @@ const PARENT: &str = "00f067aa0ba902b7";
 async fn traced(url: &str) -> (House, Client) {
     let server = fake("any")
         .tool("echo", Step::Echo)
-        .tool("fail", Step::ToolError("no".to_owned()));
+        .tool("fail", Step::ToolError("no".to_owned()))
+        .tool("wait", Step::UntilCancelled)
+        .script(|script| {
+            let filled = json!({ "messages": [] });
+            let prompt = json!({ "name": "greet" });
+            script.prompts = vec![FakeItem::defined(prompt, Step::Filled(filled))];
+        });
     let house = house([server]);
     configure(&house, url);
     house.indexed().await;
@@ -121,6 +127,32 @@ async fn a_script_is_above_the_calls_that_it_makes() {
     );
     assert_eq!(run["parentSpanId"], request["spanId"]);
     assert!(request["parentSpanId"].is_null() && request["traceId"] == call["traceId"]);
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn a_call_that_is_taken_back_and_a_prompt_are_spans_too() {
+    let collector = Collector::start().await;
+    let (house, client) = traced(collector.url()).await;
+    let (id, _reply) = client
+        .begin("tools/call", calling("any/wait", &json!({})))
+        .await;
+    house.until_calls("any", 1).await;
+    client.cancel(id).await;
+    for name in ["tools/call wait", "tools/call execute_dynamic_tool"] {
+        let span = collector.until_span(name).await;
+        assert_eq!(attribute(&span, "error.type"), "cancelled", "{name}");
+    }
+    let got = client
+        .request("prompts/get", json!({ "name": "greet" }))
+        .await;
+    got.into_result();
+    let span = collector.until_span("prompts/get greet").await;
+    assert_eq!(attribute(&span, "gen_ai.prompt.name"), "greet");
+    let received = house.received_method("any", "prompts/get");
+    let passed = ["traceId", "spanId"].map(|key| span[key].as_str().unwrap());
+    let passed = format!("00-{}-{}-01", passed[0], passed[1]);
+    assert_eq!(received[0]["params"]["_meta"]["traceparent"], passed);
     house.stops_clean().await;
 }
 
