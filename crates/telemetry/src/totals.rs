@@ -12,6 +12,9 @@ use crate::{
 const SERVERS_MAX: usize = 1_000;
 const TOOLS_MAX: usize = 1_000;
 
+/// The longest name of a tool, in characters: its server may have chosen any.
+const TOOL_CHARS_MAX: usize = 120;
+
 /// The name of what is added up.
 const OTHERS: &str = "others";
 
@@ -113,7 +116,8 @@ impl Totals {
     }
 
     fn count_tool(&mut self, server: &str, tool: &str) {
-        let key = (server.to_owned(), tool.to_owned());
+        let tool = printable::one_line_of(tool, TOOL_CHARS_MAX);
+        let key = (server.to_owned(), tool);
         let is_room = self.tools.len() < TOOLS_MAX || self.tools.contains_key(&key);
         let others = || (OTHERS.to_owned(), OTHERS.to_owned());
         let key = if is_room { key } else { others() };

@@ -6,6 +6,7 @@
 //! in brackets, the 10th and 90th percentile.
 
 mod catalog;
+mod collector;
 mod cores;
 mod daemon;
 mod figures;

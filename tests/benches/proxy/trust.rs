@@ -1,13 +1,16 @@
-//! What rules and the audit log add to a call.
+//! What rules and the audit log add to a call, and what traces do.
 
 use std::path::Path;
 
 use crate::{
+    collector,
     cores::OneCore,
     figures::{Figures, Spread, say},
     house::{CALLED, House},
     peer::{Call, Peer},
 };
+
+const TRACES: &str = "traces";
 
 const ROUNDS: usize = 100;
 const BATCH: usize = 50;
@@ -19,16 +22,23 @@ const RULES_OF_ARGUMENTS: usize = 10;
 pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
     let with = House::with_tools(proxy, 10, 1_000);
     with.append(&rules());
+    let traced = House::with_tools(proxy, 10, 1_000);
+    let collector = collector::listen();
+    traced.append(&format!(
+        "[audit]\nkeep_mib = 0\n[traces]\nendpoint = \"{collector}\"\n"
+    ));
     let without = House::with_tools(proxy, 10, 1_000);
     without.append("[audit]\nkeep_mib = 0\n");
-    measure(&with, &without, "", figures);
+    let rules = format!("{RULES} rules and the audit log");
+    measure(&with, &without, &rules, figures);
+    measure(&traced, &without, TRACES, figures);
     match OneCore::take() {
-        Some(_one) => measure(&with, &without, ", one core", figures),
+        Some(_one) => measure(&with, &without, &format!("{rules}, one core"), figures),
         None => say("trust   on one core: not measured, there is no `taskset`"),
     }
 }
 
-fn measure(with: &House, without: &House, on: &str, figures: &mut Figures) {
+fn measure(with: &House, without: &House, what: &str, figures: &mut Figures) {
     let call = Call::through(&format!("{CALLED}/text_100"), "");
     let (mut off, mut on_both) = (without.serve(), with.serve());
     let batch = |peer: &mut Peer| -> f64 {
@@ -62,9 +72,11 @@ fn measure(with: &House, without: &House, on: &str, figures: &mut Figures) {
         ("with", Spread::of(far)),
         ("added", added),
     ];
-    let what = format!("{RULES} rules and the audit log{on}");
-    figures.row("trust", &what, "us", &spreads);
-    figures.aim(format!("{what}: added to a call"), 5.0, added.p50, "us");
+    figures.row("trust", what, "us", &spreads);
+    // Traces are for those who ask for them.
+    if what != TRACES {
+        figures.aim(format!("{what}: added to a call"), 5.0, added.p50, "us");
+    }
     off.end();
     on_both.end();
 }

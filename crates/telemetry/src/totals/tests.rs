@@ -153,11 +153,13 @@ fn searches_scripts_and_sessions_are_counted() {
 fn tools_without_number_are_no_series_without_number() {
     let mut totals = Totals::default();
     for tool in 0..TOOLS_MAX + 50 {
-        totals.count(&call("notes", &format!("tool {tool}"), "ok", 1));
+        let name = format!("tool {tool} {}", "x".repeat(500));
+        totals.count(&call("notes", &name, "ok", 1));
     }
     let samples = written(&totals);
     let of_tools = |series: &&String| series.starts_with("proxy_tool_calls_total");
     assert_eq!(samples.keys().filter(of_tools).count(), TOOLS_MAX + 1);
+    assert!(samples.keys().all(|series| series.len() < 200));
     let others = "proxy_tool_calls_total{server=\"others\",tool=\"others\"}";
     assert_eq!(samples.get(others), Some(&50.0));
 }
