@@ -150,5 +150,8 @@ async fn find_collector(settings: &TraceSettings, secrets: &Resolver) -> Result<
     };
     let header = |(name, value): &(String, Template)| Ok((name.clone(), fill(value)?));
     let headers: Result<Vec<_>, String> = settings.headers.iter().map(header).collect();
-    Collector::new(&fill(&settings.endpoint)?, &headers?)
+    let (endpoint, headers) = (fill(&settings.endpoint)?, headers?);
+    // It reads the certificates that this machine trusts.
+    let opening = tokio::task::spawn_blocking(move || Collector::new(&endpoint, &headers));
+    opening.await.map_err(|error| error.to_string())?
 }

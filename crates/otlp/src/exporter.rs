@@ -9,12 +9,13 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::{
     runtime::Handle,
     sync::mpsc::{Receiver, Sender, channel},
-    task::JoinHandle,
+    task::{JoinHandle, spawn_blocking},
     time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -25,7 +26,7 @@ use crate::{
     sending::{Collector, Outcome},
     span::Span,
     trace_context::hex,
-    wire::About,
+    wire::{self, About},
 };
 
 /// Spans that wait to be sent, of a thousand calls: two megabytes or so.
@@ -94,7 +95,7 @@ impl Exporter {
         let worker = Worker {
             spans,
             prepare,
-            about: about(),
+            about: Arc::new(about()),
             collector: None,
             shared: Arc::clone(&shared),
         };
@@ -169,7 +170,7 @@ fn about() -> About {
 struct Worker {
     spans: Receiver<Span>,
     prepare: Prepare,
-    about: About,
+    about: Arc<About>,
     collector: Option<Collector>,
     shared: Arc<Shared>,
 }
@@ -212,9 +213,15 @@ impl Worker {
     async fn deliver(&mut self, batch: &mut Vec<Span>) {
         let spans = std::mem::take(batch);
         let count = spans.len() as u64;
+        let about = Arc::clone(&self.about);
+        // Hundreds of spans take a millisecond, in which no message would pass.
+        let written = spawn_blocking(move || Bytes::from(wire::write(&about, &spans)));
+        let Ok(body) = written.await else {
+            return self.shared.drop_spans(count);
+        };
         let mut pause = PAUSE_MIN;
         loop {
-            match self.send(&spans).await {
+            match self.send(body.clone()).await {
                 Outcome::Taken { rejected } => {
                     let rejected = rejected.min(count);
                     self.shared
@@ -240,7 +247,7 @@ impl Worker {
         }
     }
 
-    async fn send(&mut self, spans: &[Span]) -> Outcome {
+    async fn send(&mut self, body: Bytes) -> Outcome {
         let collector = match self.collector.take() {
             Some(collector) => collector,
             None => match (self.prepare)().await {
@@ -252,7 +259,7 @@ impl Worker {
             },
         };
         *self.shared.to.lock() = Some(collector.origin());
-        let outcome = collector.send(&self.about, spans).await;
+        let outcome = collector.send(body).await;
         self.collector = Some(collector);
         outcome
     }

@@ -2,13 +2,11 @@
 
 use std::{error::Error, time::Duration};
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use reqwest::{Client, Response, Url, redirect::Policy};
 
-use crate::{
-    span::Span,
-    wire::{self, About},
-};
+use crate::wire;
 
 /// A collector that does not answer for so long is away.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
@@ -69,10 +67,10 @@ impl Collector {
         self.url.origin().ascii_serialization()
     }
 
-    pub(crate) async fn send(&self, about: &About, spans: &[Span]) -> Outcome {
+    pub(crate) async fn send(&self, body: Bytes) -> Outcome {
         let request = self.client.post(self.url.clone());
         let request = request.header(header::CONTENT_TYPE, "application/json");
-        match request.body(wire::write(about, spans)).send().await {
+        match request.body(body).send().await {
             Ok(response) => read(response).await,
             Err(error) => Outcome::Away {
                 why: describe(&error.without_url()),
