@@ -3,24 +3,34 @@
 use std::{collections::HashSet, fmt, sync::Arc};
 
 use parking_lot::Mutex;
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
 
 /// The most that one session remembers; after that a person is asked again.
 const ALLOWED_MAX: usize = 1_000;
 
 /// What the person of one session allowed for as long as it lasts.
 #[derive(Debug, Default)]
-pub(crate) struct Allowed(Mutex<HashSet<String>>);
+pub(crate) struct Allowed {
+    calls: Mutex<HashSet<String>>,
+    /// A person is asked one thing after another: an answer may settle the next.
+    turns: AsyncMutex<()>,
+}
 
 impl Allowed {
     pub(crate) fn has(&self, call: &str) -> bool {
-        self.0.lock().contains(call)
+        self.calls.lock().contains(call)
     }
 
     pub(crate) fn add(&self, call: String) {
-        let mut allowed = self.0.lock();
+        let mut allowed = self.calls.lock();
         if allowed.len() < ALLOWED_MAX {
             allowed.insert(call);
         }
+    }
+
+    /// Waits until the person is asked nothing else.
+    pub(crate) async fn take_turn(&self) -> MutexGuard<'_, ()> {
+        self.turns.lock().await
     }
 }
 

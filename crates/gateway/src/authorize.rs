@@ -11,6 +11,7 @@ use tracing::warn;
 
 use crate::{
     allowed::{Allowance, OnAlways},
+    asks::CallAsker,
     built_in::is_own,
     call_context::CallContext,
     call_note::CallNote,
@@ -144,13 +145,9 @@ impl Gateway {
             Verdict::Allow => Ok(()),
             Verdict::Deny => Err(refuse(asked, &decision, Why::Denied)),
             Verdict::Ask => {
-                let key = asked.session_key(&decision);
-                let allowed = context.allowed.as_ref();
-                if allowed.is_some_and(|allowed| allowed.has(&key)) {
-                    Ok(())
-                } else {
-                    self.ask_person(asked, &decision, context, key).await
-                }
+                let asking = self.ask_unless_allowed(asked, &decision, context);
+                let asking = context.cancel.run_until_cancelled(asking).await;
+                asking.unwrap_or(Err(ToolError::Cancelled))
             }
         };
         allowed.inspect_err(|error| note.fails(error.code()))
@@ -211,6 +208,27 @@ impl Gateway {
         decision
     }
 
+    async fn ask_unless_allowed(
+        &self,
+        asked: &Asked<'_>,
+        decision: &Decision,
+        context: &CallContext,
+    ) -> Result<(), ToolError> {
+        let key = asked.session_key(decision);
+        let Some(allowed) = &context.allowed else {
+            return self.ask_person(asked, decision, context, key).await;
+        };
+        if allowed.has(&key) {
+            return Ok(());
+        }
+        let _stopped = context.asks.as_ref().map(CallAsker::stop_clocks);
+        let _turn = allowed.take_turn().await;
+        if allowed.has(&key) {
+            return Ok(());
+        }
+        self.ask_person(asked, decision, context, key).await
+    }
+
     async fn ask_person(
         &self,
         asked: &Asked<'_>,
@@ -234,9 +252,7 @@ impl Gateway {
             .filter(|_| !decision.looks_at_arguments);
         let question = question(asked, decision, context, on_always.is_some());
         let client = client.for_server(&ServerName::built_in());
-        let answer = client.ask(question);
-        let answer = context.cancel.run_until_cancelled(answer).await;
-        let answer = match answer.ok_or(ToolError::Cancelled)? {
+        let answer = match client.ask(question).await {
             Answer::Result(answer) => answer,
             Answer::Error(_) => return Err(nobody("this client cannot ask its person")),
         };

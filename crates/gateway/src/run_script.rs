@@ -11,7 +11,7 @@ use std::time::Duration;
 use jsonrpc::Json;
 use registry::Entry;
 use results::{Budget, Origin, fit};
-use script::{Job, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
+use script::{Clock, Job, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -135,8 +135,14 @@ impl Gateway {
             wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
         };
         let (client, cancel) = (context.client.clone(), context.cancel.clone());
+        let clock = Clock::start(wall);
+        let context = CallContext {
+            asks: context.asks.clone().map(|asks| asks.stopping(&clock)),
+            ..context
+        };
         let reach = Reach::new(self, context, caller, work.dry_run);
-        let running = cancel.run_until_cancelled(runner.run(&job, &reach)).await;
+        let running = runner.run(&job, &clock, &reach);
+        let running = cancel.run_until_cancelled(running).await;
         let outcome = running
             .ok_or(ToolError::Cancelled)?
             .map_err(|error| ToolError::Internal(error.to_string()))?;

@@ -45,36 +45,46 @@ impl Pointer {
         Some(Self(steps.collect()))
     }
 
-    /// Hands over every text, number and switch at this place or below it; the flag says whether
-    /// it is a text.
-    pub(crate) fn find<'n>(&self, node: &'n Node, found: &mut dyn FnMut(&'n str, bool)) {
-        walk(&self.0, node, found);
+    /// Hands over every text, number and switch at this place or below it. Names of members are
+    /// compared without regard to case, as some servers read them, and text that is JSON is looked
+    /// into, too.
+    pub(crate) fn find(&self, node: &Node, found: &mut dyn FnMut(Found<'_>)) {
+        walk(&self.0, node, true, found);
     }
 }
 
-fn walk<'n>(steps: &[Step], node: &'n Node, found: &mut dyn FnMut(&'n str, bool)) {
+/// One value at a place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found<'a> {
+    pub(crate) value: &'a str,
+    pub(crate) is_text: bool,
+    /// It stands there as every server reads it.
+    pub(crate) is_sure: bool,
+}
+
+fn walk(steps: &[Step], node: &Node, is_sure: bool, found: &mut dyn FnMut(Found<'_>)) {
     let Some((step, rest)) = steps.split_first() else {
-        return tell(node, found);
+        return tell(node, is_sure, found);
     };
-    if matches!(step, Step::Deep) {
-        walk(rest, node, found);
+    let is_deep = matches!(step, Step::Deep);
+    if is_deep {
+        walk(rest, node, is_sure, found);
         if rest.is_empty() {
             return;
         }
     }
-    let next = if matches!(step, Step::Deep) {
-        steps
-    } else {
-        rest
-    };
+    let next = if is_deep { steps } else { rest };
     match node {
         Node::Object(members) => {
-            let meant = |name: &str| match step {
-                Step::Named(wanted) => wanted == name,
-                Step::Any | Step::Deep => true,
-            };
-            let members = members.iter().filter(|(name, _)| meant(name));
-            members.for_each(|(_, value)| walk(next, value, found));
+            for (name, value) in members {
+                let is_written = match step {
+                    Step::Named(wanted) if wanted == name => true,
+                    Step::Named(wanted) if is_same_folded(wanted, name) => false,
+                    Step::Named(_) => continue,
+                    Step::Any | Step::Deep => true,
+                };
+                walk(next, value, is_sure && is_written, found);
+            }
         }
         Node::List(items) => {
             let meant = |at: usize| match step {
@@ -82,20 +92,53 @@ fn walk<'n>(steps: &[Step], node: &'n Node, found: &mut dyn FnMut(&'n str, bool)
                 Step::Any | Step::Deep => true,
             };
             let items = items.iter().enumerate().filter(|(at, _)| meant(*at));
-            items.for_each(|(_, value)| walk(next, value, found));
+            items.for_each(|(_, value)| walk(next, value, is_sure, found));
         }
-        Node::Null | Node::Text(_) | Node::Plain(_) => {}
+        Node::Text(text) => {
+            if let Some(node) = read_within(text) {
+                walk(steps, &node, false, found);
+            }
+        }
+        Node::Null | Node::Plain(_) => {}
     }
 }
 
-fn tell<'n>(node: &'n Node, found: &mut dyn FnMut(&'n str, bool)) {
-    match node {
-        Node::Null => {}
-        Node::Text(text) => found(text, true),
-        Node::Plain(text) => found(text, false),
-        Node::List(items) => items.iter().for_each(|item| tell(item, found)),
-        Node::Object(members) => members.iter().for_each(|(_, value)| tell(value, found)),
+fn tell(node: &Node, is_sure: bool, found: &mut dyn FnMut(Found<'_>)) {
+    let (value, is_text) = match node {
+        Node::Null => return,
+        Node::Text(text) => (text, true),
+        Node::Plain(text) => (text, false),
+        Node::List(items) => return items.iter().for_each(|item| tell(item, is_sure, found)),
+        Node::Object(members) => {
+            return members
+                .iter()
+                .for_each(|(_, value)| tell(value, is_sure, found));
+        }
+    };
+    found(Found {
+        value,
+        is_text,
+        is_sure,
+    });
+    if let Some(node) = is_text.then(|| read_within(value)).flatten() {
+        tell(&node, false, found);
     }
+}
+
+/// An object or a list that is written as text.
+fn read_within(text: &str) -> Option<Node> {
+    let text = text.trim();
+    let is_like_json = text.starts_with(['{', '[']) && text.ends_with(['}', ']']);
+    is_like_json.then(|| Node::read(text)).flatten()
+}
+
+fn is_same_folded(one: &str, other: &str) -> bool {
+    if one.is_ascii() && other.is_ascii() {
+        return one.eq_ignore_ascii_case(other);
+    }
+    // Upper case first: of several letters that share one, all become the same.
+    let fold = |text: &str| text.to_uppercase().to_lowercase();
+    fold(one) == fold(other)
 }
 
 impl<'de> Deserialize<'de> for Node {
@@ -165,7 +208,7 @@ mod tests {
         let node = Node::read(json).expect("JSON");
         let mut found = Vec::new();
         let pointer = Pointer::parse(pointer).expect("a pointer");
-        pointer.find(&node, &mut |text, _| found.push(text.to_owned()));
+        pointer.find(&node, &mut |it| found.push(it.value.to_owned()));
         assert_eq!(found, expected);
     }
 
@@ -180,5 +223,31 @@ mod tests {
         check("/**", &["x", "y", "twice", "5", "true", "slash"]);
         check("/**/b", &["x", "y", "twice"]);
         assert!(Pointer::parse("a").is_none());
+    }
+
+    #[test]
+    fn what_only_some_servers_read_is_found_and_not_sure() {
+        let json = r#"{"Path":"case","pa\u017fs":"letter","text":"{\"path\":\"in text\"}"}"#;
+        let node = Node::read(json).expect("JSON");
+        let check = |pointer: &str, expected: &[(&str, bool)]| {
+            let mut found = Vec::new();
+            let pointer = Pointer::parse(pointer).expect("a pointer");
+            pointer.find(&node, &mut |it| {
+                found.push((it.value.to_owned(), it.is_sure));
+            });
+            let found: Vec<_> = found
+                .iter()
+                .map(|(text, sure)| (text.as_str(), *sure))
+                .collect();
+            assert_eq!(found, expected, "{pointer:?}");
+        };
+        check("/path", &[("case", false)]);
+        check("/Path", &[("case", true)]);
+        check("/pass", &[("letter", false)]);
+        check("/text/path", &[("in text", false)]);
+        check(
+            "/text",
+            &[("{\"path\":\"in text\"}", true), ("in text", false)],
+        );
     }
 }

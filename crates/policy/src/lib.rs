@@ -8,6 +8,7 @@
 
 mod arguments;
 mod matcher;
+mod names;
 mod path;
 mod rule;
 mod rules;

@@ -7,6 +7,8 @@ use globset::{GlobBuilder, GlobMatcher};
 pub(crate) struct Matcher {
     shape: Shape,
     ignores_case: bool,
+    /// It begins at the root, so that it speaks of whole paths.
+    pub(crate) is_rooted: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -43,6 +45,7 @@ impl Matcher {
         Ok(Self {
             shape,
             ignores_case,
+            is_rooted: pattern.starts_with('/'),
         })
     }
 

@@ -1,4 +1,4 @@
-//! Paths compared by their text alone: no file is looked at, and no link followed.
+//! Paths and addresses compared by their text alone: no file is looked at, and no link followed.
 
 use std::borrow::Cow;
 
@@ -33,10 +33,45 @@ fn tidy(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
+/// A path from somewhere unknown, in its shortest spelling; `..` stays where nothing is before it.
+pub(crate) fn tidy_relative(text: &str) -> String {
+    let plain = text.trim().replace('\\', "/");
+    let mut parts: Vec<&str> = Vec::new();
+    for part in plain.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
+            other => parts.push(other),
+        }
+    }
+    parts.join("/")
+}
+
+/// An address without what is encoded, characters that readers skip, `.`, `..` and empty parts: as
+/// one whose host nothing leads out of, and as one whose server knows no hosts. None for text that
+/// is no address.
+pub(crate) fn tidy_address(text: &str) -> Option<[String; 2]> {
+    let (scheme, behind) = text.split_once("://")?;
+    let scheme = scheme.trim();
+    let behind = decode(behind).replace('\\', "/");
+    let behind: String = behind.chars().filter(|c| !c.is_control()).collect();
+    let (host, path) = behind.split_once('/').unwrap_or((&behind, ""));
+    Some([
+        format!("{scheme}://{host}{}", tidy(path)),
+        format!("{scheme}://{}", tidy_relative(&behind)),
+    ])
+}
+
 /// Whether a text that is no whole path may lead somewhere else all the same.
 pub(crate) fn climbs(text: &str) -> bool {
     let plain = decode(text);
     plain.starts_with('~') || plain.contains('\0') || plain.split(['/', '\\']).any(|it| it == "..")
+}
+
+/// Whether a resolved path is the folder or lies in it, should letter case not count: some file
+/// systems take no notice of it.
+pub(crate) fn may_be_inside(path: &str, folder: &str) -> bool {
+    is_inside(path, folder) || is_inside(&path.to_lowercase(), &folder.to_lowercase())
 }
 
 /// Whether a resolved path is the folder or lies in it.
@@ -109,10 +144,29 @@ mod tests {
     }
 
     #[test]
+    fn one_text_for_all_spellings_of_a_relative_path_and_of_an_address() {
+        for text in ["a/b", "./a//b/", "a/x/../b", "a\\b"] {
+            assert_eq!(tidy_relative(text), "a/b");
+        }
+        assert_eq!(tidy_relative("../../a/../b"), "../../b");
+        for text in [
+            "bank://one/two",
+            "bank://%6fne/x/%2e%2e//two",
+            "bank://o\tne/./two",
+            "bank://one\\two",
+        ] {
+            let expected = ["bank://one/two".to_owned(), "bank://one/two".to_owned()];
+            assert_eq!(tidy_address(text), Some(expected));
+        }
+        assert_eq!(tidy_address("one/two"), None);
+    }
+
+    #[test]
     fn a_folder_holds_itself_and_no_neighbour() {
         assert!(is_inside("/a/b", "/a/b"));
         assert!(is_inside("/a/b/c", "/a/b"));
         assert!(!is_inside("/a/bc", "/a/b"));
         assert!(is_inside("/a", "/"));
+        assert!(may_be_inside("/Home/Me/.SSH/id", "/home/me/.ssh"));
     }
 }

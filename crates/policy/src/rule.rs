@@ -5,9 +5,10 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::{
-    Kind, Subject, Verdict,
+    Kind, Verdict,
     arguments::{Node, Pointer},
     matcher::{Matcher, Text},
+    names::Names,
     path,
     value_pattern::{Doubt, ValuePattern},
 };
@@ -106,10 +107,7 @@ impl Rule {
     /// Whether the rule speaks of this call; `arguments` are read when it asks for them, and none
     /// where they cannot be.
     pub(crate) fn fits(&self, call: &Names<'_>, arguments: impl FnOnce() -> Arguments) -> bool {
-        let doubt = match self.verdict {
-            Verdict::Allow => Doubt::FitsNot,
-            Verdict::Ask | Verdict::Deny => Doubt::Fits,
-        };
+        let doubt = Doubt::of(self.verdict);
         let any = |patterns: &Patterns, text: &Text<'_>| {
             let patterns = patterns.as_ref();
             patterns.is_none_or(|list| list.iter().any(|it| it.fits(text)))
@@ -133,10 +131,19 @@ impl Rule {
             Kind::Prompt => &self.prompt,
             Kind::Resource => &self.resource,
         };
-        let fits = |pattern: &Matcher| match (doubt, &call.tidy) {
-            (_, None) => pattern.fits(&call.name) || pattern.fits(&call.full),
-            (Doubt::Fits, Some(tidy)) => pattern.fits(&call.name) || pattern.fits(tidy),
-            (Doubt::FitsNot, Some(tidy)) => pattern.fits(&call.name) && pattern.fits(tidy),
+        let fits = |pattern: &Matcher| {
+            let mut spellings = call.spellings.iter();
+            match (call.kind, doubt) {
+                (Kind::Tool | Kind::Prompt, _) => {
+                    pattern.fits(&call.name) || pattern.fits(&call.full)
+                }
+                (Kind::Resource, Doubt::Fits) => {
+                    pattern.fits(&call.name) || spellings.any(|it| pattern.fits(it))
+                }
+                (Kind::Resource, Doubt::FitsNot) => {
+                    pattern.fits(&call.name) && spellings.all(|it| pattern.fits(it))
+                }
+            }
         };
         patterns.as_ref().is_some_and(|list| list.iter().any(fits))
     }
@@ -156,14 +163,16 @@ impl Rule {
         };
         let home = self.home.as_deref();
         self.arguments.iter().all(|(pointer, pattern)| {
-            let (mut count, mut fitting) = (0, 0);
-            pointer.find(node, &mut |value, is_text| {
-                count += 1;
-                fitting += usize::from(pattern.fits(value, is_text, home, doubt));
+            let (mut any_fits, mut all_fit, mut any_is_sure) = (false, true, false);
+            pointer.find(node, &mut |found| {
+                let fits = pattern.fits(found.value, found.is_text, home, doubt);
+                any_fits |= fits;
+                all_fit &= fits;
+                any_is_sure |= found.is_sure;
             });
             match doubt {
-                Doubt::Fits => fitting > 0,
-                Doubt::FitsNot => count > 0 && fitting == count,
+                Doubt::Fits => any_fits,
+                Doubt::FitsNot => any_is_sure && all_fit,
             }
         })
     }
@@ -171,57 +180,6 @@ impl Rule {
 
 /// None: they cannot be read.
 pub(crate) type Arguments = std::rc::Rc<Option<Node>>;
-
-/// The names of a call, ready to be compared.
-#[derive(Debug)]
-pub(crate) struct Names<'a> {
-    client: Text<'a>,
-    server: Text<'a>,
-    name: Text<'a>,
-    /// `server/name`.
-    full: Text<'a>,
-    /// Of a resource that is a file: its path, as an address.
-    tidy: Option<Text<'a>>,
-    category: Text<'a>,
-    kind: Kind,
-    effects: crate::Effects,
-}
-
-impl<'a> Names<'a> {
-    pub(crate) fn new(call: &Subject<'a>, spellings: &'a Spellings) -> Self {
-        Self {
-            client: Text::new(call.client),
-            server: Text::new(call.server),
-            name: Text::new(call.name),
-            full: Text::new(&spellings.full),
-            tidy: (call.kind == Kind::Resource)
-                .then(|| Text::new(spellings.tidy.as_deref().unwrap_or(call.name))),
-            category: Text::new(call.category),
-            kind: call.kind,
-            effects: call.effects,
-        }
-    }
-}
-
-/// Other spellings of a call's name.
-#[derive(Debug)]
-pub(crate) struct Spellings {
-    full: String,
-    tidy: Option<String>,
-}
-
-impl Spellings {
-    pub(crate) fn new(call: &Subject<'_>) -> Self {
-        let is_resource = call.kind == Kind::Resource;
-        let path = is_resource
-            .then(|| path::resolve(call.name, None))
-            .flatten();
-        Self {
-            full: format!("{}/{}", call.server, call.name),
-            tidy: path.map(|path| format!("file://{path}")),
-        }
-    }
-}
 
 fn fault(key: &str, what: &str, hint: &str) -> Fault {
     Fault {
@@ -310,7 +268,7 @@ fn read_arguments(
                 "begin it with `/`, such as `/path`",
             )
         })?;
-        let pattern = read_value_pattern(value, verdict, home)
+        let pattern = read_value_pattern(value, Doubt::of(verdict), home)
             .map_err(|what| fault(&key, &what, VALUE_HINT))?;
         Ok((pointer, pattern))
     };
@@ -319,12 +277,12 @@ fn read_arguments(
 
 fn read_value_pattern(
     value: &Value,
-    verdict: Verdict,
+    doubt: Doubt,
     home: Option<&str>,
 ) -> Result<ValuePattern, String> {
     let expected = || "expected a pattern".to_owned();
     if let Some(text) = value.as_str() {
-        return Matcher::new(text, verdict != Verdict::Allow).map(ValuePattern::Glob);
+        return ValuePattern::glob(text, home, doubt);
     }
     let table = value.as_object().filter(|table| table.len() == 1);
     let (kind, value) = table
@@ -337,7 +295,7 @@ fn read_value_pattern(
     };
     let folders = || texts.iter().map(folder).collect::<Result<Vec<_>, _>>();
     match (kind.as_str(), texts.as_slice()) {
-        ("regex", [one]) => ValuePattern::regex(one),
+        ("regex", [one]) => ValuePattern::regex(one, doubt),
         ("inside", _) => folders().map(ValuePattern::Inside),
         ("outside", _) => folders().map(ValuePattern::Outside),
         _ => Err(expected()),

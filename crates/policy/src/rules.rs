@@ -5,7 +5,8 @@ use std::{cell::OnceCell, fmt, rc::Rc};
 use crate::{
     Subject, Verdict,
     arguments::Node,
-    rule::{Names, Rule, Spellings},
+    names::{Names, Spellings},
+    rule::Rule,
 };
 
 /// What holds where no rule fits.

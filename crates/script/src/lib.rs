@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 mod advice;
+mod clock;
 mod compile;
 mod confine;
 mod engine;
@@ -21,6 +22,7 @@ mod saved;
 #[cfg(test)]
 mod tests;
 
+pub use clock::Clock;
 pub use helper::work_as_helper;
 pub use limits::{CALLS_MAX, Limit, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
 pub use message::{Asked, CallSite, Job, Question};

@@ -16,7 +16,7 @@ pub struct Job {
     pub servers: Vec<String>,
     /// Calls are checked and told, and not made.
     pub dry_run: bool,
-    /// The time that it has, in milliseconds.
+    /// The time that it has, in milliseconds: in its process, what it computes for counts.
     pub wall_ms: u64,
 }
 

@@ -10,10 +10,10 @@ use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Take},
     process::{Child, ChildStdin, ChildStdout, Command},
     sync::Semaphore,
-    time::{Instant, timeout_at},
 };
 
 use crate::{
+    clock::Clock,
     limits::{
         BYTES_IN_MAX, BYTES_OUT_MAX, CALLS_MAX, Limit, PARALLEL_MAX, QUESTIONS_MAX,
         SCRIPT_BYTES_MAX,
@@ -107,8 +107,14 @@ impl Runner {
         Some(Self::new(program, vec!["script-helper".into()]))
     }
 
-    /// Runs a script to its end. Dropped before, it ends the process, and whatever it asked for.
-    pub async fn run(&self, job: &Job, tools: &dyn Tools) -> Result<Outcome, ScriptError> {
+    /// Runs a script to its end, or that of its time. Dropped before, it ends the process, and
+    /// whatever it asked for.
+    pub async fn run(
+        &self,
+        job: &Job,
+        clock: &Clock,
+        tools: &dyn Tools,
+    ) -> Result<Outcome, ScriptError> {
         if job.script.len() > SCRIPT_BYTES_MAX {
             return Ok(Outcome {
                 ended: Ended::Exceeded(Limit::Length),
@@ -117,16 +123,19 @@ impl Runner {
             });
         }
         let mut child = self.take()?;
-        let deadline = Instant::now() + Duration::from_millis(job.wall_ms);
         let mut talk = Talk::new(&mut child, tools)?;
-        let said = timeout_at(deadline, talk.hold(job)).await;
+        let said = tokio::select! {
+            biased;
+            said = talk.hold(job) => Some(said),
+            () = clock.run_out() => None,
+        };
         let (log, calls) = (std::mem::take(&mut talk.log), talk.calls);
         drop(talk);
         let ended = match said {
-            Err(_) => Ok(Ended::Exceeded(Limit::Wall)),
-            Ok(Ok(Some(ended))) => Ok(ended),
-            Ok(Ok(None)) => how_it_ended(&mut child).await,
-            Ok(Err(error)) => Err(error.into()),
+            None => Ok(Ended::Exceeded(Limit::Wall)),
+            Some(Ok(Some(ended))) => Ok(ended),
+            Some(Ok(None)) => how_it_ended(&mut child).await,
+            Some(Err(error)) => Err(error.into()),
         };
         // It has answered, or never will.
         let _ = child.start_kill();

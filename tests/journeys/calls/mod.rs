@@ -10,6 +10,7 @@ mod odd_tools;
 mod overlays;
 pub(crate) mod questions;
 mod remote;
+mod rules;
 mod saved_scripts;
 mod scripts;
 mod secrets;

@@ -9,6 +9,7 @@ use futures::{
 };
 use jsonrpc::{Fields, Json, frame, text_of};
 use parking_lot::Mutex;
+use script::Clock;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tool::ServerName;
@@ -28,6 +29,8 @@ pub struct CallAsker {
     questions: Arc<SessionQuestions>,
     capabilities: Arc<Capabilities>,
     way: Way,
+    /// Of the scripts that make the call: they stand while the client is asked.
+    clocks: Vec<Arc<Clock>>,
 }
 
 /// The way of a question to a client.
@@ -53,6 +56,7 @@ impl CallAsker {
             questions: Arc::clone(questions),
             capabilities: questions.capabilities.lock().clone(),
             way: Way::Requests(out.clone()),
+            clocks: Vec::new(),
         }
     }
 
@@ -66,6 +70,7 @@ impl CallAsker {
             questions: Arc::clone(questions),
             capabilities: Arc::new(Capabilities::read(announced)),
             way: Way::Rounds(rounds),
+            clocks: Vec::new(),
         }
     }
 
@@ -77,6 +82,18 @@ impl CallAsker {
     /// Whether the client can have its person visit an address.
     pub(crate) fn takes_addresses(&self) -> bool {
         self.capabilities.has_part("elicitation", "url")
+    }
+
+    /// The client of the calls that a script makes.
+    pub(crate) fn stopping(mut self, clock: &Arc<Clock>) -> Self {
+        self.clocks.push(Arc::clone(clock));
+        self
+    }
+
+    /// Stops the clocks of the scripts that make the call, until what is returned is dropped.
+    pub(crate) fn stop_clocks(&self) -> impl Drop + use<> {
+        let stopped: Vec<_> = self.clocks.iter().map(Clock::stop).collect();
+        stopped
     }
 
     /// The client as one server asks it.
@@ -154,6 +171,7 @@ impl ServerAsker {
     /// Asks several things at once, each under the name that the server gave it, where it did. The
     /// answers are in the order of the questions.
     pub(crate) async fn ask_all(&self, asked: Vec<(Option<String>, Question)>) -> Vec<Answer> {
+        let _stopped = self.client.stop_clocks();
         let mut round = Vec::new();
         let asking = asked.into_iter().map(|(key, question)| {
             let question = self.prepare(question)?;
