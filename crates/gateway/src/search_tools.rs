@@ -480,7 +480,7 @@ fn hit_json(hit: &Hit, part: Option<&String>) -> Value {
     let mut json = json!({
         "name": entry.at.to_string(),
         "server": entry.at.server.as_str(),
-        "description": entry.description(),
+        "description": printable::prose(&entry.description()),
         "signature": format!("{}{}", entry.at, entry.signature()),
         "category": entry.category,
         "tags": entry.tags,

@@ -68,7 +68,7 @@ pub(crate) fn print_bytes(
 }
 
 pub(crate) fn print_json(value: &Value) {
-    print_data(&format!("{value:#}"));
+    print_data(&printable::seen_json(&format!("{value:#}")));
 }
 
 /// Says something beside the data. Where nobody can hear it (a closed pipe, a full disk), it is

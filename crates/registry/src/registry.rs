@@ -22,6 +22,7 @@ use crate::{
     index,
     limits::LOADS_MAX,
     loaded_tools::{BuiltIn, LoadedTools},
+    pins::Pin,
     server_rules::{Rules, ServerRules},
     snapshot::{News, Snapshot},
 };
@@ -235,6 +236,14 @@ impl Registry {
             kept.retain(|key| work.is_used(key));
             Ok(self.0.disk.write(embedding::FILE, &kept.to_bytes())?)
         })
+    }
+
+    /// Whether the tools of a server are compared with what they were.
+    pub(crate) fn is_pinned(&self, server: &str) -> bool {
+        let applied = self.0.applied.load();
+        let rules = applied.rules.servers.iter();
+        let mut rules = rules.filter(|it| it.name.as_str() == server);
+        rules.all(|it| it.pin != Pin::Off)
     }
 
     pub(crate) fn disk(&self) -> &Disk {

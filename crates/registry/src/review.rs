@@ -15,12 +15,14 @@ use crate::{
 };
 
 impl Registry {
-    /// The tools that are not as they were accepted, of one server or of all.
+    /// The tools that are not as they were accepted, of one server or of all; none of servers whose
+    /// tools are not compared.
     pub fn list_reviews(&self, server: Option<&ServerName>) -> Vec<Review> {
         let records = Records::read(self.disk());
         let wanted = |name: &&String| server.is_none_or(|server| server.as_str() == *name);
         let names = records.servers.keys().filter(wanted);
         names
+            .filter(|name| self.is_pinned(name))
             .flat_map(|name| reviews_of(self.disk(), &records, name))
             .collect()
     }
@@ -109,12 +111,11 @@ fn reviews_of(disk: &Disk, records: &Records, name: &str) -> Vec<Review> {
 fn names_of_others<'r>(records: &'r Records, name: &str) -> HashSet<&'r str> {
     let others = records.servers.iter().filter(|(other, _)| *other != name);
     let names = others.flat_map(|(_, record)| record.tools.iter().map(String::as_str));
-    let own: HashSet<&str> = records.servers[name]
-        .tools
-        .iter()
-        .map(String::as_str)
-        .collect();
-    names.filter(|name| !own.contains(name)).collect()
+    let own = &records.servers[name].tools;
+    let own: HashSet<String> = own.iter().map(|name| tool::fold(name)).collect();
+    names
+        .filter(|name| !own.contains(&tool::fold(name)))
+        .collect()
 }
 
 fn read(disk: &Disk, record: &Record) -> Option<Kept> {

@@ -11,7 +11,9 @@ const HALF: usize = 2;
 /// Hits as text: whole where they fit, else with schemas cut at whole branches and descriptions
 /// shortened; then the last ones left out, and counted in `left_out`.
 pub(crate) fn fit_hits(mut found: Value, room: usize) -> String {
-    let text = found.to_string();
+    // What strangers hid in their definitions is seen.
+    let write = |found: &Value| printable::seen_json(&found.to_string()).into_owned();
+    let text = write(&found);
     if fits(&text, room) {
         return text;
     }
@@ -30,7 +32,7 @@ pub(crate) fn fit_hits(mut found: Value, room: usize) -> String {
     }
     let mut left_out = 0;
     loop {
-        let text = found.to_string();
+        let text = write(&found);
         let popped = !fits(&text, room)
             && found["tools"]
                 .as_array_mut()

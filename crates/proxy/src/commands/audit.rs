@@ -107,6 +107,9 @@ fn print_verified(verified: Result<Verified, Broken>, global: &Global) -> Exit {
                 report::print_data(&format!(
                     "{lines} lines, {first} to {last}, are as they were written\nlast digest: {digest}"
                 ));
+                report::say(
+                    "lines taken away from the end show by the last digest alone; keep it elsewhere",
+                );
             }
             Exit::Success
         }
@@ -114,7 +117,9 @@ fn print_verified(verified: Result<Verified, Broken>, global: &Global) -> Exit {
             if global.json {
                 report::print_json(&json!({"ok": false, "file": file, "line": line, "why": why}));
             } else {
-                report::say(&format!("error: audit/{file}, line {line}: {why}"));
+                report::say(&format!(
+                    "error: audit/{file}, line {line}: {why}. What stands before it is as it was written; keep a copy of the folder before anything else is called"
+                ));
             }
             Exit::Nothing
         }

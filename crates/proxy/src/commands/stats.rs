@@ -32,6 +32,7 @@ pub(super) fn print_stats(config: &Config, global: &Global, stats: &Stats) -> an
         report::print_json(&json_of(&figures, stats.top));
     } else {
         report::print_data(&text_of(&figures, stats));
+        report::say("calls of the last 10 seconds may be missing; proxy audit has them");
     }
     Ok(Exit::Success)
 }
@@ -86,7 +87,7 @@ fn text_of(figures: &Figures, stats: &Stats) -> String {
     let cut = figures.total.tokens_cut;
     let (scripts, left) = (figures.scripts, figures.script_tokens_saved);
     lines.push(format!(
-        "saved, about: {saved} tokens of definitions in {sessions} sessions, {cut} of results that were cut, {left} that {scripts} scripts read and did not answer"
+        "saved, about: {saved} tokens of definitions in {sessions} sessions, {cut} of results that were cut, {left} that scripts ({scripts}) read and did not answer"
     ));
     let searches = &figures.searches;
     lines.push(format!(

@@ -121,11 +121,13 @@ struct Chain {
 
 impl Chain {
     fn follow(&mut self, line: &[u8], is_head: bool) -> Result<(), &'static str> {
-        let line = line.strip_suffix(b"\n").ok_or("the line does not end")?;
+        let line = line.strip_suffix(b"\n").ok_or("it breaks off")?;
         let line = std::str::from_utf8(line).map_err(|_| "it is no text")?;
         let (body, digest) = parted(line).ok_or("it carries no digest")?;
         let before = match (&self.digest, is_head) {
-            (None, true) => follows(&body).ok_or("it does not say what it follows")?,
+            (None, true) => follows(&body).ok_or(
+                "it does not say which line of the file before it follows, so it was changed",
+            )?,
             (Some(before), true) if follows(&body).as_ref() != Some(before) => {
                 return Err("lines before it are missing");
             }
@@ -133,7 +135,9 @@ impl Chain {
             (Some(before), _) => before.clone(),
         };
         if digest_of(&before, &body) != digest {
-            return Err("it, or the line before it, was changed");
+            return Err(
+                "it or the line before it was changed, or a line between them was taken out",
+            );
         }
         self.digest = Some(digest.to_owned());
         if is_head {
