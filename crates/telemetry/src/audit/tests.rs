@@ -118,6 +118,64 @@ fn every_flipped_byte_is_found() {
     assert!(verify(folder.path()).unwrap().is_err(), "a line is gone");
 }
 
+/// What a person reads of it, by what was done to a log of several files.
+#[test]
+fn what_was_done_to_a_log_is_told_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = AuditLog::new(folder.path().into());
+    for _ in 0..40 {
+        add(&mut log, 100);
+    }
+    let files = list_segments(folder.path()).unwrap();
+    assert!(files.len() > 3, "{files:?}");
+    let check = |file: usize, change: &dyn Fn(&mut Vec<Vec<u8>>), expected: &str| {
+        let good = fs::read(&files[file]).unwrap();
+        let lines = good.split_inclusive(|it| *it == b'\n');
+        let mut lines: Vec<Vec<u8>> = lines.map(<[u8]>::to_vec).collect();
+        change(&mut lines);
+        fs::write(&files[file], lines.concat()).unwrap();
+        let broken = verify(folder.path()).unwrap().expect_err(expected);
+        let found = format!("{} {}: {}", broken.file, broken.line, broken.why);
+        let name = files[file].file_name().unwrap().to_string_lossy();
+        assert_eq!(found, format!("{name} {expected}"));
+        fs::write(&files[file], good).unwrap();
+    };
+    let changed = "it or the line before it was changed, or a line between them was taken out";
+    let last = files.len() - 1;
+    for file in [0, 1, last] {
+        check(file, &|lines| lines[1][20] ^= 1, &format!("2: {changed}"));
+        check(
+            file,
+            &|lines| drop(lines.remove(2)),
+            &format!("3: {changed}"),
+        );
+        check(file, &|lines| lines.swap(2, 3), &format!("3: {changed}"));
+    }
+    check(
+        last,
+        &|lines| {
+            lines.last_mut().unwrap().pop();
+        },
+        &format!("{}: it breaks off", count_lines(&files[last])),
+    );
+    let one = fs::read(&files[1]).unwrap();
+    fs::remove_file(&files[1]).unwrap();
+    let broken = verify(folder.path()).unwrap().unwrap_err();
+    assert_eq!(
+        (broken.line, broken.why),
+        (1, "lines before it are missing")
+    );
+    fs::write(&files[1], one).unwrap();
+    // The oldest makes room by itself, so only the first number tells.
+    let first = verify(folder.path()).unwrap().unwrap().first;
+    fs::remove_file(&files[0]).unwrap();
+    assert!(verify(folder.path()).unwrap().unwrap().first > first);
+}
+
+fn count_lines(file: &Path) -> usize {
+    fs::read_to_string(file).unwrap().lines().count()
+}
+
 #[test]
 fn a_line_that_was_not_finished_is_gone_and_the_chain_goes_on() {
     let folder = tempfile::tempdir().unwrap();
