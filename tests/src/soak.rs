@@ -129,11 +129,13 @@ impl Soak {
             self.watch.look(&self.estate);
             if told.elapsed() >= TELL_EVERY {
                 told = Instant::now();
+                let (daemon, mib) = self.watch.memory();
                 mutter(&format!(
-                    "{:.0?}: {} calls, {} faults",
+                    "{:.0?}: {} calls, {} faults, daemon {} {mib} MiB",
                     began.elapsed(),
                     self.tally.calls(),
-                    self.tally.faults()
+                    self.tally.faults(),
+                    daemon.unwrap_or_default()
                 ));
             }
         }

@@ -96,6 +96,7 @@ pub(super) fn all(soak: &Arc<Soak>) -> JoinSet<()> {
 
 async fn call_until_over(soak: &Soak, mut line: Line<'_>, mut random: Random) {
     while !soak.is_over.load(Ordering::SeqCst) && soak.tally.calls() < soak.plan.calls_max {
+        soak.pace.turn().await;
         let number = soak.next_number.fetch_add(1, Ordering::SeqCst);
         let mut call = Call::draw(number, soak.plan.servers, &mut random);
         match take_order(soak, &line) {

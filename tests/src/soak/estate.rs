@@ -18,12 +18,13 @@ use crate::{
 const TIMEOUT: &str = "timeout_s = 30";
 /// How long the tool `slow` takes.
 const SLOW_MS: u64 = 25;
-/// Room for the index and what is kept, and little to fill.
+/// Room for the index, logs and audit, beside what is kept, and little to fill.
 const DISK_MIB: u64 = 64;
 /// Of a tmpfs, on every machine that this runs on; a smaller one divides it.
 const PAGE_BYTES: u64 = 4096;
-/// What kept results may take of it, in MiB.
-const KEPT_MIB: u64 = 16;
+/// What kept results may take, in MiB a client: one that is paused for seconds finds its own again, while the
+/// others have theirs kept.
+const KEPT_MIB: u64 = 4;
 
 #[derive(Debug)]
 pub(super) struct Estate {
@@ -44,10 +45,11 @@ impl Estate {
         let house = House::new(&programs, (0..plan.servers).map(server)).with_daemon();
         let address = free_address()?;
         let servers = read_config(&house)?;
+        let kept_mib = KEPT_MIB * (plan.fronts + plan.webs) as u64;
         // Each start of a server writes to a disk that may be full.
         let config = format!(
             "log = \"info\"\n{servers}\n[http]\nlisten = \"{address}\"\n\
-             [results]\nkeep_mib = {KEPT_MIB}\n"
+             [results]\nkeep_mib = {kept_mib}\n"
         );
         house.configure(&config);
         house.add(fake("extra").tool("echo", Step::Echo));
@@ -56,7 +58,7 @@ impl Estate {
             config.replacen(TIMEOUT, "timeout_s = 31", 1),
         ];
         house.configure(&config);
-        let disk = wants_disk.then(|| Disk::mount(house.path("xdg-state")));
+        let disk = wants_disk.then(|| Disk::mount(house.path("xdg-state"), DISK_MIB + kept_mib));
         let disk = disk.transpose()?;
         let indexed = house.cli(["reindex"]).await;
         if indexed.code != Some(0) {
@@ -166,12 +168,12 @@ struct Disk {
 }
 
 impl Disk {
-    fn mount(at: PathBuf) -> Result<Self, String> {
+    fn mount(at: PathBuf, mib: u64) -> Result<Self, String> {
         fs::create_dir_all(&at).map_err(|error| error.to_string())?;
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o"]);
         mount
-            .arg(format!("size={DISK_MIB}m,mode=0700"))
+            .arg(format!("size={mib}m,mode=0700"))
             .arg("tmpfs")
             .arg(&at);
         match mount.status() {

@@ -7,12 +7,13 @@ use super::fault::Fault;
 pub(super) const USAGE: &str = "\
 Calls through one daemon for a while, with faults at random, and counts what came back.
 
-usage: just soak [--seconds N | --minutes N | --hours N] [--calls N] [--seed N]
-                 [--fronts N] [--web N] [--servers N] [--at-once N]
+usage: just soak [--seconds N | --minutes N | --hours N] [--calls N] [--a-second N]
+                 [--seed N] [--fronts N] [--web N] [--servers N] [--at-once N]
                  [--no-faults | --only FAULT,... | --without FAULT,...] [--fault-every-ms N]
 
   --minutes N         how long calls are begun (10 minutes)
   --calls N           no more calls than these
+  --a-second N        no more of them in a second (as many as go)
   --seed N            draws the same faults and calls again
   --fronts N          clients over stdio (4)
   --web N             clients over HTTP (2)
@@ -30,6 +31,8 @@ nothing explains, or something was left over.";
 pub(super) struct Plan {
     pub(super) length: Duration,
     pub(super) calls_max: u64,
+    /// Calls that all clients together begin in a second; `None`: as many as go.
+    pub(super) a_second: Option<u32>,
     pub(super) seed: u64,
     pub(super) fronts: usize,
     pub(super) webs: usize,
@@ -46,6 +49,7 @@ impl Default for Plan {
         Self {
             length: Duration::from_mins(10),
             calls_max: u64::MAX,
+            a_second: None,
             seed: 1,
             fronts: 4,
             webs: 2,
@@ -85,6 +89,7 @@ impl Plan {
             "--minutes" => self.length = Duration::from_secs(60 * number::<u64>(flag, value)?),
             "--hours" => self.length = Duration::from_secs(3_600 * number::<u64>(flag, value)?),
             "--calls" => self.calls_max = number(flag, value)?,
+            "--a-second" => self.a_second = Some(number::<u32>(flag, value)?.max(1)),
             "--seed" => self.seed = number(flag, value)?,
             "--fronts" => self.fronts = number(flag, value)?,
             "--web" => self.webs = number(flag, value)?,
@@ -128,10 +133,12 @@ mod tests {
     #[test]
     fn flags_change_what_they_name() {
         assert_eq!(parse(""), Ok(Plan::default()));
-        let plan = parse("--hours 2 --seed 9 --without full-disk,kill-daemon --calls 50");
+        let plan =
+            parse("--hours 2 --a-second 280 --seed 9 --without full-disk,kill-daemon --calls 50");
         let plan = plan.expect("these are flags");
         assert_eq!(plan.length, Duration::from_hours(2));
         assert_eq!((plan.seed, plan.calls_max), (9, 50));
+        assert_eq!(plan.a_second, Some(280));
         assert_eq!(plan.faults.len(), Fault::ALL.len() - 2);
         let faults = |line| parse(line).map(|plan| plan.faults);
         assert_eq!(faults("--no-faults"), Ok(Vec::new()));

@@ -4,11 +4,13 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use parking_lot::{Mutex, MutexGuard};
+use tokio::time::{Instant, sleep_until};
 
 use super::{
     estate::Estate,
@@ -50,6 +52,32 @@ impl FrontSlot {
     }
 }
 
+/// So many calls in a second, by all callers together. Who was held up is behind it, and catches up.
+#[derive(Debug)]
+pub(super) struct Pace {
+    began: Instant,
+    a_second: Option<u32>,
+    turns: AtomicU64,
+}
+
+impl Pace {
+    fn new(a_second: Option<u32>) -> Self {
+        Self {
+            began: Instant::now(),
+            a_second,
+            turns: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) async fn turn(&self) {
+        if let Some(a_second) = self.a_second {
+            let turn = self.turns.fetch_add(1, Ordering::Relaxed);
+            let due = Duration::from_micros(turn * 1_000_000 / u64::from(a_second));
+            sleep_until(self.began + due).await;
+        }
+    }
+}
+
 /// Everything that callers and faults share.
 #[derive(Debug)]
 pub(super) struct Soak {
@@ -61,6 +89,8 @@ pub(super) struct Soak {
     /// Faults that callers are to make.
     pub(super) orders: Mutex<VecDeque<Fault>>,
     pub(super) next_number: AtomicU64,
+    /// When each call may begin.
+    pub(super) pace: Pace,
     pub(super) is_over: AtomicBool,
 }
 
@@ -78,6 +108,7 @@ impl Soak {
             clients.push(Client::Web(Web::new(estate.address, &tally)));
         }
         Ok(Self {
+            pace: Pace::new(plan.a_second),
             plan,
             estate,
             tally,

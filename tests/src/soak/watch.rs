@@ -52,6 +52,12 @@ impl Watch {
         seen.helpers.extend(helpers(estate, pid));
     }
 
+    /// The daemon's process and its memory in MiB, as last looked at.
+    pub(super) fn memory(&self) -> (Option<u32>, u64) {
+        let seen = self.seen();
+        (seen.daemon, seen.memory.last)
+    }
+
     /// Forgets the samples: what comes is compared with the next one.
     pub(super) fn begin(&self) {
         let mut seen = self.seen();
