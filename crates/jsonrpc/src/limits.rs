@@ -4,8 +4,8 @@
 /// seen to answer with 2 MB in one line; some hundred times that is a fault, not an answer.
 pub const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// What is read of a pipe at one time, for short lines.
-pub const READ_BYTES: usize = 64 * 1024;
+/// The room that a reader has for short lines. A longer one gets more for as long as it is read.
+pub(crate) const READ_BYTES: usize = 16 * 1024;
 
 /// With less free room than this a reader gets more. Far less than a read, since lines that were read
 /// and are still in use keep their room: it would get more for every line.

@@ -28,6 +28,8 @@ pub enum Line {
 pub struct LineReader {
     input: Box<dyn AsyncRead + Send + Unpin>,
     buffer: BytesMut,
+    /// The room that was got last for the buffer.
+    room: usize,
     /// Bytes of `buffer` known to hold no line end.
     searched: usize,
     /// The head and length so far of a line that is being thrown away.
@@ -52,6 +54,7 @@ impl LineReader {
         Self {
             input: Box::new(input),
             buffer: BytesMut::with_capacity(READ_BYTES),
+            room: READ_BYTES,
             searched: 0,
             skipped: None,
             line_bytes_max: LINE_BYTES_MAX,
@@ -96,6 +99,7 @@ impl LineReader {
         };
         let mut line = self.buffer.split_to(self.searched + at + 1);
         self.searched = 0;
+        self.give_back();
         line.truncate(line.len() - 1);
         if line.last() == Some(&b'\r') {
             line.truncate(line.len() - 1);
@@ -147,6 +151,16 @@ impl LineReader {
     fn make_room(&mut self) {
         if self.buffer.capacity() - self.buffer.len() < ROOM_BYTES_MIN {
             self.buffer.reserve(READ_BYTES.max(self.buffer.len()));
+            self.room = self.buffer.capacity();
+        }
+    }
+
+    /// Lets go of the room that a long line needed: it is free when the line is. Each of hundreds of peers
+    /// would else keep what its longest answer took.
+    fn give_back(&mut self) {
+        if self.buffer.is_empty() && self.room > READ_BYTES {
+            self.buffer = BytesMut::new();
+            self.room = 0;
         }
     }
 }
@@ -186,6 +200,21 @@ mod tests {
             lines(b"0123456789\nok\n", 9).await,
             vec![too_long, whole("ok")]
         );
+    }
+
+    #[tokio::test]
+    async fn the_room_of_a_long_line_goes_with_it() {
+        let long = "x".repeat(50 * READ_BYTES);
+        let mut reader = LineReader::new(std::io::Cursor::new(format!("{long}\nshort\n")));
+        for expected in [long.as_str(), "short"] {
+            let line = reader.next().await.expect("a slice does not fail");
+            let Some(Line::Whole(line)) = line else {
+                panic!("{line:?}");
+            };
+            assert_eq!(line, expected);
+        }
+        let held = reader.buffer.capacity();
+        assert!(held <= READ_BYTES, "{held} bytes are held");
     }
 
     /// Endless input; what is kept of it must not be.

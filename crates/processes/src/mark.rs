@@ -2,6 +2,7 @@
 
 use std::{
     fmt, fs,
+    io::Read as _,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     str::FromStr,
@@ -43,14 +44,16 @@ impl Mark {
     /// counts processes in another way: the numbers in a mark mean something only where it was
     /// made. (Containers may share a user and a home, and so our markers.)
     pub(crate) fn of(process: &Path, stat: &Stat) -> Option<Self> {
-        let user = fs::metadata(process).ok()?.uid();
+        let is_ours = |about: fs::Metadata| about.uid() == geteuid().as_raw();
+        if !stat.has_memory || !fs::metadata(process).is_ok_and(is_ours) {
+            return None;
+        }
         let environment = environment(process)?;
         let mark: Self = environment.split(|byte| *byte == 0).find_map(|variable| {
             let value = variable.strip_prefix(VARIABLE.as_bytes())?;
             str::from_utf8(value.strip_prefix(b"=")?).ok()?.parse().ok()
         })?;
-        let is_near = user == geteuid().as_raw()
-            && stat.session == mark.owner.session
+        let is_near = stat.session == mark.owner.session
             && pid_space(process) == pid_space(Path::new("/proc/self"));
         is_near.then_some(mark)
     }
@@ -119,10 +122,16 @@ impl FromStr for Owner {
     }
 }
 
+/// Of most environments.
+const ENVIRONMENT_BYTES: usize = 8 * 1024;
+
 /// Of a process that begins a program right now, it is empty for a moment.
 fn environment(process: &Path) -> Option<Vec<u8>> {
     for _ in 0..ENVIRONMENT_READS {
-        let environment = fs::read(process.join("environ")).ok()?;
+        let mut environment = Vec::with_capacity(ENVIRONMENT_BYTES);
+        let file = fs::File::open(process.join("environ")).ok()?;
+        // Without asking for its length, which is told as 0.
+        file.take(u64::MAX).read_to_end(&mut environment).ok()?;
         if !environment.is_empty() {
             return Some(environment);
         }

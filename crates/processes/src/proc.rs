@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     fmt, fs,
+    io::Read as _,
     num::ParseIntError,
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
@@ -81,14 +82,22 @@ pub(crate) struct Stat {
     pub(crate) is_dead: bool,
     pub(crate) group: i32,
     pub(crate) session: i32,
+    /// A thread of the system's own has none.
+    pub(crate) has_memory: bool,
     /// Of memory, in use.
     pages: u64,
 }
 
+/// Of `/proc/PID/stat`: 52 numbers, and a name of 64 bytes at most.
+const STAT_BYTES_MAX: usize = 2_048;
+
 impl Stat {
+    /// The system writes the file at one reading, and a daemon reads hundreds of them.
     pub(crate) fn read(process: &Path) -> Option<Self> {
-        let bytes = fs::read(process.join("stat")).ok()?;
-        Self::parse(&String::from_utf8_lossy(&bytes))
+        let mut bytes = [0; STAT_BYTES_MAX];
+        let mut file = fs::File::open(process.join("stat")).ok()?;
+        let read = file.read(&mut bytes).ok()?;
+        Self::parse(&String::from_utf8_lossy(&bytes[..read]))
     }
 
     /// The second field is the program's name in parentheses, which may hold anything.
@@ -103,6 +112,7 @@ impl Stat {
             is_dead: matches!(*rest.first()?, "Z" | "X"),
             group: rest.get(2)?.parse().ok()?,
             session: rest.get(3)?.parse().ok()?,
+            has_memory: *rest.get(20)? != "0",
             pages: rest.get(21)?.parse().ok()?,
         })
     }
@@ -118,7 +128,7 @@ mod tests {
         let stat = Stat::parse(text).unwrap();
         assert_eq!(stat.identity, "7:12345".parse().unwrap());
         assert_eq!((stat.group, stat.session), (70, 700));
-        assert!(!stat.is_dead);
+        assert!(!stat.is_dead && !stat.has_memory);
         assert_eq!(stat.pages, 3);
         assert!(Stat::parse("7 (a").is_none());
     }

@@ -10,7 +10,12 @@ mod gone;
 mod handle;
 mod kept;
 
-use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use folder::Folder;
 use parking_lot::{Mutex, MutexGuard};
@@ -37,13 +42,20 @@ pub struct ResultStore(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     folder: Folder,
-    /// Results that are being written, or could not be.
-    writing: Mutex<HashMap<Handle, watch::Receiver<Writing>>>,
+    writers: Mutex<Writers>,
     /// Writers at one time: each holds a whole result in memory.
-    writers: Semaphore,
+    writing_turns: Semaphore,
     /// Processes that read on in a result at one time.
     readings: Semaphore,
     tasks: TaskTracker,
+}
+
+#[derive(Debug, Default)]
+struct Writers {
+    /// Results that are being written, or could not be.
+    states: HashMap<Handle, watch::Receiver<Writing>>,
+    /// Those that could not be, the oldest first.
+    failed: VecDeque<Handle>,
 }
 
 #[derive(Debug, Clone)]
@@ -64,7 +76,7 @@ const READINGS_MAX: usize = 2;
 /// once; one that is slow holds up nobody.
 const WRITE_WAIT: Duration = Duration::from_millis(30);
 
-/// Failures that are remembered, so that a reader hears why.
+/// The last failures are remembered, so that a reader hears why.
 const FAILURES_MAX: usize = 1_000;
 
 impl ResultStore {
@@ -76,8 +88,8 @@ impl ResultStore {
                 Duration::from_secs(settings.keep_hours.saturating_mul(3_600)),
                 settings.keep_mib.saturating_mul(BYTES_PER_MIB),
             ),
-            writing: Mutex::default(),
-            writers: Semaphore::new(WRITERS_MAX),
+            writers: Mutex::default(),
+            writing_turns: Semaphore::new(WRITERS_MAX),
             readings: Semaphore::new(READINGS_MAX),
             tasks: TaskTracker::new(),
         }))
@@ -88,7 +100,9 @@ impl ResultStore {
     pub async fn keep(&self, draft: Draft) -> Result<Handle, String> {
         let handle = Handle::random().map_err(|error| error.to_string())?;
         let (done, mut written) = watch::channel(Writing::UnderWay);
-        self.writing().insert(handle.clone(), written.clone());
+        self.writers()
+            .states
+            .insert(handle.clone(), written.clone());
         let (store, name) = (self.clone(), handle.clone());
         self.0.tasks.spawn(async move {
             let ended = store.write(&name, draft).await;
@@ -110,7 +124,7 @@ impl ResultStore {
 
     /// Writes when there is a place for one more writer.
     async fn write(&self, handle: &Handle, draft: Draft) -> Writing {
-        let permit = self.0.writers.acquire().await;
+        let permit = self.0.writing_turns.acquire().await;
         let (inner, handle) = (Arc::clone(&self.0), handle.clone());
         let writing = move || inner.folder.write(&handle, &draft);
         let written = tokio::task::spawn_blocking(writing).await;
@@ -133,7 +147,7 @@ impl ResultStore {
         let Some(handle) = Handle::parse(handle) else {
             return Err(gone);
         };
-        let writing = self.writing().get(&handle).cloned();
+        let writing = self.writers().states.get(&handle).cloned();
         if let Some(mut writing) = writing {
             let settled = writing.wait_for(|state| !matches!(state, Writing::UnderWay));
             if let Ok(state) = settled.await
@@ -174,19 +188,25 @@ impl ResultStore {
     }
 
     /// Forgets a writer. What was written is on the disk from now on; what was not is remembered
-    /// for a while.
+    /// until [`FAILURES_MAX`] others failed.
     fn forget(&self, handle: &Handle) {
-        let mut writing = self.writing();
-        let failed = writing
-            .get(handle)
-            .is_some_and(|state| matches!(&*state.borrow(), Writing::Failed(_)));
-        if !failed || writing.len() > FAILURES_MAX {
-            writing.remove(handle);
+        let mut writers = self.writers();
+        let state = writers.states.get(handle);
+        let has_failed = state.is_some_and(|state| matches!(&*state.borrow(), Writing::Failed(_)));
+        if !has_failed {
+            writers.states.remove(handle);
+            return;
+        }
+        writers.failed.push_back(handle.clone());
+        if writers.failed.len() > FAILURES_MAX
+            && let Some(oldest) = writers.failed.pop_front()
+        {
+            writers.states.remove(&oldest);
         }
     }
 
-    fn writing(&self) -> MutexGuard<'_, HashMap<Handle, watch::Receiver<Writing>>> {
-        self.0.writing.lock()
+    fn writers(&self) -> MutexGuard<'_, Writers> {
+        self.0.writers.lock()
     }
 }
 

@@ -17,7 +17,6 @@ use http::header;
 use jsonrpc::{
     Json, LineReader, Outbox, Sink,
     events::{Event, EventReader},
-    limits::READ_BYTES,
 };
 use mcp::{Revision, Transport};
 use parking_lot::Mutex;
@@ -48,6 +47,9 @@ use crate::{
 
 /// The first event names where to post; a stream that keeps silent is of another kind.
 const ENDPOINT_WAIT: Duration = Duration::from_secs(5);
+
+/// Of messages that wait until they are posted.
+const WAITING_BYTES: usize = 64 * 1024;
 
 /// An open connection over the older transport.
 #[derive(Debug)]
@@ -85,7 +87,7 @@ impl SseConnection {
             open: open.clone(),
             _ends: open.clone().drop_guard(),
         };
-        let (ours, theirs) = duplex(READ_BYTES);
+        let (ours, theirs) = duplex(WAITING_BYTES);
         let outbox = Outbox::new(Sink::stream(theirs));
         let post = Post {
             site: site.clone(),

@@ -9,7 +9,9 @@ use std::{
 use excerpt::{Cut, Kind};
 use tool::ClientId;
 
-use super::{Draft, Handle, HandleError, ResultStore, TextHead};
+use tokio::sync::watch;
+
+use super::{Draft, FAILURES_MAX, Handle, HandleError, ResultStore, TextHead, Writing};
 use crate::settings::Settings;
 
 fn store(keep_mib: u64) -> (ResultStore, tempfile::TempDir) {
@@ -220,6 +222,31 @@ async fn where_nothing_can_be_written_that_is_said_at_once_and_later() {
     fs::write(folder.path().join("results"), "no folder").expect("writable");
     let error = store.keep(draft("x")).await.expect_err("there is no room");
     assert_eq!(error, "not a directory");
+}
+
+#[tokio::test]
+async fn of_many_that_could_not_be_written_the_last_say_so() {
+    let (store, _folder) = store(1);
+    let why = "storage full";
+    let fail = || {
+        let handle = Handle::random().unwrap();
+        let (_, state) = watch::channel(Writing::Failed(why.to_owned()));
+        store.writers().states.insert(handle.clone(), state);
+        store.forget(&handle);
+        handle
+    };
+    let handles: Vec<Handle> = (0..=FAILURES_MAX).map(|_| fail()).collect();
+    let (first, rest) = handles.split_first().unwrap();
+    for handle in [&rest[0], rest.last().unwrap()] {
+        let opened = store.open(handle.as_str(), None).await;
+        assert!(
+            matches!(&opened, Err(HandleError::NotWritten(said)) if said == why),
+            "{opened:?}"
+        );
+    }
+    let opened = store.open(first.as_str(), None).await;
+    assert!(matches!(opened, Err(HandleError::Gone { tool: None })));
+    assert_eq!(store.writers().states.len(), FAILURES_MAX);
 }
 
 #[tokio::test]
