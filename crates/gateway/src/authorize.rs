@@ -189,7 +189,7 @@ impl Gateway {
     ) -> Result<(ToolRef, Decision), ToolError> {
         let policy = client.map(|client| self.settings().clients.of(Some(client)));
         let policy = policy.unwrap_or_default();
-        let (_, entry) = self.resolve(name, &policy).await?;
+        let entry = self.resolve(name, &policy).await?;
         let context = CallContext {
             policy: policy.into(),
             ..CallContext::default()

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 
 use excerpt::tokens;
 use regex::Regex;
-use registry::{Entry, Generation, Registry};
+use registry::{Entry, Generation, KnownServer, Registry};
 use results::BUDGET_MIN;
 use room::{Form, Piece};
 use serde_json::{Value, json, value::RawValue};
@@ -54,7 +54,7 @@ impl Gateway {
         let names = names(&arguments)?;
         let room = self.room(client);
         if let [name] = names.as_slice() {
-            let (generation, entry) = &match self.resolve(name, client).await {
+            let entry = &match self.resolve(name, client).await {
                 Ok(found) => found,
                 Err(error) => {
                     let text = self.describe_server(name, error, context).await?;
@@ -64,14 +64,14 @@ impl Gateway {
             let path = arguments.text(&["path"]).filter(|path| !path.is_empty());
             return Ok(Reply::text(&match path {
                 Some(path) => branch(entry, &path, room)?,
-                None => self.describe(generation, entry, told, room).await?,
+                None => self.describe(entry, told, room).await?,
             }));
         }
         let room = (room / names.len()).saturating_sub(BETWEEN_TOKENS);
         let mut texts = Vec::new();
         for name in &names {
             texts.push(match self.resolve(name, client).await {
-                Ok((generation, entry)) => self.describe(&generation, &entry, told, room).await?,
+                Ok(entry) => self.describe(&entry, told, room).await?,
                 Err(error) => {
                     let page = self.describe_server(name, error, context).await;
                     whole_lines(page.unwrap_or_else(|error| error.to_string()), room)
@@ -93,14 +93,13 @@ impl Gateway {
     /// its change is known.
     pub(super) async fn describe(
         &self,
-        generation: &Generation,
         entry: &Arc<Entry>,
         told: Option<&InstructionsTold>,
         room: usize,
     ) -> Result<String, ToolError> {
-        let heading = heading(self, generation, entry);
-        let server = generation.server(&entry.at.server);
-        let instructions = server.and_then(|server| told?.long(server));
+        let server = self.registry.known_server(&entry.at.server);
+        let heading = heading(self, server.as_deref(), entry);
+        let instructions = server.and_then(|server| told?.long(&server));
         let notes = self.notes(entry);
         let (entry, registry) = (Arc::clone(entry), self.registry.clone());
         let describing = spawn_blocking(move || {
@@ -244,12 +243,12 @@ const HEADING_CHARS_MAX: usize = 400;
 /// The cost of the note behind a branch of which something was left out, in tokens.
 const BRANCH_NOTE_TOKENS: usize = 160;
 
-fn heading(gateway: &Gateway, generation: &Generation, entry: &Entry) -> String {
+fn heading(gateway: &Gateway, server: Option<&KnownServer>, entry: &Entry) -> String {
     let mut heading = format!("{} - {}", entry.at, entry.category);
     if !entry.tags.is_empty() {
         heading.push_str(&format!("; tags {}", entry.tags.join(", ")));
     }
-    if let Some(server) = generation.server(&entry.at.server) {
+    if let Some(server) = server {
         let [name, version] = [&server.server_name, &server.server_version]
             .map(|text| printable::one_line_of(text, SERVER_CHARS_MAX));
         let named = format!("; server {name} {version}");

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use fleet::{Asks, Request};
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
-use registry::{Entry, Generation};
+use registry::Entry;
 use results::{Budget, Origin};
 use serde_json::value::RawValue;
 use tool::ServerName;
@@ -81,7 +81,7 @@ impl Gateway {
             repairs: _,
         } = request;
         let policy = Arc::clone(&context.policy);
-        let (generation, entry) = &self.resolve(&tool_name, &policy).await?;
+        let entry = &self.resolve(&tool_name, &policy).await?;
         note.is_for(&entry.at.server, &entry.at.tool);
         if let Some(script) = &context.script {
             script.check_reads(entry)?;
@@ -120,7 +120,7 @@ impl Gateway {
         let untaken = asker.and_then(ServerAsker::explain_untaken);
         let result = answer.map_err(|error| {
             self.learn(searches.as_deref(), &entry.at, || false);
-            let available = || self.available(generation, &policy);
+            let available = || self.available(&policy);
             explain(error, entry, available).with_note(untaken.as_deref())
         })?;
         context.note_uris(&entry.at.server, result.as_str());
@@ -245,8 +245,9 @@ impl Gateway {
     }
 
     /// Servers that have tools and did not fail last time.
-    fn available(&self, generation: &Generation, policy: &ClientPolicy) -> Vec<ServerName> {
-        let servers = generation.servers().iter();
+    fn available(&self, policy: &ClientPolicy) -> Vec<ServerName> {
+        let catalog = self.registry.catalog();
+        let servers = catalog.servers.iter();
         let servers = servers.filter(|server| policy.sees(&server.name, &server.category));
         let up = servers.filter(|server| server.tools > 0 && !self.servers.is_down(&server.name));
         up.map(|server| server.name.clone()).collect()

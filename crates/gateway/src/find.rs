@@ -34,7 +34,7 @@ pub(super) async fn find(
         .unwrap_or_else(|error| Err(ToolError::Internal(error.to_string())))
 }
 
-fn admit(entry: &Arc<Entry>, client: &ClientPolicy) -> Result<Arc<Entry>, ToolError> {
+pub(super) fn admit(entry: &Arc<Entry>, client: &ClientPolicy) -> Result<Arc<Entry>, ToolError> {
     match client.refuses(&entry.at.server, &entry.category) {
         Some(rule) => Err(ToolError::Denied {
             tool: entry.at.clone(),

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use fleet::{Applied, Fleet, ServerSpec, Surroundings, Survey, Variables};
 use parking_lot::Mutex;
 use processes::{Reaper, Spawner, own_program};
-use registry::{Generation, Pin, Registry, RelevanceFeedback, Rules, ServerRules, Usage};
+use registry::{Entry, Generation, Pin, Registry, RelevanceFeedback, Rules, ServerRules, Usage};
 use results::ResultStore;
 use secrets::{PrivateFiles, Resolver, Store};
 use telemetry::Recorder;
@@ -229,6 +229,20 @@ impl Gateway {
             Ok(Err(error)) => Err(ToolError::Internal(error.to_string())),
             Err(error) => Err(ToolError::Internal(error.to_string())),
         }
+    }
+
+    /// The tool whose name is written as we write it; its server is loaded off the event loop.
+    pub(crate) async fn named(&self, asked: &str) -> Option<Arc<Entry>> {
+        let registry = &self.registry;
+        if let Some(entry) = registry.named(asked) {
+            return Some(entry);
+        }
+        if registry.loaded().is_some() {
+            return None;
+        }
+        let (registry, asked) = (registry.clone(), asked.to_owned());
+        let loading = tokio::task::spawn_blocking(move || registry.load_named(&asked));
+        loading.await.ok().flatten()
     }
 
     /// The tools of the servers, and not our own.

@@ -46,6 +46,7 @@ impl Gateway {
         let servers = generation.servers().iter();
         let seen: Vec<&KnownServer> = servers
             .filter(|it| policy.sees(&it.name, &it.category))
+            .map(AsRef::as_ref)
             .collect();
         let tools: usize = seen.iter().map(|it| it.tools).sum();
         let mut lines = vec![format!("{} servers, {tools} tools", seen.len())];

@@ -155,15 +155,15 @@ impl Gateway {
         policy: &ClientPolicy,
     ) -> Result<String, ToolError> {
         let SearchAnswer {
-            generation,
             query,
             found,
             missing,
+            ..
         } = answer;
         let room = self.room(policy);
         let text = match (found.kind, found.hits.as_slice(), missing.as_slice()) {
             (Kind::Exact, [hit], _) => {
-                return self.describe(generation, &hit.entry, None, room).await;
+                return self.describe(&hit.entry, None, room).await;
             }
             (_, [], []) => self.explain_no_hit(query, found),
             (_, [], missing) => explain_no_hit_yet(query, missing),

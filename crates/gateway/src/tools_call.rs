@@ -12,7 +12,7 @@ use crate::{
     call_context::CallContext,
     definitions::{DESCRIBE, EXECUTE, SEARCH},
     error::ToolError,
-    find::find,
+    find::{admit, find},
     gateway::Gateway,
     policy::ClientPolicy,
     reply::Reply,
@@ -56,17 +56,20 @@ impl Gateway {
         find(generation, asked, &ClientPolicy::default()).await
     }
 
-    /// The tool that a name means to a client, and the registry that it is in. A name that is not
-    /// known waits for servers that are being asked for their tools.
+    /// The tool that a name means to a client. Of a name as we write it no other server is loaded; one
+    /// that is not known waits for servers that are being asked for their tools.
     pub(crate) async fn resolve(
         &self,
         asked: &str,
         policy: &ClientPolicy,
-    ) -> Result<(Arc<Generation>, Arc<Entry>), ToolError> {
+    ) -> Result<Arc<Entry>, ToolError> {
+        if let Some(entry) = self.named(asked).await {
+            return admit(&entry, policy);
+        }
         let generation = self.generation().await?;
         let sees = |server: &ServerName| self.shows(policy, server);
         let error = match find(&generation, asked, policy).await {
-            Ok(entry) => return Ok((generation, entry)),
+            Ok(entry) => return Ok(entry),
             Err(error) => error,
         };
         let is_unknown = matches!(error, ToolError::UnknownTool { .. });
@@ -82,7 +85,7 @@ impl Gateway {
         let missing = self.surveys.settle(sees).await;
         let generation = self.generation().await?;
         match find(&generation, asked, policy).await {
-            Ok(entry) => Ok((generation, entry)),
+            Ok(entry) => Ok(entry),
             Err(ToolError::UnknownTool { asked, near, .. }) => Err(ToolError::UnknownTool {
                 asked,
                 near,

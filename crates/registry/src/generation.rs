@@ -81,12 +81,12 @@ impl Generation {
     }
 
     /// In the configuration's order.
-    pub fn servers(&self) -> &[KnownServer] {
+    pub fn servers(&self) -> &[Arc<KnownServer>] {
         &self.tools.servers
     }
 
     /// One server by its name.
-    pub fn server(&self, name: &ServerName) -> Option<&KnownServer> {
+    pub fn server(&self, name: &ServerName) -> Option<&Arc<KnownServer>> {
         self.tools
             .servers
             .iter()
@@ -95,13 +95,13 @@ impl Generation {
 
     /// The servers that `asked` names: the one of this name in any spelling, else those that are
     /// called so by their program, by themselves or by people (`ripgrep` for `mcp-ripgrep`).
-    pub fn servers_named(&self, asked: &str) -> Vec<&KnownServer> {
+    pub fn servers_named(&self, asked: &str) -> Vec<&Arc<KnownServer>> {
         let folded = tool::fold(asked);
-        let own = |server: &&KnownServer| tool::fold(server.name.as_str()) == folded;
+        let own = |server: &&Arc<KnownServer>| tool::fold(server.name.as_str()) == folded;
         if let Some(server) = self.tools.servers.iter().find(own) {
             return vec![server];
         }
-        let is_called = |server: &&KnownServer| {
+        let is_called = |server: &&Arc<KnownServer>| {
             let mut names = server.other_names.iter().map(String::as_str);
             is_same(server.name.as_str(), asked) || names.any(|name| is_same(name, asked))
         };
@@ -127,6 +127,11 @@ impl Generation {
             }),
             Meant::Nothing => self.find_elsewhere(asked.trim()),
         }
+    }
+
+    /// The tool whose name is written as we write it.
+    pub(crate) fn named(&self, asked: &str) -> Option<&Arc<Entry>> {
+        self.names.full(asked).map(|place| self.entry(place))
     }
 
     fn refuse_at(&self, place: usize) -> FindError {

@@ -24,6 +24,7 @@ mod known_servers;
 mod limits;
 mod loaded_tools;
 mod names;
+mod parts;
 mod pins;
 mod plan;
 mod registry;

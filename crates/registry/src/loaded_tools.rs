@@ -22,7 +22,7 @@ pub(crate) struct LoadedTools {
     pub(crate) visible: Vec<Arc<Entry>>,
     pub(crate) hidden: Vec<Arc<Entry>>,
     pub(crate) denied: Vec<(ToolRef, DeniedBy)>,
-    pub(crate) servers: Vec<KnownServer>,
+    pub(crate) servers: Vec<Arc<KnownServer>>,
     pub(crate) disabled: Vec<ServerName>,
     /// Per server, what its documents in the index are made of.
     pub(crate) digests: Vec<(ServerName, String)>,
@@ -116,6 +116,18 @@ impl LoadedTools {
         loaded
     }
 
+    /// The same of one server alone.
+    pub(crate) fn read_one(
+        disk: &Disk,
+        server_rules: &ServerRules,
+        filter: &AllowDeny,
+        record: &Record,
+    ) -> Self {
+        let mut loaded = Self::default();
+        loaded.add(disk, server_rules, filter, record);
+        loaded
+    }
+
     fn add(
         &mut self,
         disk: &Disk,
@@ -143,7 +155,7 @@ impl LoadedTools {
             None => {}
         }
         server.know(&server_rules.program);
-        self.servers.push(server);
+        self.servers.push(Arc::new(server));
     }
 
     /// Sorts one server's tools into visible, hidden and denied; answers how many are visible.

@@ -110,10 +110,15 @@ impl Names {
         &self.refs[place]
     }
 
+    /// The tool whose name is written as we write it.
+    pub(crate) fn full(&self, asked: &str) -> Option<usize> {
+        self.full.get(asked).copied()
+    }
+
     /// The tool whose server and name are written as they are, in any of the forms that join them.
     pub(crate) fn exact(&self, asked: &str) -> Option<usize> {
-        if let Some(place) = self.full.get(asked) {
-            return Some(*place);
+        if let Some(place) = self.full(asked) {
+            return Some(place);
         }
         let claims = self.list_claims(asked.trim());
         let mut exact = claims
@@ -126,8 +131,8 @@ impl Names {
     pub(crate) fn mean(&self, asked: &str) -> Meant {
         let asked = asked.trim();
         // As we write it ourselves, and so as most ask.
-        if let Some(place) = self.full.get(asked) {
-            return Meant::One(*place);
+        if let Some(place) = self.full(asked) {
+            return Meant::One(place);
         }
         let claims = self.list_claims(asked);
         let found = if claims.is_empty() {

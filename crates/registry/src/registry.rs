@@ -8,7 +8,7 @@ use std::{
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
-use tool::ToolRef;
+use tool::{ServerName, ToolRef};
 
 use crate::{
     Planned, RegistryError,
@@ -17,11 +17,13 @@ use crate::{
     commit::Commit,
     disk::{Disk, Stamp},
     embedding::{self, LazyEncoder, Work},
+    entry::Entry,
     generation::Generation,
     idle_rules::{IdleRule, find_idle},
     index,
     limits::LOADS_MAX,
-    loaded_tools::{BuiltIn, LoadedTools},
+    loaded_tools::{BuiltIn, KnownServer, LoadedTools},
+    parts::{Part, Parts},
     pins::Pin,
     server_rules::{Rules, ServerRules},
     snapshot::{News, Snapshot},
@@ -53,6 +55,8 @@ struct Inner {
     glance: Mutex<Option<(Instant, u64)>>,
     /// Held while a generation is loaded, so that it is loaded once.
     generation: Mutex<Option<(Arc<Seen>, Arc<Generation>)>>,
+    /// The tools of single servers, until a generation is loaded.
+    parts: Parts<Seen>,
 }
 
 /// The configuration's rules, ready for use.
@@ -95,6 +99,7 @@ impl Registry {
             seen: ArcSwapOption::empty(),
             glance: Mutex::default(),
             generation: Mutex::default(),
+            parts: Parts::default(),
         };
         inner.look();
         Ok(Self(Arc::new(inner)))
@@ -130,6 +135,7 @@ impl Registry {
         }
         let (of, generation) = self.0.load_newest()?;
         *held = Some((of, Arc::clone(&generation)));
+        self.0.parts.clear();
         Ok(generation)
     }
 
@@ -140,6 +146,48 @@ impl Registry {
         let held = self.0.generation.try_lock()?;
         let (of, generation) = held.as_ref()?;
         of.is_same(&seen).then(|| Arc::clone(generation))
+    }
+
+    /// The tool whose name is written as we write it, `server/tool`, if it is loaded and still the
+    /// newest. Like [`Registry::loaded`] it never blocks for long.
+    pub fn named(&self, asked: &str) -> Option<Arc<Entry>> {
+        if let Some(generation) = self.loaded() {
+            return generation.named(asked).cloned();
+        }
+        let seen = self.0.look_lately();
+        self.0.parts.find(asked, |of| of.is_same(&seen))
+    }
+
+    /// Loads the server of such a name and no other, and finds the tool. Blocks while one snapshot
+    /// is read. `None` for every other name, and for what the configuration or a pin keeps out.
+    pub fn load_named(&self, asked: &str) -> Option<Arc<Entry>> {
+        let seen = self.0.look();
+        let (server, tool) = asked.split_once('/')?;
+        let rules = seen.applied.rules.servers.iter();
+        let mut rules = rules.zip(&seen.applied.filters);
+        let (server_rules, filter) = rules.find(|(it, _)| it.name.as_str() == server)?;
+        let record = seen.records.servers.get(server)?;
+        if !record.tools.iter().any(|known| known == tool) {
+            return None;
+        }
+        let tools = LoadedTools::read_one(&self.0.disk, server_rules, filter, record);
+        // Another process may have replaced the snapshot meanwhile.
+        if !self.0.look().is_same(&seen) {
+            return None;
+        }
+        let part = Part::new(tools)?;
+        let entry = part.find(tool);
+        self.0.parts.insert(seen, part);
+        entry
+    }
+
+    /// A server as its snapshot shows it, where its tools are loaded.
+    pub fn known_server(&self, name: &ServerName) -> Option<Arc<KnownServer>> {
+        let held = self.0.generation.lock();
+        let whole = held.as_ref().map(|(_, generation)| generation);
+        let whole = whole.and_then(|generation| generation.server(name).cloned());
+        drop(held);
+        whole.or_else(|| self.0.parts.server(name))
     }
 
     /// Loads the encoder, where it is wanted and not there: a search that finds no generation loaded has

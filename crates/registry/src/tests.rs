@@ -11,6 +11,7 @@ mod commit;
 mod crash;
 mod embedding;
 mod laws;
+mod named;
 mod search;
 mod spellings;
 

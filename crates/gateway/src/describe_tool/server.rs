@@ -26,7 +26,7 @@ impl Gateway {
         let generation = self.generation().await?;
         let named = generation.servers_named(asked).into_iter();
         let seen = named.filter(|it| it.tools > 0 && policy.sees(&it.name, &it.category));
-        let seen: Vec<&KnownServer> = seen.take(SERVERS_MAX).collect();
+        let seen: Vec<&KnownServer> = seen.take(SERVERS_MAX).map(AsRef::as_ref).collect();
         if seen.is_empty() {
             return Err(error);
         }

@@ -171,7 +171,7 @@ impl Tools for Reach<'_> {
                 let found = self.gateway.resolve(&name, &self.context.policy).await;
                 let line = site.line;
                 let mistake = match found {
-                    Ok((_, entry)) => sites::check(&site, &entry),
+                    Ok(entry) => sites::check(&site, &entry),
                     Err(error) => Some(error.to_string()),
                 };
                 mistakes.extend(mistake.map(|why| format!("line {line}: {why}")));

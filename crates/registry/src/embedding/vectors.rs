@@ -40,7 +40,7 @@ pub(crate) struct Similar {
 }
 
 impl Embeddings {
-    pub(crate) fn of(visible: &[Arc<Entry>], servers: &[KnownServer], kept: &Kept) -> Self {
+    pub(crate) fn of(visible: &[Arc<Entry>], servers: &[Arc<KnownServer>], kept: &Kept) -> Self {
         let mut embeddings = Self::default();
         for server in visible.chunk_by(|a, b| a.at.server == b.at.server) {
             let name = &server[0].at.server;

@@ -51,12 +51,12 @@ impl<'a> Work<'a> {
     /// For those of the visible tools, and of the servers, that have no vector in `made`.
     pub(crate) fn new(
         visible: &'a [Arc<Entry>],
-        servers: &'a [KnownServer],
+        servers: &'a [Arc<KnownServer>],
         made: &Embeddings,
         threads: usize,
         go_on: &'a (dyn Fn(usize, usize) -> bool + Sync),
     ) -> Self {
-        let about = |server: &'a KnownServer| {
+        let about = |server: &'a Arc<KnownServer>| {
             let about = server.about.as_deref()?;
             Some(Text::Server(&server.name, about))
         };
