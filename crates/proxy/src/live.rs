@@ -4,7 +4,7 @@ use std::{
     ffi::OsStr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use config::{Config, ConfigError, Environment};
@@ -19,8 +19,8 @@ use notify::{
 };
 use tokio::{
     sync::{Notify, mpsc, watch},
-    task::JoinSet,
-    time::sleep,
+    task::{JoinError, JoinSet},
+    time::{sleep, timeout},
 };
 use tracing::{info, warn};
 
@@ -29,8 +29,18 @@ use crate::{allowance, cli::Global, scripts_folder};
 /// Reads the configuration anew, from where it was read first.
 pub(crate) type Load = Arc<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
 
-/// Editors write a file in several steps; this long after the first we look.
-const GATHER: Duration = Duration::from_millis(100);
+/// Editors write a file in several steps; we look when there was none for so long.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// A file that is written all the time is looked at all the same after so long.
+const QUIET_WITHIN: Duration = Duration::from_secs(2);
+
+/// Times that a file is read which another program writes meanwhile.
+const LOADS_MAX: usize = 10;
+
+/// A file without a word, or none, is often one that is being written: its servers would all be
+/// stopped. Who means it waits so long.
+const BLANK_WAIT: Duration = Duration::from_secs(1);
 
 pub(crate) fn loader_of(global: &Global) -> Load {
     let overrides = global.overrides();
@@ -80,21 +90,20 @@ impl Follower {
         // The watcher lives as long as this.
         let _watcher = watch_file(&file, sender)
             .inspect_err(|error| warn!(%error, "the file is not watched; SIGHUP has it read"));
-        let mut text = std::fs::read(&file).ok();
+        let mut seen = File::read(&file).await;
         let mut surveys = JoinSet::new();
         loop {
             let is_nudged = tokio::select! {
                 Some(()) = changes.recv() => false,
                 () = self.nudge.notified() => true,
             };
-            sleep(GATHER).await;
-            let _ = changes.try_recv();
-            let now = tokio::fs::read(&file).await.ok();
-            if now == text && !is_nudged {
+            let now = File::read_settled(&file, &seen, &mut changes).await;
+            if now.text == seen.text && !is_nudged {
                 continue;
             }
-            text = now;
-            if let Some(applied) = self.reload().await {
+            let loaded;
+            (seen, loaded) = load_whole(&self.load, &file, now, &mut changes).await;
+            if let Some(applied) = self.reload(loaded).await {
                 let unsure = list_unsure(&self.gateway, &applied);
                 if !unsure.is_empty() {
                     surveys.spawn(survey::get_to_know(Arc::clone(&self.gateway), unsure));
@@ -105,11 +114,12 @@ impl Follower {
     }
 
     /// Takes in what the file says now; or says why not, and what it said before holds.
-    async fn reload(&mut self) -> Option<Applied> {
-        let (load, before) = (Arc::clone(&self.load), self.config.clone());
+    async fn reload(&mut self, loaded: Loaded) -> Option<Applied> {
+        let before = self.config.clone();
         let at = Arc::clone(&self.gateway);
         let taking = tokio::task::spawn_blocking(move || {
-            let config = load().map_err(|error| error.to_string())?;
+            let config = loaded.map_err(|error| error.to_string())?;
+            let config = config.map_err(|error| error.to_string())?;
             if config.gateway.state_dir != before.gateway.state_dir {
                 let folder = before.gateway.state_dir.display();
                 return Err(format!(
@@ -152,6 +162,65 @@ impl Follower {
                 None
             }
         }
+    }
+}
+
+/// What loading gives; it may panic.
+type Loaded = Result<Result<Config, ConfigError>, JoinError>;
+
+/// A file at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct File {
+    /// `None`: there is none.
+    text: Option<Vec<u8>>,
+    /// Two writes of the same text have an empty file between them.
+    modified: Option<SystemTime>,
+}
+
+impl File {
+    async fn read(path: &Path) -> Self {
+        let about = tokio::fs::metadata(path).await.ok();
+        Self {
+            text: tokio::fs::read(path).await.ok(),
+            modified: about.and_then(|about| about.modified().ok()),
+        }
+    }
+
+    /// The file when nobody writes it any more.
+    async fn read_settled(path: &Path, before: &Self, changes: &mut mpsc::Receiver<()>) -> Self {
+        let settling = async { while timeout(QUIET, changes.recv()).await.is_ok() {} };
+        let _ = timeout(QUIET_WITHIN, settling).await;
+        let seen = Self::read(path).await;
+        if !seen.is_blank() || before.is_blank() {
+            return seen;
+        }
+        sleep(BLANK_WAIT).await;
+        let _ = changes.try_recv();
+        Self::read(path).await
+    }
+
+    fn is_blank(&self) -> bool {
+        let text = self.text.as_deref().unwrap_or_default();
+        text.iter().all(u8::is_ascii_whitespace)
+    }
+}
+
+/// Loads a file that was seen so, and again if it was written meanwhile.
+async fn load_whole<T: Send + 'static>(
+    load: &Arc<dyn Fn() -> T + Send + Sync>,
+    path: &Path,
+    mut seen: File,
+    changes: &mut mpsc::Receiver<()>,
+) -> (File, Result<T, JoinError>) {
+    let mut loads = 0;
+    loop {
+        let load = Arc::clone(load);
+        let loaded = tokio::task::spawn_blocking(move || load()).await;
+        loads += 1;
+        if loads == LOADS_MAX || File::read(path).await == seen {
+            return (seen, loaded);
+        }
+        seen = File::read_settled(path, &seen, changes).await;
     }
 }
 
@@ -207,4 +276,69 @@ fn concerns(event: &Event, files: &[PathBuf]) -> bool {
     let name = |path: &PathBuf| path.file_name().map(OsStr::to_owned);
     let is_meant = |path: &PathBuf| files.iter().any(|file| name(file) == name(path));
     changes && (event.paths.is_empty() || event.paths.iter().any(is_meant))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        sync::atomic::{AtomicBool, Ordering},
+    };
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_is_blank_for_a_moment_is_being_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        fs::write(&path, "log = \"info\"").unwrap();
+        let before = File::read(&path).await;
+        fs::write(&path, "").unwrap();
+        let (sender, mut changes) = mpsc::channel(1);
+        let reading = File::read_settled(&path, &before, &mut changes);
+        let writing = async {
+            sleep(BLANK_WAIT / 2).await;
+            fs::write(&path, "log = \"debug\"").unwrap();
+            let _ = sender.try_send(());
+        };
+        let (seen, ()) = tokio::join!(reading, writing);
+        assert_eq!(seen.text.as_deref(), Some(&b"log = \"debug\""[..]));
+
+        fs::write(&path, " \n").unwrap();
+        let seen = File::read_settled(&path, &seen, &mut changes).await;
+        assert_eq!(seen.text.as_deref(), Some(&b" \n"[..]), "who means it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_was_written_anew_is_another_with_the_same_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        fs::write(&path, "").unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        let before = File::read(&path).await;
+        assert_eq!(File::read(&path).await, before);
+        fs::write(&path, "").unwrap();
+        assert_ne!(File::read(&path).await, before);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_changes_while_it_is_loaded_is_loaded_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        fs::write(&path, "old").unwrap();
+        let (_sender, mut changes) = mpsc::channel(1);
+        let (written, is_first) = (path.clone(), AtomicBool::new(true));
+        let load: Arc<dyn Fn() -> String + Send + Sync> = Arc::new(move || {
+            if is_first.swap(false, Ordering::SeqCst) {
+                fs::write(&written, "newer").unwrap();
+                return "half of it".to_owned();
+            }
+            fs::read_to_string(&written).unwrap()
+        });
+        let seen = File::read(&path).await;
+        let (seen, loaded) = load_whole(&load, &path, seen, &mut changes).await;
+        assert_eq!(loaded.unwrap(), "newer");
+        assert_eq!(seen.text.as_deref(), Some(&b"newer"[..]));
+    }
 }
