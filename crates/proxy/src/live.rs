@@ -20,7 +20,7 @@ use notify::{
 use tokio::{
     sync::{Notify, mpsc, watch},
     task::{JoinError, JoinSet},
-    time::{sleep, timeout},
+    time::{Instant, sleep_until, timeout, timeout_at},
 };
 use tracing::{info, warn};
 
@@ -38,9 +38,9 @@ const QUIET_WITHIN: Duration = Duration::from_secs(2);
 /// Times that a file is read which another program writes meanwhile.
 const LOADS_MAX: usize = 10;
 
-/// A file without a word, or none, is often one that is being written: its servers would all be
-/// stopped. Who means it waits so long.
-const BLANK_WAIT: Duration = Duration::from_secs(1);
+/// A file without a word, or none, is most often one that is being written, for seconds where the disk is
+/// busy: all servers would be stopped. Who means it waits so long.
+const BLANK_WAIT: Duration = Duration::from_secs(10);
 
 pub(crate) fn loader_of(global: &Global) -> Load {
     let overrides = global.overrides();
@@ -188,15 +188,20 @@ impl File {
 
     /// The file when nobody writes it any more.
     async fn read_settled(path: &Path, before: &Self, changes: &mut mpsc::Receiver<()>) -> Self {
-        let settling = async { while timeout(QUIET, changes.recv()).await.is_ok() {} };
-        let _ = timeout(QUIET_WITHIN, settling).await;
-        let seen = Self::read(path).await;
-        if !seen.is_blank() || before.is_blank() {
-            return seen;
+        let deadline = Instant::now() + BLANK_WAIT;
+        loop {
+            let settling =
+                async { while let Ok(Some(())) = timeout(QUIET, changes.recv()).await {} };
+            let _ = timeout(QUIET_WITHIN, settling).await;
+            let seen = Self::read(path).await;
+            if !seen.is_blank() || before.is_blank() || Instant::now() >= deadline {
+                return seen;
+            }
+            if let Ok(None) = timeout_at(deadline, changes.recv()).await {
+                // Nobody watches the file.
+                sleep_until(deadline).await;
+            }
         }
-        sleep(BLANK_WAIT).await;
-        let _ = changes.try_recv();
-        Self::read(path).await
     }
 
     fn is_blank(&self) -> bool {
@@ -284,6 +289,8 @@ mod tests {
         fs,
         sync::atomic::{AtomicBool, Ordering},
     };
+
+    use tokio::time::sleep;
 
     use super::*;
 
