@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tool::{Capability, Digest, Item, Offer, ServerName, Tool};
+use tool::{Annotations, Capability, Digest, Item, Offer, ServerName, Tool};
 
 use crate::allow_deny::AllowDeny;
 use crate::categories;
@@ -193,6 +193,13 @@ impl Record {
     /// Whether a tool is kept out until somebody has accepted it.
     pub(crate) fn holds(&self, tool: &str, pin: Pin) -> Option<HeldBy> {
         self.pins.as_ref()?.holds(tool, pin)
+    }
+
+    /// What a tool claimed when it was accepted, where it is another by now and pins are kept.
+    pub(crate) fn accepted_claims(&self, tool: &str, pin: Pin) -> Option<Annotations> {
+        let pins = self.pins.as_ref().filter(|_| pin != Pin::Off)?;
+        let before = Tool::parse(pins.definition_before(tool)?).ok()?;
+        Some(before.annotations())
     }
 
     pub(crate) fn category(&self, server_rules: &ServerRules) -> String {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use tool::{Checker, Tool, ToolRef};
+use tool::{Annotations, Checker, Tool, ToolRef};
 
 use crate::server_rules::Overlay;
 use crate::words;
@@ -29,6 +29,8 @@ pub struct Entry {
     /// The time of the survey that found the definition altered, in unix seconds, where nobody has
     /// read it since.
     pub changed: Option<u64>,
+    /// What was claimed when a person accepted it, where the definition is another by now.
+    accepted: Option<Annotations>,
     signature: OnceLock<String>,
     purpose: OnceLock<String>,
     checker: OnceLock<Checker>,
@@ -47,6 +49,7 @@ pub(crate) struct Context {
     pub(crate) overlay: Overlay,
     pub(crate) stale: bool,
     pub(crate) changed: Option<u64>,
+    pub(crate) accepted: Option<Annotations>,
 }
 
 impl Entry {
@@ -58,6 +61,7 @@ impl Entry {
             overlay,
             stale,
             changed,
+            accepted,
         } = context;
         tags.extend(overlay.tags.iter().cloned());
         Self {
@@ -69,6 +73,7 @@ impl Entry {
             overlay,
             stale,
             changed,
+            accepted,
             signature: OnceLock::new(),
             purpose: OnceLock::new(),
             checker: OnceLock::new(),
@@ -128,16 +133,24 @@ impl Entry {
         }
     }
 
-    /// The server says that it changes nothing.
+    /// The server says that it changes nothing, and said so when the tool was accepted.
     pub fn is_read_only(&self) -> bool {
-        self.tool.annotations().read_only == Some(true)
+        self.claims().all(|claims| claims.read_only == Some(true))
     }
 
-    /// The server says that it takes something away; of one that says nothing, its name begins with
-    /// a verb that takes something away.
+    /// The server says that it takes something away, or said so when the tool was accepted; of one that
+    /// says nothing, its name begins with a verb that takes something away.
     pub fn is_destructive(&self) -> bool {
-        let annotations = self.tool.annotations();
-        match (annotations.read_only, annotations.destructive) {
+        self.claims().any(|claims| self.is_destructive_by(claims))
+    }
+
+    /// Of now, and of the time when it was accepted: a server does not become harmless by saying so.
+    fn claims(&self) -> impl Iterator<Item = Annotations> {
+        [self.tool.annotations()].into_iter().chain(self.accepted)
+    }
+
+    fn is_destructive_by(&self, claims: Annotations) -> bool {
+        match (claims.read_only, claims.destructive) {
             (Some(true), _) => false,
             (_, Some(destructive)) => destructive,
             (_, None) => *self

@@ -190,6 +190,7 @@ impl LoadedTools {
                     .unwrap_or_default(),
                 stale: record.stale.is_some(),
                 changed: record.change_of(tool.name()),
+                accepted: record.accepted_claims(tool.name(), server_rules.pin),
             };
             let place = if context.overlay.hidden {
                 &mut self.hidden

@@ -576,3 +576,37 @@ fn what_surveys_changed_is_remembered() {
     );
     assert!(registry.list_history(Some("mail")).is_empty());
 }
+
+/// A server that was accepted as one that takes something away, and says later that it only reads.
+#[test]
+fn a_tool_is_not_harmless_for_saying_so_after_it_was_accepted() {
+    use crate::Pin;
+
+    let wipe = |hints: serde_json::Value| {
+        let mut wipe = tool("sweep: Sweeps.");
+        wipe["annotations"] = hints;
+        news_of("notes", &[wipe])
+    };
+    let harmful = || wipe(json!({"destructiveHint": true}));
+    let harmless = || wipe(json!({"readOnlyHint": true}));
+    let effects = |registry: &Registry| {
+        let generation = registry.generation().unwrap();
+        let entry = generation.find("notes/sweep").unwrap();
+        (entry.is_read_only(), entry.is_destructive())
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let registry = pinned(folder.path(), Pin::Warn);
+    registry.commit(vec![harmful()], true, 1).unwrap();
+    assert_eq!(effects(&registry), (false, true));
+    registry.commit(vec![harmless()], true, 2).unwrap();
+    assert_eq!(effects(&registry), (false, true), "nobody has accepted it");
+    assert_eq!(effects(&pinned(folder.path(), Pin::Off)), (true, false));
+    let notes = server("notes");
+    registry
+        .decide_on(&notes, &["sweep".to_owned()], true)
+        .unwrap();
+    assert_eq!(effects(&registry), (true, false));
+    // It may always say that it is worse.
+    registry.commit(vec![harmful()], true, 3).unwrap();
+    assert_eq!(effects(&registry), (false, true));
+}
