@@ -181,13 +181,14 @@ impl Registry {
         entry
     }
 
-    /// A server as its snapshot shows it, where its tools are loaded.
+    /// A server as its snapshot shows it, where its tools are loaded. Does not wait for a generation that is
+    /// being loaded.
     pub fn known_server(&self, name: &ServerName) -> Option<Arc<KnownServer>> {
-        let held = self.0.generation.lock();
-        let whole = held.as_ref().map(|(_, generation)| generation);
-        let whole = whole.and_then(|generation| generation.server(name).cloned());
-        drop(held);
-        whole.or_else(|| self.0.parts.server(name))
+        self.0.parts.server(name).or_else(|| {
+            let held = self.0.generation.try_lock()?;
+            let (_, generation) = held.as_ref()?;
+            generation.server(name).cloned()
+        })
     }
 
     /// Loads the encoder, where it is wanted and not there: a search that finds no generation loaded has
