@@ -20,9 +20,9 @@ mod tests;
 pub use rule::{Fault, KEYS, Rule};
 pub use rules::{Decision, Policy, Preset};
 
-/// The pattern that fits this very text.
+/// The pattern that fits this very text and no other.
 pub fn escape(text: &str) -> String {
-    globset::escape(text)
+    matcher::escape(text)
 }
 
 /// What becomes of a call.

@@ -9,6 +9,8 @@ pub(crate) struct Matcher {
     ignores_case: bool,
     /// It begins at the root, so that it speaks of whole paths.
     pub(crate) is_rooted: bool,
+    /// It speaks of addresses of files.
+    pub(crate) is_of_files: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -31,8 +33,8 @@ impl Matcher {
         let is_plain = |text: &str| !text.contains(['*', '?', '[', '{', '\\']);
         let shape = if written == "*" || written == "**" {
             Shape::Any
-        } else if is_plain(&written) {
-            Shape::Whole(written)
+        } else if let Some(whole) = unescape(&written) {
+            Shape::Whole(whole)
         } else if let Some(rest) = written.strip_suffix('*').filter(|it| is_plain(it)) {
             Shape::Begins(rest.to_owned())
         } else if let Some(rest) = written.strip_prefix('*').filter(|it| is_plain(it)) {
@@ -46,7 +48,13 @@ impl Matcher {
             shape,
             ignores_case,
             is_rooted: pattern.starts_with('/'),
+            is_of_files: pattern.to_lowercase().starts_with("file:"),
         })
+    }
+
+    /// Whether it fits this very text and no other.
+    pub(crate) fn is(&self, text: &Text<'_>) -> bool {
+        matches!(self.shape, Shape::Whole(_)) && self.fits(text)
     }
 
     pub(crate) fn fits(&self, text: &Text<'_>) -> bool {
@@ -63,6 +71,40 @@ impl Matcher {
             Shape::Glob(glob) => glob.is_match(text),
         }
     }
+}
+
+/// Characters that mean something in a pattern; a class of one of them is that character.
+const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
+
+/// The pattern that fits this very text and no other.
+pub(crate) fn escape(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
+        if SPECIAL.contains(&c) {
+            pattern.extend(['[', c, ']']);
+        } else {
+            pattern.push(c);
+        }
+    }
+    pattern
+}
+
+/// The one text that a pattern fits; none where it fits several, or is no pattern.
+fn unescape(pattern: &str) -> Option<String> {
+    let mut text = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some(at) = rest.find(['*', '?', '[', '{', '\\']) {
+        let (plain, class) = rest.split_at(at);
+        let c = class.strip_prefix('[')?.chars().next()?;
+        if !SPECIAL.contains(&c) {
+            return None;
+        }
+        text.push_str(plain);
+        text.push(c);
+        rest = class.get(2..)?.strip_prefix(']')?;
+    }
+    text.push_str(rest);
+    Some(text)
 }
 
 /// A text to be compared, with and without regard to case.
@@ -83,12 +125,33 @@ impl<'a> Text<'a> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[track_caller]
     fn check(pattern: &str, text: &str, expected: bool) {
         let matcher = Matcher::new(pattern, true).expect("a pattern");
         assert_eq!(matcher.fits(&Text::new(text)), expected, "{pattern} {text}");
+    }
+
+    proptest! {
+        #[test]
+        fn an_escaped_text_is_a_pattern_of_that_text_alone(
+            text in "(\\PC|[\\\\\\[\\]{}*?!',^\\-\n\r\t\u{0}aA/]){1,12}",
+            other in "[\\\\\\[\\]{}*?!a/]{1,4}",
+        ) {
+            let matcher = Matcher::new(&escape(&text), false);
+            prop_assert!(matcher.is_ok(), "{:?}", matcher);
+            let matcher = matcher.unwrap();
+            prop_assert!(matcher.is(&Text::new(&text)));
+            prop_assert_eq!(matcher.fits(&Text::new(&other)), text == other);
+            let folded = Matcher::new(&escape(&text), true).unwrap();
+            prop_assert!(folded.fits(&Text::new(&text)));
+            // Another program reads the file with the patterns in it.
+            let glob = GlobBuilder::new(&escape(&text)).build().unwrap();
+            prop_assert!(glob.compile_matcher().is_match(&text));
+        }
     }
 
     #[test]

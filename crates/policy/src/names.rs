@@ -1,6 +1,10 @@
 //! The names of a call in every spelling in which they are compared.
 
-use crate::{Effects, Kind, Subject, matcher::Text, path};
+use crate::{
+    Effects, Kind, Subject,
+    matcher::Text,
+    path::{self, Readings},
+};
 
 /// The names of a call, ready to be compared.
 #[derive(Debug)]
@@ -12,6 +16,8 @@ pub(crate) struct Names<'a> {
     pub(crate) full: Text<'a>,
     /// Of a resource: other spellings of its address.
     pub(crate) spellings: Vec<Text<'a>>,
+    /// Of a resource: it may be any file.
+    pub(crate) may_be_any_file: bool,
     pub(crate) category: Text<'a>,
     pub(crate) kind: Kind,
     pub(crate) effects: Effects,
@@ -29,6 +35,7 @@ impl<'a> Names<'a> {
                 .iter()
                 .map(|it| Text::new(it))
                 .collect(),
+            may_be_any_file: spellings.may_be_any_file,
             category: Text::new(call.category),
             kind: call.kind,
             effects: call.effects,
@@ -41,30 +48,24 @@ impl<'a> Names<'a> {
 pub(crate) struct Spellings {
     full: String,
     of_address: Vec<String>,
+    may_be_any_file: bool,
 }
 
 impl Spellings {
     pub(crate) fn new(call: &Subject<'_>) -> Self {
-        Self {
+        let mut spellings = Self {
             full: format!("{}/{}", call.server, call.name),
-            of_address: match call.kind {
-                Kind::Resource => spellings_of_address(call.name),
-                Kind::Tool | Kind::Prompt => Vec::new(),
-            },
+            of_address: Vec::new(),
+            may_be_any_file: false,
+        };
+        if call.kind == Kind::Resource {
+            let readings = Readings::of(call.name, None);
+            spellings.may_be_any_file = readings.may_name_any_file(call.name);
+            let files = readings.whole.iter().map(|path| format!("file://{path}"));
+            spellings.of_address.extend(files);
+            let addresses = path::spellings_of_address(call.name);
+            spellings.of_address.extend(addresses);
         }
+        spellings
     }
-}
-
-/// An address in its shortest spelling, and without what a server may take no notice of.
-fn spellings_of_address(written: &str) -> Vec<String> {
-    let mut spellings = Vec::new();
-    let mut add = |text: &str| match path::resolve(text, None) {
-        Some(path) => spellings.push(format!("file://{path}")),
-        None => spellings.extend(path::tidy_address(text).into_iter().flatten()),
-    };
-    add(written);
-    if let Some((bare, _)) = written.split_once(['?', '#']) {
-        add(bare);
-    }
-    spellings
 }

@@ -1,36 +1,264 @@
 //! Paths and addresses compared by their text alone: no file is looked at, and no link followed.
+//!
+//! Servers read one text in different ways: as a path, as a URL by the WHATWG standard (Node, browsers),
+//! as Python's `urllib` does, or by cutting `file://` off. [`Readings`] holds the result of each way,
+//! and a rule that restricts looks at all of them.
 
-use std::borrow::Cow;
+use url::Url;
 
-/// The path that a text means from the root on, without `.`, `..`, doubled separators, `file://`
-/// and `~`. None where that is not said: a path that begins somewhere unknown, or text that is no
-/// path.
-pub(crate) fn resolve(text: &str, home: Option<&str>) -> Option<String> {
-    let plain = read_file_url(text).unwrap_or(Cow::Borrowed(text));
-    if plain.contains('\0') {
-        return None;
-    }
-    let plain = plain.replace('\\', "/");
-    let plain = plain.trim();
-    let whole = match plain.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", home?),
-        Some(_) => return None,
-        None => plain.to_owned(),
-    };
-    whole.starts_with('/').then(|| tidy(&whole))
+/// Times that a text is percent-decoded: once by the parser of an address, and once by a server that
+/// decodes what that parser returns.
+const DECODINGS_MAX: usize = 2;
+
+/// The paths that a server may make of one text.
+#[derive(Debug, Default)]
+pub(crate) struct Readings {
+    /// From the root on, without `.`, `..` and empty segments.
+    pub(crate) whole: Vec<String>,
+    /// From an unknown folder on; text that is no path is among them, as it is written.
+    pub(crate) relative: Vec<String>,
+    /// Some parser takes the text for an address of a file.
+    has_file_url: bool,
 }
 
-/// Without `.`, `..` and empty parts; `..` at the root stays there.
-fn tidy(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            other => parts.push(other),
+impl Readings {
+    /// `home` is what `~` stands for.
+    pub(crate) fn of(text: &str, home: Option<&str>) -> Self {
+        let mut readings = Self::default();
+        if is_plain(text) {
+            readings.add(text, home);
+            return readings;
+        }
+        for text in spellings(text) {
+            match strip_file_scheme(&text) {
+                Some(rest) => readings.add_file_url(&text, rest, home),
+                None => readings.add_reference(&text, home),
+            }
+        }
+        readings
+    }
+
+    /// Whether a path from an unknown folder may lead anywhere.
+    pub(crate) fn may_climb(&self) -> bool {
+        self.relative.iter().any(|it| climbs(it))
+    }
+
+    /// Whether the address of a resource may be one of any file.
+    pub(crate) fn may_name_any_file(&self, address: &str) -> bool {
+        (self.has_file_url || !has_scheme(address)) && self.may_climb()
+    }
+
+    /// An address of a file, `rest` without its scheme.
+    fn add_file_url(&mut self, text: &str, rest: &str, home: Option<&str>) {
+        self.has_file_url = true;
+        self.add_url(Url::parse(text).ok(), text, home);
+        self.add_reference(rest, home);
+        if let Some(behind) = strip_two_slashes(rest) {
+            // Servers that cut off a prefix take the host for a folder.
+            self.add_reference(behind, home);
+        } else if !starts_with_slash(rest) {
+            self.add_reference(&format!("/{rest}"), home);
+        }
+        if climbs(text) {
+            add_new(&mut self.relative, text.to_owned());
         }
     }
-    format!("/{}", parts.join("/"))
+
+    /// The path of an address as it is, and decoded.
+    fn add_url(&mut self, url: Option<Url>, text: &str, home: Option<&str>) {
+        let Some(url) = url else {
+            return;
+        };
+        // The parser encodes more than the text did, which is no other path.
+        let as_written = decode_where(url.path(), |escape| !text.contains(escape));
+        self.add(&as_written, home);
+        self.add(&decode(url.path()), home);
+    }
+
+    /// A path, or a reference to one: with a host before it (`//host/path`), and without.
+    fn add_reference(&mut self, text: &str, home: Option<&str>) {
+        let behind_host = strip_two_slashes(text).map(skip_host);
+        for text in std::iter::once(text).chain(behind_host) {
+            for text in with_ends_cut(text) {
+                self.add_with_separators(text, home);
+            }
+        }
+        if starts_with_slash(text) {
+            let root = Url::parse("file:///").expect("the address is valid");
+            self.add_url(root.join(text).ok(), text, home);
+        }
+    }
+
+    /// A backslash is a separator to some, and a character of a name to others.
+    fn add_with_separators(&mut self, path: &str, home: Option<&str>) {
+        self.add(path, home);
+        if path.contains('\\') {
+            self.add(&path.replace('\\', "/"), home);
+        }
+    }
+
+    fn add(&mut self, path: &str, home: Option<&str>) {
+        let below_home = path
+            .strip_prefix('~')
+            .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+            .zip(home)
+            .map(|(rest, home)| format!("{home}{rest}"));
+        let path = below_home.as_deref().unwrap_or(path);
+        if let Some(below) = strip_drive(path) {
+            add_new(&mut self.whole, tidy(below));
+        }
+        if path.starts_with('/') && !path.contains('\0') {
+            add_new(&mut self.whole, tidy(path));
+        } else {
+            add_new(&mut self.relative, path.to_owned());
+        }
+    }
+}
+
+fn add_new(list: &mut Vec<String>, text: String) {
+    if !list.contains(&text) {
+        list.push(text);
+    }
+}
+
+/// Whether every server reads the text in the same way.
+fn is_plain(text: &str) -> bool {
+    let is_plain = |byte: &u8| {
+        !byte.is_ascii_control() && !matches!(byte, b'%' | b':' | b'|' | b'\\' | b'?' | b'#' | b';')
+    };
+    let is_trimmed = !text.starts_with(is_blank) && !text.ends_with(is_blank);
+    is_trimmed && !text.starts_with("//") && text.as_bytes().iter().all(is_plain)
+}
+
+/// A text as parsers see it after each step that they may take first: cutting, decoding, trimming, and
+/// removing characters.
+fn spellings(written: &str) -> Vec<String> {
+    let mut spellings = Vec::new();
+    for text in with_ends_cut(written) {
+        let mut decoded = text.to_owned();
+        for _ in 0..=DECODINGS_MAX {
+            let trimmed = decoded.trim_matches(is_blank);
+            let is_break = |c: char| matches!(c, '\t' | '\n' | '\r');
+            let without_breaks = trimmed.replace(is_break, "");
+            let without_controls = trimmed.replace(char::is_control, "");
+            let unwrapped = unwrap(&without_breaks).to_owned();
+            // An address may be walked before it is decoded.
+            let is_dot = |escape: &str| escape.eq_ignore_ascii_case("%2e");
+            let with_dots = decode_where(&without_breaks, is_dot);
+            let next = decode(&decoded);
+            for text in [
+                decoded,
+                without_breaks,
+                without_controls,
+                unwrapped,
+                with_dots,
+            ] {
+                add_new(&mut spellings, text);
+            }
+            decoded = next;
+        }
+    }
+    spellings
+}
+
+/// A reference with its query, fragment and parameters, and without.
+fn with_ends_cut(text: &str) -> Vec<&str> {
+    let mut texts = vec![text];
+    texts.extend(text.split_once(['?', '#']).map(|(before, _)| before));
+    for at in 0..texts.len() {
+        let name = texts[at].rfind('/').unwrap_or(0);
+        let end = texts[at][name..].find(';');
+        texts.extend(end.map(|end| &texts[at][..name + end]));
+    }
+    texts
+}
+
+/// A character that some parser removes from both ends.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || c == '\u{feff}'
+}
+
+/// `<URL:file:///x>` is what Python's `urlopen` takes for `file:///x`.
+fn unwrap(text: &str) -> &str {
+    let inner = text
+        .strip_prefix('<')
+        .and_then(|text| text.strip_suffix('>'));
+    let inner = inner.unwrap_or(text).trim();
+    let is_labelled = inner
+        .get(..4)
+        .is_some_and(|label| label.eq_ignore_ascii_case("url:"));
+    if is_labelled {
+        inner[4..].trim()
+    } else {
+        inner
+    }
+}
+
+fn strip_file_scheme(text: &str) -> Option<&str> {
+    let scheme = text.get(..5)?;
+    scheme.eq_ignore_ascii_case("file:").then(|| &text[5..])
+}
+
+/// Whether a text begins like an address, not like a path.
+fn has_scheme(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let scheme = text.split_once(':').map(|(scheme, _)| scheme);
+    scheme.is_some_and(|it| {
+        it.starts_with(|c: char| c.is_ascii_alphabetic()) && it.chars().all(is_part)
+    })
+}
+
+fn starts_with_slash(text: &str) -> bool {
+    text.starts_with(['/', '\\'])
+}
+
+fn strip_two_slashes(text: &str) -> Option<&str> {
+    text.strip_prefix(['/', '\\'])?.strip_prefix(['/', '\\'])
+}
+
+/// The path behind a host.
+fn skip_host(text: &str) -> &str {
+    let end = text.find(['/', '\\', '?', '#']).unwrap_or(text.len());
+    &text[end..]
+}
+
+/// The path behind `C:` or `/C|`.
+fn strip_drive(path: &str) -> Option<&str> {
+    let drive = path.strip_prefix('/').unwrap_or(path);
+    let below = drive
+        .strip_prefix(|c: char| c.is_ascii_alphabetic())?
+        .strip_prefix([':', '|'])?;
+    starts_with_slash(below).then_some(below)
+}
+
+/// A folder that a rule names, from the root or from `~` on.
+pub(crate) fn resolve_folder(text: &str, home: Option<&str>) -> Option<String> {
+    let mut readings = Readings::default();
+    match strip_file_scheme(text).and_then(|_| Url::parse(text).ok()) {
+        Some(url) => readings.add(&decode(url.path()), home),
+        None => readings.add(text.trim(), home),
+    }
+    let is_sure = readings.relative.is_empty();
+    is_sure.then(|| readings.whole.pop()).flatten()
+}
+
+/// Without `.`, `..` and empty segments; `..` at the root stays there.
+fn tidy(path: &str) -> String {
+    let mut tidy = String::with_capacity(path.len());
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => tidy.truncate(tidy.rfind('/').unwrap_or(0)),
+            other => {
+                tidy.push('/');
+                tidy.push_str(other);
+            }
+        }
+    }
+    if tidy.is_empty() {
+        tidy.push('/');
+    }
+    tidy
 }
 
 /// A path from somewhere unknown, in its shortest spelling; `..` stays where nothing is before it.
@@ -47,14 +275,35 @@ pub(crate) fn tidy_relative(text: &str) -> String {
     parts.join("/")
 }
 
-/// An address without what is encoded, characters that readers skip, `.`, `..` and empty parts: as
-/// one whose host nothing leads out of, and as one whose server knows no hosts. None for text that
-/// is no address.
-pub(crate) fn tidy_address(text: &str) -> Option<[String; 2]> {
+/// Other spellings of an address in which a parser or a server may read it; none for text that is no
+/// address.
+pub(crate) fn spellings_of_address(written: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if !written.contains(':') && !written.contains('%') {
+        return found;
+    }
+    for text in spellings(written) {
+        for tidy in tidy_address(&text).into_iter().flatten() {
+            add_new(&mut found, tidy);
+        }
+        let Ok(mut url) = Url::parse(&text) else {
+            continue;
+        };
+        add_new(&mut found, url.to_string());
+        // Both fail for an address that has no host, and so no user.
+        if url.set_username("").is_ok() && url.set_password(None).is_ok() {
+            add_new(&mut found, url.to_string());
+        }
+    }
+    found
+}
+
+/// An address without `.`, `..` and empty segments: as one whose host nothing leads out of, and as one
+/// whose server knows no hosts. None for text that is no address.
+fn tidy_address(text: &str) -> Option<[String; 2]> {
     let (scheme, behind) = text.split_once("://")?;
     let scheme = scheme.trim();
-    let behind = decode(behind).replace('\\', "/");
-    let behind: String = behind.chars().filter(|c| !c.is_control()).collect();
+    let behind = behind.replace('\\', "/");
     let (host, path) = behind.split_once('/').unwrap_or((&behind, ""));
     Some([
         format!("{scheme}://{host}{}", tidy(path)),
@@ -63,9 +312,8 @@ pub(crate) fn tidy_address(text: &str) -> Option<[String; 2]> {
 }
 
 /// Whether a text that is no whole path may lead somewhere else all the same.
-pub(crate) fn climbs(text: &str) -> bool {
-    let plain = decode(text);
-    plain.starts_with('~') || plain.contains('\0') || plain.split(['/', '\\']).any(|it| it == "..")
+fn climbs(text: &str) -> bool {
+    text.starts_with('~') || text.contains('\0') || text.split(['/', '\\']).any(|it| it == "..")
 }
 
 /// Whether a resolved path is the folder or lies in it, should letter case not count: some file
@@ -82,28 +330,20 @@ pub(crate) fn is_inside(path: &str, folder: &str) -> bool {
     rest.is_empty() || rest.starts_with('/')
 }
 
-/// The path of a `file:` address, in whatever case and encoding; none for any other text.
-fn read_file_url(text: &str) -> Option<Cow<'_, str>> {
-    let rest = text
-        .get(..5)?
-        .eq_ignore_ascii_case("file:")
-        .then(|| &text[5..])?;
-    let path = match rest.strip_prefix("//") {
-        Some(behind) => &behind[behind.find('/')?..],
-        None => rest,
-    };
-    Some(Cow::Owned(decode(path)))
+/// Percent-decoded once; bytes that are no UTF-8 become `\u{fffd}`.
+fn decode(text: &str) -> String {
+    decode_where(text, |_| true)
 }
 
-fn decode(text: &str) -> String {
+/// The same where `is_decoded` says so of an escape such as `%2e`.
+fn decode_where(text: &str, is_decoded: impl Fn(&str) -> bool) -> String {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while at < bytes.len() {
-        let digits = (bytes[at] == b'%')
-            .then(|| text.get(at + 1..at + 3))
-            .flatten();
-        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let escape = (bytes[at] == b'%').then(|| text.get(at..at + 3)).flatten();
+        let escape = escape.filter(|escape| is_decoded(escape));
+        let byte = escape.and_then(|escape| u8::from_str_radix(&escape[1..], 16).ok());
         plain.push(byte.unwrap_or(bytes[at]));
         at += if byte.is_some() { 3 } else { 1 };
     }
@@ -114,33 +354,91 @@ fn decode(text: &str) -> String {
 mod tests {
     use super::*;
 
+    const HOME: Option<&str> = Some("/home/me");
+
     #[track_caller]
-    fn check(text: &str, expected: Option<&str>) {
-        assert_eq!(
-            resolve(text, Some("/home/me")).as_deref(),
-            expected,
-            "{text}"
-        );
+    fn check_reaches(text: &str, folder: &str) {
+        let readings = Readings::of(text, HOME);
+        let reaches = readings.whole.iter().any(|path| is_inside(path, folder));
+        assert!(reaches, "{text:?}: {readings:?}");
+    }
+
+    #[track_caller]
+    fn check_whole(text: &str, expected: &[&str]) {
+        let readings = Readings::of(text, HOME);
+        assert_eq!(readings.whole, expected, "{text:?}");
+        assert_eq!(readings.relative, [""; 0], "{text:?}");
     }
 
     #[test]
-    fn one_path_for_all_its_spellings() {
+    fn every_spelling_of_a_file_is_read() {
         for text in [
             "/home/me/.ssh/id",
             "/home/me/x/../.ssh//./id",
             "~/.ssh/id",
-            "file:///home/me/.ssh/id",
-            "FILE://localhost/home/me/%2Essh/id",
-            "file:/home/me/.ssh/id",
             " /home/me/.ssh/id\n",
             "\\home\\me\\.ssh\\id",
             "/../../home/me/.ssh/id/",
+            "/home/me/.s\rsh/id",
+            "/home/me/%2essh/id",
+            "/home/me/%252essh/id",
+            "%2fhome%2fme%2f.ssh%2fid",
+            "//host/home/me/.ssh/id",
+            "/home/me/.ssh;x",
+            "/home/me/.ssh?x",
+            "C:\\home\\me\\.ssh\\id",
+            "file:///home/me/.ssh/id",
+            "FILE://localhost/home/me/%2Essh/id",
+            "file:/home/me/.ssh/id",
+            "file:home/me/.ssh/id",
+            "file://home/me/.ssh/id",
+            "file://host/home/me/.ssh/id",
+            "file:\\\\\\home\\me\\.ssh\\id",
+            "file:/\\/home/me/.ssh/id",
+            "file:////home/me/.ssh/id",
+            "file:~/.ssh/id",
+            "file:///x/%2e%2e/home/me/.ssh/id",
+            "file:///x%2f..%2fhome/me/.ssh/id",
+            "file:///x/.\t./home/me/.ssh/id",
+            "file:///home/me/.ssh/id?x#y",
+            "file:///C|/../home/me/.ssh/id",
+            "fi\nle:///home/me/.ssh/id",
+            "\u{1}file:///home/me/.ssh/id",
+            "%66ile:///home/me/.ssh/id",
+            "\u{feff}file:///home/me/.ssh/id",
+            "<URL:file:///home/me/.ssh/id>",
         ] {
-            check(text, Some("/home/me/.ssh/id"));
+            check_reaches(text, "/home/me/.ssh");
         }
-        check("src/main.rs", None);
-        check("~root/x", None);
-        check("/a\0b", None);
+        let dots = Readings::of("file:///home/me/x/.../y", None);
+        assert_eq!(dots.whole, ["/home/me/x/.../y"], "three dots are a name");
+    }
+
+    #[test]
+    fn an_ordinary_path_has_one_reading() {
+        check_whole("/srv/a b/ü.txt", &["/srv/a b/ü.txt"]);
+        check_whole("/srv//a/", &["/srv/a"]);
+        check_whole("/srv/12:30", &["/srv/12:30"]);
+        check_whole("file:///srv/a", &["/srv/a"]);
+        check_whole("file:///srv/a%20b", &["/srv/a%20b", "/srv/a b"]);
+        for text in ["src/main.rs", "~root/x", "/a\0b", "https://h/srv/a"] {
+            let readings = Readings::of(text, HOME);
+            let is_relative = readings.relative.contains(&text.to_owned());
+            assert!(is_relative, "{text:?}: {readings:?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_read_as_it_is_written() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(resolve_folder(text, HOME).as_deref(), expected, "{text}");
+        };
+        check("~/jobs/", Some("/home/me/jobs"));
+        check("~", Some("/home/me"));
+        check("/srv/50%25", Some("/srv/50%25"));
+        check("file:///srv/a%20b", Some("/srv/a b"));
+        check("work", None);
+        check("~other/x", None);
     }
 
     #[test]
@@ -154,11 +452,21 @@ mod tests {
             "bank://%6fne/x/%2e%2e//two",
             "bank://o\tne/./two",
             "bank://one\\two",
+            "bank://%256fne/two",
         ] {
-            let expected = ["bank://one/two".to_owned(), "bank://one/two".to_owned()];
-            assert_eq!(tidy_address(text), Some(expected));
+            let spellings = spellings_of_address(text);
+            let is_found = spellings.contains(&"bank://one/two".to_owned());
+            assert!(is_found, "{text}: {spellings:?}");
         }
-        assert_eq!(tidy_address("one/two"), None);
+        for text in [
+            "https:\\\\user@h.example:443\\admin",
+            "HTTPS:h.example/./admin",
+        ] {
+            let spellings = spellings_of_address(text);
+            let is_found = spellings.contains(&"https://h.example/admin".to_owned());
+            assert!(is_found, "{text}: {spellings:?}");
+        }
+        assert_eq!(spellings_of_address("one/two"), [""; 0]);
     }
 
     #[test]

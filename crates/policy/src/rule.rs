@@ -138,10 +138,13 @@ impl Rule {
                     pattern.fits(&call.name) || pattern.fits(&call.full)
                 }
                 (Kind::Resource, Doubt::Fits) => {
-                    pattern.fits(&call.name) || spellings.any(|it| pattern.fits(it))
+                    pattern.fits(&call.name)
+                        || spellings.any(|it| pattern.fits(it))
+                        || call.may_be_any_file && pattern.is_of_files
                 }
                 (Kind::Resource, Doubt::FitsNot) => {
-                    pattern.fits(&call.name) && spellings.all(|it| pattern.fits(it))
+                    pattern.is(&call.name)
+                        || pattern.fits(&call.name) && spellings.all(|it| pattern.fits(it))
                 }
             }
         };
@@ -290,7 +293,7 @@ fn read_value_pattern(
         .ok_or_else(expected)?;
     let texts = read_texts(value).ok_or_else(expected)?;
     let folder = |text: &&str| {
-        let folder = path::resolve(text, home);
+        let folder = path::resolve_folder(text, home);
         folder.ok_or_else(|| format!("`{text}` is no folder from the root or from `~` on"))
     };
     let folders = || texts.iter().map(folder).collect::<Result<Vec<_>, _>>();

@@ -6,8 +6,8 @@ use regex::{Regex, RegexBuilder};
 
 use crate::{
     Verdict,
-    matcher::{Matcher, Text},
-    path,
+    matcher::{Matcher, Text, escape},
+    path::{self, Readings},
 };
 
 /// The largest program that a regular expression may become, in bytes.
@@ -46,7 +46,7 @@ impl ValuePattern {
     pub(crate) fn glob(written: &str, home: Option<&str>, doubt: Doubt) -> Result<Self, String> {
         let below_home = written.strip_prefix("~/").zip(home);
         let whole = below_home.map_or(Cow::Borrowed(written), |(rest, home)| {
-            let home = globset::escape(home.trim_end_matches('/'));
+            let home = escape(home.trim_end_matches('/'));
             Cow::Owned(format!("{home}/{rest}"))
         });
         Matcher::new(&whole, doubt == Doubt::Fits).map(Self::Glob)
@@ -77,64 +77,81 @@ impl ValuePattern {
         home: Option<&str>,
         doubt: Doubt,
     ) -> bool {
-        let folders = match self {
+        match self {
             Self::Glob(glob) => {
-                let may_climb = doubt == Doubt::Fits && glob.is_rooted && is_text;
-                return fits_in_spellings(value, home, doubt, |it| glob.fits(&Text::new(it)))
-                    || may_climb && is_climbing(value, home);
+                let fits = |text: &str| glob.fits(&Text::new(text));
+                fits_in_readings(value, home, doubt, glob.is_rooted && is_text, fits)
             }
             Self::Regex(regex) => {
-                return fits_in_spellings(value, home, doubt, |it| regex.is_match(it));
+                fits_in_readings(value, home, doubt, false, |it| regex.is_match(it))
             }
-            Self::Inside(folders) | Self::Outside(folders) => folders,
-        };
-        if !is_text {
-            return false;
+            Self::Inside(_) | Self::Outside(_) if !is_text => false,
+            Self::Inside(folders) => is_placed(value, home, doubt, folders, true),
+            Self::Outside(folders) => is_placed(value, home, doubt, folders, false),
         }
-        let wants_inside = matches!(self, Self::Inside(_));
-        let Some(path) = path::resolve(value, home) else {
-            return doubt == Doubt::Fits && (!wants_inside || path::climbs(value));
-        };
-        // In doubt a path that may be one of both is what restricts.
-        let is_inside = if wants_inside == (doubt == Doubt::Fits) {
-            path::may_be_inside
-        } else {
-            path::is_inside
-        };
-        folders.iter().any(|folder| is_inside(&path, folder)) == wants_inside
     }
 }
 
-/// A path from somewhere unknown that leads upwards from there.
-fn is_climbing(value: &str, home: Option<&str>) -> bool {
-    value.contains("..") && path::resolve(value, home).is_none() && path::climbs(value)
-}
-
-/// As it is written, and as the path or address that it may be.
-fn fits_in_spellings(
+/// Whether a path lies inside (or outside) some folders: by any reading in doubt, else by all.
+fn is_placed(
     value: &str,
     home: Option<&str>,
     doubt: Doubt,
-    fits: impl Fn(&str) -> bool,
+    folders: &[String],
+    wants_inside: bool,
 ) -> bool {
-    if !value.contains(['/', '\\']) {
-        return fits(value);
-    }
-    let whole = path::resolve(value, home);
+    // In doubt a path that may be one of both is what restricts.
+    let is_inside = if wants_inside == (doubt == Doubt::Fits) {
+        path::may_be_inside
+    } else {
+        path::is_inside
+    };
+    let is_so =
+        |path: &String| folders.iter().any(|folder| is_inside(path, folder)) == wants_inside;
+    let readings = Readings::of(value, home);
     match doubt {
         Doubt::Fits => {
-            fits(value)
-                || match (whole, path::tidy_address(value)) {
-                    (Some(path), _) => fits(&path),
-                    (None, Some(spellings)) => spellings.iter().any(|it| fits(it)),
-                    (None, None) => fits(&path::tidy_relative(value)),
-                }
+            readings.whole.iter().any(is_so)
+                || readings.may_climb()
+                || !wants_inside && !readings.relative.is_empty()
         }
+        Doubt::FitsNot => readings.relative.is_empty() && readings.whole.iter().all(is_so),
+    }
+}
+
+/// As it is written, and as the paths and addresses that a server may make of it. A pattern of whole
+/// paths speaks of a path that may lead anywhere, too (`may_climb`).
+fn fits_in_readings(
+    value: &str,
+    home: Option<&str>,
+    doubt: Doubt,
+    may_climb: bool,
+    fits: impl Fn(&str) -> bool,
+) -> bool {
+    if !value.contains(['/', '\\', '%', ':']) {
+        return fits(value);
+    }
+    let readings = || Readings::of(value, home);
+    match doubt {
+        Doubt::Fits => {
+            fits(value) || {
+                let readings = readings();
+                let whole = &readings.whole;
+                whole.iter().any(|path| fits(path))
+                    || readings
+                        .relative
+                        .iter()
+                        .any(|it| fits(&path::tidy_relative(it)))
+                    || path::spellings_of_address(value).iter().any(|it| fits(it))
+                    || may_climb && value.contains("..") && readings.may_climb()
+            }
+        }
+        // `~` is no more than another way to write a folder.
         Doubt::FitsNot => {
-            // `~` is no more than another way to write a folder.
-            let is_home = value.starts_with('~');
-            let whole = whole.map_or_else(|| !path::climbs(value), |path| fits(&path));
-            whole && (is_home || fits(value))
+            (value.starts_with('~') || fits(value)) && {
+                let readings = readings();
+                !readings.may_climb() && readings.whole.iter().all(|path| fits(path))
+            }
         }
     }
 }
