@@ -10,6 +10,8 @@ use std::{
 
 use rustix::process::geteuid;
 
+use crate::{note, whole::sync_folder};
+
 /// Bits of a mode that allow the group and everybody something.
 const OF_OTHERS: u32 = 0o077;
 
@@ -55,11 +57,19 @@ pub fn own_folder(path: &Path) -> Result<(), FolderError> {
     check_mode(path, &about, WRITE_OF_OTHERS)
 }
 
+/// A folder that is made outlives a loss of power where its parent can be synced.
 fn make(builder: &mut DirBuilder, path: &Path) -> Result<(), FolderError> {
+    let missing = path.ancestors().take_while(|folder| !folder.exists());
+    let missing: Vec<&Path> = missing.filter(|folder| *folder != "").collect();
     match builder.mode(0o700).create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error.into()),
-        _ => Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
+        _ => {}
     }
+    for folder in missing.into_iter().rev() {
+        note!(CreateFolder(folder));
+        let _ = sync_folder(folder);
+    }
+    Ok(())
 }
 
 fn check_owner(path: &Path, about: &Metadata, trusted: &[u32]) -> Result<(), FolderError> {

@@ -6,12 +6,28 @@
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod durable;
 mod folder;
 mod lock;
 mod log;
 mod open;
+#[cfg(any(test, feature = "power-loss"))]
+pub mod power_loss;
 mod whole;
 
+/// Notes for [`power_loss`] what is done to a file; nothing where that is left out.
+macro_rules! note {
+    ($step:ident($($path:expr),+)) => {
+        #[cfg(any(test, feature = "power-loss"))]
+        crate::power_loss::note(|| crate::power_loss::Step::$step($($path.to_owned()),+));
+    };
+}
+use note;
+
+pub use durable::{
+    Replaced, append_durable, remove_file, replace_unchanged, resolve, write_durable,
+    write_new_durable,
+};
 pub use folder::{FolderError, own_folder, private_folder};
 pub use lock::Lock;
 pub use log::{BoundedLog, LOG_BYTES_MAX, put_aside};

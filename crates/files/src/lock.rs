@@ -1,12 +1,18 @@
 //! A file whose lock processes take in turns.
 
 use std::{
+    ffi::OsString,
     fs::{File, TryLockError},
     io,
     path::Path,
+    thread::sleep,
+    time::{Duration, Instant},
 };
 
 use crate::open::open_to_lock;
+
+/// Time between two looks at a lock that another process holds: most hold it for one sync of a file.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Held until it is dropped, or its process ends.
 #[derive(Debug)]
@@ -22,6 +28,44 @@ impl Lock {
         Ok(Self { _file: file })
     }
 
+    /// Waits for its turn at a file in somebody's folder; an error of the kind `TimedOut` past
+    /// `wait`. The lock is on the folder, so nothing is left in it. Network file systems lock no
+    /// folders: there a hidden file beside the place is locked.
+    pub fn take_beside(place: &Path, wait: Duration) -> io::Result<Self> {
+        let folder = place.parent().filter(|it| *it != "");
+        let file = File::open(folder.unwrap_or(Path::new(".")));
+        if let Ok(file) = file
+            && let Some(lock) = Self::wait_for(file, wait)?
+        {
+            return Ok(lock);
+        }
+        let mut name = OsString::from(".");
+        name.push(place.file_name().unwrap_or_default());
+        name.push(".lock");
+        let file = open_to_lock(&place.with_file_name(name))?;
+        let unsupported = || io::ErrorKind::Unsupported.into();
+        Self::wait_for(file, wait)?.ok_or_else(unsupported)
+    }
+
+    /// None where such a file cannot be locked.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the system has no lock with a deadline; callers may block"
+    )]
+    fn wait_for(file: File, wait: Duration) -> io::Result<Option<Self>> {
+        let deadline = Instant::now() + wait;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Self { _file: file })),
+                Err(TryLockError::Error(_)) => return Ok(None),
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                Err(TryLockError::WouldBlock) => sleep(LOOK_EVERY),
+            }
+        }
+    }
+
     /// The turn if nobody has it now.
     pub fn try_take(path: &Path) -> io::Result<Option<Self>> {
         let file = open_to_lock(path)?;
@@ -35,7 +79,21 @@ impl Lock {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, io::ErrorKind, time::Duration};
+
     use super::Lock;
+
+    #[test]
+    fn a_lock_in_a_folder_of_others_leaves_nothing_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("file");
+        let held = Lock::take_beside(&place, Duration::ZERO).unwrap();
+        let refused = Lock::take_beside(&place, Duration::ZERO).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::TimedOut);
+        drop(held);
+        assert!(Lock::take_beside(&place, Duration::ZERO).is_ok());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 
     #[test]
     fn one_has_it_at_a_time() {

@@ -1,12 +1,18 @@
 //! Files that readers see whole or not at all: written beside their place, then renamed.
 
 use std::{
-    fs::File,
+    fs::{File, Permissions},
     io::{self, Write},
     path::{Path, PathBuf},
 };
 
+use rustix::{
+    fs::{CWD, RenameFlags, renameat_with},
+    io::Errno,
+};
 use tempfile::NamedTempFile;
+
+use crate::note;
 
 /// The beginning of an unfinished file's name; one that is old was left by a process that died.
 pub const UNFINISHED: &str = ".unfinished-";
@@ -24,31 +30,64 @@ impl Unfinished {
         let file = tempfile::Builder::new()
             .prefix(UNFINISHED)
             .tempfile_in(folder_of(place))?;
+        note!(Create(file.path()));
         let place = place.to_owned();
         Ok(Self { file, place })
     }
 
     /// Waits until what was written outlives a loss of power.
     pub fn sync(&self) -> io::Result<()> {
-        self.file.as_file().sync_all()
+        self.file.as_file().sync_all()?;
+        note!(SyncFile(self.file.path()));
+        Ok(())
+    }
+
+    /// Gives the file another mode than the private one.
+    pub(crate) fn set_permissions(&mut self, mode: Permissions) -> io::Result<()> {
+        self.file.as_file().set_permissions(mode)
+    }
+
+    /// Where the file is now.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Has the file change places with the one that is in its place; `false` where the file system
+    /// cannot do that, and nothing was done.
+    pub(crate) fn exchange(&self) -> io::Result<bool> {
+        match renameat_with(CWD, self.path(), CWD, &self.place, RenameFlags::EXCHANGE) {
+            Ok(()) => {
+                note!(Exchange(self.path(), self.place));
+                Ok(true)
+            }
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Puts the file in its place, instead of one that was there.
     pub fn finish(self) -> io::Result<()> {
+        note!(Rename(self.file.path(), self.place));
         let persisted = self.file.persist(&self.place);
         persisted.map(drop).map_err(|error| error.error)
     }
 
     /// Puts the file in its place; an error of the kind `AlreadyExists` where there is one.
     pub fn finish_new(self) -> io::Result<()> {
+        #[cfg(any(test, feature = "power-loss"))]
+        let from = self.file.path().to_owned();
         let persisted = self.file.persist_noclobber(&self.place);
-        persisted.map(drop).map_err(|error| error.error)
+        persisted.map_err(|error| error.error)?;
+        note!(Rename(from, self.place));
+        Ok(())
     }
 }
 
 impl Write for Unfinished {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        let count = self.file.write(bytes)?;
+        note!(Append(self.file.path(), bytes[..count]));
+        Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -56,7 +95,8 @@ impl Write for Unfinished {
     }
 }
 
-/// Writes a private file whole. A loss of power may undo it.
+/// Writes a private file whole, for what may be lost: after a loss of power it may be the old one,
+/// or damaged.
 pub fn write_whole(place: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = Unfinished::begin(place)?;
     file.write_all(bytes)?;
@@ -65,7 +105,9 @@ pub fn write_whole(place: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Waits until the names in the folder of `place` outlive a loss of power.
 pub fn sync_folder(place: &Path) -> io::Result<()> {
-    File::open(folder_of(place))?.sync_all()
+    File::open(folder_of(place))?.sync_all()?;
+    note!(SyncFolder(folder_of(place)));
+    Ok(())
 }
 
 fn folder_of(place: &Path) -> &Path {

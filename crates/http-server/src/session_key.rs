@@ -3,12 +3,12 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Read as _, Write as _},
+    io::{self, Read as _},
     os::unix::fs::PermissionsExt as _,
     path::Path,
 };
 
-use files::{Unfinished, write_whole};
+use files::{write_durable, write_new_durable};
 
 const FILE: &str = "session.key";
 
@@ -41,7 +41,7 @@ fn load_or_make(place: &Path) -> io::Result<[u8; KEY_BYTES]> {
             let file = place.display();
             tracing::warn!(%file, "no key of ours alone: made anew, so sessions over HTTP begin anew");
             let key = make_key();
-            write_whole(place, &key)?;
+            write_durable(place, &key)?;
             Ok(key)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => write_new(place),
@@ -52,10 +52,7 @@ fn load_or_make(place: &Path) -> io::Result<[u8; KEY_BYTES]> {
 /// Writes the first key of a folder, or takes the one that another process wrote meanwhile.
 fn write_new(place: &Path) -> io::Result<[u8; KEY_BYTES]> {
     let key = make_key();
-    let mut file = Unfinished::begin(place)?;
-    file.write_all(&key)?;
-    file.sync()?;
-    match file.finish_new() {
+    match write_new_durable(place, &key) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read_key(place)?.ok_or(error),
         other => other.map(|()| key),
     }

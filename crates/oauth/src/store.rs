@@ -132,6 +132,7 @@ impl LockedRecord {
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt as _};
 
+    use files::power_loss;
     use secrets::PrivateFiles;
 
     use super::{RecordFile, StoreError};
@@ -157,6 +158,26 @@ mod tests {
         assert!(!damaged.to_string().contains("hunter2"), "{damaged}");
         fs::set_permissions(&file.path, fs::Permissions::from_mode(0o604)).unwrap();
         assert!(file.read().is_err());
+    }
+
+    #[test]
+    fn a_loss_of_power_leaves_the_old_login_or_the_new_one() {
+        let state = tempfile::tempdir().unwrap();
+        let of = |folder: &std::path::Path| {
+            RecordFile::of(&plain(folder), "any", "https://x.example/mcp")
+        };
+        let mut before = Vec::new();
+        for scopes in [["a".to_owned()], ["b".to_owned()]] {
+            let act = || {
+                let changed = of(state.path()).change(|it| it.wanted_scopes = scopes.to_vec());
+                changed.unwrap();
+            };
+            power_loss::check(state.path(), act, |state| {
+                let found = of(state.folder).read().unwrap().wanted_scopes;
+                assert!(found == scopes || (found == before && !state.is_after_all));
+            });
+            before = scopes.to_vec();
+        }
     }
 
     #[test]

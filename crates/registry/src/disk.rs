@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use files::{Lock, Unfinished, own_folder, sync_folder};
+use files::{Lock, own_folder, write_durable};
 use parking_lot::{Mutex, MutexGuard};
 
 #[derive(Debug)]
@@ -153,7 +153,7 @@ impl Disk {
         if self.memory().remove(name).is_some() {
             return Ok(());
         }
-        fs::remove_file(self.path(name))
+        files::remove_file(&self.path(name))
     }
 
     /// Names of the snapshot files (with their folder), newest first.
@@ -197,13 +197,8 @@ impl Disk {
         let path = self.path(name);
         self.step()?;
         own_folder(path.parent().unwrap_or(&self.folder))?;
-        let mut file = Unfinished::begin(&path)?;
-        file.write_all(bytes)?;
-        file.sync()?;
-        self.step()?;
-        file.finish()?;
-        self.step()?;
-        sync_folder(&path)
+        write_durable(&path, bytes)?;
+        self.step()
     }
 
     fn remember(&self, name: &str, bytes: &[u8]) {

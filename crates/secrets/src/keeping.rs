@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use files::{sync_folder, write_whole};
+use files::write_durable;
 
 use crate::{
     keyring,
@@ -73,7 +73,6 @@ impl PrivateFiles {
             Keeping::File => bytes,
             Keeping::Keyring => keyring::seal(&self.state_dir, bytes)?,
         };
-        write_whole(path, &bytes)?;
-        sync_folder(path)
+        write_durable(path, &bytes)
     }
 }

@@ -126,6 +126,8 @@ impl Store {
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt as _, thread};
 
+    use files::power_loss;
+
     use super::{Store, StoreError};
     use crate::{Secret, SecretName};
 
@@ -168,6 +170,24 @@ mod tests {
             store.set(&name("b"), &Secret::new("")),
             Err(StoreError::Empty)
         ));
+    }
+
+    #[test]
+    fn a_loss_of_power_leaves_the_old_secrets_or_the_new_ones() {
+        let state = tempfile::tempdir().unwrap();
+        let store = Store::in_state(state.path());
+        let mut before = Vec::new();
+        for after in [&["a"][..], &["a", "b"]] {
+            let last = name(after.last().unwrap());
+            let act = || {
+                store.set(&last, &Secret::new("hunter2")).unwrap();
+            };
+            power_loss::check(state.path(), act, |state| {
+                let found = Store::in_state(state.folder).list().unwrap();
+                assert!(found == after || (found == before && !state.is_after_all));
+            });
+            before = after.to_vec();
+        }
     }
 
     #[test]

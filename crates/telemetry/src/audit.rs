@@ -10,7 +10,7 @@ mod segments;
 
 use std::{
     fs::{self, OpenOptions},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    io::{self, Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
 };
 
@@ -51,7 +51,7 @@ impl AuditLog {
         Self { folder, tail: None }
     }
 
-    /// Adds a line a call, in one write. `lost` records before them could not be kept. Waits for
+    /// Adds a line a call, in one write and one sync. `lost` records before them could not be kept. Waits for
     /// another process's turn; on an error nothing may have been written.
     pub fn append(
         &mut self,
@@ -82,8 +82,7 @@ impl AuditLog {
             let body = line::body(tail.number + 1, call);
             tail.add(&mut text, &body, true);
         }
-        let mut file = files::open_to_append(&tail.segment)?;
-        file.write_all(text.as_bytes())?;
+        files::append_durable(&tail.segment, text.as_bytes())?;
         tail.bytes += text.len() as u64;
         self.tail = Some(tail);
         Ok(())

@@ -1,6 +1,7 @@
 use std::fs;
 use std::path::Path;
 
+use files::power_loss;
 use tempfile::tempdir;
 
 use super::*;
@@ -45,6 +46,37 @@ fn a_commit_killed_anywhere_leaves_the_old_state_or_the_new() {
         }
     }
     assert!(finished && olds > 3 && news_seen > 3, "{olds} {news_seen}");
+}
+
+#[test]
+fn a_loss_of_power_leaves_the_old_tools_and_pins_or_the_new_ones() {
+    let open = |folder: &Path| {
+        let mut rules = rules(&["a", "b"]);
+        for server in &mut rules.servers {
+            server.pin = crate::Pin::Hold;
+        }
+        Registry::open(folder, rules).unwrap()
+    };
+    let folder = tempdir().unwrap();
+    let registry = open(folder.path());
+    registry.commit(before(), false, 1).unwrap();
+    let changed = vec![news("a", &["list_files: Another tool."])];
+    let act = || {
+        registry.commit(changed, true, 2).unwrap();
+    };
+    let (mut olds, mut news_seen) = (0, 0);
+    power_loss::check(folder.path(), act, |state| {
+        let reopened = open(state.folder);
+        let (held, reviews) = (held(&reopened), reopened.list_reviews(None).len());
+        if held == ["a/list_files", "b/send_email"] {
+            assert!(reviews == 0 && !state.is_after_all);
+            olds += 1;
+        } else {
+            assert_eq!((held, reviews), (vec!["b/send_email".to_owned()], 1));
+            news_seen += 1;
+        }
+    });
+    assert!(olds > 1 && news_seen > 1, "{olds} {news_seen}");
 }
 
 fn before() -> Vec<News> {

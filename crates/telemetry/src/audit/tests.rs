@@ -1,6 +1,7 @@
 use std::{fs, path::Path};
 
 use bytes::Bytes;
+use files::power_loss;
 use serde_json::Value;
 
 use super::{AuditLog, Filter, list_segments, read, verify};
@@ -186,4 +187,31 @@ fn a_line_that_was_not_finished_is_gone_and_the_chain_goes_on() {
     fs::write(&path, text).unwrap();
     add(&mut AuditLog::new(folder.path().into()), 2);
     assert_eq!(verify(folder.path()).unwrap().unwrap().last, 4);
+}
+
+#[test]
+fn a_loss_of_power_leaves_a_log_that_goes_on_with_every_call_that_was_synced() {
+    let folder = tempfile::tempdir().unwrap();
+    let audit = |folder: &Path| folder.join("audit");
+    let mut log = AuditLog::new(audit(folder.path()));
+    let mut before = 0;
+    for count in [3, 4] {
+        let count_all = before + count;
+        power_loss::check(
+            folder.path(),
+            || add(&mut log, count),
+            |state| {
+                let audit = audit(state.folder);
+                add(&mut AuditLog::new(audit.clone()), 1);
+                let found = verify(&audit).unwrap();
+                let kept = lines(&audit, &Filter::default()).len() as u64 - 1;
+                assert!(
+                    found.is_ok() && kept >= before && kept <= count_all,
+                    "{found:?}"
+                );
+                assert!(kept == count_all || !state.is_after_all);
+            },
+        );
+        before = count_all;
+    }
 }

@@ -1,0 +1,283 @@
+//! States that a loss of power can leave on a disk, for tests of those who write files.
+//!
+//! What this thread does to files through this crate is recorded. From the record every state is
+//! made that a disk may have at any moment: names that were not synced may be there or not, in the
+//! order in which they were given; bytes that were not synced may be missing, cut or zero.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+thread_local! {
+    static RECORD: RefCell<Option<Vec<Step>>> = const { RefCell::new(None) };
+}
+
+/// One thing that was done.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    CreateFolder(PathBuf),
+    Create(PathBuf),
+    Append(PathBuf, Vec<u8>),
+    SyncFile(PathBuf),
+    Rename(PathBuf, PathBuf),
+    Exchange(PathBuf, PathBuf),
+    Remove(PathBuf),
+    SyncFolder(PathBuf),
+}
+
+pub(crate) fn note(step: impl FnOnce() -> Step) {
+    RECORD.with_borrow_mut(|record| {
+        if let Some(steps) = record {
+            steps.push(step());
+        }
+    });
+}
+
+/// One state after a loss of power.
+#[derive(Debug)]
+pub struct State<'a> {
+    /// A folder in this state.
+    pub folder: &'a Path,
+    /// The power was lost after all was done.
+    pub is_after_all: bool,
+}
+
+/// Runs `act`, which writes files in `folder`, and has `look` see every state that a loss of power
+/// may leave there. The number of states.
+pub fn check(folder: &Path, act: impl FnOnce(), mut look: impl FnMut(State<'_>)) -> usize {
+    let mut disk = Disk::read(folder).expect("the folder can be read");
+    RECORD.set(Some(Vec::new()));
+    act();
+    let steps = RECORD.take().unwrap_or_default();
+    let (mut seen, mut count) = (BTreeSet::new(), 0);
+    for at in 0..=steps.len() {
+        let is_after_all = at == steps.len();
+        for state in disk.list_states() {
+            if seen.insert((is_after_all, state.clone())) {
+                count += 1;
+                let place = write(&state, folder).expect("a temporary folder takes files");
+                look(State {
+                    folder: place.path(),
+                    is_after_all,
+                });
+            }
+        }
+        if let Some(step) = steps.get(at) {
+            disk.apply(step);
+        }
+    }
+    count
+}
+
+#[derive(Debug, Clone, Default)]
+struct Inode {
+    synced: Vec<u8>,
+    unsynced: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Node {
+    Folder,
+    File(usize),
+}
+
+type Names = BTreeMap<PathBuf, Node>;
+
+/// The bytes of each file; none of a folder.
+type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
+
+/// A disk, and what it has not synced.
+#[derive(Debug, Default)]
+struct Disk {
+    inodes: Vec<Inode>,
+    /// As programs see it.
+    names: Names,
+    synced_names: Names,
+    /// Changes of names that are not synced, each with its folders and the names after it.
+    unsynced_names: Vec<(PathBuf, Names)>,
+}
+
+/// What becomes of bytes that were not synced.
+type Fate = fn(&[u8]) -> Vec<u8>;
+
+const FATES: [Fate; 4] = [
+    |_| Vec::new(),
+    |bytes| bytes[..bytes.len() / 2].to_vec(),
+    |bytes| vec![0; bytes.len()],
+    <[u8]>::to_vec,
+];
+
+impl Disk {
+    fn read(folder: &Path) -> io::Result<Self> {
+        let mut disk = Self::default();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder)? {
+                let path = entry?.path();
+                let node = if path.is_dir() {
+                    folders.push(path.clone());
+                    Node::Folder
+                } else {
+                    disk.inodes.push(Inode {
+                        synced: fs::read(&path)?,
+                        unsynced: Vec::new(),
+                    });
+                    Node::File(disk.inodes.len() - 1)
+                };
+                disk.names.insert(path, node);
+            }
+        }
+        disk.synced_names.clone_from(&disk.names);
+        Ok(disk)
+    }
+
+    fn apply(&mut self, step: &Step) {
+        match step {
+            Step::CreateFolder(path) => {
+                self.names.insert(path.clone(), Node::Folder);
+                self.note_names(path);
+            }
+            Step::Create(path) => {
+                self.inodes.push(Inode::default());
+                let node = Node::File(self.inodes.len() - 1);
+                self.names.insert(path.clone(), node);
+                self.note_names(path);
+            }
+            Step::Append(path, bytes) => self.inode(path).unsynced.extend(bytes),
+            Step::SyncFile(path) => {
+                let inode = self.inode(path);
+                inode.synced.append(&mut inode.unsynced);
+            }
+            Step::Rename(from, to) => {
+                let node = self.names.remove(from).expect("it was created");
+                self.names.insert(to.clone(), node);
+                self.note_names(to);
+            }
+            Step::Exchange(one, other) => {
+                let [a, b] = [one, other].map(|path| self.names[path]);
+                self.names.extend([(one.clone(), b), (other.clone(), a)]);
+                self.note_names(one);
+            }
+            Step::Remove(path) => {
+                self.names.remove(path);
+                self.note_names(path);
+            }
+            Step::SyncFolder(folder) => {
+                let last = self.unsynced_names.iter().rposition(|it| it.0 == *folder);
+                if let Some((_, names)) =
+                    last.and_then(|it| self.unsynced_names.drain(..=it).next_back())
+                {
+                    self.synced_names = names;
+                }
+            }
+        }
+    }
+
+    fn note_names(&mut self, path: &Path) {
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        self.unsynced_names.push((folder, self.names.clone()));
+    }
+
+    fn inode(&mut self, path: &Path) -> &mut Inode {
+        match self.names.get(path) {
+            Some(Node::File(at)) => &mut self.inodes[*at],
+            _ => panic!("{} is written and was not created", path.display()),
+        }
+    }
+
+    fn list_states(&self) -> Vec<Tree> {
+        let later = self.unsynced_names.iter().map(|(_, names)| names);
+        let all_names = std::iter::once(&self.synced_names).chain(later);
+        all_names
+            .flat_map(|names| FATES.map(|fate| self.tree(names, fate)))
+            .collect()
+    }
+
+    fn tree(&self, names: &Names, fate: Fate) -> Tree {
+        let bytes = |node: &Node| match node {
+            Node::Folder => None,
+            Node::File(at) => {
+                let inode = &self.inodes[*at];
+                Some([inode.synced.clone(), fate(&inode.unsynced)].concat())
+            }
+        };
+        let names = names.iter();
+        names
+            .map(|(path, node)| (path.clone(), bytes(node)))
+            .collect()
+    }
+}
+
+fn write(tree: &Tree, folder: &Path) -> io::Result<tempfile::TempDir> {
+    let place = tempfile::tempdir()?;
+    for (path, bytes) in tree {
+        let path = place.path().join(path.strip_prefix(folder).unwrap_or(path));
+        match bytes {
+            None => fs::DirBuilder::new().mode(0o700).create(&path)?,
+            Some(bytes) => {
+                fs::write(&path, bytes)?;
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+            }
+        }
+    }
+    Ok(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::check;
+    use crate::{append_durable, replace_unchanged, write_durable, write_whole};
+
+    /// Whether each state has the old bytes or the new ones, and after all the new ones.
+    fn is_durable(act: impl FnOnce(&Path)) -> bool {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "old").unwrap();
+        let mut is_good = true;
+        let count = check(
+            folder.path(),
+            || act(&file),
+            |state| {
+                let found = fs::read_to_string(state.folder.join("file")).unwrap();
+                is_good &= found == "new" || (found == "old" && !state.is_after_all);
+            },
+        );
+        assert!(count > 3, "{count}");
+        is_good
+    }
+
+    #[test]
+    fn a_durable_write_is_told_from_one_that_is_not() {
+        assert!(is_durable(|file| write_durable(file, b"new").unwrap()));
+        assert!(is_durable(|file| {
+            let replaced = replace_unchanged(file, Some(b"old"), b"new");
+            assert_eq!(replaced.unwrap(), crate::Replaced::Yes);
+        }));
+        assert!(!is_durable(|file| write_whole(file, b"new").unwrap()));
+        assert!(!is_durable(|file| {
+            write_whole(file, b"new").unwrap();
+            crate::sync_folder(file).unwrap();
+        }));
+    }
+
+    #[test]
+    fn added_bytes_are_there_when_they_were_added() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("new/file");
+        let act = || {
+            crate::own_folder(file.parent().unwrap()).unwrap();
+            append_durable(&file, b"one").unwrap();
+            append_durable(&file, b"two").unwrap();
+        };
+        check(folder.path(), act, |state| {
+            let found = fs::read(state.folder.join("new/file")).unwrap_or_default();
+            assert!(!state.is_after_all || found == b"onetwo");
+        });
+    }
+}
