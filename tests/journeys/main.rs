@@ -66,6 +66,20 @@ fn alone(script: &Script) -> Client {
     Client::start(command)
 }
 
+/// Waits for all of them at once.
+async fn futures_of(futures: impl Iterator<Item = impl Future<Output = ()>>) {
+    let mut all: Vec<_> = futures.map(Box::pin).collect();
+    std::future::poll_fn(|context| {
+        all.retain_mut(|one| one.as_mut().poll(context).is_pending());
+        if all.is_empty() {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+}
+
 /// Waits until it is so; a journey that waits in vain fails and says for what.
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let mut looks = interval(Duration::from_millis(10));

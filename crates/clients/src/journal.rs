@@ -12,7 +12,7 @@ use crate::{
     Change,
     change::{Added, Taken},
     command::{Run, calls_of},
-    disk::{delete, digest, read, write, write_new},
+    disk::{delete, digest, read, write},
     document::Format,
 };
 
@@ -69,7 +69,7 @@ impl Journal {
             path,
         };
         files::own_folder(folder)?;
-        write_new(&journal.path, &journal.to_bytes()?)?;
+        files::write_new_durable(&journal.path, &journal.to_bytes()?)?;
         Ok(journal)
     }
 
@@ -124,16 +124,25 @@ impl Journal {
             program: None,
             folders: Vec::new(),
         };
-        self.write(record, change.before.as_deref(), &change.after, backup)
+        let before = change.before.as_deref();
+        let mut write = || {
+            write(
+                &change.path,
+                before.map(str::as_bytes),
+                change.after.as_bytes(),
+            )
+        };
+        self.write(record, before, &change.after, backup, &mut write)
     }
 
-    /// The same for a file that is no client's, such as our own configuration.
+    /// The same for a file that is no client's, such as our own configuration: `write` replaces it.
     pub fn replace(
         &mut self,
         path: &Path,
         before: Option<&str>,
         after: &str,
         backup: Backup<'_>,
+        write: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<Option<PathBuf>> {
         let record = Record {
             file: path.to_owned(),
@@ -146,7 +155,7 @@ impl Journal {
             program: None,
             folders: Vec::new(),
         };
-        self.write(record, before, after, backup)
+        self.write(record, before, after, backup, write)
     }
 
     fn write(
@@ -155,12 +164,12 @@ impl Journal {
         before: Option<&str>,
         after: &str,
         backup: Backup<'_>,
+        write: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<Option<PathBuf>> {
         let backup = self.note(&mut record, before, after, backup)?;
-        let file = record.file.clone();
         self.changes.push(record);
         self.save()?;
-        match write(&file, after.as_bytes()) {
+        match write() {
             Ok(()) => Ok(backup),
             Err(error) => {
                 self.changes.pop();
@@ -226,7 +235,7 @@ impl Journal {
         }
         if let Some(bytes) = &found {
             let place = self.backup_place(&record.file, backup)?;
-            write_new(&place, bytes)?;
+            files::write_new_durable(&place, bytes)?;
             record.before = Some(digest(bytes));
             record.backup = Some(place);
         }
@@ -260,7 +269,7 @@ impl Journal {
     }
 
     pub(crate) fn save(&self) -> io::Result<()> {
-        write(&self.path, &self.to_bytes()?)
+        files::write_durable(&self.path, &self.to_bytes()?)
     }
 
     /// Forgets a change that was undone; the journal goes with its last.

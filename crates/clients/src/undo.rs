@@ -1,6 +1,8 @@
 //! Files put back: byte for byte where nobody changed them since, else entry by entry.
 
-use std::{fs, io, path::PathBuf};
+use std::{fs, io, path::PathBuf, time::Duration};
+
+use files::Lock;
 
 use crate::{
     change::entry_at,
@@ -62,9 +64,13 @@ impl Journal {
     }
 }
 
+/// Longest wait for another command of ours that changes the same file.
+const TURN_WAIT: Duration = Duration::from_secs(30);
+
 fn undo_one(record: &Record, run: &mut Run<'_>) -> Result<Outcome, String> {
-    let found = read(&record.file).map_err(|error| error.to_string())?;
-    let found = found.map(|bytes| digest(&bytes));
+    let _turn = take_turn(record)?;
+    let bytes = read(&record.file).map_err(|error| error.to_string())?;
+    let found = bytes.as_ref().map(|bytes| digest(bytes));
     if found == record.before {
         return Ok(if record.before.is_some() {
             Outcome::Whole
@@ -73,7 +79,7 @@ fn undo_one(record: &Record, run: &mut Run<'_>) -> Result<Outcome, String> {
         });
     }
     if found.as_ref() == Some(&record.after) {
-        return put_back(record);
+        return put_back(record, &bytes.unwrap_or_default());
     }
     match record.format {
         Some(format) => {
@@ -83,7 +89,16 @@ fn undo_one(record: &Record, run: &mut Run<'_>) -> Result<Outcome, String> {
     }
 }
 
-fn put_back(record: &Record) -> Result<Outcome, String> {
+/// Our own configuration is changed by one command at a time.
+fn take_turn(record: &Record) -> Result<Option<Lock>, String> {
+    if record.format.is_some() || !record.file.exists() {
+        return Ok(None);
+    }
+    let turn = files::resolve(&record.file).and_then(|file| Lock::take_beside(&file, TURN_WAIT));
+    turn.map(Some).map_err(|error| error.to_string())
+}
+
+fn put_back(record: &Record, found: &[u8]) -> Result<Outcome, String> {
     let Some(backup) = &record.backup else {
         delete(&record.file).map_err(|error| error.to_string())?;
         for folder in record.folders.iter().rev() {
@@ -96,7 +111,7 @@ fn put_back(record: &Record) -> Result<Outcome, String> {
     if record.before.as_ref() != Some(&digest(&bytes)) {
         return Err("its copy was changed".to_owned());
     }
-    write(&record.file, &bytes).map_err(|error| error.to_string())?;
+    write(&record.file, Some(found), &bytes).map_err(|error| error.to_string())?;
     Ok(Outcome::Whole)
 }
 
@@ -111,7 +126,8 @@ fn undo_entries(record: &Record, format: Format) -> Result<Outcome, String> {
     if !record.file.exists() {
         return Err("it is gone".to_owned());
     }
-    let mut text = read_file(&record.file)?;
+    let found = read_file(&record.file)?;
+    let mut text = found.clone();
     for added in &record.added {
         let slot = Slot {
             key: &added.key,
@@ -134,7 +150,8 @@ fn undo_entries(record: &Record, format: Format) -> Result<Outcome, String> {
             text = added.map_err(|error| error.to_string())?.0;
         }
     }
-    write(&record.file, text.as_bytes()).map_err(|error| error.to_string())?;
+    let written = write(&record.file, Some(found.as_bytes()), text.as_bytes());
+    written.map_err(|error| error.to_string())?;
     Ok(Outcome::Entries)
 }
 

@@ -11,15 +11,17 @@ use tool::ServerName;
 
 use super::{ConfigError, Environment, Mistake, Overrides, check, file::File};
 
+mod change;
+mod form;
 mod new_server;
 mod place;
 mod rule;
-mod write;
 
+pub use change::{Change, change, change_with};
 pub use new_server::NewServer;
 pub use rule::AllowRule;
 
-/// A configuration file being edited. Nothing reaches the disk before [`Document::write`].
+/// The text of a configuration file being edited. [`change`] alone writes it.
 #[derive(Debug)]
 pub struct Document {
     path: PathBuf,
@@ -41,6 +43,21 @@ pub enum EditError {
     /// The file is no TOML, so there is no place to change.
     #[error("{0}")]
     Broken(ConfigError),
+    /// The file would have mistakes that it does not have now.
+    #[error("{0}\nnothing was changed")]
+    Mistakes(ConfigError),
+    /// Another command holds the lock.
+    #[error(
+        "{}: another program has held its lock for 30 s; nothing was changed\nhint: end that program, or try again",
+        .0.display()
+    )]
+    Busy(PathBuf),
+    /// Another program writes the file all the time.
+    #[error(
+        "{}: another program writes it all the time; nothing was changed\nhint: end that program, or try again",
+        .0.display()
+    )]
+    Outrun(PathBuf),
     /// A server of this name is there already.
     #[error(
         "server `{0}` is in the configuration already\nhint: choose another name (`--as NAME` in `proxy add`), or: proxy remove {0}"
@@ -79,7 +96,7 @@ impl Document {
 
     fn parse(path: &Path, before: Option<String>) -> Result<Self, EditError> {
         let text = before.as_deref().unwrap_or_default();
-        let toml = text.parse().map_err(|_| {
+        let toml = form::strip(text).parse().map_err(|_| {
             let mistakes = check::check(text).mistakes;
             let file = path.to_owned();
             EditError::Broken(ConfigError { file, mistakes })
@@ -100,13 +117,10 @@ impl Document {
 
     /// The text as it would be written.
     pub fn text(&self) -> String {
-        let text = self.toml.to_string();
-        // toml_edit writes `\n`; a file of another system keeps its line ends.
+        let edited = self.toml.to_string();
         match &self.before {
-            Some(before) if before.contains("\r\n") => {
-                text.replace("\r\n", "\n").replace('\n', "\r\n")
-            }
-            _ => text,
+            Some(before) => form::restore(before, &edited),
+            None => edited,
         }
     }
 
@@ -186,17 +200,21 @@ impl Document {
 
     /// The mistakes of the text as it would be written, all layers on one another.
     pub fn check(&self, overrides: &Overrides, env: &Environment) -> Result<(), Vec<Mistake>> {
-        let file = File::at(&self.path);
-        super::read_layers(&file, &self.text(), overrides, env).map(drop)
+        self.check_text(&self.text(), overrides, env)
     }
 
-    /// Writes the file whole: beside its place, then renamed. A file that is there keeps its mode,
-    /// one behind a link is written where it lies; a new one is private (0600), its folder too.
-    pub fn write(&self) -> Result<(), EditError> {
-        write::write(&self.path, self.text().as_bytes()).map_err(|error| {
-            let path = self.path.clone();
-            EditError::Io { path, error }
-        })
+    fn check_before(&self, overrides: &Overrides, env: &Environment) -> Result<(), Vec<Mistake>> {
+        self.check_text(self.before().unwrap_or_default(), overrides, env)
+    }
+
+    fn check_text(
+        &self,
+        text: &str,
+        overrides: &Overrides,
+        env: &Environment,
+    ) -> Result<(), Vec<Mistake>> {
+        let file = File::at(&self.path);
+        super::read_layers(&file, text, overrides, env).map(drop)
     }
 
     fn server(&self, name: &str) -> Result<&dyn TableLike, EditError> {

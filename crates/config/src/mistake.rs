@@ -24,6 +24,14 @@ pub struct Mistake {
     pub hint: Option<String>,
 }
 
+impl Mistake {
+    /// Whether it is among these, wherever they stand.
+    pub fn is_in(&self, others: &[Self]) -> bool {
+        let is_same = |other: &Self| other.what == self.what && other.key == self.key;
+        others.iter().any(is_same)
+    }
+}
+
 /// The place of a mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {

@@ -3,7 +3,10 @@
 
 use std::path::Path;
 
-use config::edit::{AllowRule, Document};
+use config::{
+    Environment, Overrides,
+    edit::{AllowRule, EditError, change},
+};
 use gateway::{Allowance, Gateway, OnAlways};
 
 /// Has the gateway write what is allowed into this file.
@@ -14,14 +17,13 @@ pub(crate) fn follow(gateway: &Gateway, file: &Path) {
     }));
 }
 
-fn write(file: &Path, allowance: &Allowance) -> Result<(), config::edit::EditError> {
+fn write(file: &Path, allowance: &Allowance) -> Result<(), EditError> {
     let Allowance {
         key,
         server,
         name,
         client,
     } = allowance;
-    let mut document = Document::read(file)?;
     let client = (!client.is_empty()).then_some(client.as_str());
     let rule = AllowRule {
         key,
@@ -29,8 +31,12 @@ fn write(file: &Path, allowance: &Allowance) -> Result<(), config::edit::EditErr
         name,
         client,
     };
-    if document.allow(&rule) {
-        document.write()?;
-    }
+    let overrides = Overrides {
+        config: Some(file.to_owned()),
+        ..Overrides::default()
+    };
+    change(&overrides, &Environment::of_process(), |document| {
+        Ok(document.allow(&rule))
+    })?;
     Ok(())
 }

@@ -1,12 +1,14 @@
 //! Servers added, switched, renamed and taken out by command, while a client is served.
 
+use std::{fs::File, io::Write as _, time::Duration};
+
 use journeys::{
     fake::Step,
     house::{House, fake},
 };
 use serde_json::{Value, json};
 
-use crate::house_with_daemon;
+use crate::{futures_of, house_with_daemon};
 
 /// The words after `add` that start the house's server `of` once more, under another name.
 fn words_to_add(house: &House, name: &str, of: &str) -> Vec<String> {
@@ -60,6 +62,35 @@ async fn a_client_that_is_served_follows_what_is_added_switched_renamed_and_remo
     client.until_search_finds("do echo", "first/echo(").await;
     let after = std::fs::read_to_string(house.config()).unwrap();
     assert_eq!(after.replace("enabled = true\n", ""), before);
+    house.stops_clean().await;
+}
+
+/// An editor that writes the file in place.
+async fn save_all_the_time(house: &House) {
+    let mut saves = tokio::time::interval(Duration::from_millis(20));
+    loop {
+        saves.tick().await;
+        let mut file = File::options().append(true).open(house.config()).unwrap();
+        file.write_all(b"# note\n").unwrap();
+    }
+}
+
+#[tokio::test]
+async fn ten_processes_that_add_servers_beside_an_editor_lose_none() {
+    let house = house_with_daemon([fake("first").tool("echo", Step::Echo)]);
+    let writers = (0..10).map(async |writer| {
+        for round in 0..4 {
+            let name = format!("s{writer}-{round}");
+            let words = ["add", &name, "--disabled", "--", "npx", "-y", "x"];
+            house.cli(words).await.ended(0);
+        }
+    });
+    tokio::select! {
+        () = futures_of(writers) => {}
+        () = save_all_the_time(&house) => {}
+    }
+    let listed = house.cli(["servers", "--json"]).await.json();
+    assert_eq!(listed["servers"].as_array().unwrap().len(), 41);
     house.stops_clean().await;
 }
 

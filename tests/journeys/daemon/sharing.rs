@@ -10,7 +10,7 @@ use journeys::{
 };
 use serde_json::{Value, json};
 
-use crate::{answered_in_the_end, calling, house_with_daemon, until};
+use crate::{answered_in_the_end, calling, futures_of, house_with_daemon, until};
 
 async fn echoing() -> House {
     let server = fake("any")
@@ -39,19 +39,6 @@ async fn racing_sessions_share_one_daemon_and_one_child() {
     assert_eq!(status["clients"].as_array().unwrap().len(), 10);
     assert_eq!(house.starts("any"), 1);
     house.stops_clean().await;
-}
-
-async fn futures_of(futures: impl Iterator<Item = impl Future<Output = ()>>) {
-    let mut all: Vec<_> = futures.map(Box::pin).collect();
-    std::future::poll_fn(|context| {
-        all.retain_mut(|one| one.as_mut().poll(context).is_pending());
-        if all.is_empty() {
-            std::task::Poll::Ready(())
-        } else {
-            std::task::Poll::Pending
-        }
-    })
-    .await;
 }
 
 #[tokio::test]

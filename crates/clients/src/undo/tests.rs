@@ -94,6 +94,11 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
+/// Writes our own configuration, as its owner does.
+fn writes(path: &Path, text: &str) -> std::io::Result<()> {
+    fs::write(path, text)
+}
+
 #[test]
 fn a_run_is_undone_byte_for_byte() {
     let house = House::with(&[(".cursor/mcp.json", CURSOR), ("config.toml", "# mine\n")]);
@@ -109,6 +114,7 @@ fn a_run_is_undone_byte_for_byte() {
             Some("# mine\n"),
             "a = 1\n",
             Backup::Into(&house.path("state/b")),
+            &mut || writes(&house.path("config.toml"), "a = 1\n"),
         )
         .unwrap();
     let changed = fs::read_to_string(house.path(".cursor/mcp.json")).unwrap();
@@ -136,7 +142,10 @@ fn a_file_that_we_made_is_gone_again_with_its_folders() {
     journal.apply(&house.change(), Backup::Beside).unwrap();
     let place = house.path("a/b/config.toml");
     journal
-        .replace(&place, None, "x = 1\n", Backup::Beside)
+        .replace(&place, None, "x = 1\n", Backup::Beside, &mut || {
+            fs::create_dir_all(place.parent().unwrap())?;
+            writes(&place, "x = 1\n")
+        })
         .unwrap();
     assert_eq!(mode(&house.path(".lmstudio/mcp.json")), 0o600);
     assert_eq!(house.undo(), [Outcome::Gone, Outcome::Gone]);
@@ -154,6 +163,7 @@ fn what_others_changed_since_stays() {
             Some("a = 1\n"),
             "a = 2\n",
             Backup::Beside,
+            &mut || writes(&house.path("config.toml"), "a = 2\n"),
         )
         .unwrap();
     let file = house.path(".cursor/mcp.json");

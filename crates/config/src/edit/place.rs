@@ -43,10 +43,7 @@ fn keep_text_above(toml: &mut DocumentMut, removed: &Item) {
         return;
     };
     let above = text_of(table.decor().prefix());
-    let Some(end) = above.rfind("\n\n").map(|at| at + 1) else {
-        return;
-    };
-    let kept = &above[..end];
+    let kept = up_to_last_blank_line(&above);
     if kept.trim().is_empty() {
         return;
     }
@@ -61,6 +58,17 @@ fn keep_text_above(toml: &mut DocumentMut, removed: &Item) {
             toml.set_trailing(format!("{kept}{trailing}"));
         }
     }
+}
+
+fn up_to_last_blank_line(text: &str) -> &str {
+    let (mut at, mut end) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        if line.trim().is_empty() {
+            end = at;
+        }
+        at += line.len();
+    }
+    &text[..end]
 }
 
 /// The first table of the file behind a position.

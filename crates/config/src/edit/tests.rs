@@ -1,4 +1,4 @@
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{fs, path::Path};
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -173,46 +173,83 @@ fn a_file_that_is_no_toml_is_not_touched() {
     assert!(error.to_string().contains("config.toml:1:11"), "{error}");
 }
 
+/// The text in another form: each line ended as the next of `is_crlf` says, over and over.
+fn in_form(text: &str, is_crlf: &[bool], has_mark: bool, has_end: bool) -> String {
+    let mut ends = is_crlf.iter().cycle();
+    let line = |line: &str| {
+        let end = if *ends.next().unwrap() { "\r\n" } else { "\n" };
+        line.to_owned() + end
+    };
+    let mut formed: String = text.lines().map(line).collect();
+    if !has_end {
+        formed.truncate(formed.trim_end().len());
+    }
+    if has_mark {
+        formed.insert(0, '\u{feff}');
+    }
+    formed
+}
+
 #[test]
-fn the_file_keeps_its_mode_and_its_link_and_a_new_one_is_private() {
-    let folder = tempfile::tempdir().unwrap();
-    let [path, real] = ["new/of/ours/config.toml", "real.toml"].map(|it| folder.path().join(it));
-    let mut new = Document::read(&path).unwrap();
-    new.add_server(&"a".parse().unwrap(), &npx("p")).unwrap();
-    assert!(new.is_changed());
-    new.write().unwrap();
-    assert_eq!(
-        fs::read_to_string(&path).unwrap(),
-        "[servers.a]\ncommand = \"npx\"\nargs = [\"-y\", \"p\"]\n"
-    );
-    assert_eq!(
-        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+fn a_comment_that_belongs_to_no_server_stays_whatever_ends_its_lines() {
+    for (is_crlf, has_mark) in [(false, false), (true, false), (true, true), (false, true)] {
+        let mut lf = document(WRITTEN);
+        lf.remove_server("issues").unwrap();
+        let mut edited = document(&in_form(WRITTEN, &[is_crlf], has_mark, true));
+        edited.remove_server("issues").unwrap();
+        let expected = in_form(&lf.text(), &[is_crlf], has_mark, true);
+        assert_eq!(edited.text(), expected);
+    }
+    let mut edited = document("# Of nobody.\n \t\n# Of a.\n[servers.a]\ncommand = \"x\"\n");
+    edited.remove_server("a").unwrap();
+    assert_eq!(edited.text(), "# Of nobody.\n");
+}
 
-    fs::write(&real, "\r\n[servers.a]\r\ncommand = 'x'\r\n").unwrap();
-    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
-    fs::remove_file(&path).unwrap();
-    std::os::unix::fs::symlink(&real, &path).unwrap();
-    let mut linked = Document::read(&path).unwrap();
-    linked.set_enabled("a", false).unwrap();
-    linked.write().unwrap();
-    assert!(fs::symlink_metadata(&path).unwrap().is_symlink());
+#[test]
+fn lines_that_stay_keep_their_ends_in_a_file_of_both() {
+    let mut edited =
+        document("log = 'warn'\r\n# why\n[servers.a]\ncommand = 'x'\r\nenabled = true");
+    edited.set_enabled("a", false).unwrap();
     assert_eq!(
-        fs::read_to_string(&real).unwrap(),
-        "\r\n[servers.a]\r\ncommand = 'x'\r\nenabled = false\r\n"
+        edited.text(),
+        "log = 'warn'\r\n# why\n[servers.a]\ncommand = 'x'\r\nenabled = false"
     );
-    assert_eq!(
-        fs::metadata(&real).unwrap().permissions().mode() & 0o777,
-        0o640
+    edited.rename_server("a", &"b".parse().unwrap()).unwrap();
+    assert!(
+        edited
+            .text()
+            .starts_with("log = 'warn'\r\n# why\n[servers.b]\ncommand = 'x'\r\n")
     );
-
-    fs::set_permissions(&real, fs::Permissions::from_mode(0o440)).unwrap();
-    linked.set_enabled("a", true).unwrap();
-    assert!(matches!(linked.write(), Err(EditError::Io { .. })));
 }
 
 proptest! {
+    #[test]
+    fn an_edit_and_its_inverse_give_the_same_bytes(
+        is_crlf in prop::collection::vec(any::<bool>(), 1..9),
+        has_mark in any::<bool>(),
+        has_end in any::<bool>(),
+    ) {
+        let before = in_form(WRITTEN, &is_crlf, has_mark, has_end);
+        let again = |text: &str| document(text);
+        let mut edited = again(&before);
+        prop_assert_eq!(edited.text(), before.as_str());
+        edited.add_server(&"new".parse().unwrap(), &npx("p")).unwrap();
+        let mut edited = again(&edited.text());
+        prop_assert_eq!(edited.servers().len(), 3);
+        edited.remove_server("new").unwrap();
+        prop_assert_eq!(edited.text(), before.as_str());
+
+        edited.rename_server("issues", &"new".parse().unwrap()).unwrap();
+        let mut edited = again(&edited.text());
+        edited.rename_server("new", &"issues".parse().unwrap()).unwrap();
+        prop_assert_eq!(edited.text(), before.as_str());
+
+        edited.set_enabled("time", false).unwrap();
+        let mut edited = again(&edited.text());
+        edited.set_enabled("time", true).unwrap();
+        prop_assert_eq!(edited.text(), before.as_str());
+    }
+
     #[test]
     fn a_literal_is_read_back_as_it_was(text in "[${}a:-]{0,12}") {
         let template = fleet::Template::parse(&NewServer::literal(&text)).unwrap();

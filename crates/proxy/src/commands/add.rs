@@ -29,17 +29,15 @@ pub(super) fn add(global: &Global, given: Add) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    let Some(mut document) = edit::open(global) else {
+    let added = edit::change_with(
+        global,
+        |document| document.add_server(&name, &server),
+        |(), _, write| write(),
+    )?;
+    let Some(added) = added else {
         return Ok(Exit::Usage);
     };
-    if let Err(error) = document.add_server(&name, &server) {
-        report::say(&format!("error: {error}"));
-        return Ok(Exit::Usage);
-    }
-    if !edit::write(global, &document)? {
-        return Ok(Exit::Usage);
-    }
-    report::say(&format!("added `{name}` to {}", document.path().display()));
+    report::say(&format!("added `{name}` to {}", added.path.display()));
     for remark in remarks {
         report::say(&format!("note: {remark}"));
     }

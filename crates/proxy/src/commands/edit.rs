@@ -1,8 +1,10 @@
 //! `proxy remove`, `enable`, `disable`, `rename`: what changes in the configuration file.
 
+use std::io;
+
 use config::{
-    ConfigError, Environment, Mistake,
-    edit::{Document, EditError},
+    Environment,
+    edit::{Change, Document, EditError},
 };
 use tool::ServerName;
 
@@ -54,67 +56,51 @@ pub(super) fn rename(global: &Global, from: &str, to: &str) -> anyhow::Result<Ex
     })
 }
 
-/// Makes a change of the file, or says why not and leaves it as it is. A daemon that runs takes
-/// the change in by itself.
+/// Changes the configuration file, or says why it cannot be changed. A daemon that runs applies the
+/// change by itself.
 pub(super) fn edit(
     global: &Global,
-    change: impl FnOnce(&mut Document) -> Result<String, EditError>,
+    edit: impl FnMut(&mut Document) -> Result<String, EditError>,
 ) -> anyhow::Result<Exit> {
-    let Some(mut document) = open(global) else {
+    let Some(change) = change_with(global, edit, |_, _, write| write())? else {
         return Ok(Exit::Usage);
     };
-    let told = match change(&mut document) {
-        Ok(told) => told,
-        Err(error) => {
-            report::say(&format!("error: {error}"));
-            return Ok(Exit::Usage);
-        }
-    };
-    if !write(global, &document)? {
-        return Ok(Exit::Usage);
-    }
-    report::say(&told);
+    report::say(&change.value);
     Ok(Exit::Success)
 }
 
-/// The configuration file to be changed; what keeps it from that was said.
-pub(super) fn open(global: &Global) -> Option<Document> {
+/// Changes the configuration file as [`config::edit::change_with`] does. None where the change is
+/// refused; the reason was said.
+pub(super) fn change_with<T>(
+    global: &Global,
+    edit: impl FnMut(&mut Document) -> Result<T, EditError>,
+    commit: impl FnMut(&T, &Document, &mut dyn FnMut() -> io::Result<()>) -> io::Result<()>,
+) -> anyhow::Result<Option<Change<T>>> {
+    let (overrides, env) = (global.overrides(), Environment::of_process());
+    let change = match config::edit::change_with(&overrides, &env, edit, commit) {
+        Ok(change) => change,
+        Err(error @ (EditError::Io { .. } | EditError::Busy(_) | EditError::Outrun(_))) => {
+            return Err(error.into());
+        }
+        Err(error @ EditError::Mistakes(_)) => {
+            report::say(&error.to_string());
+            return Ok(None);
+        }
+        Err(error) => {
+            report::say(&format!("error: {error}"));
+            return Ok(None);
+        }
+    };
+    if let Some(mistakes) = &change.mistakes {
+        report::say(&format!("{mistakes}\nthese were there before"));
+    }
+    Ok(Some(change))
+}
+
+/// The configuration file as it is now; what keeps it from being read was said.
+pub(super) fn read(global: &Global) -> Option<Document> {
     let read = config::file_path(&global.overrides(), &Environment::of_process())
         .map_err(|error| error.to_string())
         .and_then(|path| Document::read(&path).map_err(|error| format!("error: {error}")));
     read.inspect_err(|why| report::say(why)).ok()
-}
-
-/// Writes the document where that brings no new mistake into it; what it would bring was said.
-/// Mistakes that were there before stay, and are told.
-pub(super) fn write(global: &Global, document: &Document) -> anyhow::Result<bool> {
-    if !document.is_changed() {
-        return Ok(true);
-    }
-    let (overrides, env) = (global.overrides(), Environment::of_process());
-    let before = Document::read(document.path())?;
-    let count = |checked: Result<(), Vec<Mistake>>| checked.err().unwrap_or_default();
-    let (before, after) = (
-        count(before.check(&overrides, &env)),
-        count(document.check(&overrides, &env)),
-    );
-    let is_new = |it: &Mistake| {
-        !before
-            .iter()
-            .any(|old| old.what == it.what && old.key == it.key)
-    };
-    let error = |mistakes| ConfigError {
-        file: document.path().to_owned(),
-        mistakes,
-    };
-    let new: Vec<Mistake> = after.iter().filter(|it| is_new(it)).cloned().collect();
-    if !new.is_empty() {
-        report::say(&format!("{}\nnothing was changed", error(new)));
-        return Ok(false);
-    }
-    document.write()?;
-    if !after.is_empty() {
-        report::say(&format!("{}\nthese were there before", error(after)));
-    }
-    Ok(true)
 }

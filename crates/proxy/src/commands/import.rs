@@ -1,9 +1,12 @@
 //! `proxy import`: servers of clients and files come into the configuration; nobody's file but
 //! ours changes.
 
-use std::{io::Read as _, path::Path};
+use std::{
+    io::{self, Read as _},
+    path::Path,
+};
 
-use config::Environment;
+use config::{Environment, edit::Change};
 use serde_json::json;
 use setup::moving::{
     Home, LeftOut, Own, difference, discover, get, read_any_file, read_text, receive, sort_out,
@@ -22,9 +25,6 @@ use crate::{cli::Global, exit::Exit, report};
 pub(super) fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow::Result<Exit> {
     let env = Environment::of_process();
     let (home, own) = (find_home(&env)?, find_own(global, &env)?);
-    let Some(mut document) = edit::open(global) else {
-        return Ok(Exit::Usage);
-    };
     let (taken, mut left) = match collect(from, &home, &own) {
         Ok(collected) => collected,
         Err(why) => {
@@ -32,18 +32,31 @@ pub(super) fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow:
             return Ok(Exit::Usage);
         }
     };
-    let receiving = receive(&mut document, taken, &home, &global.overrides(), &env);
-    left.extend(receiving.left);
-    let received = receiving.received;
+    let overrides = global.overrides();
     if dry_run {
+        let Some(mut document) = edit::read(global) else {
+            return Ok(Exit::Usage);
+        };
+        let receiving = receive(&mut document, taken, &home, &overrides, &env);
+        left.extend(receiving.left);
         let path = document.path().to_owned();
         report::print_data(&difference(path, document.before(), &document.text()).text);
-        say_all(&list_remarks(&received, &left));
+        say_all(&list_remarks(&receiving.received, &left));
         return Ok(Exit::Success);
     }
-    if !secret::keep(global, &receiving.secrets)? || !edit::write(global, &document)? {
+    let changed = edit::change_with(
+        global,
+        |document| Ok(receive(document, taken.clone(), &home, &overrides, &env)),
+        |receiving, _, write| {
+            secret::keep(global, &receiving.secrets).map_err(io::Error::other)?;
+            write()
+        },
+    )?;
+    let Some(Change { value, path, .. }) = changed else {
         return Ok(Exit::Usage);
-    }
+    };
+    left.extend(value.left);
+    let received = value.received;
     let asked = ask_servers(global, names_to_ask(&received))?;
     if global.json {
         let (servers, left) = to_json(&received, &left);
@@ -54,7 +67,7 @@ pub(super) fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow:
         }
         say_all(&list_remarks(&received, &left));
     }
-    say_all(Vec::from_iter(doubt_mode(document.path(), &received)).as_slice());
+    say_all(Vec::from_iter(doubt_mode(&path, &received)).as_slice());
     let exit = if global.json {
         Exit::Success
     } else {

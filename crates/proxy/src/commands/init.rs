@@ -1,12 +1,12 @@
 //! `proxy init`: moving in, and back out.
 
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
 use config::{Environment, edit::Document};
 use serde_json::{Value, json};
 use setup::moving::{
-    Backup, ClientPlan, Discovery, Journal, Outcome, Own, Received, Receiving, difference,
-    discover, get, plan_clients, receive,
+    Backup, ClientPlan, Discovery, Home, Journal, Outcome, Own, Received, Receiving, Taken,
+    difference, discover, get, plan_clients, receive,
 };
 
 use super::{
@@ -46,7 +46,7 @@ pub(super) fn init(global: &Global, init: &Init) -> anyhow::Result<Exit> {
         }
     }
     let (home, own) = (find_home(&env)?, find_own(global, &env)?);
-    let Some(mut document) = edit::open(global) else {
+    let Some(mut document) = edit::read(global) else {
         return Ok(Exit::Usage);
     };
     let mut discovery = discover(&home, &ids, &own, init.project);
@@ -68,12 +68,20 @@ pub(super) fn init(global: &Global, init: &Init) -> anyhow::Result<Exit> {
         }
     }
     let taken = std::mem::take(&mut discovery.taken);
-    let receiving = receive(&mut document, taken, &home, &global.overrides(), &env);
-    let moving = Moving {
+    let receiving = receive(
+        &mut document,
+        taken.clone(),
+        &home,
+        &global.overrides(),
+        &env,
+    );
+    let mut moving = Moving {
         global,
         init,
+        home,
         own,
         document,
+        taken,
         discovery,
         receiving,
     };
@@ -95,14 +103,17 @@ fn choose_clients(discovery: &Discovery) -> anyhow::Result<Vec<String>> {
 struct Moving<'a> {
     global: &'a Global,
     init: &'a Init,
+    home: Home,
     own: Own,
+    /// The configuration as the person is shown it, with the servers of `taken`.
     document: Document,
+    taken: Vec<Taken>,
     discovery: Discovery,
     receiving: Receiving,
 }
 
 impl Moving<'_> {
-    fn go(&self, env: &Environment) -> anyhow::Result<Exit> {
+    fn go(&mut self, env: &Environment) -> anyhow::Result<Exit> {
         if !self.global.json {
             self.show();
         }
@@ -114,16 +125,16 @@ impl Moving<'_> {
             report::say("nothing was changed");
             return Ok(Exit::Nothing);
         }
-        if !secret::keep(self.global, &self.receiving.secrets)? {
-            return Ok(Exit::Usage);
-        }
         let stamp = jiff::Timestamp::now()
             .strftime("%Y%m%d-%H%M%S%3f")
             .to_string();
         let mut journal = Journal::begin(&journal_folder(self.global, env)?, &stamp)?;
-        if self.document.is_changed() {
-            let (path, before) = (self.document.path(), self.document.before());
-            journal.replace(path, before, &self.document.text(), Backup::Beside)?;
+        match self.write(env, &mut journal) {
+            Ok(Some(receiving)) => self.receiving = receiving,
+            refused => {
+                journal.finish()?;
+                return refused.map(|_| Exit::Usage);
+            }
         }
         let asked = ask_servers(self.global, names_to_ask(&self.receiving.received))?;
         let failed: Vec<&str> = asked
@@ -150,6 +161,23 @@ impl Moving<'_> {
         }
         journal.finish()?;
         Ok(self.report(&plans, &outcomes, &failed))
+    }
+
+    /// Takes the servers into the configuration as it is now. None where that is refused; the reason
+    /// was said.
+    fn write(&self, env: &Environment, journal: &mut Journal) -> anyhow::Result<Option<Receiving>> {
+        let overrides = self.global.overrides();
+        let receive = |document: &mut Document| {
+            let taken = self.taken.clone();
+            Ok(receive(document, taken, &self.home, &overrides, env))
+        };
+        let changed = edit::change_with(self.global, receive, |receiving, document, write| {
+            secret::keep(self.global, &receiving.secrets).map_err(io::Error::other)?;
+            let (path, before) = (document.path(), document.before());
+            let copied = journal.replace(path, before, &document.text(), Backup::Beside, write);
+            copied.map(drop)
+        })?;
+        Ok(changed.map(|it| it.value))
     }
 
     fn plan(&self, is_taken_out: impl Fn(&Received) -> bool) -> Vec<ClientPlan> {

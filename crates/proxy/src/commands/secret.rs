@@ -50,19 +50,16 @@ fn open(global: &Global) -> Option<Store> {
     }
 }
 
-/// Keeps the secrets that the configuration is about to name; whether that was possible, else why not
-/// was said.
-pub(super) fn keep(global: &Global, secrets: &[(SecretName, Secret)]) -> anyhow::Result<bool> {
+/// Keeps the secrets that the configuration is about to name.
+pub(super) fn keep(global: &Global, secrets: &[(SecretName, Secret)]) -> anyhow::Result<()> {
     if secrets.is_empty() {
-        return Ok(true);
+        return Ok(());
     }
-    let Some(store) = open(global) else {
-        return Ok(false);
-    };
+    let store = open(global).context("no secret can be kept, so nothing was changed")?;
     for (name, secret) in secrets {
         store.set(name, secret)?;
     }
-    Ok(true)
+    Ok(())
 }
 
 /// The value is never an argument: everybody on the machine can read those.

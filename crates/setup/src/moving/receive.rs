@@ -97,12 +97,7 @@ fn add(
         .add_server(&name, &server)
         .map_err(|error| error.to_string())?;
     let after = document.check(overrides, env).err().unwrap_or_default();
-    let is_new = |mistake: &&Mistake| {
-        !mistakes
-            .iter()
-            .any(|old| old.what == mistake.what && old.key == mistake.key)
-    };
-    if let Some(mistake) = after.iter().find(is_new) {
+    if let Some(mistake) = after.iter().find(|it| !it.is_in(mistakes)) {
         let why = format!(
             "our configuration would not take it: `{}`: {}",
             mistake.key, mistake.what

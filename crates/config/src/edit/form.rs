@@ -1,0 +1,74 @@
+//! The form of a text beside its words: byte order mark, line ends, and the end of its last line.
+//! They are taken off before an edit and put back after it.
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+const MARK: char = '\u{feff}';
+
+/// The text without a byte order mark, each line ended by `\n`.
+pub(super) fn strip(text: &str) -> String {
+    text.trim_start_matches(MARK).replace("\r\n", "\n")
+}
+
+/// The edited text in the form of the text before: lines that stay keep their ends, and a new line
+/// gets that of the line above it.
+pub(super) fn restore(before: &str, edited: &str) -> String {
+    let Some(first) = before.trim_start_matches(MARK).split_inclusive('\n').next() else {
+        return edited.to_owned();
+    };
+    let mut text = String::new();
+    if before.starts_with(MARK) {
+        text.push(MARK);
+    }
+    if before.contains('\r') {
+        let ends = line_ends(before, edited);
+        let mut end = is_crlf(first);
+        for (line, of_line) in edited.lines().zip(ends) {
+            end = of_line.unwrap_or(end);
+            text.push_str(line);
+            text.push_str(if end { "\r\n" } else { "\n" });
+        }
+    } else {
+        text.push_str(edited);
+    }
+    if !before.ends_with('\n') && text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    text
+}
+
+/// For each edited line whether it ends with `\r\n`; none of a new one.
+fn line_ends(before: &str, edited: &str) -> Vec<Option<bool>> {
+    let old: Vec<&str> = before.trim_start_matches(MARK).lines().collect();
+    let ends: Vec<bool> = before.split_inclusive('\n').map(is_crlf).collect();
+    let new: Vec<&str> = edited.lines().collect();
+    let mut of_lines = vec![None; new.len()];
+    for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
+        let (DiffOp::Equal {
+            old_index,
+            new_index,
+            len,
+        }
+        | DiffOp::Replace {
+            old_index,
+            new_index,
+            new_len: len,
+            ..
+        }) = op
+        else {
+            continue;
+        };
+        let old_len = op.old_range().len();
+        for at in 0..len.min(old_len) {
+            of_lines[new_index + at] = Some(ends[old_index + at]);
+        }
+    }
+    of_lines
+}
+
+fn is_crlf(line: &str) -> bool {
+    line.ends_with("\r\n")
+}
