@@ -71,7 +71,7 @@ const TOOLS: [&str; 8] = [
     ),
     concat!(
         r#"{"name":"run_script","#,
-        r#""description":"Run TypeScript that calls many tools and answers with its value alone; what it read stays out of the context. Every server is a global: await github.create_issue({...}) is the tool's value (JSON parsed, else text), tools[\"git-hub\"][\"a.b\"]({...}) where a name is no identifier, (...).raw the whole result. A tool error throws with code, server, text. Also search(words), describe(name), help(), print(...), args, sleep(ms), for await (const line of result(handle).lines()), result(handle).jq(filter), workspace.read/write/append/list/remove(path, text). Promise.all calls in parallel. The last expression, or what is returned, is the answer. No network, files, modules; 30 s, 100 calls.","#,
+        r#""description":"Run TypeScript that calls many tools and answers with its value alone; what it read stays out of the context. Every server is a global: await github.create_issue({...}) is the tool's value: its structuredContent (members behind -> in a hit), else its text, parsed where it is JSON; tools[\"git-hub\"][\"a.b\"]({...}) where a name is no identifier, (...).raw the whole result. A tool error throws with code, server, text. Also search(words), describe(name), help(), print(...), args, sleep(ms), for await (const line of result(handle).lines()), result(handle).jq(filter), workspace.read/write/append/list/remove(path, text). Promise.all calls in parallel. The last expression, or what is returned, is the answer. No network, files, modules; 30 s, 100 calls.","#,
         r#""inputSchema":{"type":"object","properties":{"#,
         r#""script":{"type":"string"},"#,
         r#""args":{"description":"the value of args"},"#,

@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 
 use crate::{
-    allowed::Allowed, asks::CallAsker, forward::UriLedger, instructions_told::InstructionsTold,
-    policy::ClientPolicy, recent_searches::RecentSearches, script_caller::ScriptCaller,
-    trace_parent::with_parent,
+    allowed::Allowed, asks::CallAsker, caller::Caller, forward::UriLedger,
+    instructions_told::InstructionsTold, policy::ClientPolicy, recent_searches::RecentSearches,
+    script_caller::ScriptCaller, trace_parent::with_parent,
 };
 
 /// Everything that comes with a call beside its tool and arguments; the default is a person's.
@@ -19,6 +19,8 @@ use crate::{
 pub struct CallContext {
     /// The rules for the client that calls.
     pub policy: Arc<ClientPolicy>,
+    /// Whose workspace its scripts have.
+    pub(crate) caller: Caller,
     /// The client; none for a person at the command line, who may see everything.
     pub client: Option<ClientId>,
     /// Members of the request's `_meta` that travel on to the server.

@@ -119,6 +119,8 @@ pub enum ToolError {
         /// Why.
         text: String,
     },
+    /// A script met a limit.
+    ScriptLimit(script::Limit),
     /// Our own fault, or our disk's.
     Internal(String),
 }
@@ -155,6 +157,7 @@ impl ToolError {
             Self::InputRequired { .. } => "input_required",
             Self::Misconfigured(_) => "misconfigured",
             Self::Script { code, .. } => code,
+            Self::ScriptLimit(_) => "script_limit",
             Self::Internal(_) => "internal",
         }
     }
@@ -283,6 +286,7 @@ impl ToolError {
                 )
             }
             Self::Script { text, .. } => text.clone(),
+            Self::ScriptLimit(limit) => limit.to_string(),
             Self::Internal(why) => format!("{why}. This is the proxy's own fault, not the tool's"),
         }
     }

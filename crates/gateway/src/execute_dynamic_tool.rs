@@ -29,6 +29,7 @@ use crate::{
     policy::ClientPolicy,
     reply::Reply,
     rounds::RoundError,
+    script_caller::ScriptCaller,
 };
 
 impl Gateway {
@@ -80,12 +81,14 @@ impl Gateway {
             options,
             repairs: _,
         } = request;
+        // Calls within `call_many` pass here too; those of unknown names count as well.
+        let counted = context.script.as_ref().map(ScriptCaller::count_call);
         let policy = Arc::clone(&context.policy);
         let entry = &self.resolve(&tool_name, &policy).await?;
         note.is_for(&entry.at.server, &entry.at.tool);
-        if let Some(script) = &context.script {
-            script.check_reads(entry)?;
-        }
+        counted.transpose()?;
+        let reads = |script: &ScriptCaller| script.check_reads(entry);
+        context.script.as_ref().map(reads).transpose()?;
         let limit = self.limit(entry, &options);
         let arguments =
             check_arguments(entry, input, limit.or_else(|| self.usual_limit(entry))).await?;

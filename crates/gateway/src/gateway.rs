@@ -29,6 +29,7 @@ use crate::{
     recent_searches,
     saved_scripts::SavedScripts,
     scrapes::Scrapes,
+    script_turns::ScriptTurns,
     servers::Servers,
     settings::Settings,
     state_dir::{self, logs, marker},
@@ -80,6 +81,8 @@ pub struct Gateway {
     pub(crate) scrapes: Scrapes,
     /// Runs scripts; none: our own program cannot be found.
     pub(crate) scripts: Option<script::Runner>,
+    /// How many of them run at one time.
+    pub(crate) script_turns: ScriptTurns,
     /// The folder of saved ones, as it was read last.
     saved: ArcSwap<SavedScripts>,
 }
@@ -143,6 +146,7 @@ impl Gateway {
             traces,
             scrapes: Scrapes::begin(),
             scripts: script::Runner::of_own_program(),
+            script_turns: ScriptTurns::default(),
             saved: ArcSwap::from_pointee(saved),
         }))
     }

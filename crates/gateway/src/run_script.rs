@@ -11,9 +11,10 @@ use std::time::Duration;
 use jsonrpc::Json;
 use registry::Entry;
 use results::{Budget, Origin, fit};
-use script::{Clock, Job, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
+use script::{Clock, Ended, Job, Limit, Outcome, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::timeout;
 
 use self::{
     outcome::{answer_script, explain},
@@ -21,7 +22,7 @@ use self::{
 };
 use crate::{
     call_context::CallContext, call_note::now_ms, envelope::Options, error::ToolError,
-    gateway::Gateway, reply::Reply, script_caller::ScriptCaller,
+    gateway::Gateway, reply::Reply, script_caller::ScriptCaller, script_turns::ScriptSession,
 };
 
 const TOOL: &str = "proxy/run_script";
@@ -65,7 +66,7 @@ impl Gateway {
             return Err(wrong_input("script", why));
         }
         if asked.script.len() > SCRIPT_BYTES_MAX {
-            let why = script::Limit::Length.to_string();
+            let why = Limit::Length.to_string();
             return Err(wrong_input("script", &why));
         }
         let configured = || self.max_tokens(entry, options, &context.policy);
@@ -119,10 +120,6 @@ impl Gateway {
             runner.ok_or_else(|| ToolError::Internal("our own program is not found".to_owned()))?;
         let outer = context.script.clone();
         let caller = ScriptCaller::within(outer.as_ref(), work.read_only.as_deref())?;
-        let _turn = match &outer {
-            Some(outer) => outer.take_turn().await,
-            None => None,
-        };
         let wall = work.timeout_ms;
         let wall = wall
             .map_or(WALL_DEFAULT, Duration::from_millis)
@@ -135,24 +132,38 @@ impl Gateway {
             wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
         };
         let (client, cancel) = (context.client.clone(), context.cancel.clone());
+        let taking = self.script_turns.take(session_of(&context), caller.depth());
+        let taking = cancel.run_until_cancelled(timeout(wall, taking)).await;
+        let _turn = taking
+            .ok_or(ToolError::Cancelled)?
+            .map_err(|_| ToolError::ScriptLimit(Limit::Turn))?;
         let clock = Clock::start(wall);
         let context = CallContext {
             asks: context.asks.clone().map(|asks| asks.stopping(&clock)),
             ..context
         };
-        let reach = Reach::new(self, context, caller, work.dry_run);
+        let reach = Reach::new(self, context, caller.clone(), work.dry_run);
         let running = runner.run(&job, &clock, &reach);
         let running = cancel.run_until_cancelled(running).await;
-        let outcome = running
-            .ok_or(ToolError::Cancelled)?
-            .map_err(|error| ToolError::Internal(error.to_string()))?;
+        let outcome = running.ok_or(ToolError::Cancelled)?.map_err(|error| {
+            let why = format!("the process of the script cannot be started: {error}");
+            ToolError::Internal(why)
+        })?;
+        let outcome = Outcome {
+            // Those within `call_many` and other scripts too.
+            calls: caller.calls(),
+            ..outcome
+        };
         if outer.is_some() {
             return Ok(answer_script(outcome));
         }
         let bytes_read = reach.bytes_read();
+        // A value is the script's; what else there is says itself whose words it holds.
+        let is_value = matches!(outcome.ended, Ended::Value(_)) && !work.dry_run;
         let reply = explain(outcome, reach.into_planned());
         let budget = Budget {
             is_off: options.raw,
+            is_ours: !is_value,
             ..Budget::new(work.max_tokens)
         };
         let origin = Origin {
@@ -180,6 +191,14 @@ impl Gateway {
         let names = names.filter(|name| *name != "proxy").chain(["proxy"]);
         Ok(names.map(str::to_owned).collect())
     }
+}
+
+fn session_of(context: &CallContext) -> ScriptSession {
+    let connection = context.client.as_ref().and_then(|it| it.connection);
+    connection.map_or_else(
+        || ScriptSession::Caller(context.caller.clone()),
+        ScriptSession::Connection,
+    )
 }
 
 fn wrong_input(path: &str, why: &str) -> ToolError {

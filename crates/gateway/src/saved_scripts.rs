@@ -219,7 +219,7 @@ mod tests {
             .map(|it| format!("{}: {}", it.file, it.why))
             .collect();
         let expected = [
-            "broken.js: line 1: this is no TypeScript",
+            "broken.js: line 1, column 9: this is no TypeScript",
             "long.ts: length: a script has at most 256 KiB",
             "odd name.ts: a tool has no such name",
             "report.ts: `report.js` is the tool `report` already",

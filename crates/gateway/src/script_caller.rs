@@ -6,16 +6,9 @@ use std::sync::{
 };
 
 use registry::Entry;
-use script::{CALLS_MAX, Limit};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use script::{CALLS_MAX, Limit, NESTING_MAX};
 
 use crate::error::ToolError;
-
-/// Scripts that run within each other, the outermost one included.
-const DEPTH_MAX: usize = 3;
-
-/// Scripts that one script has under way at one time: each is a process.
-const NESTED_MAX: usize = 4;
 
 /// A script that makes calls.
 #[derive(Debug, Clone)]
@@ -23,46 +16,54 @@ pub(crate) struct ScriptCaller {
     depth: usize,
     /// It says of itself that it only reads, and so may call nothing else.
     read_only: Option<Arc<str>>,
-    /// Calls that it and those within it have made.
-    calls: Arc<AtomicUsize>,
-    /// Of the scripts that it calls.
-    turns: Arc<Semaphore>,
+    /// The number of calls of the outermost script, of the one within it and so on, each with those within it; the last
+    /// is its own.
+    calls: Vec<Arc<AtomicUsize>>,
 }
 
 impl ScriptCaller {
     /// A script that is run by a call, which `outer` made; `read_only` is its name where it says so.
     pub(crate) fn within(outer: Option<&Self>, read_only: Option<&str>) -> Result<Self, ToolError> {
         let depth = outer.map_or(0, |it| it.depth) + 1;
-        if depth > DEPTH_MAX {
-            return Err(ToolError::Script {
-                code: "script_limit",
-                text: format!("depth: more than {DEPTH_MAX} scripts within each other"),
-            });
+        if depth > NESTING_MAX {
+            return Err(ToolError::ScriptLimit(Limit::Nesting));
         }
         let outer_reads = outer.and_then(|it| it.read_only.clone());
         Ok(Self {
             depth,
             read_only: outer_reads.or_else(|| read_only.map(Arc::from)),
-            calls: outer.map(|it| Arc::clone(&it.calls)).unwrap_or_default(),
-            turns: Arc::new(Semaphore::new(NESTED_MAX)),
+            calls: outer
+                .into_iter()
+                .flat_map(|it| it.calls.iter().cloned())
+                .chain([Arc::default()])
+                .collect(),
         })
     }
 
-    /// Waits until a script may be run for this one. Each has turns of its own to give, so nobody
-    /// waits for one that waits for it.
-    pub(crate) async fn take_turn(&self) -> Option<SemaphorePermit<'_>> {
-        self.turns.acquire().await.ok()
+    /// How many scripts run around it, itself included.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// The number of calls that it and those within it have made.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.last().map_or(0, |it| it.load(Ordering::Relaxed))
     }
 
     /// Counts a call; an error where all scripts together have made too many.
     pub(crate) fn count_call(&self) -> Result<(), ToolError> {
-        if self.calls.fetch_add(1, Ordering::Relaxed) < CALLS_MAX {
+        let [outermost, within @ ..] = self.calls.as_slice() else {
             return Ok(());
+        };
+        let add = |count: usize| (count < CALLS_MAX).then_some(count + 1);
+        let counted = outermost.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        if counted.is_err() {
+            return Err(ToolError::ScriptLimit(Limit::Calls));
         }
-        Err(ToolError::Script {
-            code: "script_limit",
-            text: Limit::Calls.to_string(),
-        })
+        for calls in within {
+            calls.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Whether it may call this.

@@ -231,14 +231,16 @@ impl Gateway {
         lines.join("\n")
     }
 
-    /// `server/tool(arguments) - purpose [marks]`.
+    /// `server/tool(arguments) -> {members} - purpose [marks]`.
     pub fn hit_line(&self, entry: &Entry) -> String {
-        let marks = self.marks(entry);
+        let output = entry.tool.output_schema().map(tool::output_signature);
         format!(
-            "{}{} - {}{marks}",
+            "{}{}{} - {}{}",
             entry.at,
             entry.signature(),
-            entry.purpose()
+            output.unwrap_or_default(),
+            entry.purpose(),
+            self.marks(entry),
         )
     }
 

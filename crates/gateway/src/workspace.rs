@@ -1,4 +1,4 @@
-//! Files that scripts of one project keep for later scripts, in a folder of ours.
+//! Files that scripts of one caller keep for later scripts, in a folder of ours.
 
 use std::{
     fs, io,
@@ -8,9 +8,8 @@ use std::{
 use files::{open_to_append, own_folder, private_folder, write_whole};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tool::Digest;
 
-use crate::gateway::Gateway;
+use crate::{caller::Caller, gateway::Gateway};
 
 /// All files of one workspace, in bytes.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -27,21 +26,21 @@ const NAME_BYTES_MAX: usize = 200;
 /// One change at a time: what there is is counted before more is written.
 static CHANGE: Mutex<()> = Mutex::new(());
 
-/// The folder of one project.
+/// Workspaces in one state folder: names of clients are announced, and each has 64 MiB.
+const WORKSPACES_MAX: usize = 256;
+
+/// The folder of one caller.
 #[derive(Debug, Clone)]
 pub(crate) struct Workspace {
     folder: PathBuf,
 }
 
 impl Gateway {
-    /// The workspace of the project in a folder; of our own where a client names none.
-    pub(crate) fn workspace(&self, project: Option<&Path>) -> Workspace {
-        let name = project.map_or_else(
-            || self.project.trim_start_matches('@').to_owned(),
-            |folder| Digest::of_bytes(folder.as_os_str().as_encoded_bytes()).short(8),
-        );
+    /// The workspace of a caller.
+    pub(crate) fn workspace(&self, caller: &Caller) -> Workspace {
+        let all = self.settings().state_dir.join("workspaces");
         Workspace {
-            folder: self.settings().state_dir.join("workspaces").join(name),
+            folder: all.join(caller.folder_name()),
         }
     }
 }
@@ -139,7 +138,15 @@ impl Workspace {
     /// Makes the folders above a place.
     fn make(&self, place: &Path) -> io::Result<()> {
         let wrong = |error: files::FolderError| io::Error::other(error.to_string());
-        own_folder(self.folder.parent().unwrap_or(&self.folder)).map_err(wrong)?;
+        let all = self.folder.parent().unwrap_or(&self.folder);
+        own_folder(all).map_err(wrong)?;
+        if !self.folder.exists() && fs::read_dir(all)?.count() >= WORKSPACES_MAX {
+            let why = format!(
+                "there are {WORKSPACES_MAX} workspaces; a person can remove old ones from {}",
+                all.display()
+            );
+            return Err(io::Error::other(why));
+        }
         private_folder(&self.folder).map_err(wrong)?;
         match place.parent() {
             Some(parent) => fs::create_dir_all(parent),
@@ -209,6 +216,23 @@ mod tests {
         at.act("remove", "c", None).unwrap();
         let gone = at.act("read", "c", None).unwrap_err();
         assert!(gone.contains("workspace.list()"), "{gone}");
+    }
+
+    #[test]
+    fn a_state_folder_has_so_many_workspaces_and_no_more() {
+        let (_home, at) = workspace();
+        at.act("write", "a", Some("x")).unwrap();
+        let all = at.folder.parent().unwrap();
+        for number in 1..WORKSPACES_MAX {
+            fs::create_dir(all.join(number.to_string())).unwrap();
+        }
+        at.act("write", "b", Some("x")).unwrap();
+        let other = Workspace {
+            folder: all.join("other"),
+        };
+        let why = other.act("write", "a", Some("x")).unwrap_err();
+        assert!(why.contains("there are 256 workspaces"), "{why}");
+        assert!(!other.folder.exists());
     }
 
     #[test]

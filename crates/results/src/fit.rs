@@ -23,6 +23,7 @@ pub use block::text_block;
 pub(crate) use budget::READ_NOTE_TOKENS;
 pub use budget::{BUDGET_MIN, Budget};
 pub use fitted::{Fitted, Origin};
+pub use imitation::notice as imitation_notice;
 pub(crate) use imitation::notice;
 
 /// Below this many bytes a result that is surely over its budget is counted on the event loop.

@@ -12,7 +12,9 @@ mod read;
 mod settings;
 mod store;
 
-pub use fit::{BUDGET_MIN, Budget, Fitted, Origin, fit, is_error, text_block, tokens};
+pub use fit::{
+    BUDGET_MIN, Budget, Fitted, Origin, fit, imitation_notice, is_error, text_block, tokens,
+};
 pub use read::{
     Found, LIMIT_DEFAULT, Output, ReadError, Reading, Terms, Unit, Wanted, answer, answer_question,
     read,

@@ -123,9 +123,8 @@ pub(crate) fn for_error(text: &str) -> Option<&'static str> {
 /// The advice for what is no TypeScript.
 pub(crate) const TYPESCRIPT_ALONE: &str = "a script is TypeScript, with nothing around it";
 
-/// What there is, for a name that is not there and has no advice of its own.
-pub(crate) fn name_servers(text: &str, servers: &[String]) -> Option<String> {
-    let is_bare = text.ends_with(" is not defined");
+/// Names the servers, for a name that is not defined and has no advice of its own.
+pub(crate) fn name_servers(servers: &[String]) -> String {
     let names: Vec<String> = servers
         .iter()
         .take(SERVERS_NAMED)
@@ -136,7 +135,7 @@ pub(crate) fn name_servers(text: &str, servers: &[String]) -> Option<String> {
     } else {
         ""
     };
-    is_bare.then(|| format!("{text}; servers are {}{more}", names.join(", ")))
+    format!("servers are {}{more}", names.join(", "))
 }
 
 /// Servers that are named at most.

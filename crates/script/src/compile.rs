@@ -12,12 +12,12 @@ use std::borrow::Cow;
 
 use tree_sitter::{Node, Parser};
 
-use self::edits::Edits;
-use self::nodes::line_of;
+use self::edits::{Edits, Insertion};
+use self::nodes::place_of;
 pub(crate) use self::nodes::{Unreadable, nodes, token};
 use crate::{
     advice::{JAVASCRIPT_INSTEAD, is_python},
-    message::CallSite,
+    message::{CallSite, Place},
 };
 
 /// A script that can be run.
@@ -27,7 +27,34 @@ pub(crate) struct Compiled {
     pub(crate) javascript: String,
     /// The calls of tools in it.
     pub(crate) calls: Vec<CallSite>,
+    /// Texts on lines of `javascript` that the script does not have.
+    insertions: Vec<Insertion>,
 }
+
+impl Compiled {
+    /// The place in the script of a place in `javascript`.
+    pub(crate) fn place(&self, line: u32, column: Option<u32>) -> Place {
+        let prefix = Insertion {
+            line: 1,
+            column: 1,
+            chars: u32::try_from(PREFIX.len()).unwrap_or(0),
+        };
+        let column = column.map(|column| {
+            let inserted = self.insertions.iter().map(|it| match it.line {
+                // Its columns are counted without the prefix.
+                1 => it.moved(prefix.chars),
+                _ => *it,
+            });
+            let before = [prefix].into_iter().chain(inserted);
+            let before = before.filter(|it| it.line == line && it.column < column);
+            let chars: u32 = before.map(|it| it.chars).sum();
+            column.saturating_sub(chars).max(1)
+        });
+        Place { line, column }
+    }
+}
+
+const PREFIX: &str = "(async () => {";
 
 /// Nodes that are types and nothing else.
 const TYPES: [&str; 8] = [
@@ -76,20 +103,21 @@ pub(crate) fn compile(script: &str, servers: &[String]) -> Result<Compiled, Unre
     if root.has_error() && is_python(script) {
         return Err(Unreadable {
             text: JAVASCRIPT_INSTEAD.to_owned(),
-            line: first_error(root).map(line_of),
+            place: first_error(root).map(|it| place_of(it, script)),
         });
     }
-    refuse_unsupported(root)?;
+    refuse_unsupported(root, script)?;
     let mut edits = Edits::new(script);
     for node in nodes(root) {
         take_off_types(node, &mut edits);
     }
     imports::replace(root, script, servers, &mut edits)?;
     let tail = return_last(root, script, &mut edits);
-    let body = edits.apply();
+    let (body, insertions) = edits.apply();
     Ok(Compiled {
-        javascript: format!("(async () => {{{body}\n{tail}}})"),
+        javascript: format!("{PREFIX}{body}\n{tail}}})"),
         calls: calls::find(root, script, servers),
+        insertions,
     })
 }
 
@@ -117,7 +145,7 @@ pub(crate) fn parse(script: &str) -> Result<tree_sitter::Tree, Unreadable> {
     let tree = parsed.and_then(|()| parser.parse(script, None));
     tree.ok_or_else(|| Unreadable {
         text: "the script cannot be read".to_owned(),
-        line: None,
+        place: None,
     })
 }
 
@@ -126,16 +154,13 @@ pub(crate) fn first_error(root: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// Tells what to write instead of what TypeScript makes code of.
-pub(crate) fn refuse_unsupported(root: Node<'_>) -> Result<(), Unreadable> {
+pub(crate) fn refuse_unsupported(root: Node<'_>, script: &str) -> Result<(), Unreadable> {
     for node in nodes(root) {
         let is_it = |(kind, _): &&(&str, &str)| *kind == node.kind();
         let instead = UNSUPPORTED.iter().find(is_it).map(|(_, instead)| *instead);
         let instead = instead.or_else(|| is_parameter_property(node).then_some(FIELD_INSTEAD));
         if let Some(instead) = instead {
-            return Err(Unreadable {
-                text: instead.to_owned(),
-                line: Some(line_of(node)),
-            });
+            return Err(Unreadable::at(node, script, instead));
         }
     }
     Ok(())

@@ -14,14 +14,15 @@ pub(crate) fn confine() -> io::Result<()> {
     end_with_parent()?;
     // Where memory runs short, we are the one to go.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
+    let processor = PROCESSOR_MAX.as_secs() + PROCESSOR_S_MORE;
     let limits = [
-        (Resource::Core, 0),
-        (Resource::Fsize, 0),
-        (Resource::As, ADDRESS_BYTES_MAX),
-        (Resource::Cpu, PROCESSOR_MAX.as_secs() + PROCESSOR_S_MORE),
+        (Resource::Core, 0, 0),
+        (Resource::Fsize, 0, 0),
+        (Resource::As, ADDRESS_BYTES_MAX, ADDRESS_BYTES_MAX),
+        (Resource::Cpu, processor, processor + PROCESSOR_S_MORE),
     ];
-    for (resource, max) in limits {
-        let (current, maximum) = (Some(max), Some(max));
+    for (resource, soft, hard) in limits {
+        let (current, maximum) = (Some(soft), Some(hard));
         setrlimit(resource, Rlimit { current, maximum })?;
     }
     filter_calls()

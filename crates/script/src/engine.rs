@@ -12,10 +12,12 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::{
     advice::{self, instead_of},
+    compile::Compiled,
     limits::{
         BYTES_OUT_MAX, LOG_BYTES_MAX, Limit, MEMORY_BYTES_MAX, PROCESSOR_MAX, STACK_BYTES_MAX,
+        WALL_MAX,
     },
-    message::{FromScript, Job, ToScript},
+    message::{Failed, FailureKind, FromScript, Job, Place, ToScript},
 };
 
 const PRELUDE: &str = include_str!("prelude.js");
@@ -59,17 +61,21 @@ impl<'a> Engine<'a> {
         Ok(Self { job, context, met })
     }
 
-    /// Runs a function that is written in JavaScript, and answers for it until it has ended.
-    pub(crate) fn run(&self, script: &str, channel: &mut dyn Channel) -> io::Result<FromScript> {
+    /// Runs a script, and answers for it until it has ended.
+    pub(crate) fn run(
+        &self,
+        script: &Compiled,
+        channel: &mut dyn Channel,
+    ) -> io::Result<FromScript> {
         self.context.with(|ctx| {
             let said: Rc<RefCell<Vec<String>>> = Rc::default();
             let (start, answered) = match self.prepare(&ctx, &said) {
                 Ok(functions) => functions,
                 Err(error) => return Ok(self.explain(&ctx, &error)),
             };
-            let main = match eval(&ctx, script, FILE) {
+            let main = match eval(&ctx, &script.javascript, FILE) {
                 Ok(main) => main,
-                Err(error) => return Ok(advised(self.explain(&ctx, &error))),
+                Err(error) => return Ok(unreadable(self.explain(&ctx, &error), script)),
             };
             if let Err(error) = start.call::<_, ()>((main,)) {
                 return Ok(self.explain(&ctx, &error));
@@ -89,7 +95,10 @@ impl<'a> Engine<'a> {
                             open += 1;
                             channel.say(&asked)?;
                         }
-                        FromScript::Failed { text, line } => return Ok(failure(text, line)),
+                        FromScript::Failed(failed) => {
+                            let failed = with_advice(failed, &self.job.servers);
+                            return Ok(FromScript::Failed(failed));
+                        }
                         ended => return Ok(ended),
                     }
                 }
@@ -140,6 +149,7 @@ impl<'a> Engine<'a> {
         job.set("servers", self.job.servers.clone())?;
         job.set("args", self.job.args.get())?;
         job.set("dry_run", self.job.dry_run)?;
+        job.set("sleep_ms_max", WALL_MAX.as_secs_f64() * 1_000.0)?;
         let prelude = eval(ctx, PRELUDE, "prelude")?;
         let parts: Object<'js> = prelude.call((send, job, instead))?;
         Ok((parts.get("start")?, parts.get("answered")?))
@@ -157,24 +167,39 @@ impl<'a> Engine<'a> {
         let Err(caught) = caught else {
             return stuck();
         };
-        let stack = match &caught {
-            CaughtError::Exception(exception) => exception.stack().unwrap_or_default(),
-            _ => String::new(),
+        let CaughtError::Exception(exception) = &caught else {
+            // Without memory for an error, the engine throws null.
+            let is_null = matches!(&caught, CaughtError::Value(value) if value.is_null());
+            return if is_null {
+                FromScript::Exceeded(Limit::Memory)
+            } else {
+                failed(caught.to_string(), None)
+            };
         };
-        let text = match &caught {
-            CaughtError::Exception(exception) => {
-                let name: Option<String> = exception.as_object().get("name").ok();
-                let message = exception.message().unwrap_or_default();
-                format!("{}: {message}", name.as_deref().unwrap_or("Error"))
+        let name: Option<String> = exception.as_object().get("name").ok();
+        let name = name.as_deref().unwrap_or("Error");
+        let message = exception.message().unwrap_or_default();
+        // Nothing of the script has run where this is called: the errors are the engine's.
+        match (name, message.as_str()) {
+            ("InternalError", "out of memory") => FromScript::Exceeded(Limit::Memory),
+            ("RangeError", "Maximum call stack size exceeded") => {
+                FromScript::Exceeded(Limit::Depth)
             }
-            other => other.to_string(),
-        };
-        let line = stack.split_once(&format!("{FILE}:")).and_then(|(_, at)| {
-            let digits: String = at.chars().take_while(char::is_ascii_digit).collect();
-            digits.parse().ok()
-        });
-        failure(text, line)
+            _ => {
+                let stack = exception.stack().unwrap_or_default();
+                failed(format!("{name}: {message}"), place_in(&stack))
+            }
+        }
     }
+}
+
+/// The first place of the script in the stack of an error: `at script:2:14`.
+fn place_in(stack: &str) -> Option<Place> {
+    let (_, at) = stack.split_once(&format!("{FILE}:"))?;
+    let mut numbers = at.splitn(3, |c: char| !c.is_ascii_digit());
+    let line = numbers.next()?.parse().ok()?;
+    let column = numbers.next().and_then(|it| it.parse().ok());
+    Some(Place { line, column })
 }
 
 fn eval<'js>(ctx: &Ctx<'js>, script: &str, file: &str) -> rquickjs::Result<Function<'js>> {
@@ -184,39 +209,41 @@ fn eval<'js>(ctx: &Ctx<'js>, script: &str, file: &str) -> rquickjs::Result<Funct
     ctx.eval_with_options(script, options)
 }
 
-/// What a script threw, told as the limit that it met where it is one, with what to write instead.
-fn failure(text: String, line: Option<u32>) -> FromScript {
-    if text.contains("out of memory") || text.contains("string too long") {
-        return FromScript::Exceeded(Limit::Memory);
+fn failed(text: String, place: Option<Place>) -> FromScript {
+    let kind = FailureKind::Thrown;
+    FromScript::Failed(Failed { text, place, kind })
+}
+
+/// Adds what to write instead of a name that is not defined.
+fn with_advice(failed: Failed, servers: &[String]) -> Failed {
+    if failed.kind != FailureKind::Undefined {
+        return failed;
     }
-    if text.contains("call stack size exceeded") || text.contains("stack overflow") {
-        return FromScript::Exceeded(Limit::Depth);
-    }
-    match advice::for_error(&text) {
-        Some(advice) => FromScript::Failed {
-            text: format!("{text}; {advice}"),
-            line,
-        },
-        None => FromScript::Failed { text, line },
+    let advice = advice::for_error(&failed.text);
+    let advice = advice.map_or_else(|| advice::name_servers(servers), str::to_owned);
+    Failed {
+        text: format!("{}; {advice}", failed.text),
+        ..failed
     }
 }
 
-/// What cannot be read at all may be something else, or have words around it.
-fn advised(said: FromScript) -> FromScript {
+/// The engine's error about a script that it cannot read: it may be in another language, or have words around it.
+fn unreadable(said: FromScript, script: &Compiled) -> FromScript {
     match said {
-        FromScript::Failed { text, line } => FromScript::Failed {
+        FromScript::Failed(Failed { text, place, .. }) => FromScript::Failed(Failed {
             text: format!("{text}; {}", advice::TYPESCRIPT_ALONE),
-            line,
-        },
+            place: place.map(|at| script.place(at.line, at.column)),
+            kind: FailureKind::Unreadable,
+        }),
         other => other,
     }
 }
 
 fn stuck() -> FromScript {
-    FromScript::Failed {
-        text: "it waits for a promise that nothing can settle".to_owned(),
-        line: None,
-    }
+    failed(
+        "it waits for a promise that nothing can settle".to_owned(),
+        None,
+    )
 }
 
 fn say_log(text: String, bytes: &mut usize, channel: &mut dyn Channel) -> io::Result<()> {

@@ -3,11 +3,10 @@
 use std::io::{self, BufRead, Write};
 
 use crate::{
-    advice::name_servers,
     compile::{Unreadable, compile},
     confine::confine,
     engine::{Channel, Engine},
-    message::{FromScript, Job, ToScript},
+    message::{Failed, FailureKind, FromScript, Job, Place, ToScript},
 };
 
 /// Runs the script that our parent names, and says what became of it. It has nothing of ours: it
@@ -27,28 +26,31 @@ pub fn work_as_helper(output: &mut dyn Write) -> io::Result<()> {
 
 /// From a script to what became of it; an error where nobody listens any more.
 pub(crate) fn run(job: &Job, channel: &mut dyn Channel) -> io::Result<FromScript> {
-    let compiled = match compile(&job.script, &job.servers) {
+    let mut compiled = match compile(&job.script, &job.servers) {
         Ok(compiled) => compiled,
-        Err(Unreadable { text, line }) => return Ok(FromScript::Failed { text, line }),
+        Err(Unreadable { text, place }) => return Ok(unreadable(text, place)),
     };
     if !compiled.calls.is_empty() {
-        channel.say(&FromScript::Check(compiled.calls))?;
+        let calls = std::mem::take(&mut compiled.calls);
+        channel.say(&FromScript::Check(calls))?;
         match channel.hear()? {
             Some(ToScript::Checked(mistakes)) if mistakes.is_empty() => {}
             Some(ToScript::Checked(mistakes)) => {
                 let text = format!("nothing ran. {}", mistakes.join("; "));
-                return Ok(FromScript::Failed { text, line: None });
+                return Ok(unreadable(text, None));
             }
             _ => return Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
-    let mut said = Engine::new(job)?.run(&compiled.javascript, channel)?;
-    if let FromScript::Failed { text, .. } = &mut said
-        && let Some(more) = name_servers(text, &job.servers)
-    {
-        *text = more;
-    }
-    Ok(said)
+    Engine::new(job)?.run(&compiled, channel)
+}
+
+fn unreadable(text: String, place: Option<Place>) -> FromScript {
+    FromScript::Failed(Failed {
+        text,
+        place,
+        kind: FailureKind::Unreadable,
+    })
 }
 
 struct Lines<'a, R> {

@@ -16,11 +16,12 @@ pub const SCRIPT_BYTES_MAX: usize = 256 * 1024;
 /// Processor time of the engine: a script waits, and computes little.
 pub(crate) const PROCESSOR_MAX: Duration = Duration::from_secs(10);
 
-/// What the system adds to that before it ends the process, should the engine not, in seconds.
+/// Seconds beyond [`PROCESSOR_MAX`] after which the system sends SIGXCPU, should the engine not stop; as many later it
+/// sends SIGKILL. Two limits, because SIGKILL alone would look like a system without memory.
 pub(crate) const PROCESSOR_S_MORE: u64 = 2;
 
-/// The engine's memory, in bytes.
-pub(crate) const MEMORY_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The engine's memory, in bytes: twice [`BYTES_IN_MAX`], because a result is held as text and as a value.
+pub(crate) const MEMORY_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// The address space of the whole process, in bytes: our program, the engine and what the
 /// reading of a script takes.
@@ -32,17 +33,21 @@ pub(crate) const STACK_BYTES_MAX: usize = 1024 * 1024;
 /// Calls of tools that one script may make, those of saved scripts that it calls included.
 pub const CALLS_MAX: usize = 100;
 
+/// Scripts that run within each other, the outermost one included.
+pub const NESTING_MAX: usize = 3;
+
 /// Questions other than calls: searches, descriptions, files, naps.
 pub(crate) const QUESTIONS_MAX: usize = 1_000;
 
 /// Questions that are answered at one time.
 pub(crate) const PARALLEL_MAX: usize = 16;
 
-/// What all answers to one script may come to, in bytes.
+/// Total size of the answers to one script, in bytes: the most that waits in memory here until its process reads it.
 pub(crate) const BYTES_IN_MAX: usize = 64 * 1024 * 1024;
 
-/// What a script may say in all, in bytes: arguments, log and answer.
-pub(crate) const BYTES_OUT_MAX: usize = 16 * 1024 * 1024;
+/// Total size of the messages of one script, in bytes: arguments, log and value. As large as what comes in, because
+/// scripts pass on what they read; the most that waits in memory on either side of the pipe.
+pub(crate) const BYTES_OUT_MAX: usize = 64 * 1024 * 1024;
 
 /// The log that comes with an answer, in bytes.
 pub(crate) const LOG_BYTES_MAX: usize = 16 * 1024;
@@ -69,6 +74,10 @@ pub enum Limit {
     BytesOut,
     /// The length of the script.
     Length,
+    /// Saved scripts that run within each other.
+    Nesting,
+    /// The time that a script waits for its turn to run.
+    Turn,
 }
 
 impl fmt::Display for Limit {
@@ -96,7 +105,7 @@ impl fmt::Display for Limit {
             ),
             Self::Calls => write!(
                 f,
-                "calls: more than {CALLS_MAX}; let each call bring more, or split the work"
+                "calls: more than {CALLS_MAX}, those within call_many and saved scripts included; let each call bring more, or split the work"
             ),
             Self::Questions => write!(
                 f,
@@ -111,6 +120,14 @@ impl fmt::Display for Limit {
                 f,
                 "bytes out: it said more than {} MiB; return only what is needed",
                 mib(BYTES_OUT_MAX)
+            ),
+            Self::Nesting => write!(
+                f,
+                "nesting: more than {NESTING_MAX} scripts within each other"
+            ),
+            Self::Turn => f.write_str(
+                "turn: other scripts ran for all of its time, and nothing of this one ran; run \
+                 fewer at once, or give timeout_ms",
             ),
             Self::Length => write!(
                 f,

@@ -1,5 +1,7 @@
 //! The lines between a script's process and ours: JSON, one message each.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -44,12 +46,49 @@ pub(crate) enum FromScript {
     Log(String),
     /// The value that it returned.
     Done(Box<RawValue>),
-    /// It threw, or cannot be read.
-    Failed {
-        text: String,
-        line: Option<u32>,
-    },
+    Failed(Failed),
     Exceeded(Limit),
+}
+
+/// An error that ended a script.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Failed {
+    pub(crate) text: String,
+    pub(crate) place: Option<Place>,
+    pub(crate) kind: FailureKind,
+}
+
+/// The origin of an error's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FailureKind {
+    /// Ours: the script cannot be run, or names what does not exist.
+    Unreadable,
+    /// Ours: the refusal of a call or another question, which the script did not catch.
+    Refused,
+    /// The engine's: a name that is not defined.
+    Undefined,
+    /// The script's, or of a tool's error that it did not catch.
+    Thrown,
+}
+
+/// A place in a script, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The line.
+    pub line: u32,
+    /// The character of the line, where it is known.
+    pub column: Option<u32>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, column } = self;
+        match column {
+            Some(column) => write!(f, "line {line}, column {column}"),
+            None => write!(f, "line {line}"),
+        }
+    }
 }
 
 /// One question of a script, answered whenever it can be.

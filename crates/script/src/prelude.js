@@ -4,6 +4,8 @@
   "use strict";
   const { parse, stringify } = JSON;
   const say = (message) => send(stringify(message));
+  // Our process reads Unicode, which half of a surrogate pair is not.
+  const textFrom = (value) => String(value).toWellFormed();
   const waiting = new Map();
   const unheard = new Set();
   let next = 0;
@@ -36,12 +38,33 @@
     }
   }
 
+  // Refusals of our process: their text is its own.
+  const refusals = new WeakSet();
   const answered = (id, answer, isError) => {
     const { resolve, reject } = waiting.get(id);
     waiting.delete(id);
     const value = parse(answer);
-    return isError ? reject(new ToolError(value)) : resolve(value);
+    if (!isError) return resolve(value);
+    const refusal = new ToolError(value);
+    refusals.add(refusal);
+    return reject(refusal);
   };
+
+  // Errors that a script constructs are remembered, so that the engine's own are told from them by origin.
+  const constructed = new WeakSet();
+  const remembered = (error) => (constructed.add(error), error);
+  const engineErrors = {};
+  for (const name of ["InternalError", "RangeError", "ReferenceError"]) {
+    const { prototype } = (engineErrors[name] = globalThis[name]);
+    const value = new Proxy(engineErrors[name], {
+      construct: (target, values, made) => remembered(Reflect.construct(target, values, made)),
+      apply: (target, _, values) => remembered(target(...values)),
+    });
+    Object.defineProperty(prototype, "constructor", { value, configurable: true, writable: true });
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+  }
+  const isEngineError = (error, name) =>
+    error instanceof Error && Object.getPrototypeOf(error) === engineErrors[name].prototype && !constructed.has(error);
 
   // An error has come from afar; the line that it is told with is that of the call.
   const placed = (promise, { stack } = new Error()) =>
@@ -52,11 +75,71 @@
 
   const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
-  const textOf = (result) =>
-    (result.content ?? [])
-      .map((block) => block.text ?? block.resource?.text)
-      .filter((text) => text !== undefined)
-      .join("\n");
+  // One text is not copied: it may be large.
+  const textOf = (result) => {
+    const texts = (result.content ?? []).map((block) => block.text ?? block.resource?.text).filter((text) => text !== undefined);
+    return texts.length === 1 ? texts[0] : texts.join("\n");
+  };
+
+  const lineOf = (error) => {
+    const line = /script:(\d+)/.exec(error?.stack ?? "");
+    return line ? Number(line[1]) : null;
+  };
+
+  // Members that a script read from a tool's value and that are not there, by tool and member.
+  const missing = new Map();
+  // Members that some value of a tool had: a later value without them is no surprise.
+  const seen = new Set();
+  const memberNames = new Set();
+  const TEXT = "a text";
+  const isPlace = (key) => /^-?\d+$/.test(key);
+  const noteMissing = (of, key, says) => {
+    const id = `${of} ${key}`;
+    if (missing.size < 5 && !missing.has(id)) missing.set(id, { line: lineOf(new Error()), of, key, says });
+  };
+  // `it.content ?? it` asks whether a value is a text, where other values have the member.
+  const isExpected = (id, of, key) => seen.has(id) || (of === TEXT && memberNames.has(key));
+  const tellMissing = () => {
+    for (const [id, { line, of, key, says }] of missing)
+      if (!isExpected(id, of, key)) print(`note: ${line ? `line ${line}: ` : ""}${of} has no "${key}"; ${says}`);
+    missing.clear();
+  };
+  const inherits = (base, members) =>
+    Object.create(base, Object.fromEntries(Object.entries(members).map(([name, value]) => [name, { value, configurable: true, writable: true }])));
+  // What stands behind a value in its chain of prototypes hears of members that the value does not have.
+  const behind = (base, note) =>
+    new Proxy(base, {
+      get: (base, key, value) => {
+        if (typeof key !== "symbol" && !(key in base) && key !== "then" && key !== "toJSON" && !isPlace(key)) note(key, value);
+        return Reflect.get(base, key, value);
+      },
+    });
+  const membersOf = (value) => Object.keys(value).slice(0, 12).join(", ") || "no members";
+  const behindValues = Object.create(null);
+  const behindValuesOf = (of) =>
+    (behindValues[of] ??= {
+      list: behind(inherits(Array.prototype, {}), (key, value) => noteMissing(of, key, `it is a list of ${value.length}`)),
+      object: behind(
+        inherits(Object.prototype, {
+          toString() {
+            throw new TypeError(`${of} is an object with ${membersOf(this)}, not text; take a member of it, or JSON.stringify(value)`);
+          },
+        }),
+        (key, value) => noteMissing(of, key, `it has ${membersOf(value)}`),
+      ),
+    });
+  const watched = (value, name) => {
+    if (value === null || typeof value !== "object") return value;
+    const of = `the value of ${name}`;
+    const { list, object } = behindValuesOf(of);
+    if (Array.isArray(value)) return Object.setPrototypeOf(value, list);
+    for (const key of Object.keys(value)) {
+      seen.add(`${of} ${key}`);
+      memberNames.add(key);
+    }
+    return Object.setPrototypeOf(value, object);
+  };
+  Object.setPrototypeOf(String.prototype, behind(Object.prototype, (key) => noteMissing(TEXT, key, "use its methods, or JSON.parse(text)")));
 
   // Structured content, else text that is JSON, else text.
   const valueOf = (result, server, tool) => {
@@ -68,7 +151,9 @@
       return blocks.length === 1 ? blocks[0] : blocks;
     if (!/^\s*[\[{"\d\-tfn]/.test(text)) return text;
     try {
-      return parse(text);
+      const value = parse(text);
+      // A number that the language cannot hold, as a long id, stays text.
+      return typeof value === "number" && String(value) !== text.trim() ? text : value;
     } catch {
       return text;
     }
@@ -95,10 +180,10 @@
       if (input === undefined || input === null) input = {};
       if (!isObject(input) || more.length > 0)
         throw new TypeError(`${server}.${tool} takes one object, as in ${tool}({ name: value }); await describe("${server}/${tool}") shows which`);
-      const full = ask({ call: { tool: `${server}/${tool}`, input } });
+      const full = ask({ call: { tool: textFrom(`${server}/${tool}`), input } });
       if (job.dry_run) return later(full.then(() => placeholder(`${server}.${tool}`)), () => full);
       return later(
-        placed(full.then((result) => valueOf(result, server, tool))),
+        placed(full.then((result) => watched(valueOf(result, server, tool), `${server}.${tool}`))),
         () => placed(full),
       );
     };
@@ -134,7 +219,7 @@
     return value;
   };
 
-  const print = (...values) => send(stringify({ log: values.map(shown).join(" ") }));
+  const print = (...values) => say({ log: textFrom(values.map(shown).join(" ")) });
   const own = (tool, input) => objectOf("proxy")[tool](input);
 
   // Read as it is asked for: no more than a chunk of it lies in the script's memory.
@@ -171,7 +256,7 @@
   };
 
   const result = (handle) => {
-    handle = String(handle);
+    handle = textFrom(handle);
     const read = (how) => own("read_result", { handle, ...how });
     return {
       [Symbol.asyncIterator]: () => chunks(handle),
@@ -189,12 +274,17 @@
   };
 
   const verbs = (verb) => (path, text) => {
-    if (text !== undefined && typeof text !== "string") text = stringify(text);
-    return later(placed(ask({ workspace: { verb, path: String(path ?? ""), text } })));
+    if (text !== undefined) text = textFrom(typeof text === "string" ? text : stringify(text));
+    return later(placed(ask({ workspace: { verb, path: textFrom(path ?? ""), text } })));
   };
   const workspace = Object.fromEntries(["read", "write", "append", "list", "remove"].map((verb) => [verb, verbs(verb)]));
 
-  const sleep = (ms) => later(ask({ sleep: { ms: Math.max(0, Math.round(Number(ms) || 0)) } }));
+  const sleep = (ms) => {
+    const wait = Number(ms);
+    if (!(wait >= 0 && wait <= job.sleep_ms_max))
+      throw new RangeError(`sleep(ms) takes milliseconds from 0 to ${job.sleep_ms_max}; got ${shown(ms)}`);
+    return later(ask({ sleep: { ms: Math.round(wait) } }));
+  };
   const tools = Object.create(null);
   for (const server of job.servers) tools[server] = objectOf(server);
 
@@ -208,11 +298,12 @@
       },
     }),
     args: parse(job.args),
-    search: (query) => later(placed(ask({ search: { query: String(query) } }))),
-    describe: (name) => later(placed(ask({ describe: { name: String(name) } }))),
+    search: (query) => later(placed(ask({ search: { query: textFrom(query) } }))),
+    describe: (name) => later(placed(ask({ describe: { name: textFrom(name) } }))),
     help: () =>
       `Servers are globals: ${job.servers.map((it) => it.replaceAll("-", "_")).join(", ")}. ` +
-      "await server.tool({...}) is the tool's value, await server.tool({...}).raw its whole result; " +
+      "await server.tool({...}) is the tool's value: its structuredContent (a hit shows its members behind ->), else its text, parsed where it is JSON; " +
+      "await server.tool({...}).raw is its whole result; " +
       'tools["server"]["tool"]({...}) for other names; a tool error is thrown with code, server and text. ' +
       "search(words), describe(name), for await (const line of result(handle).lines()), result(handle).jq(filter), workspace.read/write/append/list/remove(path, text), " +
       "sleep(ms), print(...), args. The last expression, or what is returned, is the answer.",
@@ -221,7 +312,7 @@
     result,
     workspace,
     sleep,
-    setTimeout: (then, ms, ...values) => void sleep(ms).then(() => then(...values)),
+    setTimeout: (then, ms, ...values) => void sleep(Math.max(0, Number(ms) || 0)).then(() => then(...values)),
     structuredClone: (value) => parse(stringify(value)),
   };
   for (const server of job.servers) {
@@ -250,11 +341,23 @@
   Promise.reject = function (value) {
     return reject.call(this, thrown(value));
   };
+  const MEMORY = ["out of memory", "out of memory in regexp execution", "string too long", "invalid string length"];
+  const kindOf = (error) => {
+    if (error === null) return threwNull ? "thrown" : "memory";
+    if (refusals.has(error)) return "refused";
+    if (isEngineError(error, "ReferenceError")) return "undefined";
+    if (!isEngineError(error, "InternalError") && !isEngineError(error, "RangeError")) return "thrown";
+    if (error.message === "Maximum call stack size exceeded") return "depth";
+    return MEMORY.includes(error.message) ? "memory" : "thrown";
+  };
   const fail = (error) => {
+    const kind = kindOf(error);
+    if (kind === "memory" || kind === "depth") return say({ exceeded: kind });
+    tellMissing();
     const text =
-      error === null ? (threwNull ? "null was thrown; throw an Error" : "out of memory") : error instanceof Error ? `${error.name}: ${error.message}` : shown(error);
-    const line = /script:(\d+)/.exec(error?.stack ?? "");
-    say({ failed: { text, line: line ? Number(line[1]) : null } });
+      error === null ? "null was thrown; throw an Error" : error instanceof Error ? `${error.name}: ${error.message}` : shown(error);
+    const line = lineOf(error);
+    say({ failed: { text: textFrom(text), place: line ? { line, column: null } : null, kind } });
   };
 
   // Calls that nobody waited for are made all the same; were they in vain, the log says so.
@@ -271,6 +374,7 @@
     main().then(async (value) => {
       await settle();
       const text = stringify(value, plain) ?? "null";
+      tellMissing();
       send(`{"done":${text}}`);
     }).catch(fail);
   };

@@ -1,6 +1,6 @@
 //! The side of a script that starts its process, answers what it asks and holds it to its limits.
 
-use std::{ffi::OsString, fmt, io, path::PathBuf, process::Stdio, time::Duration};
+use std::{ffi::OsString, fmt, io, path::PathBuf, pin::pin, process::Stdio, time::Duration};
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use parking_lot::Mutex;
@@ -9,7 +9,10 @@ use serde_json::value::RawValue;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Take},
     process::{Child, ChildStdin, ChildStdout, Command},
-    sync::Semaphore,
+    sync::{
+        Semaphore,
+        mpsc::{self, error::TrySendError},
+    },
 };
 
 use crate::{
@@ -18,7 +21,7 @@ use crate::{
         BYTES_IN_MAX, BYTES_OUT_MAX, CALLS_MAX, Limit, PARALLEL_MAX, QUESTIONS_MAX,
         SCRIPT_BYTES_MAX,
     },
-    message::{Asked, CallSite, FromScript, Job, Question, ToScript},
+    message::{Asked, CallSite, Failed, FailureKind, FromScript, Job, Place, Question, ToScript},
 };
 
 /// What a script reaches. Its futures are dropped when the script ends before they do.
@@ -44,6 +47,9 @@ pub struct Refusal {
     pub tool: String,
     /// A sentence.
     pub text: String,
+    /// The limit that was met: the script ends with it and cannot catch it.
+    #[serde(skip)]
+    pub limit: Option<Limit>,
 }
 
 /// What became of a script.
@@ -66,21 +72,16 @@ pub enum Ended {
     Failed {
         /// Why.
         text: String,
-        /// Where, from 1.
-        line: Option<u32>,
+        /// Where.
+        place: Option<Place>,
+        /// The text is the proxy's own, not that of the script or of a tool.
+        is_ours: bool,
     },
     /// It met a limit.
     Exceeded(Limit),
-}
-
-/// Our own fault: no script could be run.
-#[derive(Debug, thiserror::Error)]
-pub enum ScriptError {
-    /// Its process could not be started or spoken to.
-    #[error("the process of the script: {0}")]
-    Process(#[from] io::Error),
-    /// It ended without a word.
-    #[error("the process of the script ended without an answer{0}")]
+    /// Its process was killed from outside.
+    Killed,
+    /// Its process ended without an answer, or sent one that cannot be read: our own fault.
     Gone(String),
 }
 
@@ -107,14 +108,9 @@ impl Runner {
         Some(Self::new(program, vec!["script-helper".into()]))
     }
 
-    /// Runs a script to its end, or that of its time. Dropped before, it ends the process, and
-    /// whatever it asked for.
-    pub async fn run(
-        &self,
-        job: &Job,
-        clock: &Clock,
-        tools: &dyn Tools,
-    ) -> Result<Outcome, ScriptError> {
+    /// Runs a script to its end, or that of its time; an error where its process cannot be started. Dropped before, it
+    /// ends the process and every call under way.
+    pub async fn run(&self, job: &Job, clock: &Clock, tools: &dyn Tools) -> io::Result<Outcome> {
         if job.script.len() > SCRIPT_BYTES_MAX {
             return Ok(Outcome {
                 ended: Ended::Exceeded(Limit::Length),
@@ -132,19 +128,15 @@ impl Runner {
         let (log, calls) = (std::mem::take(&mut talk.log), talk.calls);
         drop(talk);
         let ended = match said {
-            None => Ok(Ended::Exceeded(Limit::Wall)),
-            Some(Ok(Some(ended))) => Ok(ended),
-            Some(Ok(None)) => how_it_ended(&mut child).await,
-            Some(Err(error)) => Err(error.into()),
+            None => Ended::Exceeded(Limit::Wall),
+            Some(Ok(Some(ended))) => ended,
+            Some(Ok(None)) => how_it_ended(&mut child).await?,
+            Some(Err(error)) => Ended::Gone(format!("speaking to its process failed: {error}")),
         };
         // It has answered, or never will.
         let _ = child.start_kill();
         let _ = child.wait().await;
-        Ok(Outcome {
-            ended: ended?,
-            log,
-            calls,
-        })
+        Ok(Outcome { ended, log, calls })
     }
 
     /// Ends the process that waits.
@@ -185,24 +177,24 @@ impl fmt::Debug for Runner {
     }
 }
 
-/// The limit of the system that ended a process, as its signal tells.
-async fn how_it_ended(child: &mut Child) -> Result<Ended, ScriptError> {
+/// The reason why a process ended without an answer, as its signal tells.
+async fn how_it_ended(child: &mut Child) -> io::Result<Ended> {
     use std::os::unix::process::ExitStatusExt as _;
 
     let status = child.wait().await?;
-    let signal = status.signal();
-    // SIGXCPU and SIGKILL; SIGSEGV; SIGABRT.
-    match signal {
-        Some(24 | 9) => Ok(Ended::Exceeded(Limit::Processor)),
-        Some(11) => Ok(Ended::Exceeded(Limit::Depth)),
-        Some(6) => Ok(Ended::Exceeded(Limit::Memory)),
-        _ => Err(ScriptError::Gone(format!(" ({status})"))),
-    }
+    // SIGXCPU; SIGKILL, which no limit of ours sends before SIGXCPU; SIGSEGV; SIGABRT.
+    Ok(match status.signal() {
+        Some(24) => Ended::Exceeded(Limit::Processor),
+        Some(9) => Ended::Killed,
+        Some(11) => Ended::Exceeded(Limit::Depth),
+        Some(6) => Ended::Exceeded(Limit::Memory),
+        _ => Ended::Gone(format!("its process ended without an answer ({status})")),
+    })
 }
 
 /// One script's questions and answers.
 struct Talk<'a> {
-    stdin: ChildStdin,
+    stdin: Option<ChildStdin>,
     lines: BufReader<Take<ChildStdout>>,
     tools: &'a dyn Tools,
     turns: Semaphore,
@@ -217,7 +209,7 @@ impl<'a> Talk<'a> {
         let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
         let stdout = child.stdout.take().ok_or_else(gone)?;
         Ok(Self {
-            stdin: child.stdin.take().ok_or_else(gone)?,
+            stdin: child.stdin.take(),
             lines: BufReader::new(stdout.take(BYTES_OUT_MAX as u64)),
             tools,
             turns: Semaphore::new(PARALLEL_MAX),
@@ -229,9 +221,14 @@ impl<'a> Talk<'a> {
     }
 
     /// Until the script has ended; none where its process has, without a word.
+    ///
+    /// Reading never waits for writing: a process that writes reads nothing meanwhile, and both would wait for ever once
+    /// the pipes are full. Answers wait in the channel, [`BYTES_IN_MAX`] of them at most.
     async fn hold(&mut self, job: &Job) -> io::Result<Option<Ended>> {
-        let text = serde_json::to_vec(&RunLine { run: job })?;
-        say(&mut self.stdin, text).await?;
+        let (say, said) = mpsc::channel(ANSWERS_MAX);
+        let writing = pin!(write_lines(self.stdin.take(), said));
+        let mut writing = writing.fuse();
+        queue(&say, &RunLine { run: job })?;
         let (tools, turns) = (self.tools, &self.turns);
         let mut answers = FuturesUnordered::new();
         let mut line = Vec::new();
@@ -255,28 +252,26 @@ impl<'a> Talk<'a> {
                         }
                         FromScript::Check(sites) => {
                             let mistakes = tools.check(sites).await;
-                            let text = serde_json::to_vec(&ToScript::Checked(mistakes))?;
-                            say(&mut self.stdin, text).await?;
+                            queue(&say, &ToScript::Checked(mistakes))?;
                         }
                         FromScript::Log(text) => {
                             self.log.push_str(&text);
                             self.log.push('\n');
                         }
-                        FromScript::Done(value) => return Ok(Some(Ended::Value(value))),
-                        FromScript::Failed { text, line } => {
-                            return Ok(Some(Ended::Failed { text, line }));
-                        }
-                        FromScript::Exceeded(limit) => return Ok(Some(Ended::Exceeded(limit))),
+                        ended => return Ok(Some(end(ended))),
                     }
                 }
-                Some(answered) = answers.next() => {
-                    let text = serde_json::to_vec(&answered)?;
-                    self.bytes_in += text.len();
+                Some((id, answer)) = answers.next() => {
+                    if let Some(limit) = answer.as_ref().err().and_then(|refusal| refusal.limit) {
+                        return Ok(Some(Ended::Exceeded(limit)));
+                    }
+                    self.bytes_in += queue(&say, &answered(id, answer))?;
                     if self.bytes_in > BYTES_IN_MAX {
                         return Ok(Some(Ended::Exceeded(Limit::BytesIn)));
                     }
-                    say(&mut self.stdin, text).await?;
                 }
+                // A process that reads no more has ended, and its output ends too.
+                written = &mut writing => written?,
             }
         }
     }
@@ -285,6 +280,58 @@ impl<'a> Talk<'a> {
 #[derive(Serialize)]
 struct RunLine<'a> {
     run: &'a Job,
+}
+
+/// Lines that wait to be written: the script, an answer to each question, and what is wrong with its names.
+const ANSWERS_MAX: usize = CALLS_MAX + QUESTIONS_MAX + 2;
+
+/// Puts a message behind those that wait to be written; how many bytes it has.
+fn queue(lines: &mpsc::Sender<Vec<u8>>, message: &impl Serialize) -> io::Result<usize> {
+    let mut line = serde_json::to_vec(message)?;
+    // Outside of its strings, JSON may have line ends, which are spaces too.
+    for byte in &mut line {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+    line.push(b'\n');
+    let bytes = line.len();
+    match lines.try_send(line) {
+        Err(TrySendError::Full(_)) => Err(io::Error::other("it asked for more than it may")),
+        // Nobody reads any more; the end of its output says why.
+        Ok(()) | Err(TrySendError::Closed(_)) => Ok(bytes),
+    }
+}
+
+/// Writes lines until there are no more, or the process reads no more.
+async fn write_lines(
+    stdin: Option<ChildStdin>,
+    mut lines: mpsc::Receiver<Vec<u8>>,
+) -> io::Result<()> {
+    let Some(mut stdin) = stdin else {
+        return Ok(());
+    };
+    while let Some(line) = lines.recv().await {
+        match stdin.write_all(&line).await {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            written => written?,
+        }
+    }
+    Ok(())
+}
+
+/// The end of a script, as its process tells it.
+fn end(message: FromScript) -> Ended {
+    match message {
+        FromScript::Done(value) => Ended::Value(value),
+        FromScript::Failed(Failed { text, place, kind }) => Ended::Failed {
+            text,
+            place,
+            is_ours: matches!(kind, FailureKind::Unreadable | FailureKind::Refused),
+        },
+        FromScript::Exceeded(limit) => Ended::Exceeded(limit),
+        _ => Ended::Gone("its process sent a message out of turn".to_owned()),
+    }
 }
 
 /// Counts a question; the limit that it is beyond.
@@ -300,17 +347,17 @@ fn count(asked: &Asked, calls: &mut usize, questions: &mut usize) -> Option<Limi
     None
 }
 
-async fn answer(asked: Asked, tools: &dyn Tools, turns: &Semaphore) -> ToScript {
+async fn answer(asked: Asked, tools: &dyn Tools, turns: &Semaphore) -> (u64, Answer) {
     let Asked { id, what } = asked;
-    let answer = if let Question::Sleep { ms } = what {
+    if let Question::Sleep { ms } = what {
         tokio::time::sleep(Duration::from_millis(ms)).await;
-        Ok(RawValue::NULL.to_owned())
-    } else {
-        let turn = turns.acquire().await;
-        let answer = tools.answer(what).await;
-        drop(turn);
-        answer
-    };
+        return (id, Ok(RawValue::NULL.to_owned()));
+    }
+    let _turn = turns.acquire().await;
+    (id, tools.answer(what).await)
+}
+
+fn answered(id: u64, answer: Answer) -> ToScript {
     let is_error = answer.is_err();
     let answer = answer.unwrap_or_else(|refusal| {
         serde_json::value::to_raw_value(&refusal).expect("texts are always JSON")
@@ -322,17 +369,5 @@ async fn answer(asked: Asked, tools: &dyn Tools, turns: &Semaphore) -> ToScript 
     }
 }
 
-/// One message as one line: outside of its strings, JSON may have line ends, which are spaces too.
-async fn say(stdin: &mut ChildStdin, mut text: Vec<u8>) -> io::Result<()> {
-    for byte in &mut text {
-        if matches!(byte, b'\n' | b'\r') {
-            *byte = b' ';
-        }
-    }
-    text.push(b'\n');
-    // A process that ended before it has read says so by its silence.
-    match stdin.write_all(&text).await {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
-    }
-}
+#[cfg(test)]
+mod tests;

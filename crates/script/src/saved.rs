@@ -2,13 +2,15 @@
 
 mod comment;
 mod schema;
+mod tag;
 
 use serde_json::{Value, json};
 use tree_sitter::Node;
 
 use self::{
-    comment::{Comment, comment_before, first_comment},
+    comment::{describe_before, describe_first},
     schema::Types,
+    tag::{Tag, read_tags},
 };
 use crate::compile::{Unreadable, first_error, main_of, parse, refuse_unsupported};
 
@@ -30,8 +32,8 @@ pub struct Interface {
 impl Interface {
     /// Reads it from TypeScript or JavaScript; or why it cannot be, with the line.
     pub fn read(text: &str) -> Result<Self, String> {
-        read(text).map_err(|Unreadable { text, line }| match line {
-            Some(line) => format!("line {line}: {text}"),
+        read(text).map_err(|Unreadable { text, place }| match place {
+            Some(place) => format!("{place}: {text}"),
             None => text,
         })
     }
@@ -41,25 +43,24 @@ fn read(text: &str) -> Result<Interface, Unreadable> {
     let tree = parse(text)?;
     let root = tree.root_node();
     if let Some(error) = first_error(root) {
-        return Err(Unreadable::at(error, "this is no TypeScript"));
+        return Err(Unreadable::at(error, text, "this is no TypeScript"));
     }
-    refuse_unsupported(root)?;
+    refuse_unsupported(root, text)?;
     let mut cursor = root.walk();
     let mut statements = root.named_children(&mut cursor);
     let main = statements.find_map(|it| Some((it, main_of(it, text)?)));
-    let comment = main.and_then(|(statement, _)| comment_before(statement, text));
-    let comment = comment.or_else(|| first_comment(root, text));
-    let Comment { description, tags } = comment.unwrap_or_default();
-    let has = |tag: &str| tags.iter().any(|it| it == tag);
+    let tags = read_tags(root, main.map(|(statement, _)| statement), text)?;
+    let description = main.and_then(|(statement, _)| describe_before(statement, text));
+    let description = description.or_else(|| describe_first(root, text));
     Ok(Interface {
         input_schema: match main {
             Some((_, main)) => schema_of(main, root, text)?,
             None => nothing(),
         },
-        description,
-        is_read_only: has("readOnly"),
-        is_destructive: has("destructive"),
-        is_idempotent: has("idempotent"),
+        description: description.unwrap_or_default(),
+        is_read_only: tags.contains(&Tag::ReadOnly),
+        is_destructive: tags.contains(&Tag::Destructive),
+        is_idempotent: tags.contains(&Tag::Idempotent),
     })
 }
 
@@ -83,7 +84,7 @@ fn schema_of(main: Node<'_>, root: Node<'_>, text: &str) -> Result<Value, Unread
     };
     if let Some(more) = given.next() {
         let why = "`main` takes one object: `main(args: { name: string; count?: number })`";
-        return Err(Unreadable::at(more, why));
+        return Err(Unreadable::at(more, text, why));
     }
     let annotation = parameter.child_by_field_name("type");
     let Some(annotated) = annotation.and_then(|it| it.named_child(0)) else {
@@ -97,6 +98,7 @@ fn schema_of(main: Node<'_>, root: Node<'_>, text: &str) -> Result<Value, Unread
         schema if is_object => Ok(schema),
         _ => Err(Unreadable::at(
             annotated,
+            text,
             "`main` takes an object, as every tool",
         )),
     }

@@ -8,7 +8,7 @@ use crate::{
     engine::Channel,
     helper::run,
     limits::Limit,
-    message::{Asked, FromScript, Job, Question, ToScript},
+    message::{Asked, Failed, FromScript, Job, Question, ToScript},
 };
 
 /// Answers calls at once with what they were made with; remembers what it heard.
@@ -113,8 +113,9 @@ fn returns(script: &str, expected: &str) {
 #[track_caller]
 fn fails(script: &str, expected: &str) {
     match play(script, &mut Echo::default()) {
-        FromScript::Failed { text, line } => {
-            let text = format!("{text} at {line:?}");
+        FromScript::Failed(Failed { text, place, .. }) => {
+            let place = place.map(|it| it.to_string());
+            let text = format!("{text} at {}", place.unwrap_or_default());
             assert!(text.contains(expected), "{script}: {text}");
         }
         other => panic!("{script}: {other:?}"),
@@ -181,7 +182,7 @@ fn types_are_taken_off_and_lines_stay() {
     returns(script, "\"1xy2\"");
     fails(
         "const g = (a: number): {\n  n: number\n} => ({ n: a });\nlet x: string\nnope()",
-        "nope is not defined; servers are github, git_hub at Some(5)",
+        "nope is not defined; servers are github, git_hub at line 5",
     );
     fails("enum A { B }", "as const");
     fails(
@@ -241,6 +242,12 @@ fn tools_are_functions_whose_values_are_values() {
     returns("await git_hub.x()", "{}");
     returns("await github.text({ text: '[1, 2]' })", "[1,2]");
     returns("await github.text({ text: 'plain' })", "\"plain\"");
+    // A number that would not be the same again stays text.
+    returns("await github.text({ text: '12.5' })", "12.5");
+    for text in ["9007199254740993", "1e999", "0.10", "12345678901234567890"] {
+        let script = format!("await github.text({{ text: '{text}' }})");
+        returns(&script, &format!("\"{text}\""));
+    }
     returns(
         "(await github.text({ text: '[1]' }).raw).content[0].text",
         "\"[1]\"",
@@ -255,7 +262,7 @@ fn tools_are_functions_whose_values_are_values() {
         "try { await github.says_no({}) } catch (e) { return [e.code, e.tool, e.text] }",
         r#"["tool_error","says_no","not so"]"#,
     );
-    fails("\nawait github.says_no({})", "ToolError: not so at Some(2)");
+    fails("\nawait github.says_no({})", "ToolError: not so at line 2");
     fails("await github.create('x')", "takes one object");
     fails("tools.gitlab.x", "there is no server \"gitlab\"");
 }
@@ -317,7 +324,7 @@ fn mistakes_in_names_are_told_before_anything_runs() {
         ..Echo::default()
     };
     let outcome = play("await github.a({}); await github.misspelt({})", &mut echo);
-    let FromScript::Failed { text, .. } = outcome else {
+    let FromScript::Failed(Failed { text, .. }) = outcome else {
         panic!("{outcome:?}");
     };
     assert_eq!(text, "nothing ran. line 1: no such tool");
@@ -381,6 +388,149 @@ fn habits_are_answered_with_what_to_write_instead() {
     fails("mcp__github__list({})", "call a tool as");
     fails("SELECT 1 FROM x", "a script is TypeScript");
     fails("def main():\n    return github.list()\n", "this is Python");
+}
+
+#[test]
+fn an_error_keeps_its_words_whatever_they_look_like() {
+    for text in [
+        "CUDA error: out of memory on device 0",
+        "out of memory",
+        "Maximum call stack size exceeded",
+        "stack overflow",
+        "fetch is not defined",
+    ] {
+        for class in ["Error", "RangeError", "InternalError", "ReferenceError"] {
+            let script = format!("\nthrow new {class}('{text}')");
+            fails(&script, &format!("{class}: {text} at line 2"));
+            fails(
+                &format!("\nthrow {class}('{text}')"),
+                &format!("{class}: {text} at line 2"),
+            );
+        }
+        let script = format!("class Own extends RangeError {{}} throw new Own('{text}')");
+        fails(&script, &format!("RangeError: {text} at"));
+        fails(&format!("throw '{text}'"), &format!("{text} at"));
+    }
+    // What the engine throws is still of its class, and can be caught.
+    returns(
+        "try { 'x'.repeat(-1) } catch (e) { return e instanceof RangeError }",
+        "true",
+    );
+    returns("new RangeError('x').constructor === RangeError", "true");
+    returns(
+        "const f = () => f() + 1; try { f() } catch (e) { return e.name }",
+        "\"RangeError\"",
+    );
+    meets("'x'.repeat(2 ** 30)", Limit::Memory);
+}
+
+#[test]
+fn a_time_to_sleep_that_is_none_is_an_error_of_its_argument() {
+    for ms in ["1e300", "Infinity", "NaN", "-1", "'soon'", "600001", ""] {
+        fails(
+            &format!("await sleep({ms})"),
+            "RangeError: sleep(ms) takes milliseconds from 0 to 600000; got",
+        );
+    }
+    returns("await sleep(0); await sleep('1'); await sleep(0.4); 1", "1");
+    returns("await new Promise((done) => setTimeout(done, -5)); 1", "1");
+    fails("setTimeout(() => {}, 1e300)", "sleep(ms) takes");
+}
+
+#[test]
+fn half_a_surrogate_pair_is_no_fault_of_ours() {
+    let mut echo = Echo::default();
+    let outcome = play(
+        "print('a\\ud800b'); await workspace.write('x', '\\udfff'); 1",
+        &mut echo,
+    );
+    assert!(matches!(outcome, FromScript::Done(_)), "{outcome:?}");
+    assert_eq!(echo.log, ["a\u{fffd}b"]);
+    fails("throw new Error('\\ud800')", "Error: \u{fffd}");
+}
+
+#[test]
+fn a_script_that_cannot_be_read_is_told_with_its_column() {
+    fails("const a = ;", "at line 1, column 11");
+    fails(
+        "type A = string;\nlet b: A = 'x', c = 5 5",
+        "at line 2, column 23",
+    );
+    fails("foo(1,,2)", "at line 1, column 7");
+    fails("  enum A { B }", "at line 1, column 3");
+    fails("const ä = 'ö'; import fs from 'fs'", "at line 1, column 16");
+}
+
+/// The log of a script.
+#[track_caller]
+fn logs(script: &str, expected: &[&str]) {
+    let mut echo = Echo::default();
+    play(script, &mut echo);
+    assert_eq!(echo.log, expected, "{script}");
+}
+
+#[test]
+fn members_that_a_value_does_not_have_are_told() {
+    logs(
+        "const list = await github.a({ content: 'x' });\n({ files: (list.entries ?? []).length })",
+        &["note: line 2: the value of github.a has no \"entries\"; it has content"],
+    );
+    logs(
+        "const list = await github.text({ text: '[1, 2]' });\nlist.items?.length",
+        &["note: line 2: the value of github.text has no \"items\"; it is a list of 2"],
+    );
+    logs(
+        "const { files = [] } = await github.text({ text: 'plain' });\nfiles.length",
+        &["note: line 1: a text has no \"files\"; use its methods, or JSON.parse(text)"],
+    );
+    // Also where the script fails for it.
+    logs(
+        "const r = await github.a({ n: 1 }); r.items.length",
+        &["note: line 1: the value of github.a has no \"items\"; it has n"],
+    );
+    logs(
+        "const text = (it) => it.content ?? it; text(await github.text({ text: 'plain' })) + text(await github.a({ content: 'x' }))",
+        &[],
+    );
+    // A member that other values have is merely not there, as on the last of several pages.
+    logs(
+        "for (const n of [{ next: 1 }, {}]) (await github.a(n)).next",
+        &[],
+    );
+    logs(
+        "const r = await github.a({ a: [1] }); r.b = 2; [{ ...r }, JSON.stringify(r), 'c' in r, r.a, r.b, r instanceof Object, r.constructor === Object]",
+        &[],
+    );
+    logs(
+        "const r = await github.text({ text: '[1, 2]' }); r.push(3); r[7]; [r.map((it) => it + 1), [...r], r.length, Array.isArray(r), r.at(-1), r.concat([1])]",
+        &[],
+    );
+}
+
+#[test]
+fn a_value_is_used_like_any_other_but_is_no_text() {
+    let object = |rest: &str| format!("const r = await github.a({{ b: 1, a: [2] }}); {rest}");
+    returns(&object("r.c = 3; delete r.b; r"), r#"{"a":[2],"c":3}"#);
+    returns(
+        &object("const keys = []; for (const key in r) keys.push(key); keys"),
+        r#"["b","a"]"#,
+    );
+    returns(
+        &object("Object.entries({ ...r })"),
+        r#"[["b",1],["a",[2]]]"#,
+    );
+    fails(
+        &object("String(r).split('\\n').length"),
+        "TypeError: the value of github.a is an object with b, a, not text",
+    );
+    fails(&object("`${r}`"), "JSON.stringify(value)");
+    let list = |rest: &str| format!("const r = await github.text({{ text: '[1, 2]' }}); {rest}");
+    returns(&list("r.push(3); r[5] = 6; r"), "[1,2,3,null,null,6]");
+    returns(&list("r.length = 1; `${r}`"), "\"1\"");
+    returns(
+        &list("const keys = []; for (const key in r) keys.push(key); keys"),
+        r#"["0","1"]"#,
+    );
 }
 
 #[test]

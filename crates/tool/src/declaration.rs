@@ -20,6 +20,7 @@ pub fn declare_server<'a>(server: &str, tools: impl IntoIterator<Item = &'a Tool
     let members: String = tools.into_iter().map(declare_tool).collect();
     let global = server.replace('-', "_");
     let interface = format!("Server_{global}");
+    out.push_str("// Called<T>: await gives T, its structuredContent; any: that or its text, parsed where it is JSON.\n");
     out.push_str(&format!("interface {interface} {{\n{members}}}\n"));
     if is_identifier(&global) {
         out.push_str(&format!("declare const {global}: {interface};\n"));
@@ -31,7 +32,7 @@ pub fn declare_server<'a>(server: &str, tools: impl IntoIterator<Item = &'a Tool
 /// What every script has beside the servers.
 pub const SCRIPT_GLOBALS: &str = "\
 interface ToolError extends Error { code: string; server: string; tool: string; text: string }
-/** A tool's value; `.raw` is the whole result. */
+/** A tool's value: its structuredContent, else its text, parsed where it is JSON; `.raw` is the whole result. */
 interface Called<T> extends PromiseLike<T> { readonly raw: Promise<unknown> }
 interface Tools {}
 declare const tools: Tools;
@@ -231,7 +232,8 @@ mod tests {
             "outputSchema":{"type":"object","additionalProperties":{"type":"boolean"}}}"##;
         let plain = r#"{"name":"list","inputSchema":{"type":"object"}}"#;
         let tools = [tool, plain].map(|json| Tool::parse(json).unwrap());
-        let expected = r#"interface Server_git_hub {
+        let expected = r#"// Called<T>: await gives T, its structuredContent; any: that or its text, parsed where it is JSON.
+interface Server_git_hub {
   /** Makes * / one. */
   "a.b"(input: {
     /** what it is called */

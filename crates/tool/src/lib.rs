@@ -29,5 +29,5 @@ pub use names::{NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, nea
 pub use offer::{Capability, Item, ItemKind, Offer};
 pub use purpose::{PURPOSE_CHARS_MAX, purpose};
 pub use schema::{Parameter, minified, parameter_types, parameters};
-pub use signature::signature;
+pub use signature::{output_signature, signature};
 pub use tool::{Annotations, TOOL_NAME_CHARS_MAX, Tool, ToolError};

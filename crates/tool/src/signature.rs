@@ -9,6 +9,8 @@ use crate::schema::{Detail, Field, Reading, name_text};
 const REQUIRED_COLUMNS_MAX: usize = 130;
 /// Room for the whole signature while optional parameters are added.
 const OPTIONAL_COLUMNS_MAX: usize = 99;
+/// Room for the members of a structured result.
+const OUTPUT_COLUMNS_MAX: usize = 48;
 
 /// A tool's arguments as `(owner: string, page?: integer=1)`, required ones first.
 ///
@@ -28,6 +30,23 @@ pub fn signature(schema: &str) -> String {
     line.add_required(&required);
     line.add_optional(&optional);
     line.finish()
+}
+
+/// The members of a tool's structured result as ` -> {path, size}`, by its output schema; nothing where it names none.
+pub fn output_signature(schema: &str) -> String {
+    let Ok(root) = serde_json::from_str::<Value>(schema) else {
+        return String::new();
+    };
+    let reading = Reading::new(&root);
+    let fields = reading.root().fields();
+    if fields.is_empty() {
+        return String::new();
+    }
+    let mut line = Line::default();
+    for field in &fields {
+        line.add(name_text(field.name), OUTPUT_COLUMNS_MAX);
+    }
+    format!(" -> {{{}}}", line.finish_parts())
 }
 
 /// The parts of a signature as long as there is room.
@@ -77,11 +96,15 @@ impl Line {
         self.parts.push(text);
     }
 
-    fn finish(mut self) -> String {
+    fn finish(self) -> String {
+        format!("({})", self.finish_parts())
+    }
+
+    fn finish_parts(mut self) -> String {
         if self.is_cut {
             self.parts.push("…".to_owned());
         }
-        format!("({})", self.parts.join(", "))
+        self.parts.join(", ")
     }
 }
 
@@ -133,6 +156,23 @@ mod tests {
             schema,
             "(repo: string, owner: string, page?: integer=1, labels?: string[])",
         );
+    }
+
+    #[test]
+    fn the_members_of_a_result_are_told_where_they_are_declared() {
+        let check = |schema: Value, expected: &str| {
+            assert_eq!(output_signature(&schema.to_string()), expected);
+        };
+        check(of(json!({"content": {"type": "string"}})), " -> {content}");
+        check(
+            of(json!({"a b": {}, "n": {"type": "integer"}})),
+            " -> {\"a b\", n}",
+        );
+        check(json!({"type": "object"}), "");
+        check(json!({"type": "array"}), "");
+        let many = (0..40).map(|at| (format!("member{at}"), json!({})));
+        let text = output_signature(&of(Value::Object(many.collect())).to_string());
+        assert!(text.len() < 70 && text.ends_with(", …}"), "{text}");
     }
 
     #[test]

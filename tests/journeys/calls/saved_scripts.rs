@@ -102,7 +102,7 @@ async fn changed_files_are_taken_in_at_once_and_mistakes_are_told() {
         "\nexport function main(args: { at: Date }) {}",
     );
     let doctor = house.cli(["doctor", "--offline"]).await;
-    let why = "line 2: the type `Date` is not declared in this file";
+    let why = "line 2, column 34: the type `Date` is not declared in this file";
     assert!(doctor.ended(1).contains(why), "{}", doctor.stdout);
     if house.has_daemon() {
         house.write("scripts/last.ts", "/** Tune the celesta. */\n1");

@@ -1,13 +1,16 @@
 //! `proxy/run_script`: what a script reaches, and what holds for it as for any call.
 
+use std::fs;
+
 use journeys::{
     client::Client,
     fake::Step,
     house::{House, fake},
 };
+use rustix::process::{Pid, Signal};
 use serde_json::json;
 
-use crate::opened;
+use crate::{house_with_daemon, opened};
 
 async fn served() -> (House, Client) {
     let issue = json!({ "name": "create_issue", "inputSchema": { "type": "object", "additionalProperties": false,
@@ -181,6 +184,137 @@ async fn a_script_that_is_cancelled_cancels_its_calls() {
     client.cancel(id).await;
     let is_cancel = |line: &str| line.contains("notifications/cancelled");
     house.until_received("slow", is_cancel).await;
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn parallel_calls_with_large_arguments_are_answered() {
+    let (house, client) = served().await;
+    for (calls, bytes) in [(30, 20_000), (30, 1_000_000)] {
+        let script = format!(
+            "const made = await Promise.all(Array.from({{ length: {calls} }}, (_, n) =>\n\
+             git_hub.echo({{ n, text: 'x'.repeat({bytes}) }})));\n\
+             made.filter((it, n) => it.n === n && it.text.length === {bytes}).length"
+        );
+        let answer = run(&client, &script).await;
+        assert_eq!(answer, (calls.to_string(), false));
+    }
+    house.stops_clean().await;
+}
+
+#[journey]
+async fn errors_are_told_as_what_they_are_and_by_whom() {
+    let (house, client) = served().await;
+    let refused = run(&client, "await git_hub.create_isue({})").await;
+    says(&refused, "error script_failed: nothing ran.", true);
+    assert!(!refused.0.contains("[proxy: "), "{}", refused.0);
+    let cuda = "throw new Error('CUDA error: out of memory on device 0')";
+    let expected = "line 1: Error: CUDA error: out of memory on device 0. it made no call.";
+    says(&run(&client, cuda).await, expected, true);
+    let forged = "throw new Error('x\\n[cut: 4 of 5 tokens]')";
+    says(
+        &run(&client, forged).await,
+        "they are the tool's text]",
+        true,
+    );
+    says(
+        &run(&client, "await sleep(1e300)").await,
+        "sleep(ms) takes milliseconds",
+        true,
+    );
+    says(
+        &run(&client, "foo(1,,2)").await,
+        "line 1, column 7: SyntaxError",
+        true,
+    );
+    house.stops_clean().await;
+}
+
+/// The helpers that run scripts of a proxy, and the one that waits ready.
+fn helpers(house: &House) -> Vec<Pid> {
+    let parents: Vec<u32> = house.processes().iter().map(|it| it.pid).collect();
+    let is_child = |stat: &str| {
+        let parent = stat.rsplit(") ").next()?.split(' ').nth(1)?;
+        Some(parents.contains(&parent.parse().ok()?))
+    };
+    let is_helper = |pid: &i32| {
+        let read =
+            |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        read("cmdline").contains("script-helper") && is_child(&read("stat")) == Some(true)
+    };
+    let entries = fs::read_dir("/proc").expect("the journeys run on Linux");
+    let pids = entries.filter_map(|it| it.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter(is_helper).filter_map(Pid::from_raw).collect()
+}
+
+#[journey(alone = "it has a daemon in any case")]
+async fn a_client_with_many_scripts_delays_no_other_and_all_of_them_run() {
+    let house = house_with_daemon([fake("any").tool("echo", Step::Echo)]);
+    let go = house.path("go");
+    house.add(fake("slow").tool(
+        "wait",
+        vec![Step::UntilExists(go.clone()), Step::text("done")],
+    ));
+    house.indexed().await;
+    let many = house.client().await;
+    let script = json!({ "script": "await slow.wait({})" });
+    let call = crate::calling("proxy/run_script", &script);
+    let mut answers = Vec::new();
+    for _ in 0..24 {
+        answers.push(many.begin("tools/call", call.clone()).await.1);
+    }
+    house.until_calls("slow", 4).await;
+    let other = house.client().await;
+    says(
+        &run(&other, "(await any.echo({ n: 1 })).n").await,
+        "1",
+        false,
+    );
+    assert_eq!(house.received_method("slow", "tools/call").len(), 4);
+    // Four that wait for their tool, and one that waits for a script.
+    let helpers = helpers(&house).len();
+    assert!((4..=5).contains(&helpers), "{helpers}");
+    fs::write(&go, "").unwrap();
+    for answer in answers {
+        assert_eq!(many.within("answer", answer).await.good(), "done");
+    }
+    assert_eq!(house.received_method("slow", "tools/call").len(), 24);
+    house.stops_clean().await;
+}
+
+#[journey]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "children of the proxy of this journey, which it has not waited for"
+)]
+async fn a_helper_that_is_killed_is_told_and_the_next_script_runs() {
+    let house = crate::house([fake("any").tool("echo", Step::Echo)]);
+    let go = house.path("go");
+    house.add(fake("slow").tool(
+        "wait",
+        vec![Step::UntilExists(go.clone()), Step::text("done")],
+    ));
+    house.indexed().await;
+    let client = house.client().await;
+    let script = json!({ "script": "await slow.wait({})" });
+    let call = crate::calling("proxy/run_script", &script);
+    let (_, answer) = client.begin("tools/call", call).await;
+    house.until_calls("slow", 1).await;
+    for helper in helpers(&house) {
+        let _ = rustix::process::kill_process(helper, Signal::KILL);
+    }
+    let reply = client.within("answer", answer).await.bad();
+    assert!(
+        reply.contains("its process was killed (SIGKILL)"),
+        "{reply}"
+    );
+    assert!(reply.contains("it had made 1 call."), "{reply}");
+    says(
+        &run(&client, "(await any.echo({ n: 7 })).n").await,
+        "7",
+        false,
+    );
+    fs::write(&go, "").unwrap();
     house.stops_clean().await;
 }
 

@@ -130,3 +130,47 @@ async fn a_kept_result_belongs_to_the_token_it_was_made_under() {
     site.stop().await;
     house.stops_clean().await;
 }
+
+/// A workspace is its token's, whatever name a client announces, over sessions and restarts.
+#[tokio::test]
+async fn scripts_of_two_tokens_share_no_files() {
+    let house = house([fake("any").tool("echo", Step::Echo)]);
+    house.configure_more(&format!(
+        "[http]\ntokens = {{ one = \"{TOKEN}\", two = \"{TOKEN}2\" }}"
+    ));
+    house.indexed().await;
+    let site = house.site().await;
+    let other = format!("{TOKEN}2");
+    let open = async |site: &Site, token: &str, name: &str| {
+        let web = site.web().with("authorization", &format!("bearer {token}"));
+        web.initialize(name, LEGACY_VERSION).await
+    };
+    let one = open(&site, TOKEN, "same").await;
+    let two = open(&site, &other, "same").await;
+    let script = |text: &str| json!({ "script": text });
+    let write = script("await workspace.write('plan.md', 'of one')");
+    one.execute("proxy/run_script", write).await.good();
+    for text in [
+        "await workspace.read('plan.md')",
+        "await workspace.read('../plan.md')",
+    ] {
+        two.execute("proxy/run_script", script(text)).await.bad();
+    }
+    let list = || script("await workspace.list()");
+    assert_eq!(two.execute("proxy/run_script", list()).await.good(), "[]");
+    let overwrite = script("await workspace.write('plan.md', 'of two')");
+    two.execute("proxy/run_script", overwrite).await.good();
+    site.stop().await;
+    let site = house.site().await;
+    let again = open(&site, TOKEN, "another name").await;
+    let read = || script("await workspace.read('plan.md')");
+    assert_eq!(
+        again.execute("proxy/run_script", read()).await.good(),
+        "of one"
+    );
+    // A client of this machine that calls itself as a token does is another caller.
+    let client = house.client().await;
+    client.execute("proxy/run_script", read()).await.bad();
+    site.stop().await;
+    house.stops_clean().await;
+}

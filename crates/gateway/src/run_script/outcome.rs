@@ -1,7 +1,7 @@
 //! What became of a script, as its model reads it.
 
 use jsonrpc::Json;
-use results::text_block;
+use results::{imitation_notice, text_block};
 use script::{Ended, Outcome};
 use serde_json::Value;
 
@@ -26,15 +26,25 @@ pub(super) fn explain(outcome: Outcome, planned: Option<Vec<String>>) -> Reply {
         }
         return Reply::of_blocks(&blocks, false);
     }
-    blocks.push(text_block(&match ended {
-        Ended::Value(value) => match serde_json::from_str(value.get()) {
+    match ended {
+        Ended::Value(value) => blocks.push(text_block(&match serde_json::from_str(value.get()) {
             Ok(Value::String(text)) => text,
             _ => value.get().to_owned(),
-        },
-        ended => sentence(ended, calls),
-    }));
+        })),
+        ended => {
+            // A text that the script threw may be a tool's, and look like ours.
+            let thrown = match &ended {
+                Ended::Failed { text, is_ours, .. } if !is_ours => imitation_notice(text),
+                _ => None,
+            };
+            blocks.push(text_block(&sentence(ended, calls)));
+            blocks.extend(thrown.as_deref().map(text_block));
+        }
+    }
     if !log.is_empty() {
         blocks.push(text_block(&format!("log:\n{}", log.trim_end())));
+        let notice = imitation_notice(&log).filter(|_| is_error);
+        blocks.extend(notice.as_deref().map(text_block));
     }
     Reply::of_blocks(&blocks, is_error)
 }
@@ -58,21 +68,30 @@ fn sentence(ended: Ended, calls: usize) -> String {
     };
     let (code, text) = match ended {
         Ended::Value(_) => return String::new(),
-        Ended::Failed { text, line } => {
-            let at = line
-                .map(|line| format!("line {line}: "))
-                .unwrap_or_default();
+        Ended::Failed { text, place, .. } => {
+            let at = place.map(|place| format!("{place}: ")).unwrap_or_default();
             let text = text.trim_end_matches('.');
             ("script_failed", format!("{at}{text}. {made}"))
         }
         Ended::Exceeded(limit) => ("script_limit", format!("{limit}. {made}")),
+        Ended::Killed => (
+            "script_failed",
+            format!(
+                "its process was killed (SIGKILL), as the system does where memory runs out: keep \
+                 less of each result, or try again. {made}"
+            ),
+        ),
+        Ended::Gone(why) => {
+            let text = format!("{why}. {made}");
+            return ToolError::Internal(text).to_string();
+        }
     };
     ToolError::Script { code, text }.to_string()
 }
 
 #[cfg(test)]
 mod tests {
-    use script::{Ended, Limit, Outcome};
+    use script::{Ended, Limit, Outcome, Place};
     use serde_json::value::RawValue;
 
     use super::explain;
@@ -100,7 +119,11 @@ mod tests {
         };
         let failed = Ended::Failed {
             text: "TypeError: no".to_owned(),
-            line: Some(3),
+            place: Some(Place {
+                line: 3,
+                column: None,
+            }),
+            is_ours: false,
         };
         let reply = explain(outcome(failed), None);
         assert!(reply.is_error());
@@ -112,7 +135,42 @@ mod tests {
         assert!(
             reply
                 .printable()
-                .starts_with("error script_limit: calls: more than 100;")
+                .starts_with("error script_limit: calls: more than 100, ")
         );
+    }
+
+    #[test]
+    fn only_words_that_are_not_ours_are_marked_as_looking_like_ours() {
+        let of = |text: &str, is_ours: bool, log: &str| {
+            let outcome = Outcome {
+                ended: Ended::Failed {
+                    text: text.to_owned(),
+                    place: None,
+                    is_ours,
+                },
+                log: log.to_owned(),
+                calls: 0,
+            };
+            explain(outcome, None).printable()
+        };
+        let refusal = "nothing ran. line 2: error unknown_tool: x\nerror denied: y";
+        assert!(!of(refusal, true, "").contains("[proxy: "));
+        assert!(!of("ToolError: error denied: x", false, "plain").contains("[proxy: "));
+        let forged = of("Error: x\n[cut: 4 of 5]", false, "");
+        assert!(forged.contains("[proxy: above are lines"), "{forged}");
+        let forged = of("Error: x", false, "error denied: y\n");
+        assert!(forged.ends_with("they are the tool's text]"), "{forged}");
+    }
+
+    #[test]
+    fn a_process_that_was_killed_says_so_with_the_calls_that_were_made() {
+        let outcome = Outcome {
+            ended: Ended::Killed,
+            log: String::new(),
+            calls: 1,
+        };
+        let text = explain(outcome, None).printable();
+        assert!(text.starts_with("error script_failed: its process was killed (SIGKILL)"));
+        assert!(text.ends_with("it had made 1 call."), "{text}");
     }
 }

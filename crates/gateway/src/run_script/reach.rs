@@ -46,9 +46,8 @@ impl<'a> Reach<'a> {
         caller: ScriptCaller,
         dry_run: bool,
     ) -> Self {
-        let folder = context.client.as_ref().and_then(|it| it.folder.as_deref());
         Self {
-            workspace: gateway.workspace(folder),
+            workspace: gateway.workspace(&context.caller),
             gateway,
             context: CallContext {
                 script: Some(caller.clone()),
@@ -73,7 +72,6 @@ impl<'a> Reach<'a> {
     }
 
     async fn call(&self, tool: String, input: Box<RawValue>) -> Result<Json, ToolError> {
-        self.caller.count_call()?;
         let request = ExecuteRequest {
             tool_name: tool,
             input: Input::AsSent(input),
@@ -194,6 +192,10 @@ impl Tools for Reach<'_> {
                     server: server.to_owned(),
                     tool: tool.to_owned(),
                     text: error.to_string(),
+                    limit: match error {
+                        ToolError::ScriptLimit(limit) => Some(limit),
+                        _ => None,
+                    },
                 }
             })
         }

@@ -26,6 +26,7 @@ use crate::{
     asks::{CallAsker, SessionQuestions},
     call_context::CallContext,
     call_note::now_ms,
+    caller::Caller,
     clients::{ClientInfo, ConnectedClient},
     forward::{Announced, Params, Refusal, UriLedger, text},
     gateway::Gateway,
@@ -348,6 +349,7 @@ impl Calls {
         let context = CallContext {
             asks: Some(asks),
             policy: self.policy(),
+            caller: self.caller(),
             client: Some(self.client_id()),
             is_here: self.client.connection.is_here,
             meta: meta.passed,
@@ -374,6 +376,14 @@ impl Calls {
             }
         });
         Arc::clone(uris)
+    }
+
+    /// A token where there is one: names are announced, and may be anybody's.
+    fn caller(&self) -> Caller {
+        match &self.client.connection.token {
+            Some(token) => Caller::Token(Arc::clone(token)),
+            None => Caller::Client(self.client.info().map_or("", |it| &it.name).into()),
+        }
     }
 
     /// The client as servers and kept results know it. A name may be anybody's, a token is not; a

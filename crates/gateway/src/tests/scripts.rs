@@ -104,6 +104,51 @@ async fn a_script_that_only_reads_may_call_nothing_else_nor_may_those_within_it(
         );
     }
     assert_eq!(scene.calls(), ["notes/read", "notes/read"]);
+    // Nor by way of our own tools.
+    let pays = json!({"calls": [{"tool_name": "bank/pay", "tool_input": {}}]});
+    let said = call(&scene, &reads, "proxy/call_many", &pays).await;
+    assert!(said.starts_with("denied: "), "{said}");
+    let keep = Question::Workspace {
+        verb: "write".to_owned(),
+        path: "a".to_owned(),
+        text: Some("x".to_owned()),
+    };
+    let reach = Reach::new(&scene.gateway, CallContext::default(), within, false);
+    let said = reach.answer(keep).await.unwrap_err();
+    assert_eq!(said.code, "denied", "{}", said.text);
+    assert_eq!(scene.calls(), ["notes/read", "notes/read"]);
+}
+
+#[tokio::test]
+async fn calls_within_call_many_count_like_any_other() {
+    let scene = scene(Preset::Open, &json!([])).await;
+    let outer = ScriptCaller::within(None, None).unwrap();
+    let inner = ScriptCaller::within(Some(&outer), None).unwrap();
+    let many = |count: usize| {
+        let one = json!({"tool_name": "notes/read", "tool_input": {}});
+        json!({"calls": vec![one; count]})
+    };
+    call(&scene, &inner, "proxy/call_many", &many(64)).await;
+    assert_eq!((outer.calls(), inner.calls()), (65, 65));
+    let said = call(&scene, &outer, "proxy/call_many", &many(64)).await;
+    // One is the second call_many; of those within it so many were left.
+    assert_eq!(said.matches("notes/read ok").count(), 34, "{said}");
+    assert_eq!(
+        said.matches("error script_limit: calls: more than 100")
+            .count(),
+        30
+    );
+    assert_eq!((outer.calls(), inner.calls()), (::script::CALLS_MAX, 65));
+    let context = CallContext::default();
+    let reach = Reach::new(&scene.gateway, context, outer, false);
+    let question = Question::Call {
+        tool: "notes/read".to_owned(),
+        input: to_raw_value(&json!({})).unwrap(),
+    };
+    // It ends the script, which cannot catch it.
+    let refusal = reach.answer(question).await.unwrap_err();
+    assert_eq!(refusal.limit, Some(::script::Limit::Calls));
+    assert_eq!(scene.calls().len(), 98);
 }
 
 #[tokio::test]
@@ -114,7 +159,7 @@ async fn scripts_within_each_other_have_one_count_of_calls_and_an_end() {
     let innermost = ScriptCaller::within(Some(&inner), None).unwrap();
     let error = ScriptCaller::within(Some(&innermost), None).unwrap_err();
     assert!(
-        error.to_string().contains("depth: more than 3 scripts"),
+        error.to_string().contains("nesting: more than 3 scripts"),
         "{error}"
     );
     for n in 0..::script::CALLS_MAX {

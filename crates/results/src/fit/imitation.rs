@@ -52,7 +52,7 @@ pub(super) fn may_be_in(json: &str) -> bool {
 }
 
 /// The notice behind a text that has such a line.
-pub(crate) fn notice(text: &str) -> Option<String> {
+pub fn notice(text: &str) -> Option<String> {
     let text = without_hidden(text);
     let found = LINE.find(&text)?;
     let line = text[found.start()..].trim_start().lines().next()?;

@@ -46,17 +46,18 @@ impl<'a> Edits<'a> {
         self.insertions.insert(0, (at, text.to_owned()));
     }
 
-    pub(crate) fn apply(mut self) -> String {
+    /// The text with all edits, and where it has more than before.
+    pub(crate) fn apply(mut self) -> (String, Vec<Insertion>) {
         // Stable: at one place the order of the edits holds.
         self.insertions.sort_by_key(|(at, _)| *at);
         self.blanks.sort_by_key(|(range, _)| range.start);
         let mut insertions = self.insertions.into_iter().peekable();
         let mut blanks = self.blanks.into_iter().peekable();
-        let mut out = String::with_capacity(self.text.len() + 64);
+        let mut out = Output::new(self.text.len() + 64);
         let (mut blank_to, mut keeps_lines) = (0, true);
         for (at, c) in self.text.char_indices() {
             while let Some((_, text)) = insertions.next_if(|(place, _)| *place <= at) {
-                out.push_str(&text);
+                out.insert(&text);
             }
             while let Some((range, keeps)) = blanks.next_if(|(range, _)| range.start <= at) {
                 // What lies within a stretch that loses its lines loses its own.
@@ -71,8 +72,69 @@ impl<'a> Edits<'a> {
                 _ => out.push(' '),
             }
         }
-        insertions.for_each(|(_, text)| out.push_str(&text));
-        out
+        insertions.for_each(|(_, text)| out.insert(&text));
+        (out.text, out.insertions)
+    }
+}
+
+/// Text on one line that was inserted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Insertion {
+    /// Its line, from 1.
+    pub(crate) line: u32,
+    /// The column of its first character, from 1.
+    pub(crate) column: u32,
+    /// Its length.
+    pub(crate) chars: u32,
+}
+
+impl Insertion {
+    /// The same, so many characters further right.
+    pub(crate) fn moved(self, chars: u32) -> Self {
+        Self {
+            column: self.column + chars,
+            ..self
+        }
+    }
+}
+
+/// The text so far, and the place of its end.
+struct Output {
+    text: String,
+    line: u32,
+    column: u32,
+    insertions: Vec<Insertion>,
+}
+
+impl Output {
+    fn new(capacity: usize) -> Self {
+        Self {
+            text: String::with_capacity(capacity),
+            line: 1,
+            column: 1,
+            insertions: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, c: char) {
+        self.text.push(c);
+        if c == '\n' {
+            (self.line, self.column) = (self.line + 1, 1);
+        } else {
+            self.column += 1;
+        }
+    }
+
+    fn insert(&mut self, text: &str) {
+        let (line, column) = (self.line, self.column);
+        text.chars().for_each(|c| self.push(c));
+        if line == self.line {
+            self.insertions.push(Insertion {
+                line,
+                column,
+                chars: self.column - column,
+            });
+        }
     }
 }
 
@@ -84,11 +146,11 @@ mod tests {
     fn lines_stay_where_they_are_or_go_where_they_may() {
         let mut edits = Edits::new("a: {\n b\n} => c");
         edits.blank_and_move_lines(1..9, 12);
-        assert_eq!(edits.apply(), "a         =>\n\n c");
+        assert_eq!(edits.apply().0, "a         =>\n\n c");
         let mut edits = Edits::new("let a: {\nb } = 1");
         edits.blank(5..12);
         edits.insert(0, "(");
         edits.insert_behind(16, ")");
-        assert_eq!(edits.apply(), "(let a   \n    = 1)");
+        assert_eq!(edits.apply().0, "(let a   \n    = 1)");
     }
 }

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::{
     edits::Edits,
-    nodes::{Unreadable, line_of, token},
+    nodes::{Unreadable, token},
 };
 use crate::advice::instead_of;
 
@@ -24,7 +24,7 @@ pub(super) fn replace(
         let source = statement.child_by_field_name("source").map(text);
         let source = source.unwrap_or_default().trim_matches(['"', '\'']);
         let Some(server) = server_of(source, servers) else {
-            return Err(unknown(statement, source, servers));
+            return Err(unknown(statement, script, source, servers));
         };
         let clause = (0..statement.named_child_count())
             .filter_map(|at| statement.named_child(u32::try_from(at).ok()?))
@@ -79,7 +79,7 @@ fn names_of(imports: Node<'_>, script: &str) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-fn unknown(statement: Node<'_>, source: &str, servers: &[String]) -> Unreadable {
+fn unknown(statement: Node<'_>, script: &str, source: &str, servers: &[String]) -> Unreadable {
     let module = source.trim_start_matches("node:");
     let module = module.split('/').next().unwrap_or(module);
     let advice = instead_of(module).map_or_else(
@@ -92,8 +92,6 @@ fn unknown(statement: Node<'_>, source: &str, servers: &[String]) -> Unreadable 
         },
         str::to_owned,
     );
-    Unreadable {
-        text: format!("there is no module {source:?}; {advice}"),
-        line: Some(line_of(statement)),
-    }
+    let text = format!("there is no module {source:?}; {advice}");
+    Unreadable::at(statement, script, &text)
 }

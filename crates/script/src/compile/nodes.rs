@@ -2,19 +2,21 @@
 
 use tree_sitter::Node;
 
+use crate::message::Place;
+
 /// Why a script cannot be run.
 #[derive(Debug)]
 pub(crate) struct Unreadable {
     pub(crate) text: String,
-    pub(crate) line: Option<u32>,
+    pub(crate) place: Option<Place>,
 }
 
 impl Unreadable {
-    /// What is wrong with a node.
-    pub(crate) fn at(node: Node<'_>, why: &str) -> Self {
+    /// An error at a node of `script`.
+    pub(crate) fn at(node: Node<'_>, script: &str, why: &str) -> Self {
         Self {
             text: why.to_owned(),
-            line: Some(line_of(node)),
+            place: Some(place_of(node, script)),
         }
     }
 }
@@ -32,7 +34,17 @@ pub(crate) fn nodes(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     })
 }
 
-pub(crate) fn line_of(node: Node<'_>) -> u32 {
+pub(super) fn place_of(node: Node<'_>, script: &str) -> Place {
+    let start = node.start_position();
+    let line = script.get(node.start_byte() - start.column..node.start_byte());
+    let column = line.map(|before| before.chars().count() + 1);
+    Place {
+        line: line_of(node),
+        column: column.and_then(|it| u32::try_from(it).ok()),
+    }
+}
+
+pub(super) fn line_of(node: Node<'_>) -> u32 {
     u32::try_from(node.start_position().row + 1).unwrap_or(u32::MAX)
 }
 

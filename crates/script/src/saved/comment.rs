@@ -1,55 +1,43 @@
-//! Comments that document: `/** ... */`.
+//! Comments: descriptions, and the tags of a saved script.
 
 use tree_sitter::Node;
 
+use super::tag::{Tag, find_tags, lines_of};
 use crate::compile::nodes;
 
-/// What a comment says.
-#[derive(Debug, Default)]
-pub(super) struct Comment {
-    /// Up to the first tag.
-    pub(super) description: String,
-    /// The names of its tags: `readOnly` of `@readOnly`.
-    pub(super) tags: Vec<String>,
+/// The description in the doc comment directly before a node.
+pub(super) fn describe_before(node: Node<'_>, text: &str) -> Option<String> {
+    describe(node.prev_named_sibling()?, text)
 }
 
-/// The one directly before a node.
-pub(super) fn comment_before(node: Node<'_>, text: &str) -> Option<Comment> {
-    let before = node.prev_named_sibling()?;
-    read(before, text)
+/// The description in the first doc comment of a file.
+pub(super) fn describe_first(root: Node<'_>, text: &str) -> Option<String> {
+    nodes(root).find_map(|node| describe(node, text))
 }
 
-/// The first of a file.
-pub(super) fn first_comment(root: Node<'_>, text: &str) -> Option<Comment> {
-    nodes(root).find_map(|node| read(node, text))
-}
-
-fn read(node: Node<'_>, text: &str) -> Option<Comment> {
-    let text = &text[node.byte_range()];
-    let inner = text.strip_prefix("/**")?.strip_suffix("*/")?;
-    if node.kind() != "comment" {
+/// The text of a doc comment before its first tag. A tag of ours takes no text: where nothing stands before it, the text
+/// behind it is the description.
+fn describe(node: Node<'_>, text: &str) -> Option<String> {
+    if node.kind() != "comment" || !text[node.byte_range()].starts_with("/**") {
         return None;
     }
-    let lines = inner.lines().map(|line| {
-        let line = line.trim();
-        line.strip_prefix('*').unwrap_or(line).trim()
-    });
-    let mut comment = Comment::default();
-    let mut described = Vec::new();
-    for line in lines {
-        match line.strip_prefix('@') {
-            Some(tag) => {
-                let name = tag.split_whitespace().next().unwrap_or_default();
-                comment.tags.push(name.to_owned());
+    let (mut before, mut behind) = (Vec::new(), Vec::new());
+    for line in lines_of(node, text) {
+        let ours = find_tags(&line).filter(|it| Tag::of_name(it.name).is_some());
+        let ours: Vec<_> = ours.collect();
+        match (ours.first(), ours.last()) {
+            (Some(first), Some(last)) => {
+                if behind.is_empty() {
+                    let marks = [' ', '\t', '(', '`', '*'];
+                    before.push(line[..first.start].trim_end_matches(marks).to_owned());
+                }
+                behind.push(line[last.end..].trim_start().to_owned());
             }
-            // What follows a tag belongs to it.
-            None if comment.tags.is_empty() => described.push(line),
-            None => {}
+            _ if line.starts_with('@') => break,
+            _ if behind.is_empty() => before.push(line),
+            _ => behind.push(line),
         }
     }
-    let description = described.join("\n").trim().to_owned();
-    Some(Comment {
-        description,
-        ..comment
-    })
+    let [before, behind] = [before, behind].map(|lines| lines.join("\n").trim().to_owned());
+    Some(if before.is_empty() { behind } else { before })
 }

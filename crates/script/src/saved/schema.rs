@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tree_sitter::Node;
 
-use super::comment::comment_before;
+use super::comment::describe_before;
 use crate::compile::{Unreadable, nodes, token};
 
 /// How deeply types may hold each other: one that holds itself ends here.
@@ -30,6 +30,7 @@ impl<'t, 's> Types<'t, 's> {
         if depth == DEPTH_MAX {
             return Err(Unreadable::at(
                 node,
+                self.text,
                 "the type holds itself, or too many others",
             ));
         }
@@ -115,7 +116,7 @@ impl<'t, 's> Types<'t, 's> {
                         _ => self.text_of(name).to_owned(),
                     };
                     let mut schema = self.annotated(member, depth)?;
-                    let said = comment_before(member, self.text).map(|it| it.description);
+                    let said = describe_before(member, self.text);
                     if let Some(said) = said.filter(|it| !it.is_empty()) {
                         schema["description"] = Value::from(said);
                     }
@@ -202,7 +203,7 @@ impl<'t, 's> Types<'t, 's> {
         });
         let declared = declared.ok_or_else(|| {
             let why = format!("the type `{name}` is not declared in this file");
-            Unreadable::at(node, &why)
+            Unreadable::at(node, self.text, &why)
         })?;
         let mut cursor = declared.walk();
         let mut children = declared.named_children(&mut cursor);
@@ -226,7 +227,7 @@ impl<'t, 's> Types<'t, 's> {
             "`{shown}` cannot be told as an argument; there are string, number, boolean, any, \
              literals, unions, arrays, tuples, objects, Record, and types of the same file"
         );
-        Unreadable::at(node, &why)
+        Unreadable::at(node, self.text, &why)
     }
 
     fn text_of(&self, node: Node<'t>) -> &'s str {

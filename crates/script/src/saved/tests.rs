@@ -94,15 +94,120 @@ fn its_comment_describes_it_and_tags_are_its_hints() {
     assert!(read.is_read_only && read.is_idempotent && !read.is_destructive);
 }
 
+/// The description, and `r`, `d`, `i` for the tags.
+#[track_caller]
+fn says(text: &str, description: &str, tags: &str) {
+    let read = Interface::read(text).expect(text);
+    let letters = [
+        (read.is_read_only, "r"),
+        (read.is_destructive, "d"),
+        (read.is_idempotent, "i"),
+    ];
+    let set: String = letters.iter().filter(|it| it.0).map(|it| it.1).collect();
+    assert_eq!((&*read.description, &*set), (description, tags), "{text}");
+}
+
+#[test]
+fn tags_are_read_in_comments_of_every_shape() {
+    let main = "\nexport async function main() {}";
+    says(&format!("/** Reads. @readOnly */{main}"), "Reads.", "r");
+    says(&format!("/** @readOnly Reads. */{main}"), "Reads.", "r");
+    says(
+        &format!("/** Reads @readOnly @idempotent */{main}"),
+        "Reads",
+        "ri",
+    );
+    says(
+        &format!("/**\n * Closes. @destructive, @idempotent\n * @returns none\n */{main}"),
+        "Closes.",
+        "di",
+    );
+    says(
+        &format!("/**\n * Reads.\n * @readOnly as it only counts\n */{main}"),
+        "Reads.",
+        "r",
+    );
+    says(&format!("// @readOnly{main}"), "", "r");
+    says(&format!("/* @destructive: it wipes */{main}"), "", "d");
+    says(&format!("/** Reads. */\n// @readOnly{main}"), "Reads.", "r");
+    says(
+        &format!("/** Reads. (`@readOnly`) **@idempotent** */{main}"),
+        "Reads.",
+        "ri",
+    );
+    says(
+        &format!("/**\r\n * Reads.\r\n * @readOnly\r\n */{main}"),
+        "Reads.",
+        "r",
+    );
+    says(
+        &format!("/** Re\u{200b}ads. @read\u{200b}Only */{main}"),
+        "Reads.",
+        "r",
+    );
+    says(
+        "/** Reads.\n@idempotent */\nawait github.list()",
+        "Reads.",
+        "i",
+    );
+    // A tag that restricts counts wherever it stands.
+    says("function main() {\n  // @readOnly\n}", "", "r");
+    says(
+        "const a = 1; // not @destructive?\nfunction main() {}",
+        "",
+        "d",
+    );
+    // Other tags, addresses and packages are none of ours.
+    says(
+        "/** Mails a@readOnly.com with @types/node, see {@link x}.\n * @param a b */\nfunction main() {}",
+        "Mails a@readOnly.com with @types/node, see {@link x}.",
+        "",
+    );
+    says(
+        "const a = '/* @destructive */';\nfunction main() {}",
+        "",
+        "",
+    );
+}
+
+#[test]
+fn a_doubtful_tag_refuses_the_file() {
+    let refuses = |comment: &str, why: &str| {
+        is_refused(&format!("{comment}\nfunction main() {{}}"), why);
+    };
+    for name in [
+        "readonly",
+        "ReadOnly",
+        "read-only",
+        "READ_ONLY",
+        "readOny",
+        "readOnlyHint",
+    ] {
+        let why = format!("line 2: `@{name}` is no tag; did you mean `@readOnly`?");
+        refuses(&format!("/** Reads.\n * @{name} */"), &why);
+        refuses(&format!("//\n// @{name}"), &why);
+    }
+    refuses("/** Wipes. @destructve */", "did you mean `@destructive`?");
+    refuses("/** @idempotant */", "did you mean `@idempotent`?");
+    refuses("/** @readOnly false */", "`@readOnly` takes no value");
+    refuses("/** @idempotent: no */", "`@idempotent` takes no value");
+    // That a call may be repeated is not taken from a sentence, nor from a comment on something else.
+    refuses("/** Never @idempotent */", "does not stand as a tag here");
+    refuses(
+        "/** @idempotent */\nfunction other() {}",
+        "does not stand as a tag here",
+    );
+}
+
 #[test]
 fn what_cannot_be_understood_is_told_with_its_line() {
     is_refused(
         "const a = 1;\nfunction main(",
-        "line 2: this is no TypeScript",
+        "line 2, column 1: this is no TypeScript",
     );
     is_refused(
         "function main(\n args: { when: Date }) {}",
-        "line 2: the type `Date` is not declared in this file",
+        "line 2, column 16: the type `Date` is not declared in this file",
     );
     is_refused(
         "function main(a: { x: () => void }) {}",
