@@ -43,6 +43,9 @@ const LOOK_EVERY: Duration = Duration::from_mins(1);
 /// Sessions that were told to end have this long to say their last word.
 const SESSIONS_END_WAIT: Duration = Duration::from_secs(1);
 
+/// The wait for the lock of the socket before a daemon that ends leaves its socket where it is.
+const LEAVE_WAIT: Duration = Duration::from_millis(500);
+
 /// A rest after the system would not give us a connection (too many open files).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
@@ -180,7 +183,7 @@ impl Daemon {
                 }
             }
         }
-        self.leave_place();
+        self.leave_place().await;
         // Whoever waits in the socket looks for another daemon. Nobody comes after them.
         while let Some(Ok(_)) = listener.accept().now_or_never() {}
         drop(listener);
@@ -220,14 +223,19 @@ impl Daemon {
         }
     }
 
-    /// Makes room for another daemon. Under the lock, so that no socket but ours is removed.
-    fn leave_place(&self) {
-        let Ok(_lock) = place::lock(&self.socket.path) else {
-            return;
-        };
-        if self.socket.is_there() {
-            let _ = fs::remove_file(&self.socket.path);
-        }
+    /// Makes room for another daemon. Under the lock, so that no socket but ours is removed; where
+    /// the lock cannot be had the socket stays, and the next daemon replaces it.
+    async fn leave_place(self: &Arc<Self>) {
+        let daemon = Arc::clone(self);
+        let leaving = tokio::task::spawn_blocking(move || {
+            let Ok(_lock) = place::lock(&daemon.socket.path, LEAVE_WAIT) else {
+                return;
+            };
+            if daemon.socket.is_there() {
+                let _ = fs::remove_file(&daemon.socket.path);
+            }
+        });
+        let _ = leaving.await;
     }
 
     async fn receive(self: Arc<Self>, mut stream: UnixStream) {
@@ -249,7 +257,7 @@ impl Daemon {
                     let connection = connection_of(cwd, variables, hello.pid, "stdio");
                     return self.serve(stream, connection).await;
                 }
-                let answer = self.yield_to(&hello.build);
+                let answer = self.yield_to(&hello.build).await;
                 say(&mut stream, &answer).await
             }
             Purpose::Shell {
@@ -261,7 +269,7 @@ impl Daemon {
                     let connection = connection_of(cwd, variables, hello.pid, "shell");
                     self.run_shell(stream, connection, request).await
                 } else {
-                    let answer = self.yield_to(&hello.build);
+                    let answer = self.yield_to(&hello.build).await;
                     say(&mut stream, &answer).await
                 }
             }
@@ -275,7 +283,7 @@ impl Daemon {
             Purpose::Http { listen, variables } => {
                 // Of another build too, where it is older: what is said here changes little.
                 if hello.build.is_newer_than(&self.build) {
-                    say(&mut stream, &self.yield_to(&hello.build)).await
+                    say(&mut stream, &self.yield_to(&hello.build).await).await
                 } else {
                     let _present = self.enter();
                     let holder = Holder {
@@ -290,7 +298,7 @@ impl Daemon {
                 if matches!(stop, Purpose::Stop) {
                     self.http.note_stopped();
                 }
-                self.leave_place();
+                self.leave_place().await;
                 let told = say(&mut stream, &Answer::Stopping).await;
                 self.stop.cancel();
                 // Held open until our process is gone, with all servers.
@@ -316,11 +324,11 @@ impl Daemon {
     }
 
     /// A client of another build came: we make room for a newer one.
-    fn yield_to(&self, other: &Build) -> Answer {
+    async fn yield_to(self: &Arc<Self>, other: &Build) -> Answer {
         let leaves = other.is_newer_than(&self.build);
         if leaves {
             info!(version = other.version, "a newer version takes our place");
-            self.leave_place();
+            self.leave_place().await;
             self.leaving.cancel();
         }
         Answer::OtherBuild {

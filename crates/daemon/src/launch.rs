@@ -87,7 +87,7 @@ pub fn connect_or_start(identity: &Identity, socket: &Path) -> io::Result<Connec
     if let Some(stream) = connect(socket)? {
         return Ok(connected(stream));
     }
-    let _lock = place::lock(socket)?;
+    let _lock = place::lock(socket, place::START_WAIT)?;
     if let Some(stream) = connect(socket)? {
         return Ok(connected(stream));
     }

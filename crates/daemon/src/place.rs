@@ -4,9 +4,10 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
-use files::{Lock, private_folder};
+use files::{LOCK_WAIT, Lock, private_folder};
 use rustix::process::geteuid;
 
 use super::identity::Identity;
@@ -80,10 +81,13 @@ impl Place {
     }
 }
 
-/// Held by whoever binds or removes a socket. Waits for its turn: others hold it for the
-/// milliseconds that a bind and a spawn take.
-pub fn lock(socket: &Path) -> io::Result<Lock> {
-    Lock::take(&socket.with_file_name("lock"))
+/// The wait of a program that starts a daemon for the lock of the socket.
+pub const START_WAIT: Duration = LOCK_WAIT;
+
+/// Held by a process that binds or removes a socket. Waits for its turn, for so long at most:
+/// others hold it for the milliseconds that a bind and a spawn take. Blocks.
+pub fn lock(socket: &Path, wait: Duration) -> io::Result<Lock> {
+    Lock::take_within(&socket.with_file_name("lock"), wait)
 }
 
 #[cfg(test)]
@@ -93,7 +97,7 @@ mod tests {
         os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     };
 
-    use super::{Place, lock};
+    use super::{Place, START_WAIT, lock};
 
     #[test]
     fn a_place_is_ours_alone_and_short_enough() {
@@ -103,7 +107,7 @@ mod tests {
         let socket = place.socket(None);
         let mode = fs::metadata(socket.parent().unwrap()).unwrap().mode();
         assert_eq!(mode & 0o777, 0o700);
-        drop(lock(&socket).unwrap());
+        drop(lock(&socket, START_WAIT).unwrap());
         assert!(place.sockets().is_empty());
 
         fs::set_permissions(&base, fs::Permissions::from_mode(0o755)).unwrap();

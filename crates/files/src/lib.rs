@@ -29,7 +29,7 @@ pub use durable::{
     write_new_durable,
 };
 pub use folder::{FolderError, own_folder, private_folder};
-pub use lock::Lock;
+pub use lock::{LOCK_WAIT, Lock};
 pub use log::{BoundedLog, LOG_BYTES_MAX, put_aside};
 pub use open::open_to_append;
 pub use whole::{UNFINISHED, Unfinished, sync_folder, write_whole};

@@ -14,6 +14,10 @@ use crate::open::open_to_lock;
 /// Time between two looks at a lock that another process holds: most hold it for one sync of a file.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
+/// The longest wait for a lock of another process: one that is at work holds it for milliseconds,
+/// and for some seconds while it writes a large index. Past it the holder hangs or was stopped.
+pub const LOCK_WAIT: Duration = Duration::from_secs(20);
+
 /// Held until it is dropped, or its process ends.
 #[derive(Debug)]
 pub struct Lock {
@@ -21,11 +25,22 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Waits for its turn.
+    /// Waits for its turn for [`LOCK_WAIT`] at most. Blocks: call it on a thread that may.
     pub fn take(path: &Path) -> io::Result<Self> {
-        let file = open_to_lock(path)?;
-        file.lock()?;
-        Ok(Self { _file: file })
+        Self::take_within(path, LOCK_WAIT)
+    }
+
+    /// Waits for its turn for so long at most; past it the error is [`io::ErrorKind::TimedOut`] and
+    /// names the file. Blocks: call it on a thread that may.
+    pub fn take_within(path: &Path, wait: Duration) -> io::Result<Self> {
+        match Self::wait_for(open_to_lock(path)?, wait) {
+            Ok(lock) => lock.ok_or_else(|| io::ErrorKind::Unsupported.into()),
+            Err(error) => {
+                let (path, ms) = (path.display(), wait.as_millis());
+                let why = format!("another process has held the lock {path} for more than {ms} ms");
+                Err(io::Error::new(error.kind(), why))
+            }
+        }
     }
 
     /// Waits for its turn at a file in somebody's folder; an error of the kind `TimedOut` past
@@ -104,5 +119,15 @@ mod tests {
         drop(held);
         assert!(Lock::try_take(&path).unwrap().is_some());
         assert!(Lock::take(&folder.path().join("no/lock")).is_err());
+    }
+
+    #[test]
+    fn a_lock_that_is_never_released_is_given_up_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let _held = Lock::take(&path).unwrap();
+        let error = Lock::take_within(&path, Duration::from_millis(20)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(error.to_string().contains(&path.display().to_string()));
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     path::Path,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -36,6 +37,10 @@ use crate::{
     surveys::{LeftOut, Surveys},
     traces::Traces,
 };
+
+/// The wait of each last write for a lock of another process: both fit into the time that a stop
+/// may take. Counts that cannot be written by then are lost.
+const LAST_FLUSH_WAIT: Duration = Duration::from_millis(600);
 
 /// Registry, servers and results behind the three tools. One serves every session.
 #[derive(Debug)]
@@ -274,18 +279,24 @@ impl Gateway {
         })
     }
 
-    /// Writes down what was counted, and ends every server.
-    pub async fn stop(&self) {
-        self.flush();
+    /// Writes down what was counted, and ends every server. A lock that another process holds is
+    /// waited for no longer than a stop may take.
+    pub async fn stop(self: &Arc<Self>) {
+        let gateway = Arc::clone(self);
+        let counts = tokio::task::spawn_blocking(move || gateway.flush(LAST_FLUSH_WAIT));
         let scripts = async {
             if let Some(scripts) = &self.scripts {
                 scripts.stop().await;
             }
         };
-        tokio::join!(self.results.finish(), self.servers.stop(), scripts);
-        let recorder = Arc::clone(&self.recorder);
-        let written = tokio::task::spawn_blocking(move || recorder.flush());
-        let _ = tokio::join!(written, self.traces.finish());
+        // The last records are those of calls that end with their servers.
+        let ends = async {
+            tokio::join!(self.results.finish(), self.servers.stop(), scripts);
+            let recorder = Arc::clone(&self.recorder);
+            let written = tokio::task::spawn_blocking(move || recorder.flush());
+            let _ = tokio::join!(written, self.traces.finish());
+        };
+        let _ = tokio::join!(counts, ends);
     }
 
     /// What became of spans of calls since the program began; none where the configuration names no
@@ -294,13 +305,13 @@ impl Gateway {
         self.traces.delivery()
     }
 
-    /// Writes down what was counted and learned. May block; a failure is logged, and what was
-    /// counted stays for the next time.
-    pub fn flush(&self) {
-        if let Err(error) = self.usage.flush() {
+    /// Writes down what was counted and learned, and waits for the lock of another process for so
+    /// long at most. Blocks; a failure is logged, and what was counted stays for the next time.
+    pub fn flush(&self, wait: Duration) {
+        if let Err(error) = self.usage.flush(wait) {
             warn!(%error, "usage was not written");
         }
-        if let Err(error) = self.feedback.flush() {
+        if let Err(error) = self.feedback.flush(wait) {
             warn!(%error, "what was learned was not written");
         }
     }

@@ -13,7 +13,7 @@ use std::{
 use fleet::Survey;
 use futures::{Stream, StreamExt as _, stream};
 use mcp::Transport;
-use registry::{Catalog, News, Planned, Snapshot};
+use registry::{Catalog, News, Planned, RegistryError, Snapshot};
 use tokio::{sync::Mutex, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
@@ -129,6 +129,22 @@ pub async fn commit(
     Ok(planned)
 }
 
+/// The same in the background, where a lock that another process holds on is waited for until it is
+/// free.
+async fn commit_when_free(gateway: &Arc<Gateway>, news: News) -> anyhow::Result<Vec<Planned>> {
+    loop {
+        match commit(gateway, vec![news.clone()], true).await {
+            Err(error) if is_busy(&error) => warn!(server = %news.server, %error, "tried again"),
+            done => return done,
+        }
+    }
+}
+
+fn is_busy(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<RegistryError>();
+    error.is_some_and(RegistryError::is_busy)
+}
+
 /// Gives tools a meaning as they come, beside everything else and at the pace of one core. Runs
 /// until it is dropped; the tool under way is finished then.
 pub async fn keep_meaning(gateway: Arc<Gateway>) {
@@ -173,7 +189,7 @@ pub fn get_to_know(
                 Ok(snapshot) => info!(%server, tools = snapshot.tools.len(), "surveyed"),
                 Err(why) => info!(%server, why, "not surveyed"),
             }
-            if let Err(error) = commit(&gateway, vec![news], true).await {
+            if let Err(error) = commit_when_free(&gateway, news).await {
                 warn!(%server, %error, "its tools were not taken in");
             }
             drop(note);
@@ -281,7 +297,7 @@ async fn take_in(
         server: server.clone(),
         outcome: Ok(snapshot),
     };
-    for planned in commit(gateway, vec![news], true).await? {
+    for planned in commit_when_free(gateway, news).await? {
         let plan = planned.plan;
         let (added, changed, removed) = (plan.added.len(), plan.changed.len(), plan.removed.len());
         info!(%server, added, changed, removed, "its tools changed");

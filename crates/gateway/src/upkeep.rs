@@ -10,6 +10,9 @@ use crate::{gateway::Gateway, state_dir::marker, survey};
 /// The interval at which what was counted is written down.
 const FLUSH_EVERY: Duration = Duration::from_secs(30);
 
+/// The wait of one such write for a lock of another process; what was counted stays for the next.
+const FLUSH_WAIT: Duration = Duration::from_secs(5);
+
 /// For so long the encoder is kept for another search: it takes 12 MB, and some 10 ms to load.
 const ENCODER_IDLE: Duration = Duration::from_mins(5);
 
@@ -51,7 +54,9 @@ impl Upkeep {
     pub async fn end(mut self) {
         self.tasks.shutdown().await;
         if timeout(STOP_WAIT, self.gateway.stop()).await.is_err() {
-            tracing::warn!("some servers did not end in time and were killed");
+            tracing::warn!(
+                "not everything ended in time: servers were killed, last records may be lost"
+            );
         }
     }
 }
@@ -74,7 +79,7 @@ async fn flush(gateway: Arc<Gateway>) {
         gateway.lists_changed.send_replace(());
         let gateway = Arc::clone(&gateway);
         let _ = tokio::task::spawn_blocking(move || {
-            gateway.flush();
+            gateway.flush(FLUSH_WAIT);
             registry::let_encoder_go(ENCODER_IDLE);
         })
         .await;

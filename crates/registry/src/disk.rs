@@ -7,8 +7,9 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use files::{Lock, own_folder, write_durable};
+use files::{LOCK_WAIT, Lock, own_folder, write_durable};
 use parking_lot::{Mutex, MutexGuard};
 
 #[derive(Debug)]
@@ -175,9 +176,14 @@ impl Disk {
             .collect()
     }
 
-    /// Waits for the writers' turn.
+    /// Waits for the writers' turn for [`LOCK_WAIT`] at most. Blocks.
     pub(crate) fn take_turn(&self) -> io::Result<Turn> {
-        match Lock::take(&self.path(LOCK)) {
+        self.take_turn_within(LOCK_WAIT)
+    }
+
+    /// Waits for the writers' turn for so long at most. Blocks.
+    pub(crate) fn take_turn_within(&self, wait: Duration) -> io::Result<Turn> {
+        match Lock::take_within(&self.path(LOCK), wait) {
             Ok(lock) => Ok(Turn(Some(lock))),
             Err(error) if takes_nothing(&error) => Ok(Turn(None)),
             Err(error) => Err(error),

@@ -23,6 +23,13 @@ pub enum RegistryError {
     Index(#[from] IndexError),
 }
 
+impl RegistryError {
+    /// Whether another process held the writers' lock for too long: the same may succeed later.
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::Write(error) if error.kind() == io::ErrorKind::TimedOut)
+    }
+}
+
 /// An index that could neither be read nor made.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {

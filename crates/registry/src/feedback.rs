@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
@@ -15,12 +16,16 @@ use crate::RegistryError;
 use crate::disk::Disk;
 use crate::limits::{FEEDBACK_HALF_LIFE_S, FEEDBACK_MAX};
 
-/// Outcomes of calls of all clients. Learning touches memory only; [`RelevanceFeedback::flush`]
-/// adds what is new to the file, so several processes may learn into one.
+/// Outcomes of calls of all clients. Learning and searching touch memory only;
+/// [`RelevanceFeedback::flush`] adds the new outcomes to the file, so several processes may learn
+/// into one.
 #[derive(Debug)]
 pub struct RelevanceFeedback {
     disk: Disk,
+    /// Never held across a file operation: calls learn on the event loop.
     state: Mutex<State>,
+    /// Held by the one flush at a time, across its file operations.
+    flushing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -69,7 +74,11 @@ impl RelevanceFeedback {
             known,
             fresh: Vec::new(),
         });
-        Self { disk, state }
+        Self {
+            disk,
+            state,
+            flushing: Mutex::default(),
+        }
     }
 
     /// A call after a search for these words.
@@ -86,34 +95,37 @@ impl RelevanceFeedback {
         state.fresh.push(outcome);
     }
 
-    /// Adds what is new to the file, whole or not at all; on failure it stays to be flushed.
-    pub fn flush(&self) -> Result<(), RegistryError> {
-        let mut state = self.state();
-        if state.fresh.is_empty() {
+    /// Adds the new outcomes to the file, whole or not at all; on failure they stay to be flushed.
+    /// Waits for another process's lock for so long at most. Blocks: call it on a thread that may.
+    pub fn flush(&self, wait: Duration) -> Result<(), RegistryError> {
+        let _flushing = self.flushing.lock();
+        let fresh = self.state().fresh.clone();
+        let Some(newest) = fresh.iter().map(|outcome| outcome.at).max() else {
             return Ok(());
-        }
-        let _turn = self.disk.take_turn()?;
+        };
+        let _turn = self.disk.take_turn_within(wait)?;
         let mut known = read(&self.disk);
+        for outcome in &fresh {
+            add(&mut known, outcome);
+        }
+        bound(&mut known, newest);
+        let text = serde_json::to_vec(&known).map_err(std::io::Error::from)?;
+        self.disk.write(FILE, &text)?;
+        let mut state = self.state();
+        state.fresh.drain(..fresh.len());
         for outcome in &state.fresh {
             add(&mut known, outcome);
         }
-        let newest = state.fresh.iter().map(|outcome| outcome.at).max();
-        bound(&mut known, newest.unwrap_or_default());
-        let text = serde_json::to_vec(&known).map_err(std::io::Error::from)?;
-        self.disk.write(FILE, &text)?;
-        *state = State {
-            known,
-            fresh: Vec::new(),
-        };
+        state.known = known;
         Ok(())
     }
 
-    /// Forgets everything.
+    /// Forgets everything. Blocks like [`RelevanceFeedback::flush`].
     pub fn reset(&self) -> Result<(), RegistryError> {
-        let mut state = self.state();
+        let _flushing = self.flushing.lock();
         let _turn = self.disk.take_turn()?;
-        *state = State::default();
         self.disk.write(FILE, b"{}")?;
+        *self.state() = State::default();
         Ok(())
     }
 
@@ -220,7 +232,11 @@ const FADED: f32 = 0.02;
 
 #[cfg(test)]
 mod tests {
+    use files::Lock;
+
     use super::*;
+
+    const WAIT: Duration = Duration::from_secs(20);
 
     const DAY: u64 = 86_400;
 
@@ -284,8 +300,8 @@ mod tests {
         );
         one.learn("a@b", &words("send mail"), &at("mail/send"), true, DAY);
         other.learn("a@b", &words("read mail"), &at("mail/read"), true, DAY);
-        one.flush().unwrap();
-        other.flush().unwrap();
+        one.flush(WAIT).unwrap();
+        other.flush(WAIT).unwrap();
         let all = RelevanceFeedback::open(folder.path());
         assert_eq!(all.count(), 4);
         all.reset().unwrap();
@@ -301,8 +317,31 @@ mod tests {
         for _ in 0..2 {
             feedback.learn("a@b", &many, &at("s/new"), true, 30 * DAY);
         }
-        feedback.flush().unwrap();
+        feedback.flush(WAIT).unwrap();
         assert!(feedback.count() <= FEEDBACK_MAX);
         assert!(!feedback.state().known["a@b"].contains_key("old"));
+    }
+
+    #[test]
+    fn learning_waits_for_no_lock_of_another_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let feedback = RelevanceFeedback::open(folder.path());
+        feedback.learn("a@b", &words("send mail"), &at("mail/send"), true, DAY);
+        let held = Lock::take(&feedback.disk.path("lock")).unwrap();
+        feedback.flush(Duration::ZERO).unwrap_err();
+        std::thread::scope(|scope| {
+            let flushing = scope.spawn(|| feedback.flush(WAIT));
+            // The flush has begun, and waits for the lock.
+            while feedback.flushing.try_lock().is_some() {
+                std::thread::yield_now();
+            }
+            feedback.learn("a@b", &words("read mail"), &at("mail/read"), true, DAY);
+            assert_eq!(feedback.count(), 4);
+            drop(held);
+            flushing.join().unwrap().unwrap();
+        });
+        assert_eq!(feedback.count(), 4);
+        feedback.flush(WAIT).unwrap();
+        assert_eq!(RelevanceFeedback::open(folder.path()).count(), 4);
     }
 }

@@ -5,24 +5,25 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use tantivy::directory::MmapDirectory;
 use tantivy::postings::Postings as _;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
 };
 use tantivy::{
-    DocSet as _, IndexReader, IndexWriter, InvertedIndexReader, ReloadPolicy, SegmentReader,
-    TERMINATED, TantivyDocument, Term,
+    DocSet as _, IndexReader, IndexSettings, IndexWriter, InvertedIndexReader, ReloadPolicy,
+    SegmentReader, TERMINATED, TantivyDocument, Term,
 };
 use tool::{Digest, ServerName};
 
 use crate::disk::Disk;
 use crate::entry::Entry;
 use crate::error::IndexError;
+use crate::index::folder::IndexFolder;
 use crate::limits::INDEX_WRITER_BYTES;
 use crate::loaded_tools::LoadedTools;
 
 mod document;
+mod folder;
 
 /// The index of one generation, its documents matched to the generation's visible tools.
 #[derive(Debug)]
@@ -249,8 +250,7 @@ fn existing(folder: &Path) -> Result<tantivy::Index, IndexError> {
     if !folder.join("meta.json").exists() {
         return Err(IndexError::Misfit("there is none"));
     }
-    let directory = MmapDirectory::open(folder).map_err(tantivy::TantivyError::from)?;
-    let index = tantivy::Index::open(directory)?;
+    let index = tantivy::Index::open(IndexFolder::open(folder)?)?;
     if index.schema() != Fields::schema() {
         return Err(IndexError::Misfit("another schema"));
     }
@@ -264,7 +264,9 @@ fn fresh(folder: &Path) -> Result<tantivy::Index, IndexError> {
         Err(_) => {}
     }
     files::own_folder(folder).map_err(io::Error::from)?;
-    Ok(tantivy::Index::create_in_dir(folder, Fields::schema())?)
+    let folder = IndexFolder::open(folder)?;
+    let settings = IndexSettings::default();
+    Ok(tantivy::Index::create(folder, Fields::schema(), settings)?)
 }
 
 /// Replaces the documents of servers whose contents differ, with one commit.

@@ -1,5 +1,7 @@
 //! Every limit of this room, with its reason.
 
+use std::time::Duration;
+
 /// Raised whenever words are split, weighted or stored differently: an index written by another
 /// version no longer answers for us and is rebuilt.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
@@ -40,6 +42,10 @@ pub(crate) const SECOND_LOOK: usize = 60;
 
 /// Spellings tried for one word that matches nothing.
 pub(crate) const SPELLINGS_MAX: usize = 4;
+
+/// The wait for another writer before a mark of a changed tool is left as it is: the next
+/// description of the tool takes it away.
+pub(crate) const NOTE_WAIT: Duration = Duration::from_millis(200);
 
 /// Names offered when nothing fits.
 pub(crate) const NEAREST_MAX: usize = 3;

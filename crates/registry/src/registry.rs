@@ -21,7 +21,7 @@ use crate::{
     generation::Generation,
     idle_rules::{IdleRule, find_idle},
     index,
-    limits::LOADS_MAX,
+    limits::{LOADS_MAX, NOTE_WAIT},
     loaded_tools::{BuiltIn, KnownServer, LoadedTools},
     parts::{Part, Parts},
     pins::Pin,
@@ -233,12 +233,13 @@ impl Registry {
 
     /// Takes the marks of changed tools away, now that somebody has read what they are: each with
     /// the time of its [`Entry::changed`], so that one which changed again meanwhile keeps its
-    /// mark. Waits for another writer's turn.
+    /// mark. Waits for another writer's turn, but for [`NOTE_WAIT`] at most: a description waits
+    /// for it.
     ///
     /// [`Entry::changed`]: crate::Entry::changed
     pub fn note_read(&self, tools: &[(ToolRef, u64)]) -> Result<(), RegistryError> {
         let disk = &self.0.disk;
-        let _turn = disk.take_turn()?;
+        let _turn = disk.take_turn_within(NOTE_WAIT)?;
         let mut records = Records::read(disk);
         let mut is_new = false;
         for (at, changed) in tools {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use dashmap::DashMap;
 use parking_lot::Mutex;
@@ -11,15 +12,25 @@ use tool::ToolRef;
 use crate::RegistryError;
 use crate::disk::Disk;
 
-/// Calls by tool. Counting touches memory only; [`Usage::flush`] adds what is new to the file,
-/// so several processes may count into one.
+/// Calls by tool. Counting and reading touch memory only; [`Usage::flush`] adds the new counts to
+/// the file, so several processes may count into one.
 #[derive(Debug)]
 pub struct Usage {
     disk: Disk,
-    /// Since the last flush.
+    /// Counts since the last flush began.
     fresh: DashMap<ToolRef, Calls>,
-    /// The counts in the file when we last looked.
-    written: Mutex<Counts>,
+    /// Never held across a file operation: calls and descriptions read it on the event loop.
+    counts: Mutex<Known>,
+    /// Held by the one flush at a time, across its file operations.
+    flushing: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The counts in the file at the last flush.
+    written: Counts,
+    /// Counts that a flush has taken and not written yet; a failed flush leaves them here.
+    unwritten: Counts,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,11 +61,15 @@ impl Usage {
     /// Reads what was counted before; a damaged file counts from nothing again.
     pub fn open(folder: &Path) -> Self {
         let disk = Disk::new(folder);
-        let written = Mutex::new(read(&disk));
+        let written = read(&disk);
         Self {
             disk,
             fresh: DashMap::new(),
-            written,
+            counts: Mutex::new(Known {
+                written,
+                unwritten: Counts::new(),
+            }),
+            flushing: Mutex::default(),
         }
     }
 
@@ -72,53 +87,56 @@ impl Usage {
         calls.last = now;
     }
 
-    /// Calls that ever were, as far as this process knows: what others count is seen at a flush.
+    /// Calls that ever were, as far as this process knows: calls that other processes count are
+    /// seen at a flush.
     pub fn count(&self, at: &ToolRef) -> u64 {
-        let fresh = self.fresh.get(at).map_or(0, |calls| calls.total());
-        let written = self.written.lock();
-        fresh + written.get(&at.to_string()).map_or(0, Calls::total)
+        self.total(at).total()
     }
 
     /// When its last call ended, in seconds since 1970, as far as this process knows.
     pub fn last(&self, at: &ToolRef) -> Option<u64> {
-        let fresh = self.fresh.get(at).map_or(0, |calls| calls.last);
-        let written = self.written.lock();
-        let last = fresh.max(written.get(&at.to_string()).map_or(0, |calls| calls.last));
+        let last = self.total(at).last;
         (last > 0).then_some(last)
     }
 
-    /// Adds the new calls to the file, whole or not at all; on failure they stay to be flushed.
-    pub fn flush(&self) -> Result<(), RegistryError> {
-        let mut written = self.written.lock();
-        let taken = self.take();
-        match self.merge(&taken) {
-            Ok(counts) => {
-                *written = counts;
-                Ok(())
-            }
-            Err(error) => {
-                for (at, calls) in taken {
-                    self.fresh.entry(at).or_default().add(calls);
-                }
-                Err(error.into())
-            }
-        }
+    fn total(&self, at: &ToolRef) -> Calls {
+        // Under the lock first: a flush that moves counts from the one to the other holds it.
+        let known = self.counts.lock();
+        let mut calls = self.fresh.get(at).map_or_else(Calls::default, |it| *it);
+        let name = at.to_string();
+        let older = [known.written.get(&name), known.unwritten.get(&name)];
+        older.into_iter().flatten().for_each(|it| calls.add(*it));
+        calls
     }
 
-    /// Forgets every call.
+    /// Adds the new counts to the file, whole or not at all; on failure they stay to be flushed.
+    /// Waits for another process's lock for so long at most. Blocks: call it on a thread that may.
+    pub fn flush(&self, wait: Duration) -> Result<(), RegistryError> {
+        let _flushing = self.flushing.lock();
+        let taken = self.take();
+        let counts = self.merge(&taken, wait)?;
+        *self.counts.lock() = Known {
+            written: counts,
+            unwritten: Counts::new(),
+        };
+        Ok(())
+    }
+
+    /// Forgets every call. Blocks like [`Usage::flush`].
     pub fn reset(&self) -> Result<(), RegistryError> {
-        let mut written = self.written.lock();
+        let _flushing = self.flushing.lock();
         let _turn = self.disk.take_turn()?;
-        self.fresh.clear();
-        written.clear();
         self.disk.write(FILE, b"{}")?;
+        let mut known = self.counts.lock();
+        self.fresh.clear();
+        *known = Known::default();
         Ok(())
     }
 
     /// Tools by their calls, the most called first, as far as they are flushed.
     pub fn calls(&self) -> Vec<ToolUsage> {
-        let written = self.written.lock();
-        let calls = written.iter();
+        let known = self.counts.lock();
+        let calls = known.written.iter();
         let mut calls: Vec<ToolUsage> = calls
             .map(|(tool, calls)| ToolUsage {
                 tool: tool.clone(),
@@ -131,19 +149,25 @@ impl Usage {
         calls
     }
 
-    fn take(&self) -> Vec<(ToolRef, Calls)> {
-        let known: Vec<ToolRef> = self.fresh.iter().map(|calls| calls.key().clone()).collect();
-        known
-            .iter()
-            .filter_map(|at| self.fresh.remove(at))
-            .collect()
+    /// The counts that are to be written: the new ones, and those of a flush that failed.
+    fn take(&self) -> Counts {
+        let mut known = self.counts.lock();
+        let fresh: Vec<ToolRef> = self.fresh.iter().map(|calls| calls.key().clone()).collect();
+        for (at, calls) in fresh.iter().filter_map(|at| self.fresh.remove(at)) {
+            known
+                .unwritten
+                .entry(at.to_string())
+                .or_default()
+                .add(calls);
+        }
+        known.unwritten.clone()
     }
 
-    fn merge(&self, taken: &[(ToolRef, Calls)]) -> std::io::Result<Counts> {
-        let _turn = self.disk.take_turn()?;
+    fn merge(&self, taken: &Counts, wait: Duration) -> std::io::Result<Counts> {
+        let _turn = self.disk.take_turn_within(wait)?;
         let mut counts = read(&self.disk);
-        for (at, calls) in taken {
-            counts.entry(at.to_string()).or_default().add(*calls);
+        for (tool, calls) in taken {
+            counts.entry(tool.clone()).or_default().add(*calls);
         }
         if !taken.is_empty() {
             self.disk.write(FILE, &serde_json::to_vec(&counts)?)?;
@@ -173,7 +197,11 @@ const FILE: &str = "usage.json";
 
 #[cfg(test)]
 mod tests {
+    use files::Lock;
+
     use super::*;
+
+    const WAIT: Duration = Duration::from_secs(20);
 
     #[test]
     fn two_processes_count_into_one_file() {
@@ -184,8 +212,8 @@ mod tests {
         one.record(&at("add"), false, 8);
         other.record(&at("add"), true, 7);
         assert_eq!((one.count(&at("add")), other.count(&at("add"))), (2, 1));
-        one.flush().unwrap();
-        other.flush().unwrap();
+        one.flush(WAIT).unwrap();
+        other.flush(WAIT).unwrap();
         assert_eq!(other.count(&at("add")), 3);
         assert_eq!(other.calls()[0].last, Some(8));
         assert_eq!(Usage::open(folder.path()).count(&at("add")), 3);
@@ -199,10 +227,49 @@ mod tests {
         let at = ToolRef::new("notes".parse().unwrap(), "add");
         usage.record(&at, true, 7);
         usage.disk.faults.die_after(0);
-        usage.flush().unwrap_err();
+        usage.flush(WAIT).unwrap_err();
         assert_eq!(usage.count(&at), 1);
         usage.disk.faults.die_after(i64::MAX);
-        usage.flush().unwrap();
+        usage.flush(WAIT).unwrap();
         assert_eq!(Usage::open(folder.path()).count(&at), 1);
+    }
+
+    #[test]
+    fn counting_and_reading_wait_for_no_lock_of_another_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let usage = Usage::open(folder.path());
+        let at = ToolRef::new("notes".parse().unwrap(), "add");
+        usage.record(&at, true, 7);
+        let held = Lock::take(&usage.disk.path("lock")).unwrap();
+        std::thread::scope(|scope| {
+            let flushing = scope.spawn(|| usage.flush(WAIT));
+            // The flush has taken the counts, and waits for the lock.
+            while !usage.fresh.is_empty() {
+                std::thread::yield_now();
+            }
+            usage.record(&at, false, 8);
+            assert_eq!((usage.count(&at), usage.last(&at)), (2, Some(8)));
+            usage.calls();
+            assert!(!flushing.is_finished());
+            drop(held);
+            flushing.join().unwrap().unwrap();
+        });
+        assert_eq!(usage.count(&at), 2);
+        assert_eq!(Usage::open(folder.path()).count(&at), 1);
+    }
+
+    #[test]
+    fn a_flush_gives_up_a_lock_that_is_held_on_and_loses_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let usage = Usage::open(folder.path());
+        let at = ToolRef::new("notes".parse().unwrap(), "add");
+        usage.record(&at, true, 7);
+        let held = Lock::take(&usage.disk.path("lock")).unwrap();
+        usage.flush(Duration::ZERO).unwrap_err();
+        usage.record(&at, true, 8);
+        assert_eq!(usage.count(&at), 2);
+        drop(held);
+        usage.flush(WAIT).unwrap();
+        assert_eq!(Usage::open(folder.path()).count(&at), 2);
     }
 }

@@ -5,6 +5,7 @@ mod death;
 mod endings;
 mod first_start;
 mod full_disk;
+mod held_locks;
 mod hostile_scripts;
 mod interrupted;
 mod misbehaving_servers;

@@ -275,7 +275,7 @@ fn open_socket(global: &Global) -> anyhow::Result<BoundSocket> {
     }
     let route = find_route(global)?.context("no place for the daemon's socket")?;
     let socket = route.place.socket(None);
-    let _lock = place::lock(&socket)?;
+    let _lock = place::lock(&socket, place::START_WAIT)?;
     if connect(&socket)?.is_some() {
         bail!("a daemon runs already; `proxy daemon stop` ends it");
     }

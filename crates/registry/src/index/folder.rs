@@ -1,0 +1,75 @@
+//! The folder of the index: Tantivy's own, with a limit to the waits for its locks.
+
+use std::{io, path::Path, sync::Arc, time::Duration};
+
+use files::Lock;
+use tantivy::TantivyError;
+use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
+use tantivy::directory::{
+    Directory, DirectoryLock, FileHandle, MmapDirectory, WatchCallback, WatchHandle, WritePtr,
+};
+
+/// The longest wait for a lock of the index. Tantivy holds one while it opens or lists a few
+/// files; past it, this process makes an index of its own.
+const INDEX_LOCK_WAIT: Duration = Duration::from_millis(500);
+
+/// Tantivy waits without limit for the lock under which segments are opened: a process that is
+/// stopped under it would stop every other that loads the index.
+#[derive(Debug, Clone)]
+pub(super) struct IndexFolder {
+    files: MmapDirectory,
+    path: Arc<Path>,
+}
+
+impl IndexFolder {
+    pub(super) fn open(path: &Path) -> Result<Self, TantivyError> {
+        Ok(Self {
+            files: MmapDirectory::open(path)?,
+            path: Arc::from(path),
+        })
+    }
+}
+
+impl Directory for IndexFolder {
+    fn acquire_lock(&self, lock: &tantivy::directory::Lock) -> Result<DirectoryLock, LockError> {
+        // The same kind of lock as Tantivy's own, so that other builds of this program see it.
+        let path = self.path.join(&lock.filepath);
+        match Lock::take_within(&path, INDEX_LOCK_WAIT) {
+            Ok(lock) => Ok(DirectoryLock::from(Box::new(lock))),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(LockError::LockBusy),
+            Err(error) => Err(LockError::wrap_io_error(error)),
+        }
+    }
+
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        self.files.get_file_handle(path)
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        self.files.delete(path)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        self.files.exists(path)
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        self.files.open_write(path)
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        self.files.atomic_read(path)
+    }
+
+    fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
+        self.files.atomic_write(path, data)
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        self.files.sync_directory()
+    }
+
+    fn watch(&self, callback: WatchCallback) -> tantivy::Result<WatchHandle> {
+        self.files.watch(callback)
+    }
+}
