@@ -7,6 +7,7 @@ use serde_json::{Value, json, value::RawValue};
 use tool::ServerName;
 
 use crate::{
+    built_in::is_own,
     call_context::CallContext,
     call_note::now_ms,
     describe_tool,
@@ -17,6 +18,7 @@ use crate::{
     policy::ClientPolicy,
     recent_searches::RecentSearches,
     reply::Reply,
+    surveys::WaitsFor,
 };
 
 /// Hits when nobody says how many, and the most there can be (interface, section 4).
@@ -43,6 +45,24 @@ impl SearchAnswer {
     /// Whether anything fits.
     pub fn has_hits(&self) -> bool {
         !self.found.hits.is_empty()
+    }
+
+    /// Whether it has a tool of a server for all that was asked for, and none of them is a guess.
+    fn is_sure(&self) -> bool {
+        let Self { found, query, .. } = self;
+        if found.kind == Kind::Exact {
+            return true;
+        }
+        let has_hit = |step: Option<usize>| {
+            let mut hits = found.hits.iter();
+            hits.any(|hit| !is_own(&hit.entry) && step.is_none_or(|step| hit.step == step))
+        };
+        let is_whole = match &query.asked {
+            Asked::Steps(steps) => (0..steps.len()).all(|step| has_hit(Some(step))),
+            Asked::Words(_) => has_hit(None),
+        };
+        let lacks_names = found.kind == Kind::Selected && !found.unknown_words.is_empty();
+        is_whole && !found.is_guess && !found.without_filter && !lacks_names
     }
 }
 
@@ -85,8 +105,9 @@ impl Gateway {
     }
 
     /// Searches with what followed from these searches; without any, with what all clients here
-    /// did. Waits for servers that are being asked for their tools, but not for long, and not where
-    /// the name of a tool was given.
+    /// did. Answers at once with what is known. Only without a sure hit it waits for servers that
+    /// have never told their tools, and the waits of all searches for one start of a server are
+    /// one wait of a few seconds.
     pub async fn search(
         &self,
         query: Query,
@@ -97,15 +118,25 @@ impl Gateway {
             limit: query.limit.clamp(1, RESULTS_MAX),
             ..query
         };
-        let answer = self.search_known(query).await?;
-        let view = answer.query.view.clone();
+        let view = query.view.clone();
         let concerns = |name: &ServerName| self.is_seen(name, view.as_deref());
-        if answer.found.kind == Kind::Exact || self.surveys.missing(concerns).is_empty() {
-            return Ok(answer);
+        loop {
+            let end = self.surveys.next_end();
+            let answer = self.search_known(query.clone()).await?;
+            let is_last = answer.is_sure()
+                || !(self.surveys)
+                    .wait_for(end, WaitsFor::FirstTools, concerns)
+                    .await;
+            if is_last {
+                let is_exact = answer.found.kind == Kind::Exact;
+                let missing = if is_exact {
+                    Vec::new()
+                } else {
+                    self.surveys.missing(concerns)
+                };
+                return Ok(SearchAnswer { missing, ..answer });
+            }
         }
-        let missing = self.surveys.settle(concerns).await;
-        let answer = self.search_known(answer.query).await?;
-        Ok(SearchAnswer { missing, ..answer })
     }
 
     fn is_seen(&self, name: &ServerName, view: Option<&View>) -> bool {

@@ -1,18 +1,18 @@
 //! The servers that are being asked for their tools right now, and waiting for them.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use tokio::{sync::Notify, time::timeout};
+use tokio::{
+    sync::{Notify, futures::Notified},
+    time::{Instant, timeout_at},
+};
 use tool::ServerName;
 use tracing::warn;
 
-/// The time that a search or a name that is not known waits for servers that are being asked
-/// (interface, section 4).
+/// The time that searches and unknown names wait for a server that is being asked, all of them
+/// together and once for each time that it is asked (interface, section 4): a server that hangs
+/// delays one answer, and not every answer until its start is given up.
 pub(crate) const ANSWER_WAIT: Duration = Duration::from_secs(3);
 
 /// Surveys that were begun, or wait for their turn, and were not taken in yet.
@@ -39,9 +39,20 @@ pub struct LeftOut {
 #[derive(Debug)]
 struct UnderWay {
     count: usize,
-    /// Its tools are known from before: whoever searches waits for the news only at first.
+    /// Its tools are known from before: only unknown names wait for the news.
     is_known: bool,
     since: Instant,
+    /// The end of the wait that all callers share; none before somebody waits.
+    waited_until: Option<Instant>,
+}
+
+/// The answers for which a caller waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WaitsFor {
+    /// Of servers that have never told their tools.
+    FirstTools,
+    /// The same, and what changed of those whose tools are known.
+    AnyTools,
 }
 
 /// A survey under way, until this is dropped: after what it brought was taken in.
@@ -59,6 +70,7 @@ impl Surveys {
             count: 0,
             is_known,
             since: Instant::now(),
+            waited_until: None,
         });
         entry.count += 1;
         entry.is_known &= is_known;
@@ -98,19 +110,43 @@ impl Surveys {
         missing.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Waits until none is missing, [`ANSWER_WAIT`] at most. Answers those that still are.
-    pub(crate) async fn settle(&self, concerns: impl Fn(&ServerName) -> bool) -> Vec<ServerName> {
-        let settling = async {
-            loop {
-                let ended = self.0.ended.notified();
-                if self.missing(&concerns).is_empty() {
-                    break;
-                }
-                ended.await;
-            }
+    /// The next end of a survey from now on.
+    pub(crate) fn next_end(&self) -> Notified<'_> {
+        self.0.ended.notified()
+    }
+
+    /// Waits for this end of a survey, where a server that `concerns` says yes to is asked whose
+    /// wait is not over. Whether it came.
+    pub(crate) async fn wait_for(
+        &self,
+        end: Notified<'_>,
+        waits_for: WaitsFor,
+        concerns: impl Fn(&ServerName) -> bool,
+    ) -> bool {
+        let Some(until) = self.find_end_of_wait(waits_for, concerns) else {
+            return false;
         };
-        let _ = timeout(ANSWER_WAIT, settling).await;
-        self.missing(concerns)
+        timeout_at(until, end).await.is_ok()
+    }
+
+    /// The moment up to which such a caller waits; begins the wait for servers that nobody waited
+    /// for.
+    fn find_end_of_wait(
+        &self,
+        waits_for: WaitsFor,
+        concerns: impl Fn(&ServerName) -> bool,
+    ) -> Option<Instant> {
+        let now = Instant::now();
+        let mut under_way = self.0.under_way.lock();
+        let awaited = under_way.iter_mut().filter(|(name, it)| {
+            let is_awaited = !it.is_known || waits_for == WaitsFor::AnyTools;
+            is_awaited && concerns(name)
+        });
+        let ends = awaited.map(|(_, it)| {
+            let since = if it.is_known { it.since } else { now };
+            *it.waited_until.get_or_insert(since + ANSWER_WAIT)
+        });
+        ends.filter(|until| *until > now).max()
     }
 }
 
@@ -132,24 +168,58 @@ impl Drop for SurveyNote {
 mod tests {
     use super::*;
 
+    async fn waits(surveys: &Surveys, waits_for: WaitsFor, server: &ServerName) -> bool {
+        let end = surveys.next_end();
+        let concerns = |name: &ServerName| name == server;
+        surveys.wait_for(end, waits_for, concerns).await
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn one_waits_for_those_that_concern_him_and_not_for_ever() {
+    async fn all_callers_together_wait_once_for_a_server_that_hangs() {
         let surveys = Surveys::default();
         let (slow, other) = ("slow".parse().unwrap(), "other".parse().unwrap());
         let note = surveys.begin(&slow, false);
-        let twice = surveys.begin(&slow, false);
-        let _others = surveys.begin(&other, true);
-        let began = tokio::time::Instant::now();
-        let concerns = |name: &ServerName| *name == slow;
-        assert_eq!(surveys.settle(concerns).await, std::slice::from_ref(&slow));
-        assert_eq!(began.elapsed(), ANSWER_WAIT);
-        let ending = async {
-            drop(note);
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            drop(twice);
+        let _others = surveys.begin(&other, false);
+        let began = Instant::now();
+        let late = async {
+            tokio::time::sleep(ANSWER_WAIT / 2).await;
+            waits(&surveys, WaitsFor::FirstTools, &slow).await
         };
-        let (left, ()) = tokio::join!(surveys.settle(concerns), ending);
-        assert_eq!(left, []);
+        let first = waits(&surveys, WaitsFor::FirstTools, &slow);
+        assert_eq!(tokio::join!(first, late), (false, false));
+        assert_eq!(began.elapsed(), ANSWER_WAIT);
+        for _ in 0..10 {
+            assert!(!waits(&surveys, WaitsFor::AnyTools, &slow).await);
+        }
+        assert_eq!(began.elapsed(), ANSWER_WAIT);
+        assert_eq!(
+            surveys.missing(|it| *it == slow),
+            std::slice::from_ref(&slow)
+        );
+        drop(note);
+        // The next start is waited for anew, and its end ends the wait.
+        let note = surveys.begin(&slow, false);
+        let ending = async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            drop(note);
+        };
+        let (came, ()) = tokio::join!(waits(&surveys, WaitsFor::FirstTools, &slow), ending);
+        assert!(came);
         assert_eq!(began.elapsed(), ANSWER_WAIT + Duration::from_millis(10));
+        assert!(!waits(&surveys, WaitsFor::FirstTools, &slow).await);
+        assert_eq!(surveys.missing(|it| *it == slow), []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_news_of_a_known_server_is_waited_for_by_names_and_not_by_searches() {
+        let surveys = Surveys::default();
+        let known = "known".parse().unwrap();
+        let _note = surveys.begin(&known, true);
+        let began = Instant::now();
+        assert!(!waits(&surveys, WaitsFor::FirstTools, &known).await);
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!waits(&surveys, WaitsFor::AnyTools, &known).await);
+        assert_eq!(began.elapsed(), ANSWER_WAIT);
     }
 }

@@ -8,13 +8,13 @@ mod rounds;
 mod scripts;
 mod texts;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use fleet::{CallError, Failure, Ran};
 use serde_json::{Value, json, value::RawValue};
 
 use self::memory::{Memory, Scene};
-use crate::{CallContext, DESCRIBE, EXECUTE, Reply, SEARCH};
+use crate::{CallContext, DESCRIBE, EXECUTE, Reply, SEARCH, surveys};
 
 async fn ask(scene: &Scene, tool: &str, arguments: &Value) -> Reply {
     let arguments = RawValue::from_string(arguments.to_string()).unwrap();
@@ -65,6 +65,37 @@ async fn a_tool_is_found_described_and_called() {
     let said = execute(&scene, "notes/add_note", &json!({"title": "Milk"})).await;
     assert_eq!(said, r#"added {"title":"Milk"}"#);
     assert_eq!(scene.calls(), ["notes/add_note"]);
+}
+
+#[tokio::test]
+async fn a_sure_hit_waits_for_no_server_that_never_told_its_tools() {
+    let scene = notes().open().await;
+    let _asked = scene.gateway.surveys.begin(&"slow".parse().unwrap(), false);
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    for query in [
+        json!({"query": "write a note"}),
+        json!({"query": "notes/read"}),
+        json!({"query": ["write a note", "read all notes"]}),
+        json!({"query": "select:notes/read"}),
+        json!({"query": "*"}),
+    ] {
+        let found = ask(&scene, SEARCH, &query).await.printable();
+        let is_exact = query["query"] == "notes/read";
+        let names = "Being asked for their tools right now: slow.";
+        assert_eq!(found.contains(names), !is_exact, "{found}");
+    }
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    // Without one it waits, and so does the name of a tool that is not known; all of them once.
+    let found = ask(&scene, SEARCH, &json!({"query": "frobnicate"})).await;
+    assert!(found.printable().starts_with("No tool known so far"));
+    let waited = began.elapsed();
+    assert!(waited >= surveys::ANSWER_WAIT);
+    for query in ["frobnicate", "widgets", "write a note and frobnicate"] {
+        ask(&scene, SEARCH, &json!({ "query": query })).await;
+    }
+    execute(&scene, "slow/tool", &json!({})).await;
+    assert_eq!(began.elapsed(), waited);
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use crate::{
     gateway::Gateway,
     policy::ClientPolicy,
     reply::Reply,
+    surveys::WaitsFor,
 };
 
 impl Gateway {
@@ -66,32 +67,31 @@ impl Gateway {
         if let Some(entry) = self.named(asked).await {
             return admit(&entry, policy);
         }
-        let generation = self.generation().await?;
         let sees = |server: &ServerName| self.shows(policy, server);
-        let error = match find(&generation, asked, policy).await {
-            Ok(entry) => return Ok(entry),
-            Err(error) => error,
-        };
-        let is_unknown = matches!(error, ToolError::UnknownTool { .. });
-        if is_unknown
-            && self.settings().servers.is_empty()
-            && let Some(mistakes) = self.config_mistakes()
-        {
-            return Err(ToolError::Misconfigured(mistakes));
-        }
-        if !is_unknown || self.surveys.missing(sees).is_empty() {
-            return Err(error);
-        }
-        let missing = self.surveys.settle(sees).await;
-        let generation = self.generation().await?;
-        match find(&generation, asked, policy).await {
-            Ok(entry) => Ok(entry),
-            Err(ToolError::UnknownTool { asked, near, .. }) => Err(ToolError::UnknownTool {
-                asked,
-                near,
-                missing,
-            }),
-            Err(error) => Err(error),
+        loop {
+            let end = self.surveys.next_end();
+            let generation = self.generation().await?;
+            let error = match find(&generation, asked, policy).await {
+                Ok(entry) => return Ok(entry),
+                Err(error) => error,
+            };
+            let ToolError::UnknownTool { asked, near, .. } = error else {
+                return Err(error);
+            };
+            if self.settings().servers.is_empty()
+                && let Some(mistakes) = self.config_mistakes()
+            {
+                return Err(ToolError::Misconfigured(mistakes));
+            }
+            let has_news = self.surveys.wait_for(end, WaitsFor::AnyTools, sees).await;
+            if !has_news {
+                let missing = self.surveys.missing(sees);
+                return Err(ToolError::UnknownTool {
+                    asked,
+                    near,
+                    missing,
+                });
+            }
         }
     }
 

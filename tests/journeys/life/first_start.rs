@@ -26,6 +26,16 @@ async fn a_server_that_hangs_hides_nobody_else() {
     assert!(greeting["instructions"].is_string());
     assert_eq!(client.tools_list().await.len(), 3);
     client.until_search_finds("do run", "quick/run(").await;
+    // It answers with what is known, and names the server that is still being asked.
+    for _ in 0..10 {
+        let found = client.search("do run").await.good();
+        assert!(found.contains("quick/run("), "{found}");
+        let last = found.lines().last().unwrap();
+        assert!(
+            last.starts_with("Being asked for their tools right now: hanging"),
+            "{found}"
+        );
+    }
     let reply = client.execute("quick/run", json!({ "a": 1 })).await;
     assert_eq!(reply.good(), r#"{"a":1}"#);
     house.stops_clean().await;
