@@ -105,6 +105,13 @@ impl RealClients {
         json(&run(scene).await)
     }
 
+    /// So many calls at once in one session, some of which ask; `file` plays it.
+    pub async fn asking(&self, file: &str, mode: &str, calls: usize, server: &[String]) -> Value {
+        let mut scene = self.scene(file);
+        scene.arg(mode).arg(calls.to_string()).args(server);
+        json(&run(scene).await)
+    }
+
     /// One request of the inspector's command line.
     pub async fn inspector(&self, server: &[String], request: &[&str]) -> Value {
         let mut node = self.node();

@@ -6,7 +6,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use fleet::{ServerState, Sharing, State};
+use fleet::{ServerState, Sharing, State, WaitingQuestion};
 use gateway::{Gateway, clients::ConnectedClient, describe_login};
 use serde_json::{Value, json};
 
@@ -170,6 +170,17 @@ fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> 
         "errors": state.errors,
         "last_error": state.last_error.as_ref().map(|(_, why)| why),
         "last_error_at": state.last_error.as_ref().map(|(at, _)| seconds(*at)),
+        "questions": state.questions.iter().map(question).collect::<Vec<_>>(),
+    })
+}
+
+/// A question that a client has not answered yet.
+fn question(question: &WaitingQuestion) -> Value {
+    json!({
+        "client": question.client,
+        "method": question.method,
+        "since": seconds(question.since),
+        "holds_up_others": question.holds_up_others,
     })
 }
 

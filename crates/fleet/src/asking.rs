@@ -1,11 +1,12 @@
 //! The questions of one server: whose each is, and which are open.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::SystemTime,
 };
 
 use bytes::Bytes;
@@ -20,13 +21,18 @@ use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 use tracing::info;
 
+use self::habits::Habits;
 use crate::{
+    HeldUp, Request,
     changes::Changes,
     limits::{ELICITATIONS_MAX, QUESTION_TIMEOUT, QUESTION_UNDISTURBED, QUESTIONS_MAX},
     question::{Answer, Asks, Question, QuestionKind},
     roots::Roots,
-    session_turns::{SessionTurns, Turn},
+    session_turns::{Asked, Entrant, SessionTurns, Turn},
+    vitals::WaitingQuestion,
 };
+
+mod habits;
 
 const COMPLETE: &str = "notifications/elicitation/complete";
 
@@ -39,14 +45,34 @@ pub(crate) struct Asking {
     /// The roots that it is told.
     pub(crate) roots: Roots,
     /// It has asked where nothing names the call: from then on calls of different sessions go one
-    /// after another.
+    /// after another, but for those that ask nothing.
     names_no_call: AtomicBool,
     turns: SessionTurns,
-    /// The callers whose calls wait for it or are under way there.
-    callers: DashMap<u64, Arc<dyn Asks>>,
-    next_caller: AtomicU64,
+    habits: Habits,
+    /// The calls that have their turn.
+    under_way: DashMap<u64, UnderWay>,
+    next: AtomicU64,
+    /// The questions that are open, the oldest first.
+    open: Mutex<BTreeMap<u64, OpenQuestion>>,
     /// Who was asked to visit an address, the last ones last.
     elicitations: Mutex<VecDeque<(String, Arc<dyn Asks>)>>,
+}
+
+/// A call that has its turn.
+#[derive(Debug)]
+struct UnderWay {
+    caller: Option<Arc<dyn Asks>>,
+    what: String,
+    /// A question that names no call came meanwhile.
+    was_asked: bool,
+}
+
+#[derive(Debug)]
+struct OpenQuestion {
+    session: u64,
+    client: String,
+    method: &'static str,
+    since: SystemTime,
 }
 
 /// A call under way, as a question sees it.
@@ -70,8 +96,10 @@ impl Asking {
             roots,
             names_no_call: AtomicBool::new(asks_clients),
             turns: SessionTurns::default(),
-            callers: DashMap::new(),
-            next_caller: AtomicU64::new(0),
+            habits: Habits::default(),
+            under_way: DashMap::new(),
+            next: AtomicU64::new(0),
+            open: Mutex::default(),
             elicitations: Mutex::default(),
         }
     }
@@ -81,31 +109,89 @@ impl Asking {
         self.names_no_call.load(Ordering::Relaxed)
     }
 
-    fn learn_that_it_names_no_call(&self) {
+    /// Notes that it asks where nothing names the call, and which calls may have asked.
+    fn note_unnamed_question(&self) {
         if !self.names_no_call.swap(true, Ordering::Relaxed) {
             self.changes.note(&self.server);
         }
+        let mut calls = Vec::new();
+        for mut call in self.under_way.iter_mut() {
+            call.was_asked = true;
+            calls.push(call.what.clone());
+        }
+        self.habits.note_question(&calls);
     }
 
     /// Waits until no call of another session is under way, where that decides whose a question is.
-    pub(crate) async fn take_turn(self: &Arc<Self>, caller: Option<&Arc<dyn Asks>>) -> CallTurn {
-        let session = caller.map(|asks| asks.session());
-        let turn = self.turns.enter(session, self.names_no_call()).await;
-        let number = self.next_caller.fetch_add(1, Ordering::Relaxed);
-        if let Some(caller) = caller {
-            self.callers.insert(number, Arc::clone(caller));
-        }
+    pub(crate) async fn take_turn(self: &Arc<Self>, request: &Request) -> CallTurn {
+        let what = habits::describe(request);
+        let entrant = Entrant {
+            session: request.asks.as_ref().map(|asks| asks.session()),
+            is_quiet: self.habits.is_quiet(&what),
+        };
+        let turn = self.turns.enter(entrant, self.names_no_call()).await;
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let call = UnderWay {
+            caller: request.asks.clone(),
+            what,
+            was_asked: false,
+        };
+        self.under_way.insert(number, call);
         CallTurn {
             asking: Arc::clone(self),
             number,
+            is_answered: false,
             _turn: turn,
+        }
+    }
+
+    /// The reason why a call of this session does not get its turn.
+    pub(crate) fn explain_wait(&self, session: Option<u64>) -> HeldUp {
+        let open = self.open.lock();
+        let mut others = open.values().filter(|it| Some(it.session) != session);
+        others.next().map_or(HeldUp::OtherClients, |it| {
+            let client = it.client.clone();
+            HeldUp::Question { client }
+        })
+    }
+
+    /// The questions that are open, the oldest first.
+    pub(crate) fn list_open(&self) -> Vec<WaitingQuestion> {
+        let open = self.open.lock();
+        let waiting = open.values().map(|it| WaitingQuestion {
+            client: it.client.clone(),
+            method: it.method,
+            since: it.since,
+            holds_up_others: self.turns.is_wanted(Some(it.session)),
+        });
+        waiting.collect()
+    }
+
+    /// Notes a question that is put to a client, until what is returned is dropped.
+    fn begin_question(
+        self: &Arc<Self>,
+        kind: QuestionKind,
+        asks: &Arc<dyn Asks>,
+    ) -> impl Drop + Send + use<> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let question = OpenQuestion {
+            session: asks.session(),
+            client: asks.client(),
+            method: kind.method(),
+            since: SystemTime::now(),
+        };
+        self.open.lock().insert(number, question);
+        BegunQuestion {
+            asking: Arc::clone(self),
+            number,
+            _asked: self.turns.note_asked(Some(asks.session())),
         }
     }
 
     /// The roots, asked with a call of the client where there is one: some clients take no question
     /// without.
     async fn list_roots(&self) -> Answer {
-        let caller = self.callers.iter().next().map(|it| Arc::clone(it.value()));
+        let caller = self.under_way.iter().find_map(|it| it.caller.clone());
         self.roots.list(caller).await
     }
 
@@ -155,12 +241,39 @@ impl Asking {
 pub(crate) struct CallTurn {
     asking: Arc<Asking>,
     number: u64,
+    is_answered: bool,
     _turn: Turn,
+}
+
+impl CallTurn {
+    /// Notes that the call has a result.
+    pub(crate) fn note_answer(&mut self) {
+        self.is_answered = true;
+    }
 }
 
 impl Drop for CallTurn {
     fn drop(&mut self) {
-        self.asking.callers.remove(&self.number);
+        let call = self.asking.under_way.remove(&self.number);
+        if let Some((_, call)) = call
+            && self.is_answered
+            && !call.was_asked
+        {
+            self.asking.habits.note_quiet_call(call.what);
+        }
+    }
+}
+
+/// A question that was put to a client, until it is dropped.
+struct BegunQuestion {
+    asking: Arc<Asking>,
+    number: u64,
+    _asked: Asked,
+}
+
+impl Drop for BegunQuestion {
+    fn drop(&mut self) {
+        self.asking.open.lock().remove(&self.number);
     }
 }
 
@@ -240,7 +353,7 @@ impl Questions {
             return;
         }
         if question.kind != QuestionKind::Roots && own.is_none() {
-            self.asking.learn_that_it_names_no_call();
+            self.asking.note_unnamed_question();
         }
         let askers = own.map_or_else(all, |own| vec![own]);
         let taken_back = CancellationToken::new();
@@ -269,12 +382,18 @@ impl Questions {
         };
         self.asking
             .note_elicitation(question.params.as_str(), &asks);
+        let _begun = self.asking.begin_question(question.kind, &asks);
+        // Any of the calls may be the one that asks.
+        let callers = askers.iter().filter_map(|asker| asker.asks.as_ref());
+        let _stopped: Vec<_> = callers.map(|asks| asks.stop_clock()).collect();
         let over = join_all(askers.iter().map(|asker| asker.ended.cancelled()));
         tokio::select! {
             biased;
             _ = over => Answer::refuse(&format!("{method}: the call is over that this was asked for")),
             () = self.until_in_the_way(&asks) => {
-                let why = "the client has not come back with an answer, and others wait";
+                let client = asks.client();
+                info!(method, client, "a question is taken back, since other clients wait");
+                let why = "the client has not answered, and others wait for this server";
                 Answer::refuse(&format!("{method}: {why}"))
             }
             answer = timeout(QUESTION_TIMEOUT, asks.ask(question)) => answer.unwrap_or_else(|_| {
@@ -283,21 +402,29 @@ impl Questions {
             }),
         }
     }
-}
 
-impl Questions {
-    /// Waits until a question keeps others out for a client of which nobody knows whether it will
-    /// come back with the answer.
+    /// Waits until a question keeps calls of other sessions out, and its client has had its time to
+    /// answer, or is away.
     async fn until_in_the_way(&self, asks: &Arc<dyn Asks>) {
-        if !asks.takes_rounds() || !self.asking.names_no_call() {
-            return std::future::pending().await;
+        let (turns, session) = (&self.asking.turns, Some(asks.session()));
+        let undisturbed = sleep(QUESTION_UNDISTURBED);
+        let mut undisturbed = std::pin::pin!(undisturbed);
+        loop {
+            turns.until_wanted(session).await;
+            tokio::select! {
+                () = &mut undisturbed => break,
+                () = asks.until_away() => {}
+            }
+            if turns.is_wanted(session) {
+                return;
+            }
         }
-        sleep(QUESTION_UNDISTURBED).await;
-        self.asking.turns.until_wanted().await;
+        turns.until_wanted(session).await;
     }
 }
 
-/// The one session whose calls are under way, by its oldest call.
+/// The one session whose calls are under way. A question of its only call goes to that call, any
+/// other to the session.
 fn find_sole(askers: &[Asker]) -> Result<Arc<dyn Asks>, &'static str> {
     let [first, others @ ..] = askers else {
         return Err("no call is under way, so it is nobody's to answer");
@@ -306,8 +433,11 @@ fn find_sole(askers: &[Asker]) -> Result<Arc<dyn Asks>, &'static str> {
     if others.iter().any(|other| session(other) != session(first)) {
         return Err("calls of several clients are under way, and nothing says whose this is");
     }
-    let asks = first.asks.clone();
-    asks.ok_or("the caller cannot be asked anything")
+    let Some(asks) = &first.asks else {
+        return Err("the caller cannot be asked anything");
+    };
+    let in_session = (!others.is_empty()).then(|| asks.in_session()).flatten();
+    Ok(in_session.unwrap_or_else(|| Arc::clone(asks)))
 }
 
 #[cfg(test)]

@@ -10,30 +10,48 @@ use crate::{
     server::{NotReady, Server},
 };
 
+/// The progress of a call, for the error of one whose limit ran out.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    pub(crate) ran: Ran,
+    /// It waits until the calls of other sessions are over.
+    pub(crate) waits_for_turn: bool,
+}
+
 /// Calls in the caller's turn, and once more where the server died and the call is safe to repeat.
 pub(crate) async fn call(
     server: &Server,
     request: &Request,
-    ran: &mut Ran,
+    progress: &mut Progress,
 ) -> Result<Json, CallError> {
-    let _turn = server.asking.take_turn(request.asks.as_ref()).await;
+    progress.waits_for_turn = true;
+    let mut turn = server.asking.take_turn(request).await;
+    progress.waits_for_turn = false;
     let _place = server.places.acquire().await;
     let may_retry = server.spec.retries_safe_calls && request.is_safe;
-    match call_ready(server, request, ran).await {
+    let answer = match call_ready(server, request, progress).await {
         Err(CallError::Unavailable {
             ran: Ran::Maybe, ..
-        }) if may_retry => call_ready(server, request, ran).await,
+        }) if may_retry => call_ready(server, request, progress).await,
         answer => answer,
+    };
+    if answer.is_ok() {
+        turn.note_answer();
     }
+    answer
 }
 
 /// Calls; and calls again where the call did not reach the server, which was dead before.
-async fn call_ready(server: &Server, request: &Request, ran: &mut Ran) -> Result<Json, CallError> {
+async fn call_ready(
+    server: &Server,
+    request: &Request,
+    progress: &mut Progress,
+) -> Result<Json, CallError> {
     let mut sends = 0;
     loop {
         sends += 1;
-        *ran = Ran::No;
-        match call_once(server, request, ran).await {
+        progress.ran = Ran::No;
+        match call_once(server, request, progress).await {
             Ok(answer) => return answer,
             Err(_) if sends < SENDS_MAX => {}
             Err(Unsent(failure)) => {
@@ -54,7 +72,7 @@ struct Unsent(Failure);
 async fn call_once(
     server: &Server,
     request: &Request,
-    ran: &mut Ran,
+    progress: &mut Progress,
 ) -> Result<Result<Json, CallError>, Unsent> {
     let name = || server.spec.name.clone();
     let not_ready = |not_ready: NotReady| CallError::Unavailable {
@@ -67,7 +85,7 @@ async fn call_once(
         Ok(leased) => leased,
         Err(error) => return Ok(Err(not_ready(error))),
     };
-    *ran = Ran::Maybe;
+    progress.ran = Ran::Maybe;
     let answer = leased.link.call(request).await;
     if let Ok(_) | Err(RequestError::Protocol(_)) = &answer {
         leased.link.activity().note_answer();

@@ -186,7 +186,7 @@ pub enum CallError {
     },
 
     /// The limit ran out; the server was told that nobody waits any more.
-    #[error("no answer from `{server}` within {} ms", limit.as_millis())]
+    #[error("no answer from `{server}` within {} ms{}", limit.as_millis(), explain_delay(held_up.as_ref()))]
     TimedOut {
         /// The server that was called.
         server: ServerName,
@@ -194,6 +194,8 @@ pub enum CallError {
         limit: Duration,
         /// `No` when the server was still starting.
         ran: Ran,
+        /// Where the call waited for calls of other clients to end.
+        held_up: Option<HeldUp>,
     },
 
     /// The client took its call back; nobody waits for this.
@@ -208,6 +210,25 @@ pub enum CallError {
         /// Its answer, without secrets.
         error: ProtocolError,
     },
+}
+
+/// The reason why a call waited for calls of other clients. Its text goes on behind the server's
+/// name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeldUp {
+    /// Its server asked another client something.
+    #[error("waits for an answer that {client} is asked for")]
+    Question {
+        /// The name that the client gave itself, on one line.
+        client: String,
+    },
+    /// Its server may ask, and does not say which call a question belongs to.
+    #[error("was answering other clients, and answers one at a time since it asks them questions")]
+    OtherClients,
+}
+
+fn explain_delay(held_up: Option<&HeldUp>) -> String {
+    held_up.map_or_else(String::new, |why| format!(": it {why}"))
 }
 
 /// Why a survey brought no list of tools.

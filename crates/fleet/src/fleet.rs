@@ -10,7 +10,7 @@ use crate::{
     Applied, CallError, Failure, Ran, Request, Scope, ServerSpec, ServerState, Sharing, Start,
     Surroundings, Survey, SurveyError, Variables,
     asked_login::{log_in_by_asking, takes_addresses},
-    calling,
+    calling::{self, Progress},
     changes::Changes,
     limits::LOOK_AGAIN_MIN,
     patience::Patience,
@@ -136,17 +136,27 @@ impl Fleet {
         let found = self.roster.find(server, client, asks)?;
         let patience = Patience::new(&found.spec, request);
         let request = patience.watch(request);
-        let mut ran = Ran::No;
-        let answer = tokio::select! {
+        let mut progress = Progress {
+            ran: Ran::No,
+            waits_for_turn: false,
+        };
+        let ended = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(CallError::Cancelled),
-            answer = self.call_after_login(&found, &request, &mut ran, &patience) => answer,
-            limit = patience.wait_for_end() => {
-                let server = server.clone();
-                Err(CallError::TimedOut { server, limit, ran: Ran::Maybe })
-            }
-        }
-        .map_err(|error| mark_ran(error, ran));
+            () = cancel.cancelled() => Ok(Err(CallError::Cancelled)),
+            answer = self.call_after_login(&found, &request, &mut progress, &patience) => Ok(answer),
+            limit = patience.wait_for_end() => Err(limit),
+        };
+        let answer = ended.unwrap_or_else(|limit| {
+            let session = request.asks.as_ref().map(|asks| asks.session());
+            Err(CallError::TimedOut {
+                server: server.clone(),
+                limit,
+                ran: progress.ran,
+                held_up: progress
+                    .waits_for_turn
+                    .then(|| found.asking.explain_wait(session)),
+            })
+        });
         found.vitals.count(answer.as_ref().err());
         answer
     }
@@ -156,10 +166,10 @@ impl Fleet {
         &self,
         server: &Server,
         request: &Request,
-        ran: &mut Ran,
+        progress: &mut Progress,
         patience: &Patience,
     ) -> Result<Json, CallError> {
-        let answer = self.call_in_turn(server.clone(), request, ran).await;
+        let answer = self.call_in_turn(server.clone(), request, progress).await;
         let needs_login = matches!(
             &answer,
             Err(CallError::Unavailable { failure, .. }) if failure.login().is_some()
@@ -174,8 +184,8 @@ impl Fleet {
             return answer;
         }
         drop(halt);
-        *ran = Ran::No;
-        self.call_in_turn(server.clone(), request, ran).await
+        progress.ran = Ran::No;
+        self.call_in_turn(server.clone(), request, progress).await
     }
 
     /// Waits for a place, calls, and calls once more where that is safe and the server died. A
@@ -184,7 +194,7 @@ impl Fleet {
         &self,
         mut server: Server,
         request: &Request,
-        ran: &mut Ran,
+        progress: &mut Progress,
     ) -> Result<Json, CallError> {
         let connection = request.client.as_ref().and_then(|it| it.connection);
         let turns = connection.map(|it| self.roster.turns(&server.spec.name, it));
@@ -193,7 +203,7 @@ impl Fleet {
             None => None,
         };
         loop {
-            match calling::call(&server, request, ran).await {
+            match calling::call(&server, request, progress).await {
                 Err(CallError::Unavailable { ran: Ran::No, .. })
                     if server.is_retired() && !self.stop.is_cancelled() =>
                 {
@@ -271,17 +281,5 @@ impl Fleet {
         self.stop.cancel();
         self.keepers.close();
         self.keepers.wait().await;
-    }
-}
-
-/// A call that timed out while its server was starting did not run.
-fn mark_ran(error: CallError, reached: Ran) -> CallError {
-    match error {
-        CallError::TimedOut { server, limit, .. } => CallError::TimedOut {
-            server,
-            limit,
-            ran: reached,
-        },
-        other => other,
     }
 }

@@ -104,10 +104,18 @@ pub(crate) const LOOK_AGAIN_MIN: Duration = Duration::from_mins(1);
 /// meanwhile, so nothing else would end it.
 pub(crate) const QUESTION_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// A question to a client that is asked by the answer to its call is left alone for so long; from
-/// then on another session that waits for the server ends it. Half of the default limit of a call,
-/// so that one who waits still gets its answer.
+/// A question is left alone for so long; from then on a call of another session that waits for the
+/// server ends it. Half of the default limit of a call, so that a caller who waits still gets its
+/// answer.
 pub(crate) const QUESTION_UNDISTURBED: Duration = Duration::from_secs(30);
+
+/// Calls of a tool that asked nothing, before calls of it go together with those of other sessions
+/// on a server that asks. A tool that asks now and then has asked by then; one that asks later is
+/// refused that question, where another session calls at that moment.
+pub(crate) const QUIET_CALLS_MIN: u32 = 8;
+
+/// Tools of one server of which it is remembered whether they ask.
+pub(crate) const HABITS_MAX: usize = 4_096;
 
 /// Questions of one server that are open at one time; further ones are refused.
 pub(crate) const QUESTIONS_MAX: usize = 64;

@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::{
     Request, ServerSpec,
-    question::{Answer, Asks, Question},
+    question::{Answer, Asks, ClockStop, Question},
 };
 
 /// The limits of waiting for a call.
@@ -165,12 +165,28 @@ impl Asks for Watched {
         self.client.session()
     }
 
+    fn client(&self) -> String {
+        self.client.client()
+    }
+
     fn capabilities(&self) -> Json {
         self.client.capabilities()
     }
 
     fn takes_rounds(&self) -> bool {
         self.client.takes_rounds()
+    }
+
+    fn until_away(&self) -> BoxFuture<'_, ()> {
+        self.client.until_away()
+    }
+
+    fn stop_clock(&self) -> ClockStop {
+        self.client.stop_clock().and(self.clock.halt())
+    }
+
+    fn in_session(&self) -> Option<Arc<dyn Asks>> {
+        self.client.in_session()
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {

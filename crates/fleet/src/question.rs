@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
+use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::{Json, frame};
 use serde_json::{Value, json};
 
@@ -86,6 +86,11 @@ pub trait Asks: Send + Sync {
     /// Tells sessions apart: their questions never mix.
     fn session(&self) -> u64;
 
+    /// The name that the client gave itself, on one line, for people who wait for its answer.
+    fn client(&self) -> String {
+        "a client".to_owned()
+    }
+
     /// The capabilities that the client announced: the JSON object of the protocol.
     fn capabilities(&self) -> Json;
 
@@ -96,11 +101,47 @@ pub trait Asks: Send + Sync {
     /// the future takes the question back.
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
 
+    /// Returns when the client has been away for so long that it may not come back: it reads nothing
+    /// of what it was asked. Never returns for a client of which that cannot be seen.
+    fn until_away(&self) -> BoxFuture<'_, ()> {
+        std::future::pending().boxed()
+    }
+
+    /// The clock of the call stands until what is returned is dropped.
+    fn stop_clock(&self) -> ClockStop {
+        ClockStop::default()
+    }
+
+    /// The same client for a question of which nobody knows to which of its calls it belongs; none:
+    /// as for its call.
+    fn in_session(&self) -> Option<Arc<dyn Asks>> {
+        None
+    }
+
     /// Tells the client something that belongs to a question of before.
     fn tell(&self, method: &str, params: &str);
 
     /// The same client where no call is under way.
     fn without_call(&self) -> Arc<dyn Asks>;
+}
+
+/// Stops clocks of a call until it is dropped.
+#[derive(Default)]
+pub struct ClockStop(Vec<Box<dyn Send>>);
+
+impl ClockStop {
+    /// One more clock that stands as long as this guard is kept.
+    #[must_use]
+    pub fn and(mut self, guard: impl Send + 'static) -> Self {
+        self.0.push(Box::new(guard));
+        self
+    }
+}
+
+impl fmt::Debug for ClockStop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClockStop({})", self.0.len())
+    }
 }
 
 impl fmt::Debug for dyn Asks {

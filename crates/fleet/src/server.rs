@@ -226,7 +226,9 @@ impl Server {
             Stage::Ready(_) => State::Ready,
             Stage::Resting { .. } => State::Resting,
         };
-        self.vitals.state(&self.spec, state, clients, memory)
+        let questions = self.asking.list_open();
+        self.vitals
+            .state(&self.spec, state, clients, memory, questions)
     }
 
     /// The last failure, when the server is not ready because of one.

@@ -45,6 +45,21 @@ pub struct ServerState {
     pub errors: u64,
     /// The last of these errors, and when it was.
     pub last_error: Option<(SystemTime, String)>,
+    /// The questions of the server that clients have not answered, the oldest first.
+    pub questions: Vec<WaitingQuestion>,
+}
+
+/// A question of a server that waits for its client's answer.
+#[derive(Debug, Clone)]
+pub struct WaitingQuestion {
+    /// The name that the client gave itself, on one line.
+    pub client: String,
+    /// Such as `elicitation/create`.
+    pub method: &'static str,
+    /// When it was asked.
+    pub since: SystemTime,
+    /// Whether calls of other clients wait for the answer.
+    pub holds_up_others: bool,
 }
 
 #[derive(Debug, Default)]
@@ -87,6 +102,7 @@ impl Vitals {
         state: State,
         clients: Vec<u64>,
         memory: &HashMap<i32, u64>,
+        questions: Vec<WaitingQuestion>,
     ) -> ServerState {
         let pid = Some(self.pid.load(Ordering::Relaxed)).filter(|pid| *pid > 0);
         // It leads a group of its own.
@@ -101,6 +117,7 @@ impl Vitals {
             calls: self.calls.load(Ordering::Relaxed),
             errors: self.errors.load(Ordering::Relaxed),
             last_error: self.last_error().clone(),
+            questions,
         }
     }
 

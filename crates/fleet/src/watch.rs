@@ -116,6 +116,7 @@ impl Wish {
                 server: self.server.clone(),
                 limit,
                 ran: Ran::Maybe,
+                held_up: None,
             })
         })?;
         Ok(Watched {

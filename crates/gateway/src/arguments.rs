@@ -69,6 +69,7 @@ async fn within<T>(
         tool: entry.at.clone(),
         limit,
         ran: Ran::No,
+        held_up: None,
     };
     timeout(limit, checking).await.map_err(late)?
 }

@@ -3,7 +3,7 @@
 
 use std::{fmt, time::Duration};
 
-use fleet::{CallError, Failure, LoginNeeded, Ran};
+use fleet::{CallError, Failure, HeldUp, LoginNeeded, Ran};
 use jsonrpc::ProtocolError;
 use printable::shorten_middle;
 use tool::{ServerName, ToolRef, Violation};
@@ -71,6 +71,8 @@ pub enum ToolError {
         limit: Duration,
         /// Whether the tool may have acted.
         ran: Ran,
+        /// Where the call waited for calls of other clients to end.
+        held_up: Option<HeldUp>,
     },
     /// A rule of the configuration keeps the tool out.
     Denied {
@@ -212,7 +214,17 @@ impl ToolError {
                 ran: Ran::No,
                 available: available(),
             },
-            CallError::TimedOut { limit, ran, .. } => Self::Timeout { tool, limit, ran },
+            CallError::TimedOut {
+                limit,
+                ran,
+                held_up,
+                ..
+            } => Self::Timeout {
+                tool,
+                limit,
+                ran,
+                held_up,
+            },
             CallError::Cancelled => Self::Cancelled,
             CallError::Protocol { error, .. } => Self::ServerError {
                 tool,
@@ -259,7 +271,12 @@ impl ToolError {
                 needed,
                 why,
             } => explain_login(server, needed, why),
-            Self::Timeout { tool, limit, ran } => explain_timeout(tool, *limit, *ran),
+            Self::Timeout {
+                tool,
+                limit,
+                ran,
+                held_up,
+            } => explain_timeout(tool, *limit, *ran, held_up.as_ref()),
             Self::Denied { tool, rule, table } => format!(
                 "{tool} is kept out by {rule}. A person can change it under [{table}] in the \
                  configuration"
@@ -387,14 +404,18 @@ fn explain_login(server: &ServerName, needed: &LoginNeeded, why: &str) -> String
     text
 }
 
-fn explain_timeout(tool: &ToolRef, limit: Duration, ran: Ran) -> String {
+fn explain_timeout(tool: &ToolRef, limit: Duration, ran: Ran, held_up: Option<&HeldUp>) -> String {
     let ms = limit.as_millis();
-    let happened = match ran {
-        _ if tool.server == ServerName::built_in() => "it was ended, and changed nothing",
-        Ran::No => {
-            "its server was still starting, or its arguments being checked; the call did not run"
+    let happened = match (ran, held_up) {
+        _ if tool.server == ServerName::built_in() => {
+            "it was ended, and changed nothing".to_owned()
         }
-        Ran::Maybe => "the call was cancelled, and may have run",
+        (Ran::No, Some(why)) => format!("its server {why}; the call did not run"),
+        (Ran::No, None) => {
+            "its server was still starting, or its arguments being checked; the call did not run"
+                .to_owned()
+        }
+        (Ran::Maybe, _) => "the call was cancelled, and may have run".to_owned(),
     };
     let more = ms.saturating_mul(2);
     format!(
@@ -421,7 +442,7 @@ fn explain_server_error(tool: &ToolRef, error: &ProtocolError, signature: &str) 
 mod tests {
     use std::time::Duration;
 
-    use fleet::{Failure, LoginNeeded, Ran};
+    use fleet::{Failure, HeldUp, LoginNeeded, Ran};
     use tool::{ServerName, ToolRef, Violation};
 
     use super::{ERROR_CHARS_MAX, Signed, ToolError};
@@ -469,9 +490,23 @@ mod tests {
                 tool: at("slow", "sleep"),
                 limit: Duration::from_mins(1),
                 ran: Ran::Maybe,
+                held_up: None,
             },
             "error timeout: slow/sleep gave no answer within 60000 ms; the call was cancelled, and \
              may have run. To wait longer, put \"proxy/timeout_ms\":120000 into tool_input.",
+        );
+        check(
+            &ToolError::Timeout {
+                tool: at("forms", "fill"),
+                limit: Duration::from_secs(5),
+                ran: Ran::No,
+                held_up: Some(HeldUp::Question {
+                    client: "claude-code".to_owned(),
+                }),
+            },
+            "error timeout: forms/fill gave no answer within 5000 ms; its server waits for an \
+             answer that claude-code is asked for; the call did not run. To wait longer, put \
+             \"proxy/timeout_ms\":10000 into tool_input.",
         );
         check(
             &ToolError::ServerUnavailable {

@@ -2,14 +2,14 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use bytes::Bytes;
 use dashmap::DashMap;
 use jsonrpc::{Closed, Message, Outbox, canonical_id};
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, futures::Notified, mpsc, watch};
 
 /// The way to a client. A message is one line of JSON in parts, its line end included.
 #[derive(Debug, Clone)]
@@ -45,6 +45,15 @@ impl Out {
                 Some(stream) => stream.tell(parts).await,
                 None => Err(Closed),
             },
+        }
+    }
+
+    /// A question to the client, which is told on this way; one that cannot be asked here is
+    /// refused.
+    pub(super) async fn ask(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
+        match self {
+            Self::Reply(responses) => responses.ask(parts).await,
+            other => other.tell(parts).await,
         }
     }
 
@@ -102,9 +111,20 @@ const NOTIFICATION_BYTES_MAX: usize = 256 * 1024;
 #[derive(Debug)]
 pub struct ResponseSender {
     sender: mpsc::Sender<ServerEvent>,
-    waiting_bytes: Arc<AtomicUsize>,
+    shared: Arc<Shared>,
     /// Its client takes the answer and nothing else.
     is_single: bool,
+}
+
+/// The state of a response that both ends see.
+#[derive(Debug)]
+struct Shared {
+    /// Of notifications that were not read yet.
+    waiting_bytes: AtomicUsize,
+    /// The answer was read, and so all that was said before it.
+    is_answered: AtomicBool,
+    /// A client reads it now: one that may take the stream up again does not for a while.
+    is_read: watch::Sender<bool>,
 }
 
 /// One thing said about a request.
@@ -112,6 +132,8 @@ pub struct ResponseSender {
 pub enum ServerEvent {
     /// Progress or a log line; more follows.
     Note(Vec<Bytes>),
+    /// A question to the client; more follows, after a person's time.
+    Question(Vec<Bytes>),
     /// Nothing follows.
     Answer(Vec<Bytes>),
     /// The client took its request back: nothing more is said, and no answer is missing.
@@ -124,7 +146,7 @@ pub enum ServerEvent {
 #[derive(Debug)]
 pub struct ResponseStream {
     receiver: mpsc::Receiver<ServerEvent>,
-    waiting_bytes: Arc<AtomicUsize>,
+    shared: Arc<Shared>,
 }
 
 /// Both ends of a stream.
@@ -139,17 +161,17 @@ pub fn single_response() -> (Arc<ResponseSender>, ResponseStream) {
 
 fn open_response(is_single: bool) -> (Arc<ResponseSender>, ResponseStream) {
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
-    let waiting_bytes = Arc::new(AtomicUsize::new(0));
+    let shared = Arc::new(Shared {
+        waiting_bytes: AtomicUsize::new(0),
+        is_answered: AtomicBool::new(false),
+        is_read: watch::Sender::new(true),
+    });
     let responses = ResponseSender {
         sender,
-        waiting_bytes: Arc::clone(&waiting_bytes),
+        shared: Arc::clone(&shared),
         is_single,
     };
-    let stream = ResponseStream {
-        receiver,
-        waiting_bytes,
-    };
-    (Arc::new(responses), stream)
+    (Arc::new(responses), ResponseStream { receiver, shared })
 }
 
 impl ResponseSender {
@@ -162,21 +184,30 @@ impl ResponseSender {
         if self.is_single {
             return Err(Closed);
         }
-        self.waiting_bytes
-            .fetch_add(size(&parts), Ordering::Relaxed);
+        let waiting_bytes = &self.shared.waiting_bytes;
+        waiting_bytes.fetch_add(size(&parts), Ordering::Relaxed);
         let sent = self.sender.send(ServerEvent::Note(parts)).await;
         sent.map_err(|_| Closed)
     }
 
+    async fn ask(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
+        if self.is_single {
+            return Err(Closed);
+        }
+        let sent = self.sender.send(ServerEvent::Question(parts)).await;
+        sent.map_err(|_| Closed)
+    }
+
     fn offer(&self, parts: Vec<Bytes>) {
-        if self.waiting_bytes.load(Ordering::Relaxed) >= NOTIFICATION_BYTES_MAX {
+        let waiting_bytes = &self.shared.waiting_bytes;
+        if waiting_bytes.load(Ordering::Relaxed) >= NOTIFICATION_BYTES_MAX {
             return;
         }
         // Counted before it is sent, since it may be read at once.
         let bytes = size(&parts);
-        self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+        waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
         if self.sender.try_send(ServerEvent::Note(parts)).is_err() {
-            self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
     }
 
@@ -185,8 +216,38 @@ impl ResponseSender {
         let _ = self.sender.try_send(how);
     }
 
-    fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.sender.is_closed()
+    }
+
+    /// Returns when nothing of this is read any more.
+    pub(super) async fn closed(&self) {
+        self.sender.closed().await;
+    }
+
+    /// Whether a question may be put here.
+    pub(super) fn takes_questions(&self) -> bool {
+        !self.is_single && !self.is_closed()
+    }
+
+    /// Whether the client has read all that was said here, the answer as the last.
+    pub(super) fn is_read_to_its_end(&self) -> bool {
+        self.shared.is_answered.load(Ordering::Acquire)
+    }
+
+    /// Whether a client reads this now.
+    pub(super) fn is_read(&self) -> bool {
+        !self.is_closed() && *self.shared.is_read.borrow()
+    }
+
+    /// Returns when a client does not read this any more, or reads it again.
+    pub(super) async fn read_changes(&self) {
+        let mut is_read = self.shared.is_read.subscribe();
+        let before = *is_read.borrow_and_update();
+        tokio::select! {
+            () = self.sender.closed() => {}
+            _ = is_read.wait_for(|now| *now != before) => {}
+        }
     }
 }
 
@@ -198,11 +259,25 @@ impl ResponseStream {
         context: &mut std::task::Context<'_>,
     ) -> std::task::Poll<Option<ServerEvent>> {
         self.receiver.poll_recv(context).map(|event| {
-            if let Some(ServerEvent::Note(parts)) = &event {
-                self.waiting_bytes.fetch_sub(size(parts), Ordering::Relaxed);
+            match &event {
+                Some(ServerEvent::Note(parts)) => {
+                    let bytes = size(parts);
+                    self.shared
+                        .waiting_bytes
+                        .fetch_sub(bytes, Ordering::Relaxed);
+                }
+                Some(ServerEvent::Answer(_)) => {
+                    self.shared.is_answered.store(true, Ordering::Release);
+                }
+                _ => {}
             }
             event
         })
+    }
+
+    /// Notes whether a client reads it now, where it may be taken up again.
+    pub fn set_read(&self, is_read: bool) {
+        self.shared.is_read.send_replace(is_read);
     }
 
     /// The next event; none after the last.
@@ -225,6 +300,8 @@ pub struct StreamRouter {
     waiting: DashMap<String, Arc<ResponseSender>>,
     /// The newest last.
     streams: Mutex<Vec<Arc<ResponseSender>>>,
+    /// A stream or a request came.
+    came: Notify,
 }
 
 impl StreamRouter {
@@ -248,6 +325,25 @@ impl StreamRouter {
             streams.remove(0);
         }
         streams.push(stream);
+        drop(streams);
+        self.came.notify_waiters();
+    }
+
+    /// The streams that are open, the newest first.
+    pub(super) fn open_streams(&self) -> Vec<Arc<ResponseSender>> {
+        let streams = self.streams();
+        let open = streams.iter().rev().filter(|stream| !stream.is_closed());
+        open.cloned().collect()
+    }
+
+    /// The next stream or request that comes from now on.
+    pub(super) fn next(&self) -> Notified<'_> {
+        self.came.notified()
+    }
+
+    /// A request came, whose response is a way to the client.
+    pub(super) fn note_request(&self) {
+        self.came.notify_waiters();
     }
 
     /// Ends every stream and every request without an answer.

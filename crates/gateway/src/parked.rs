@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use dashmap::DashMap;
-use fleet::Answer;
+use fleet::{Answer, Question};
 use jsonrpc::{Fields, Json};
 use serde_json::Value;
 use tokio::{
@@ -33,6 +33,23 @@ pub(crate) struct RoundQuestion {
     pub(crate) method: &'static str,
     pub(crate) params: Json,
     pub(crate) answer: oneshot::Sender<Answer>,
+}
+
+impl RoundQuestion {
+    /// A question, and its answer; none comes where the call ends before it is told.
+    pub(crate) fn new(
+        key: Option<String>,
+        question: Question,
+    ) -> (Self, oneshot::Receiver<Answer>) {
+        let (answer, answered) = oneshot::channel();
+        let question = Self {
+            key,
+            method: question.kind.method(),
+            params: question.params,
+            answer,
+        };
+        (question, answered)
+    }
 }
 
 /// What a server asks at once, so that its client is asked at once.

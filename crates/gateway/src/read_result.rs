@@ -47,6 +47,7 @@ impl From<ReadError> for ToolError {
                 tool: ToolRef::new(ServerName::built_in(), READ_RESULT),
                 limit,
                 ran: Ran::Maybe,
+                held_up: None,
             },
             ReadError::Disk(error) => Self::Internal(format!("the kept result: {error}")),
         }

@@ -15,7 +15,7 @@ use jsonrpc::{
     events::{write_comment, write_event},
     frame,
 };
-use tokio::time::{Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::{
     lease::RequestLease,
@@ -26,6 +26,10 @@ use super::{
 /// A stream that has nothing to say says so, lest somebody on the way takes it for dead; writing
 /// is also how we learn that the client is gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The same while a client is asked: others may wait for its answer, and so for its death to be
+/// seen.
+const KEEP_ALIVE_ASKED: Duration = Duration::from_secs(1);
 
 /// What is sent of it goes before it reads the next; nothing is copied but short events.
 #[derive(Debug)]
@@ -123,15 +127,12 @@ impl Body {
     }
 
     fn events(said: Said, request: Option<String>, lease: RequestLease) -> Self {
-        let now = tokio::time::Instant::now();
-        let mut keep_alive = interval_at(now + KEEP_ALIVE, KEEP_ALIVE);
-        keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             parts: VecDeque::new(),
             events: Some(Events {
                 said,
                 request,
-                keep_alive,
+                keep_alive: tick_every(KEEP_ALIVE),
             }),
             ended: None,
             _lease: Some(lease),
@@ -162,6 +163,12 @@ impl Body {
     fn queue(&mut self, event: ServerEvent) {
         match event {
             ServerEvent::Note(parts) => self.write(parts, false),
+            ServerEvent::Question(parts) => {
+                self.write(parts, false);
+                if let Some(events) = &mut self.events {
+                    events.keep_alive = tick_every(KEEP_ALIVE_ASKED);
+                }
+            }
             ServerEvent::Answer(parts) => self.write(parts, true),
             ServerEvent::Withdrawn => self.events = None,
             ServerEvent::GivenUp => self.give_up(),
@@ -182,6 +189,12 @@ impl Body {
             self.ended = self.events.take();
         }
     }
+}
+
+fn tick_every(period: Duration) -> Interval {
+    let mut ticks = interval_at(Instant::now() + period, period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }
 
 /// The message of an error to a request that ends without an answer.
@@ -210,6 +223,9 @@ impl http_body::Body for Body {
             };
             match events.said.poll_next(context) {
                 Poll::Ready(Some(event)) => {
+                    if events.keep_alive.period() == KEEP_ALIVE_ASKED {
+                        events.keep_alive = tick_every(KEEP_ALIVE);
+                    }
                     events.keep_alive.reset();
                     self.queue(event);
                 }
@@ -264,5 +280,21 @@ mod tests {
         let whole = whole.with_first(Some(answer));
         let bytes = whole.collect().await.unwrap().to_bytes();
         assert!(bytes.starts_with(b"data: xx") && bytes.ends_with(b"x\n\n"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_death_of_a_client_that_is_asked_is_soon_seen() {
+        let (responses, stream) = response_stream();
+        let body = Body::of_events(stream, "1".to_owned(), RequestLease::default());
+        let asked = ServerEvent::Question(vec![Bytes::from_static(b"{\"n\":1}\n")]);
+        let mut body = body.with_first(Some(asked));
+        body.frame().await.unwrap().unwrap();
+        let began = Instant::now();
+        for _ in 0..3 {
+            let frame = body.frame().await.unwrap().unwrap();
+            assert_eq!(frame.into_data().unwrap(), ": still here\n\n");
+        }
+        assert_eq!(began.elapsed(), KEEP_ALIVE_ASKED * 3);
+        drop(responses);
     }
 }

@@ -90,7 +90,7 @@ impl Exchange {
     async fn json(mut self, lease: RequestLease) -> Response<Body> {
         loop {
             match self.stream.next().await {
-                Some(ServerEvent::Note(_)) => {}
+                Some(ServerEvent::Note(_) | ServerEvent::Question(_)) => {}
                 Some(ServerEvent::Answer(parts)) => return self.answer(parts, lease),
                 Some(ServerEvent::Withdrawn) => return empty(StatusCode::ACCEPTED),
                 None | Some(ServerEvent::GivenUp) => return self.unanswered(lease),

@@ -103,6 +103,7 @@ impl ResumableStreams {
         let stream = streams.kept.iter().find(|it| it.number == number)?;
         let mut state = stream.state.lock();
         state.reader += 1;
+        state.note_read(true);
         let missed = state.sent.iter().filter(|(event, _)| *event > seen);
         Some(Resumed {
             missed: missed.flat_map(|(_, parts)| parts.clone()).collect(),
@@ -137,6 +138,15 @@ pub(super) struct Resumed {
     pub(super) missed: Vec<Bytes>,
     pub(super) request: Option<String>,
     pub(super) reader: StreamReader,
+}
+
+impl State {
+    /// A client that is asked on it is waited for no longer than it reads it, where others wait.
+    fn note_read(&self, is_read: bool) {
+        if let Some(rest) = &self.rest {
+            rest.set_read(is_read);
+        }
+    }
 }
 
 impl StreamReader {
@@ -199,6 +209,7 @@ impl Drop for StreamReader {
             stream.state.lock().rest = None;
             return;
         }
+        stream.state.lock().note_read(false);
         let home = Arc::downgrade(&home);
         tokio::spawn(async move {
             sleep(RESUME_WAIT).await;

@@ -1,5 +1,6 @@
 //! The three tools and what passes through them: calls, arguments, names, eras.
 
+mod asked_crowd;
 mod call_many;
 mod eras;
 mod hostile_definitions;

@@ -174,6 +174,134 @@ async fn a_client_that_dies_while_it_is_asked_keeps_nobody_waiting() {
     house.stops_clean().await;
 }
 
+#[journey(alone = "sessions that share no process share no server")]
+async fn a_call_that_waits_for_another_clients_answer_says_so() {
+    let house = curious().with_daemon();
+    house.indexed().await;
+    let can = json!({"elicitation": {}});
+    let (asked, other) = (
+        client_with(&house, can.clone()).await,
+        client_with(&house, can).await,
+    );
+    asked.holds_back(ELICIT);
+    let (_, answered) = asked.begin("tools/call", ask()).await;
+    let question = asked.next(ELICIT).await;
+    let input = json!({"proxy/timeout_ms": 300});
+    let told = other.execute("curious/ask", input).await.bad();
+    let waits = "waits for an answer that journeys is asked for";
+    assert!(told.contains(waits), "{told}");
+    other.answers(ELICIT, says("mine"));
+    let (_, waiting) = other.begin("tools/call", ask()).await;
+    let status = async {
+        loop {
+            let status = house.cli(["status"]).await;
+            let told = status.ended(0);
+            if told.contains("calls of other clients wait for it") {
+                return told.to_owned();
+            }
+        }
+    };
+    let told = other.within("status", status).await;
+    assert!(told.contains(&format!("curious {waits}")), "{told}");
+    // While it is asked, the client's own calls go on, though others wait.
+    let told = asked.execute("curious/echo", json!({"n": 1})).await.good();
+    assert_eq!(told, r#"{"n":1}"#);
+    asked.answer(&question, says("at last")).await;
+    assert!(answered.await.good().contains("at last"));
+    assert!(waiting.await.good().contains("mine"));
+    house.stops_clean().await;
+}
+
+/// A server with a tool that asks late, and two that end when they are told to.
+fn late(house: &House) -> journeys::house::Fake {
+    let slow = |gate: &str| {
+        [
+            Step::progress(1, 2),
+            Step::UntilExists(house.path(gate)),
+            Step::text("done"),
+        ]
+    };
+    let ask = [
+        Step::progress(1, 2),
+        Step::UntilExists(house.path("ask-now")),
+        Step::elicit("Sure?"),
+    ];
+    fake("late")
+        .tool("first", slow("first-ends"))
+        .tool("ask", ask)
+        .tool("last", slow("last-ends"))
+}
+
+#[journey(alone = "HTTP is served by one process either way")]
+async fn over_http_a_question_waits_for_its_answer_though_other_calls_end() {
+    let house = house::<journeys::house::Fake>([]);
+    house.add(late(&house));
+    house.indexed().await;
+    let site = house.site().await;
+    let can = json!({"elicitation": {}});
+    let client = site
+        .web()
+        .initialize_with("asked", LEGACY_VERSION, can)
+        .await;
+    let begin = async |tool: &str| {
+        let mut params = crate::calling(tool, &json!({}));
+        params["_meta"] = json!({ "progressToken": tool });
+        let (id, mut stream) = client.send("tools/call", params).await;
+        assert_eq!(stream.message().await["params"]["progressToken"], tool);
+        (id, stream)
+    };
+    let (_, mut first) = begin("late/first").await;
+    let (asks, mut asking) = begin("late/ask").await;
+    let (_, mut last) = begin("late/last").await;
+    house.write("ask-now", "");
+    // Nothing says which of the calls it belongs to.
+    let question = tokio::select! {
+        question = first.message() => question,
+        question = asking.message() => question,
+        question = last.message() => question,
+    };
+    assert_eq!(question["method"], ELICIT);
+    for (gate, mut stream) in [("first-ends", first), ("last-ends", last)] {
+        house.write(gate, "");
+        while stream.event().await.is_some() {}
+    }
+    let said = json!({"jsonrpc": "2.0", "id": question["id"], "result": says("yes")});
+    assert_eq!(client.post(said.to_string()).await.status, 202);
+    let reply = asking.message().await;
+    assert_eq!(reply["id"], asks);
+    let text = reply["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(text).unwrap(), says("yes"));
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+#[journey(alone = "HTTP is served by one process either way")]
+async fn over_http_a_client_that_dies_while_it_is_asked_lets_the_others_in() {
+    let house = curious();
+    house.indexed().await;
+    let site = house.site().await;
+    let can = json!({"elicitation": {}});
+    let dies = site
+        .web()
+        .initialize_with("dies", LEGACY_VERSION, can.clone())
+        .await;
+    let (_, mut stream) = dies.send("tools/call", ask()).await;
+    assert_eq!(stream.message().await["method"], ELICIT);
+    drop(stream);
+    let other = site
+        .web()
+        .initialize_with("other", LEGACY_VERSION, can)
+        .await;
+    let (_, mut answer) = other.send("tools/call", ask()).await;
+    let question = answer.message().await;
+    let said = json!({"jsonrpc": "2.0", "id": question["id"], "result": says("mine")});
+    assert_eq!(other.post(said.to_string()).await.status, 202);
+    let told = answer.reply().await.good();
+    assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), says("mine"));
+    site.stop().await;
+    house.stops_clean().await;
+}
+
 #[journey(alone = "HTTP is served by one process either way")]
 async fn over_http_a_question_comes_on_the_stream_of_its_call() {
     let house = curious();

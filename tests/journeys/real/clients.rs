@@ -234,6 +234,46 @@ async fn prompts_resources_and_questions_pass_to_the_sdks() {
     house.stops_clean().await;
 }
 
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn fifty_calls_at_once_that_ask_are_all_answered_by_the_sdks() {
+    const CALLS: usize = 50;
+    let clients = real_clients();
+    let house = house_with_daemon::<Fake>([]);
+    let server = fake("any")
+        .tool("ask", Step::elicit("Who are you?"))
+        .tool("echo", Step::Echo);
+    house.add(server);
+    house.indexed().await;
+    let site = house.site().await;
+    for server in servers(&house, &site) {
+        for (player, mode) in [
+            ("asking.mjs", "v1"),
+            ("asking.mjs", "v2"),
+            ("asking.mjs", "v2-auto"),
+            ("asking.py", "legacy"),
+            ("asking.py", "auto"),
+        ] {
+            let seen = clients.asking(player, mode, CALLS, &server).await;
+            let texts = seen["texts"].as_array().unwrap();
+            assert_eq!(texts.len(), CALLS);
+            for (n, text) in texts.iter().enumerate() {
+                let wanted = if n % 5 == 0 {
+                    json!({"action": "accept", "content": {"text": "Ada"}})
+                } else {
+                    json!({ "n": n })
+                };
+                let text: Value = serde_json::from_str(text.as_str().unwrap())
+                    .unwrap_or_else(|_| panic!("{player} {mode}, call {n}: {text}"));
+                assert_eq!(text, wanted, "{player} {mode}, call {n}");
+            }
+            assert_eq!(seen["asked"], CALLS / 5, "{player} {mode}: asked once each");
+        }
+    }
+    site.stop().await;
+    house.stops_clean().await;
+}
+
 /// Its slash command of a prompt, its `@` of a resource, and a tool that asks: under `-p` there is
 /// no person, and it says so for it.
 #[tokio::test]

@@ -1,8 +1,14 @@
+use std::time::Duration;
+
 use futures::FutureExt as _;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{Notify, mpsc, oneshot},
+    time::Instant,
+};
 
 use super::*;
+use crate::{limits::QUIET_CALLS_MIN, question::ClockStop};
 
 /// A client that notes what it is asked, and answers when the test says so.
 struct Client {
@@ -10,6 +16,8 @@ struct Client {
     takes_rounds: bool,
     asked: mpsc::UnboundedSender<(Question, oneshot::Sender<Answer>)>,
     told: Mutex<Vec<String>>,
+    is_away: Notify,
+    clocks_stopped: AtomicU64,
 }
 
 /// The session of a client that is asked by the answer to its call.
@@ -25,6 +33,8 @@ fn client(session: u64) -> (Arc<Client>, Asked) {
         takes_rounds: session == ABSENT_MINDED,
         asked,
         told: Mutex::default(),
+        is_away: Notify::new(),
+        clocks_stopped: AtomicU64::new(0),
     };
     (Arc::new(client), questions)
 }
@@ -34,8 +44,21 @@ impl Asks for Arc<Client> {
         self.session
     }
 
+    fn client(&self) -> String {
+        "tester".to_owned()
+    }
+
     fn capabilities(&self) -> Json {
         Json::of_built("{}".to_owned())
+    }
+
+    fn until_away(&self) -> BoxFuture<'_, ()> {
+        self.is_away.notified().boxed()
+    }
+
+    fn stop_clock(&self) -> ClockStop {
+        self.clocks_stopped.fetch_add(1, Ordering::Relaxed);
+        ClockStop::default()
     }
 
     fn takes_rounds(&self) -> bool {
@@ -149,31 +172,131 @@ async fn a_question_that_is_nobodys_or_anybodys_is_refused() {
         "any",
         "it is remembered"
     );
-    let [first, second] = [first, second].map(|it| Arc::new(it) as Arc<dyn Asks>);
-    let _turn = asking.take_turn(Some(&first)).await;
+    let [first, second] = [&first, &second].map(|it| request_of(it, "ask"));
+    let _turn = asking.take_turn(&first).await;
     // From here on sessions take turns.
-    assert!(asking.take_turn(Some(&second)).now_or_never().is_none());
+    assert!(asking.take_turn(&second).now_or_never().is_none());
+}
+
+/// A call of a tool by a client.
+fn request_of(client: &Arc<Client>, tool: &str) -> Request {
+    let asks: Arc<dyn Asks> = Arc::new(Arc::clone(client));
+    Request {
+        asks: Some(asks),
+        ..Request::call_tool(tool, Json::of_built("{}".to_owned()))
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_may_not_come_back_keeps_others_out_for_a_while_only() {
+async fn a_question_of_any_client_keeps_others_out_for_a_while_only() {
+    for session in [1, ABSENT_MINDED] {
+        let mut scene = Scene::new();
+        let ((slow, mut asked), (other, _)) = (client(session), client(2));
+        let under_way = CancellationToken::new();
+        let asking = Arc::clone(&scene.questions.asking);
+        let turn = asking.take_turn(&request_of(&slow, "ask")).await;
+        scene.says(&question(), &[(&slow, &under_way)]);
+        let (_, open) = asked.recv().await.unwrap();
+        // It keeps nobody out where nobody waits.
+        sleep(QUESTION_UNDISTURBED * 10).await;
+        assert!(!open.is_closed() && !asking.list_open()[0].holds_up_others);
+        let waits = request_of(&other, "ask");
+        let mut waiting = Box::pin(asking.take_turn(&waits));
+        assert!((&mut waiting).now_or_never().is_none());
+        let [open] = asking.list_open().try_into().unwrap();
+        assert!(open.holds_up_others && open.client == "tester");
+        assert_eq!(
+            asking.explain_wait(Some(2)).to_string(),
+            "waits for an answer that tester is asked for"
+        );
+        assert_eq!(asking.explain_wait(Some(session)), HeldUp::OtherClients);
+        scene.hears_refusal("others wait").await;
+        drop(turn);
+        waiting.await;
+        assert!(asking.list_open().is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_of_a_client_that_is_away_is_taken_back_as_soon_as_others_wait() {
     let mut scene = Scene::new();
-    let (absent, mut asked) = client(ABSENT_MINDED);
-    let call = CancellationToken::new();
+    let ((gone, mut asked), (other, _)) = (client(1), client(2));
+    let under_way = CancellationToken::new();
     let asking = Arc::clone(&scene.questions.asking);
-    let caller: Arc<dyn Asks> = Arc::new(Arc::clone(&absent));
-    let turn = asking.take_turn(Some(&caller)).await;
-    scene.says(&question(), &[(&absent, &call)]);
+    let turn = asking.take_turn(&request_of(&gone, "ask")).await;
+    scene.says(&question(), &[(&gone, &under_way)]);
     let (_, open) = asked.recv().await.unwrap();
-    // Nobody is in the way where nobody waits.
-    sleep(QUESTION_UNDISTURBED * 10).await;
+    gone.is_away.notify_one();
+    let began = Instant::now();
+    tokio::task::yield_now().await;
     assert!(!open.is_closed());
-    let other: Arc<dyn Asks> = Arc::new(client(2).0);
-    let mut waiting = Box::pin(asking.take_turn(Some(&other)));
+    let waits = request_of(&other, "ask");
+    let mut waiting = Box::pin(asking.take_turn(&waits));
     assert!((&mut waiting).now_or_never().is_none());
-    scene.hears_refusal("has not come back").await;
+    scene.hears_refusal("others wait").await;
+    assert_eq!(began.elapsed(), Duration::ZERO);
     drop(turn);
     waiting.await;
+}
+
+#[tokio::test]
+async fn a_client_may_call_while_it_is_asked_though_others_wait() {
+    let scene = Scene::new();
+    let ((asked_one, mut asked), (other, _)) = (client(1), client(2));
+    let under_way = CancellationToken::new();
+    let asking = Arc::clone(&scene.questions.asking);
+    let _turn = asking.take_turn(&request_of(&asked_one, "ask")).await;
+    scene.says(&question(), &[(&asked_one, &under_way)]);
+    let _open = asked.recv().await.unwrap();
+    let waits = request_of(&other, "echo");
+    let mut waiting = Box::pin(asking.take_turn(&waits));
+    assert!((&mut waiting).now_or_never().is_none());
+    let turn = asking
+        .take_turn(&request_of(&asked_one, "echo"))
+        .now_or_never();
+    assert!(turn.is_some());
+}
+
+#[tokio::test]
+async fn calls_of_a_tool_that_asks_nothing_wait_for_no_other_session() {
+    let scene = Scene::new();
+    let ((first, mut asked), (second, _)) = (client(1), client(2));
+    let asking = Arc::clone(&scene.questions.asking);
+    {
+        let under_way = CancellationToken::new();
+        let _turn = asking.take_turn(&request_of(&first, "ask")).await;
+        scene.says(&question(), &[(&first, &under_way)]);
+        asked.recv().await.unwrap();
+    }
+    for _ in 0..QUIET_CALLS_MIN {
+        let _held = asking.take_turn(&request_of(&first, "echo")).await;
+        let meanwhile = asking
+            .take_turn(&request_of(&second, "echo"))
+            .now_or_never();
+        assert!(meanwhile.is_none(), "it may still ask");
+        drop(_held);
+        let mut turn = asking.take_turn(&request_of(&first, "echo")).await;
+        turn.note_answer();
+    }
+    let _held = asking.take_turn(&request_of(&first, "echo")).await;
+    let second_call = request_of(&second, "echo");
+    let _meanwhile = asking.take_turn(&second_call).now_or_never().unwrap();
+    let asks = request_of(&second, "ask");
+    assert!(asking.take_turn(&asks).now_or_never().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_clock_of_every_call_that_may_be_asking_stands() {
+    let scene = Scene::new();
+    let (client, mut asked) = client(1);
+    let calls = [CancellationToken::new(), CancellationToken::new()];
+    scene.says(&question(), &[(&client, &calls[0]), (&client, &calls[1])]);
+    let (_, answer) = asked.recv().await.unwrap();
+    assert_eq!(client.clocks_stopped.load(Ordering::Relaxed), 2);
+    // The call on whose account it was asked first is over; the other may be the one that asks.
+    calls[0].cancel();
+    tokio::task::yield_now().await;
+    assert!(!answer.is_closed());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use fleet::{Answer, Asks, Question, QuestionKind};
+use fleet::{Answer, Asks, ClockStop, Question, QuestionKind};
 use futures::{
     FutureExt as _,
     future::{BoxFuture, join_all},
@@ -66,6 +66,7 @@ impl CallAsker {
         announced: Json,
         rounds: mpsc::Sender<RoundQuestions>,
     ) -> Self {
+        questions.add_rounds(&rounds);
         Self {
             questions: Arc::clone(questions),
             capabilities: Arc::new(Capabilities::read(announced)),
@@ -91,7 +92,7 @@ impl CallAsker {
     }
 
     /// Stops the clocks of the scripts that make the call, until what is returned is dropped.
-    pub(crate) fn stop_clocks(&self) -> impl Drop + use<> {
+    pub(crate) fn stop_clocks(&self) -> impl Drop + Send + use<> {
         let stopped: Vec<_> = self.clocks.iter().map(Clock::stop).collect();
         stopped
     }
@@ -101,7 +102,7 @@ impl CallAsker {
         Arc::new(ServerAsker {
             client: self.clone(),
             server: server.clone(),
-            untaken: Mutex::default(),
+            untaken: Arc::default(),
         })
     }
 }
@@ -111,7 +112,7 @@ pub(crate) struct ServerAsker {
     client: CallAsker,
     server: ServerName,
     /// What was asked that the client cannot take.
-    untaken: Mutex<Vec<QuestionKind>>,
+    untaken: Arc<Mutex<Vec<QuestionKind>>>,
 }
 
 impl ServerAsker {
@@ -131,7 +132,11 @@ impl ServerAsker {
 
 impl Asks for ServerAsker {
     fn session(&self) -> u64 {
-        self.client.questions.session
+        self.client.questions.session()
+    }
+
+    fn client(&self) -> String {
+        self.client.questions.client_name()
     }
 
     fn capabilities(&self) -> Json {
@@ -140,6 +145,32 @@ impl Asks for ServerAsker {
 
     fn takes_rounds(&self) -> bool {
         self.client.takes_rounds()
+    }
+
+    fn until_away(&self) -> BoxFuture<'_, ()> {
+        match self.client.way {
+            Way::Requests(_) => self.client.questions.until_away().boxed(),
+            Way::Rounds(_) | Way::None => std::future::pending().boxed(),
+        }
+    }
+
+    fn stop_clock(&self) -> ClockStop {
+        ClockStop::default().and(self.client.stop_clocks())
+    }
+
+    fn in_session(&self) -> Option<Arc<dyn Asks>> {
+        let Way::Requests(_) = &self.client.way else {
+            return None;
+        };
+        let home = self.client.questions.way_home()?;
+        Some(Arc::new(Self {
+            client: CallAsker {
+                way: Way::Requests(home),
+                ..self.client.clone()
+            },
+            server: self.server.clone(),
+            untaken: Arc::clone(&self.untaken),
+        }))
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
@@ -177,16 +208,13 @@ impl ServerAsker {
             let question = self.prepare(question)?;
             Ok(match &self.client.way {
                 Way::Requests(out) => Asked::Request(out, question),
-                Way::None => Asked::Told(None),
+                Way::None => Asked::Nowhere,
                 Way::Rounds(_) => {
-                    let (answer, answered) = oneshot::channel();
-                    round.push(RoundQuestion {
-                        key,
-                        method: question.kind.method(),
-                        params: question.params,
-                        answer,
-                    });
-                    Asked::Told(Some(answered))
+                    // One with a name is of the call that goes in rounds with its server.
+                    let moves_on = key.is_none().then(|| question.clone());
+                    let (question, answered) = RoundQuestion::new(key, question);
+                    round.push(question);
+                    Asked::Told(answered, moves_on)
                 }
             })
         });
@@ -207,10 +235,12 @@ impl ServerAsker {
                 let questions = &self.client.questions;
                 questions.ask(out, kind, params.bytes()).await
             }
-            Ok(Asked::Told(Some(answered))) => {
-                answered.await.unwrap_or_else(|_| Answer::refuse(GONE))
-            }
-            Ok(Asked::Told(None)) => Answer::refuse(GONE),
+            Ok(Asked::Told(answered, moves_on)) => match (answered.await, moves_on) {
+                (Ok(answer), _) => answer,
+                (Err(_), Some(question)) => self.client.questions.ask_in_rounds(question).await,
+                (Err(_), None) => Answer::refuse(GONE),
+            },
+            Ok(Asked::Nowhere) => Answer::refuse(GONE),
         }
     }
 
@@ -236,8 +266,11 @@ impl ServerAsker {
 /// A question on its way to the client.
 enum Asked<'a> {
     Request(&'a Out, Question),
-    /// With the others of its round; none: there is no way.
-    Told(Option<oneshot::Receiver<Answer>>),
+    /// With the others of its round. Where the call ends before that is told, the question may go
+    /// with another call of the session.
+    Told(oneshot::Receiver<Answer>, Option<Question>),
+    /// There is no way.
+    Nowhere,
 }
 
 /// The same client where no call is under way: it is asked over what is open then.
@@ -248,7 +281,7 @@ struct ClientAtHome {
 
 impl Asks for ClientAtHome {
     fn session(&self) -> u64 {
-        self.client.questions.session
+        self.client.questions.session()
     }
 
     fn capabilities(&self) -> Json {

@@ -1,29 +1,46 @@
 //! The questions that one session has open, as requests to its client.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use bytes::Bytes;
 use dashmap::DashMap;
-use fleet::{Answer, QuestionKind};
+use fleet::{Answer, Question, QuestionKind};
+use futures::{
+    FutureExt as _,
+    future::{join_all, select_all},
+};
 use jsonrpc::{Fields, Json, Message, canonical_id, frame};
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{sleep, timeout},
+};
 use tracing::debug;
 
 use super::capabilities::Capabilities;
-use crate::out::Out;
+use crate::{
+    clients::ConnectedClient,
+    out::{Out, ResponseSender},
+    parked::{RoundQuestion, RoundQuestions},
+};
 
 pub(super) const GONE: &str = "the client is gone, or takes no requests";
+
+/// A client over HTTP that reads nothing for so long is away: one that takes up a stream which
+/// broke off is back within a second or two (http-server tells it to try after half a second).
+const AWAY_AFTER: Duration = Duration::from_secs(3);
 
 /// The questions that one session has open.
 #[derive(Debug)]
 pub(crate) struct SessionQuestions {
-    /// Tells sessions apart.
-    pub(super) session: u64,
+    client: Arc<ConnectedClient>,
     /// Where what belongs to no request goes.
     home: Out,
     /// What the client announced when the session began.
@@ -35,22 +52,39 @@ pub(crate) struct SessionQuestions {
     open: DashMap<String, oneshot::Sender<Answer>>,
     /// The ways to the client of the calls under way, the newest last.
     calls: Mutex<Vec<(u64, Out)>>,
+    /// The ways to a client that is asked by the answers to its calls, the newest last.
+    rounds: Mutex<Vec<mpsc::Sender<RoundQuestions>>>,
 }
 
 impl SessionQuestions {
-    pub(crate) fn new(session: u64, home: Out) -> Arc<Self> {
+    pub(crate) fn new(client: &Arc<ConnectedClient>, home: Out) -> Arc<Self> {
         let mut random = [0; 8];
         // Without randomness an answer that comes late could be taken for another.
         let _ = getrandom::fill(&mut random);
         Arc::new(Self {
-            session,
+            client: Arc::clone(client),
             home,
             capabilities: Mutex::default(),
             prefix: format!("proxy-{:016x}", u64::from_ne_bytes(random)),
             next: AtomicU64::new(0),
             open: DashMap::new(),
             calls: Mutex::default(),
+            rounds: Mutex::default(),
         })
+    }
+
+    /// Tells sessions apart.
+    pub(super) fn session(&self) -> u64 {
+        self.client.number
+    }
+
+    /// The client's name, for people who wait for its answer.
+    pub(super) fn client_name(&self) -> String {
+        let info = self.client.info();
+        info.map_or_else(
+            || "a client without a name".to_owned(),
+            |it| it.name.clone(),
+        )
     }
 
     /// Takes what the client says of itself in `initialize`.
@@ -86,9 +120,38 @@ impl SessionQuestions {
     pub(crate) fn begin_call(self: &Arc<Self>, out: &Out) -> impl Drop + use<> {
         let call = self.next.fetch_add(1, Ordering::Relaxed);
         self.calls.lock().push((call, out.clone()));
+        if let Out::Router(router) = &self.home {
+            router.note_request();
+        }
         CallUnderWay {
             questions: Arc::clone(self),
             call,
+        }
+    }
+
+    /// Takes note of a call by whose answer the client can be asked.
+    pub(super) fn add_rounds(&self, rounds: &mpsc::Sender<RoundQuestions>) {
+        let mut all = self.rounds.lock();
+        all.retain(|rounds| !rounds.is_closed());
+        all.push(rounds.clone());
+    }
+
+    /// Asks by the answer to any call that is still under way: a question of which nobody knows to
+    /// which call it belongs outlives the one that it was put to first.
+    pub(super) async fn ask_in_rounds(&self, question: Question) -> Answer {
+        loop {
+            let (told, answered) = RoundQuestion::new(None, question.clone());
+            let sent = {
+                let rounds = self.rounds.lock();
+                let mut open = rounds.iter().rev().filter(|rounds| !rounds.is_closed());
+                open.next().map(|rounds| rounds.try_send(vec![told]))
+            };
+            if !matches!(sent, Some(Ok(()))) {
+                return Answer::refuse(GONE);
+            }
+            if let Ok(answer) = answered.await {
+                return answer;
+            }
         }
     }
 
@@ -103,6 +166,8 @@ impl SessionQuestions {
         }
     }
 
+    /// Puts a question to the client, and waits for its answer, which may come on any way. `out`
+    /// is the way to ask it first.
     pub(super) async fn ask(
         self: &Arc<Self>,
         out: &Out,
@@ -115,19 +180,139 @@ impl SessionQuestions {
         let key = canonical_id(&id).unwrap_or_else(|| id.clone());
         self.open.insert(key.clone(), answer);
         let request = frame::request(&id, kind.method(), [params]);
-        let _open = OpenQuestion {
+        let open = OpenQuestion {
             questions: Arc::clone(self),
             key,
             id,
-            out: out.clone(),
+            out: Mutex::new(out.clone()),
         };
-        if out.tell(request).await.is_err() {
-            return Answer::refuse(GONE);
-        }
         tokio::select! {
             biased;
             answer = answered => answer.unwrap_or_else(|_| Answer::refuse(GONE)),
-            () = out.gone() => Answer::refuse(GONE),
+            () = self.deliver(&request, &open) => Answer::refuse(GONE),
+        }
+    }
+
+    /// Sends a question, and again with the same id where the stream that it was sent on breaks
+    /// off. Returns when the client is gone, or cannot be asked.
+    async fn deliver(&self, request: &[Bytes], open: &OpenQuestion) {
+        let first = open.out.lock().clone();
+        if let Out::Line(_) = first {
+            if first.ask(request.to_vec()).await.is_ok() {
+                first.gone().await;
+            }
+            return;
+        }
+        let mut found = self.find_stream(&first);
+        while let Some(stream) = found {
+            let way = Out::Reply(Arc::clone(&stream));
+            *open.out.lock() = way.clone();
+            if way.ask(request.to_vec()).await.is_ok() {
+                stream.closed().await;
+                if stream.is_read_to_its_end() {
+                    // A call ended on whose stream it was asked; the client has the question.
+                    return self.until_gone().await;
+                }
+            }
+            let next = timeout(AWAY_AFTER, self.next_stream(&first));
+            found = next.await.ok();
+        }
+    }
+
+    /// The stream on which the client is asked: this one, else one that it keeps open for what
+    /// belongs to no request, else that of any call; one that is being read before the others.
+    fn find_stream(&self, first: &Out) -> Option<Arc<ResponseSender>> {
+        let first = match first {
+            Out::Reply(stream) => Some(Arc::clone(stream)),
+            _ => None,
+        };
+        let mut streams: Vec<_> = first.into_iter().chain(self.streams()).collect();
+        streams.retain(|stream| stream.takes_questions());
+        let is_read = streams.iter().position(|stream| stream.is_read());
+        streams.into_iter().nth(is_read.unwrap_or_default())
+    }
+
+    async fn next_stream(&self, first: &Out) -> Arc<ResponseSender> {
+        loop {
+            let came = self.next_came();
+            if let Some(stream) = self.find_stream(first) {
+                return stream;
+            }
+            came.await;
+        }
+    }
+
+    /// Every response of the session, those that belong to no request first, the newest before the
+    /// others.
+    fn streams(&self) -> Vec<Arc<ResponseSender>> {
+        let mut streams = match &self.home {
+            Out::Router(router) => router.open_streams(),
+            _ => Vec::new(),
+        };
+        let calls = self.calls.lock();
+        streams.extend(calls.iter().rev().filter_map(|(_, out)| match out {
+            Out::Reply(stream) => Some(Arc::clone(stream)),
+            _ => None,
+        }));
+        streams
+    }
+
+    /// The next stream or call of the client; never for one that has a single stream of lines.
+    fn next_came(&self) -> impl Future<Output = ()> {
+        let came = match &self.home {
+            Out::Router(router) => Some(router.next()),
+            _ => None,
+        };
+        async move {
+            match came {
+                Some(came) => came.await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Returns when the client reads no response of the session, and will take up none.
+    async fn until_gone(&self) {
+        loop {
+            let mut open = self.streams();
+            open.retain(|stream| !stream.is_closed());
+            if open.is_empty() {
+                return;
+            }
+            join_all(open.iter().map(|stream| stream.closed())).await;
+        }
+    }
+
+    /// Returns when the client reads no response of the session for a while, though it may take
+    /// some up again. Never for a client that is not asked over HTTP.
+    pub(super) async fn until_away(&self) {
+        if !matches!(self.home, Out::Router(_)) {
+            return std::future::pending().await;
+        }
+        loop {
+            let came = self.next_came();
+            let mut streams = self.streams();
+            streams.retain(|stream| !stream.is_closed());
+            let changes = streams.iter().map(|stream| stream.read_changes().boxed());
+            let changes = async {
+                let changes: Vec<_> = changes.collect();
+                if changes.is_empty() {
+                    return std::future::pending().await;
+                }
+                select_all(changes).await;
+            };
+            let is_here = streams.iter().any(|stream| stream.is_read());
+            let away = async {
+                if is_here {
+                    return std::future::pending().await;
+                }
+                sleep(AWAY_AFTER).await;
+            };
+            tokio::select! {
+                () = away => return,
+                () = came => {}
+                () = changes => {}
+            }
         }
     }
 }
@@ -156,7 +341,8 @@ struct OpenQuestion {
     questions: Arc<SessionQuestions>,
     key: String,
     id: String,
-    out: Out,
+    /// The way on which it was sent last.
+    out: Mutex<Out>,
 }
 
 impl Drop for OpenQuestion {
@@ -165,7 +351,173 @@ impl Drop for OpenQuestion {
             let why = "nobody waits for the answer any more";
             let params = format!(r#"{{"requestId":{},"reason":"{why}"}}"#, self.id);
             let cancelled = frame::notification("notifications/cancelled", &params);
-            self.out.offer(vec![cancelled]);
+            let out = self.out.lock().clone();
+            let way = match self.questions.find_stream(&out) {
+                Some(stream) => Out::Reply(stream),
+                None => out,
+            };
+            way.offer(vec![cancelled]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fleet::Asks as _;
+    use tokio::{task::JoinHandle, time::Instant};
+
+    use super::*;
+    use crate::{
+        asks::CallAsker,
+        clients::ConnectedClients,
+        connection::Connection,
+        out::{ResponseStream, ServerEvent, StreamRouter, response_stream, single_response},
+        parked::round_questions,
+    };
+
+    /// A session over HTTP, and the stream that it may have open.
+    fn session() -> (Arc<SessionQuestions>, Arc<StreamRouter>) {
+        let client = ConnectedClients::default().add(Connection::default());
+        let router = Arc::new(StreamRouter::default());
+        let questions = SessionQuestions::new(&client, Out::Router(Arc::clone(&router)));
+        (questions, router)
+    }
+
+    fn ask(questions: &Arc<SessionQuestions>, out: &Out) -> JoinHandle<Answer> {
+        let (questions, out) = (Arc::clone(questions), out.clone());
+        let params = Bytes::from_static(b"{}");
+        tokio::spawn(async move { questions.ask(&out, QuestionKind::Elicitation, params).await })
+    }
+
+    /// The question that comes on a stream, with its id.
+    async fn question_on(stream: &mut ResponseStream) -> (Vec<u8>, String) {
+        let Some(ServerEvent::Question(parts)) = stream.next().await else {
+            panic!("a question comes");
+        };
+        let line = parts.concat();
+        let id = Message::parse(&line).and_then(|message| Some(message.id?.get().to_owned()));
+        (line.clone(), id.expect("it has an id"))
+    }
+
+    fn answer(questions: &SessionQuestions, id: &str) {
+        let line = Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+        questions.take_answer(&line, &Message::parse(&line).expect("it is a message"));
+    }
+
+    async fn end_call(responses: Arc<ResponseSender>, mut stream: ResponseStream) {
+        let line = vec![Bytes::from_static(b"{}\n")];
+        let _ = Out::Reply(responses).answer(line).await;
+        assert!(matches!(stream.next().await, Some(ServerEvent::Answer(_))));
+    }
+
+    fn result() -> Answer {
+        Answer::Result(Json::of_built("{}".to_owned()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_outlives_the_call_on_whose_stream_it_was_asked() {
+        let (questions, _router) = session();
+        let ((first, mut stream), (second, _other)) = (response_stream(), response_stream());
+        let [first, second] = [first, second].map(Out::Reply);
+        let under_way = questions.begin_call(&first);
+        let _second = questions.begin_call(&second);
+        let asking = ask(&questions, &first);
+        let (_, id) = question_on(&mut stream).await;
+        let Out::Reply(responses) = first else {
+            unreachable!("it was made as one");
+        };
+        end_call(responses, stream).await;
+        drop(under_way);
+        sleep(AWAY_AFTER * 100).await;
+        assert!(!asking.is_finished());
+        answer(&questions, &id);
+        assert_eq!(asking.await.expect("it ends"), result());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_whose_stream_broke_off_is_asked_again_with_the_same_id() {
+        let (questions, router) = session();
+        let (home, mut stream) = response_stream();
+        router.attach(home);
+        let (call, mut of_call) = response_stream();
+        let call = Out::Reply(call);
+        let _call = questions.begin_call(&call);
+        let home = questions.way_home().expect("there is a way");
+        let asking = ask(&questions, &home);
+        let (line, id) = question_on(&mut stream).await;
+        drop(stream);
+        assert_eq!(question_on(&mut of_call).await.0, line);
+        answer(&questions, &id);
+        assert_eq!(asking.await.expect("it ends"), result());
+        // An answer that comes twice is dropped.
+        answer(&questions, &id);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_nothing_any_more_is_gone_and_one_that_cannot_be_asked_refuses() {
+        let (questions, _router) = session();
+        let (call, mut stream) = response_stream();
+        let out = Out::Reply(call);
+        let _call = questions.begin_call(&out);
+        let asking = ask(&questions, &out);
+        question_on(&mut stream).await;
+        drop(stream);
+        assert_eq!(asking.await.expect("it ends"), Answer::refuse(GONE));
+
+        let (single, _stream) = single_response();
+        let single = Out::Reply(single);
+        let _call = questions.begin_call(&single);
+        let began = Instant::now();
+        let refused = ask(&questions, &single).await.expect("it ends");
+        assert_eq!(
+            (refused, began.elapsed()),
+            (Answer::refuse(GONE), Duration::ZERO)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_is_away_once_it_reads_no_stream_for_a_while() {
+        let (questions, router) = session();
+        let (call, stream) = response_stream();
+        let _call = questions.begin_call(&Out::Reply(call));
+        let began = Instant::now();
+        let away = questions.until_away();
+        let comes_back = async {
+            stream.set_read(false);
+            sleep(AWAY_AFTER / 2).await;
+            // It takes the stream up again, and later opens another.
+            stream.set_read(true);
+            sleep(AWAY_AFTER * 10).await;
+            let (home, of_home) = response_stream();
+            router.attach(home);
+            drop(stream);
+            sleep(AWAY_AFTER * 10).await;
+            drop(of_home);
+        };
+        tokio::join!(away, comes_back);
+        assert_eq!(
+            began.elapsed(),
+            AWAY_AFTER / 2 + AWAY_AFTER * 20 + AWAY_AFTER
+        );
+    }
+
+    #[tokio::test]
+    async fn a_question_put_to_a_call_that_ends_goes_with_another_call_of_its_session() {
+        let (questions, _router) = session();
+        let can = Json::of_built(r#"{"elicitation":{}}"#.to_owned());
+        let [(first, of_first), (second, mut of_second)] = [round_questions(), round_questions()];
+        let asker = CallAsker::of_request(&questions, can.clone(), first);
+        let _second = CallAsker::of_request(&questions, can, second);
+        let asker = asker.for_server(&"any".parse().expect("a name"));
+        let question = Question {
+            kind: QuestionKind::Elicitation,
+            params: Json::of_built("{}".to_owned()),
+        };
+        let asking = tokio::spawn(async move { asker.ask(question).await });
+        drop(of_first);
+        let mut round = of_second.recv().await.expect("it is asked");
+        let told = round.pop().expect("there is a question");
+        told.answer.send(result()).expect("it is waited for");
+        assert_eq!(asking.await.expect("it ends"), result());
     }
 }

@@ -88,7 +88,7 @@ impl Calls {
         let folder = client.connection.cwd.as_deref();
         Self {
             searches: Arc::new(RecentSearches::in_folder(folder)),
-            questions: SessionQuestions::new(client.number, out.clone()),
+            questions: SessionQuestions::new(&client, out.clone()),
             home: out,
             subscriptions: Subscriptions::default(),
             gateway,

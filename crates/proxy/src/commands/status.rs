@@ -131,6 +131,7 @@ fn render(daemon: &Value) -> String {
     lines.push(render_servers(&daemon["servers"]));
     let servers = &daemon["servers"];
     let remarks = [
+        render_questions(servers),
         render_left_out(servers),
         render_scripts(&daemon["scripts"]),
         render_logins(servers),
@@ -215,6 +216,27 @@ fn render_servers(servers: &Value) -> String {
         "last error",
     ];
     render_table(head, rows.iter().map(row).collect())
+}
+
+/// A line for each question that a client has not answered.
+fn render_questions(servers: &Value) -> Vec<String> {
+    let render = |server: &Value| {
+        let name = render_cell(&server["name"]);
+        let questions = server["questions"].as_array().into_iter().flatten();
+        let lines = questions.map(|question| {
+            let client = printable::one_line(&render_cell(&question["client"]));
+            let method = render_cell(&question["method"]);
+            let since = question["since"].as_u64().map_or_else(String::new, render_time);
+            let others = match question["holds_up_others"].as_bool() {
+                Some(true) => "; calls of other clients wait for it",
+                _ => "",
+            };
+            format!("{name} waits for an answer that {client} is asked for ({method}, since {since}){others}")
+        });
+        lines.collect::<Vec<_>>()
+    };
+    let servers = servers.as_array().into_iter().flatten();
+    servers.flat_map(render).collect()
 }
 
 /// A line for each server whose lists are not known as a whole.
@@ -348,6 +370,8 @@ mod tests {
             "servers": [
                 {"name": "git", "state": "ready", "pid": 9, "memory_bytes": 1 << 20, "tools": 12,
                     "calls": 3, "errors": 1, "last_error": "no answer",
+                    "questions": [{"client": "claude-code", "method": "elicitation/create",
+                        "since": 0, "holds_up_others": true}],
                     "left_out": {"count": 3, "why": "`a:1`: over 5000 in one list"}},
                 {"name": "shell", "client_name": "claude-code", "state": "stopped", "tools": 1,
                     "calls": 0, "errors": 0},
@@ -373,6 +397,7 @@ mod tests {
         git                  ready    9    1 MiB   12     3      1       no answer
         shell (claude-code)  stopped  -    -       1      0      0
 
+        git waits for an answer that claude-code is asked for (elicitation/create, since 1970-01-01 00:00); calls of other clients wait for it
         git: left out of its lists: `a:1`: over 5000 in one list (and 2 more)
         scripts/a.ts: no tool: line 2: no
         git runs apart for codex (pid 9): TOKEN, USER differs from that of others

@@ -1,0 +1,93 @@
+//! The tools of a server that ask, and those that do not.
+
+use dashmap::DashMap;
+
+use crate::{
+    Request,
+    limits::{HABITS_MAX, QUIET_CALLS_MIN},
+};
+
+/// Which requests of a server led to questions that name no call.
+#[derive(Debug, Default)]
+pub(super) struct Habits(DashMap<String, Habit>);
+
+#[derive(Debug, Default)]
+struct Habit {
+    asks: bool,
+    /// Calls that were answered while it asked nothing.
+    quiet_calls: u32,
+}
+
+/// The requests that are alike: calls of one tool, or all requests of one method.
+pub(super) fn describe(request: &Request) -> String {
+    let name = request
+        .param("name")
+        .filter(|_| request.method == "tools/call");
+    let name = name.map_or("", |name| name.as_str());
+    format!("{} {name}", request.method)
+}
+
+impl Habits {
+    /// Whether such a request was made often enough and never asked.
+    pub(super) fn is_quiet(&self, what: &str) -> bool {
+        let habit = self.0.get(what);
+        habit.is_some_and(|it| !it.asks && it.quiet_calls >= QUIET_CALLS_MIN)
+    }
+
+    pub(super) fn note_quiet_call(&self, what: String) {
+        if self.0.len() < HABITS_MAX || self.0.contains_key(&what) {
+            let mut habit = self.0.entry(what).or_default();
+            habit.quiet_calls = habit.quiet_calls.saturating_add(1);
+        }
+    }
+
+    /// Notes a question that one of these asked: one that is known to ask, else one of which not
+    /// enough is known, else any.
+    pub(super) fn note_question(&self, under_way: &[String]) {
+        let asks = |what: &String| self.0.get(what).is_some_and(|it| it.asks);
+        if under_way.iter().any(asks) {
+            return;
+        }
+        let all_are_quiet = under_way.iter().all(|what| self.is_quiet(what));
+        let suspects = under_way
+            .iter()
+            .filter(|what| all_are_quiet || !self.is_quiet(what));
+        let suspects: Vec<&String> = suspects.collect();
+        for what in suspects {
+            if self.0.len() < HABITS_MAX || self.0.contains_key(what) {
+                self.0.entry(what.clone()).or_default().asks = true;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quiet(habits: &Habits, what: &str) {
+        for _ in 0..QUIET_CALLS_MIN {
+            assert!(!habits.is_quiet(what));
+            habits.note_quiet_call(what.to_owned());
+        }
+        assert!(habits.is_quiet(what));
+    }
+
+    #[test]
+    fn a_tool_is_quiet_after_calls_without_a_question_and_never_after_one() {
+        let habits = Habits::default();
+        quiet(&habits, "echo");
+        quiet(&habits, "often");
+        // The one of which nothing is known is the one that asks.
+        habits.note_question(&["echo".to_owned(), "ask".to_owned()]);
+        for _ in 0..=QUIET_CALLS_MIN {
+            habits.note_quiet_call("ask".to_owned());
+        }
+        assert!(!habits.is_quiet("ask") && habits.is_quiet("echo"));
+        // It is known to ask, so the others are not suspected.
+        habits.note_question(&["often".to_owned(), "ask".to_owned()]);
+        assert!(habits.is_quiet("often"));
+        habits.note_question(&["often".to_owned(), "echo".to_owned()]);
+        assert!(!habits.is_quiet("often") && !habits.is_quiet("echo"));
+    }
+}
