@@ -118,25 +118,13 @@ impl Runner {
                 calls: 0,
             });
         }
-        let mut child = self.take()?;
-        let mut talk = Talk::new(&mut child, tools)?;
-        let said = tokio::select! {
-            biased;
-            said = talk.hold(job) => Some(said),
-            () = clock.run_out() => None,
-        };
-        let (log, calls) = (std::mem::take(&mut talk.log), talk.calls);
-        drop(talk);
-        let ended = match said {
-            None => Ended::Exceeded(Limit::Wall),
-            Some(Ok(Some(ended))) => ended,
-            Some(Ok(None)) => how_it_ended(&mut child).await?,
-            Some(Err(error)) => Ended::Gone(format!("speaking to its process failed: {error}")),
-        };
-        // It has answered, or never will.
-        let _ = child.start_kill();
-        let _ = child.wait().await;
-        Ok(Outcome { ended, log, calls })
+        let (child, has_waited) = self.take()?;
+        let (outcome, is_silent) = run_in(child, job, clock, tools).await?;
+        if has_waited && is_silent && matches!(outcome.ended, Ended::Killed) {
+            // It may have been killed while it waited; nothing was asked, so nothing is done twice.
+            return Ok(run_in(self.start()?, job, clock, tools).await?.0);
+        }
+        Ok(outcome)
     }
 
     /// Ends the process that waits.
@@ -147,16 +135,17 @@ impl Runner {
         }
     }
 
-    /// The process that waits, or a new one; another is got ready in its place.
-    fn take(&self) -> io::Result<Child> {
+    /// The process that waits and true, or a new one; another is started to wait in its place.
+    fn take(&self) -> io::Result<(Child, bool)> {
         let ready = self.ready.lock().take();
         let alive = ready.and_then(|mut child| match child.try_wait() {
             Ok(None) => Some(child),
             _ => None,
         });
+        let has_waited = alive.is_some();
         let child = alive.map_or_else(|| self.start(), Ok)?;
         *self.ready.lock() = self.start().ok();
-        Ok(child)
+        Ok((child, has_waited))
     }
 
     fn start(&self) -> io::Result<Child> {
@@ -175,6 +164,34 @@ impl fmt::Debug for Runner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runner").finish_non_exhaustive()
     }
+}
+
+/// Runs a script in a process; the second says that the process said nothing at all.
+async fn run_in(
+    mut child: Child,
+    job: &Job,
+    clock: &Clock,
+    tools: &dyn Tools,
+) -> io::Result<(Outcome, bool)> {
+    let mut talk = Talk::new(&mut child, tools)?;
+    let said = tokio::select! {
+        biased;
+        said = talk.hold(job) => Some(said),
+        () = clock.run_out() => None,
+    };
+    let (log, calls) = (std::mem::take(&mut talk.log), talk.calls);
+    let is_silent = talk.lines.get_ref().limit() == BYTES_OUT_MAX as u64;
+    drop(talk);
+    let ended = match said {
+        None => Ended::Exceeded(Limit::Wall),
+        Some(Ok(Some(ended))) => ended,
+        Some(Ok(None)) => how_it_ended(&mut child).await?,
+        Some(Err(error)) => Ended::Gone(format!("speaking to its process failed: {error}")),
+    };
+    // It has answered, or never will.
+    let _ = child.start_kill();
+    let _ = child.wait().await;
+    Ok((Outcome { ended, log, calls }, is_silent))
 }
 
 /// The reason why a process ended without an answer, as its signal tells.

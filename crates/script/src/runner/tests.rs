@@ -118,3 +118,21 @@ async fn a_process_that_is_killed_is_told_as_killed() {
     assert!(matches!(outcome.ended, Ended::Killed), "{outcome:?}");
     assert_eq!(outcome.calls, 1);
 }
+
+#[tokio::test]
+async fn a_process_that_was_killed_while_it_waited_is_replaced() {
+    let runner = runner();
+    let dies = Runner::new(
+        "/bin/sh".into(),
+        vec!["-c".into(), "read job; kill -9 $$".into()],
+    );
+    *runner.ready.lock() = Some(dies.start().unwrap());
+    let outcome = run(&runner, "1 + 1", &Echo::default()).await.unwrap();
+    assert!(
+        matches!(&outcome.ended, Ended::Value(value) if value.get() == "2"),
+        "{outcome:?}"
+    );
+    // A new one that is killed is not tried again.
+    let outcome = run(&dies, "1 + 1", &Echo::default()).await.unwrap();
+    assert!(matches!(outcome.ended, Ended::Killed), "{outcome:?}");
+}
