@@ -4,8 +4,10 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use policy::{Allowance, NotAllowable, Policy};
 use toml_edit::{DocumentMut, Item, TableLike};
 use tool::ServerName;
 
@@ -19,7 +21,6 @@ mod rule;
 
 pub use change::{Change, change, change_with};
 pub use new_server::NewServer;
-pub use rule::AllowRule;
 
 /// The text of a configuration file being edited. [`change`] alone writes it.
 #[derive(Debug)]
@@ -58,6 +59,9 @@ pub enum EditError {
         .0.display()
     )]
     Outrun(PathBuf),
+    /// No rule allows it without overriding what its person did not see.
+    #[error("{0}\nhint: `proxy policy test NAME ARGS` says which rule decides")]
+    NotAllowable(NotAllowable),
     /// A server of this name is there already.
     #[error(
         "server `{0}` is in the configuration already\nhint: choose another name (`--as NAME` in `proxy add`), or: proxy remove {0}"
@@ -192,10 +196,59 @@ impl Document {
         Ok(true)
     }
 
-    /// Puts a rule that allows one thing before the other rules for calls. Whether that changed
-    /// anything.
-    pub fn allow(&mut self, rule: &AllowRule<'_>) -> bool {
-        rule::add(&mut self.toml, rule)
+    /// Puts a rule that allows one thing directly before the rule that decided about it when its
+    /// person saw it. The error says that the rules are others by now. Returns the number of the new
+    /// rule, counted from 1; none if it is allowed already.
+    pub fn allow(
+        &mut self,
+        allowance: &Allowance,
+        overrides: &Overrides,
+        env: &Environment,
+    ) -> Result<Option<usize>, EditError> {
+        let (servers, server) = (self.servers(), allowance.server());
+        let is_ours =
+            [ServerName::built_in(), ServerName::scripts()].map(|it| it.as_str() == server);
+        if !is_ours.contains(&true) && servers.iter().all(|known| known != server) {
+            let (name, known) = (server.to_owned(), servers);
+            return Err(EditError::Unknown { name, known });
+        }
+        let policy = self.read_policy(overrides, env)?;
+        let index = match allowance.find_place(&policy) {
+            Ok(index) => index,
+            Err(NotAllowable::Allowed(_)) => return Ok(None),
+            Err(why) => return Err(EditError::NotAllowable(why)),
+        };
+        let before = self.toml.clone();
+        rule::insert(&mut self.toml, index, &allowance.rule());
+        // Rules may also come from elsewhere than this file.
+        let after = self.read_policy(overrides, env);
+        let is_so = |after: &Policy| {
+            after.count_rules() == policy.count_rules() + 1 && allowance.is_allowed_by(after, index)
+        };
+        match after {
+            Ok(after) if is_so(&after) => Ok(Some(index + 1)),
+            after => {
+                self.toml = before;
+                Err(after
+                    .err()
+                    .unwrap_or(EditError::NotAllowable(NotAllowable::Changed)))
+            }
+        }
+    }
+
+    /// The rules of the text as it would be written, all layers on one another.
+    fn read_policy(
+        &self,
+        overrides: &Overrides,
+        env: &Environment,
+    ) -> Result<Arc<Policy>, EditError> {
+        let file = File::at(&self.path);
+        let read = super::read_layers(&file, &self.text(), overrides, env);
+        let config = read.map_err(|mistakes| {
+            let file = self.path.clone();
+            EditError::Mistakes(ConfigError { file, mistakes })
+        })?;
+        Ok(config.gateway.policy)
     }
 
     /// The mistakes of the text as it would be written, all layers on one another.

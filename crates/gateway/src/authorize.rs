@@ -1,29 +1,30 @@
 //! The one place in which a call is allowed, asked about or refused: of a tool, a prompt or a
 //! resource, by whatever way it came.
 
-use ::policy::{Decision, Effects, Kind, Subject, Verdict};
+use std::sync::Arc;
+
+use ::policy::{Allowance, Decision, Effects, Kind, NotAllowable, Policy, Subject, Verdict};
 use fleet::{Answer, Asks as _, Question, QuestionKind};
 use jsonrpc::{Fields, Json, text_of};
 use registry::{Entry, KnownServer};
-use serde_json::{Value, json};
+use serde_json::json;
 use tool::{ServerName, ToolRef};
 use tracing::warn;
 
 use crate::{
-    allowed::{Allowance, OnAlways},
+    allowed::{Allowed, OnAlways, Turn},
     asks::CallAsker,
     built_in::is_own,
     call_context::CallContext,
     call_note::CallNote,
     error::ToolError,
     gateway::Gateway,
+    permission::{SHOWN_CHARS_MAX, show_call, show_name},
+    policy::ClientPolicy,
     refused::{Refused, Why},
 };
 
-/// The most of a call's arguments that a person is shown, in characters.
-const SHOWN_CHARS_MAX: usize = 2_000;
-
-/// The most of a name.
+/// Longest name in an error or a command, in characters.
 const NAME_CHARS_MAX: usize = 200;
 
 const ONCE: &str = "once";
@@ -97,8 +98,12 @@ impl<'a> Asked<'a> {
         }
     }
 
+    /// For an error: a long name is cut.
     fn shown(&self) -> String {
-        let name = printable::one_line_of(self.name, NAME_CHARS_MAX);
+        self.called(&printable::one_line_of(self.name, NAME_CHARS_MAX))
+    }
+
+    fn called(&self, name: &str) -> String {
         match self.kind {
             Kind::Tool => format!("{}/{name}", self.server),
             Kind::Prompt => format!("prompt {name} of {}", self.server),
@@ -106,28 +111,23 @@ impl<'a> Asked<'a> {
         }
     }
 
-    fn allowance(&self, context: &CallContext) -> Allowance {
-        Allowance {
-            key: match self.kind {
-                Kind::Tool => "tool",
-                Kind::Prompt => "prompt",
-                Kind::Resource => "resource",
-            },
-            server: self.server.to_string(),
-            name: self.name.to_owned(),
-            client: context.policy.name.clone(),
-        }
-    }
-
-    /// What "this session" covers.
-    fn session_key(&self, decision: &Decision) -> String {
-        let arguments = if decision.looks_at_arguments {
+    /// What "this session" covers, for as long as the same rule decides.
+    fn session_key(&self, decided: &Decided) -> String {
+        let arguments = if decided.decision.looks_at_arguments {
             &*self.arguments
         } else {
             ""
         };
-        format!("{:?} {}/{} {arguments}", self.kind, self.server, self.name)
+        let rule = decided.decision.decider(&decided.policy);
+        let (kind, server, name) = (self.kind, self.server, self.name);
+        format!("{kind:?} {server}/{name} {rule:?} {arguments}")
     }
+}
+
+/// A decision, and the rules that it was made by.
+struct Decided {
+    decision: Decision,
+    policy: Arc<Policy>,
 }
 
 impl Gateway {
@@ -139,18 +139,34 @@ impl Gateway {
         note: &mut CallNote,
     ) -> Result<(), ToolError> {
         note.is_for(asked.server, asked.name);
-        let decision = self.decide(asked, context);
-        note.is_decided(&decision);
-        let allowed = match decision.verdict {
+        let decided = self.decide(asked, context);
+        note.is_decided(&decided.decision);
+        let allowed = match decided.decision.verdict {
             Verdict::Allow => Ok(()),
-            Verdict::Deny => Err(refuse(asked, &decision, Why::Denied)),
+            Verdict::Deny => Err(refuse(asked, &decided.decision, Why::Denied)),
             Verdict::Ask => {
-                let asking = self.ask_unless_allowed(asked, &decision, context);
+                let asking = self.ask_unless_allowed(asked, &decided, context);
                 let asking = context.cancel.run_until_cancelled(asking).await;
-                asking.unwrap_or(Err(ToolError::Cancelled))
+                let said = asking.unwrap_or(Err(ToolError::Cancelled));
+                said.and_then(|()| self.refuse_if_denied_meanwhile(asked, context, note))
             }
         };
         allowed.inspect_err(|error| note.fails(error.code()))
+    }
+
+    /// Rules may have changed while the person was asked.
+    fn refuse_if_denied_meanwhile(
+        &self,
+        asked: &Asked<'_>,
+        context: &CallContext,
+        note: &mut CallNote,
+    ) -> Result<(), ToolError> {
+        let Decided { decision, .. } = self.decide(asked, context);
+        if decision.verdict != Verdict::Deny {
+            return Ok(());
+        }
+        note.is_decided(&decision);
+        Err(refuse(asked, &decision, Why::Denied))
     }
 
     /// Begins to take note of a call; it is recorded when the note is dropped.
@@ -167,7 +183,7 @@ impl Gateway {
         asked: &Asked<'_>,
         context: &CallContext,
     ) -> Result<String, ToolError> {
-        let decision = self.decide(asked, context);
+        let Decided { decision, .. } = self.decide(asked, context);
         let call = format!("{}/{} {}", asked.server, asked.name, asked.arguments);
         match decision.verdict {
             Verdict::Allow => Ok(format!("would call {call}")),
@@ -194,99 +210,153 @@ impl Gateway {
             policy: policy.into(),
             ..CallContext::default()
         };
-        let decision = self.decide(&Asked::tool(&entry, arguments), &context);
+        let Decided { decision, .. } = self.decide(&Asked::tool(&entry, arguments), &context);
         Ok((entry.at.clone(), decision))
     }
 
-    fn decide(&self, asked: &Asked<'_>, context: &CallContext) -> Decision {
-        let settings = self.settings();
+    /// The rule that allows something for good: for the client of this name, or for every client
+    /// as far as no rule speaks of certain ones.
+    pub async fn find_allowance(
+        &self,
+        thing: Thing<'_>,
+        client: Option<&str>,
+    ) -> Result<Result<Allowance, NotAllowable>, ToolError> {
+        let policy = &self.settings().policy;
+        let find = |asked: &Asked<'_>| find_allowance(asked, policy, client);
+        Ok(match thing {
+            Thing::Tool(name) => {
+                let entry = self.resolve(name, &ClientPolicy::default()).await?;
+                find(&Asked::tool(&entry, "{}"))
+            }
+            Thing::Prompt(server, own) => find(&Asked::prompt(server, own, "{}")),
+            Thing::Resource(server, uri) => find(&Asked::resource(server, uri)),
+        })
+    }
+
+    fn decide(&self, asked: &Asked<'_>, context: &CallContext) -> Decided {
+        let policy = Arc::clone(&self.settings().policy);
         let subject = asked.subject(context);
-        let decision = settings.policy.decide(&subject);
+        let mut decision = policy.decide(&subject);
         if asked.is_own && decision.rule().is_none() {
-            return ::policy::Policy::default().decide(&subject);
+            decision = Policy::default().decide(&subject);
         }
-        decision
+        Decided { decision, policy }
     }
 
     async fn ask_unless_allowed(
         &self,
         asked: &Asked<'_>,
-        decision: &Decision,
+        decided: &Decided,
         context: &CallContext,
     ) -> Result<(), ToolError> {
-        let key = asked.session_key(decision);
         let Some(allowed) = &context.allowed else {
-            return self.ask_person(asked, decision, context, key).await;
+            return self.ask_person(asked, decided, context, None).await;
         };
+        let key = asked.session_key(decided);
         if allowed.has(&key) {
             return Ok(());
         }
         let _stopped = context.asks.as_ref().map(CallAsker::stop_clocks);
-        let _turn = allowed.take_turn().await;
-        if allowed.has(&key) {
-            return Ok(());
+        let turn = allowed.take_turn(key).await;
+        match turn.find_answer() {
+            Some(true) => Ok(()),
+            Some(false) => Err(refuse(asked, &decided.decision, Why::SaidNo)),
+            None => self.ask_person(asked, decided, context, Some(turn)).await,
         }
-        self.ask_person(asked, decision, context, key).await
     }
 
     async fn ask_person(
         &self,
         asked: &Asked<'_>,
-        decision: &Decision,
+        decided: &Decided,
         context: &CallContext,
-        key: String,
+        turn: Option<Turn<'_>>,
     ) -> Result<(), ToolError> {
-        let allowance = asked.allowance(context);
+        let Decided { decision, policy } = decided;
         let nobody = |lacks: &str| {
             let why = Why::NobodyToAsk {
                 lacks: lacks.to_owned(),
-                allow: command_of(&allowance),
+                allow: find_command(asked, policy, context),
             };
             refuse(asked, decision, why)
         };
         let client = context.asks.as_ref();
         let client = client.ok_or_else(|| nobody("this command has nobody to ask"))?;
-        let on_always = self
-            .on_always
-            .get()
-            .filter(|_| !decision.looks_at_arguments);
-        let question = question(asked, decision, context, on_always.is_some());
+        let always = self.on_always.get().and_then(|on_always| {
+            let allowance = find_allowance(asked, policy, Some(&context.policy.name));
+            Some((on_always, allowance.ok()?))
+        });
+        let question = question(asked, decision, context, always.is_some());
         let client = client.for_server(&ServerName::built_in());
-        let answer = match client.ask(question).await {
+        let answer = match client.ask(question?).await {
             Answer::Result(answer) => answer,
             Answer::Error(_) => return Err(nobody("this client cannot ask its person")),
         };
-        match read_answer(&answer).as_deref() {
-            Some(ONCE) => {}
-            Some(SESSION) => remember(context, key),
-            Some(ALWAYS) => {
-                remember(context, key);
-                write_down(on_always, &allowance).await;
+        let is_remembered = match (read_answer(&answer).as_deref(), always) {
+            (Some(ONCE), _) => false,
+            (Some(SESSION), _) => true,
+            // The call goes on where it cannot be written: the person allowed it.
+            (Some(ALWAYS), Some((on_always, allowance))) => write_down(on_always, allowance).await,
+            _ => {
+                if let Some(turn) = turn {
+                    turn.refuse();
+                }
+                return Err(refuse(asked, decision, Why::SaidNo));
             }
-            _ => return Err(refuse(asked, decision, Why::SaidNo)),
+        };
+        if let Some(turn) = turn.filter(|_| is_remembered) {
+            turn.allow();
         }
         Ok(())
     }
 }
 
-fn remember(context: &CallContext, key: String) {
-    if let Some(allowed) = &context.allowed {
-        allowed.add(key);
-    }
+/// Something that a person allows.
+#[derive(Debug, Clone, Copy)]
+pub enum Thing<'a> {
+    /// A tool by its name, in any spelling.
+    Tool(&'a str),
+    /// A prompt of a server, by its own name.
+    Prompt(&'a KnownServer, &'a str),
+    /// A resource of a server, by its own URI.
+    Resource(&'a KnownServer, &'a str),
 }
 
-/// The call goes on where it cannot be written: the person allowed it.
-async fn write_down(on_always: Option<&OnAlways>, allowance: &Allowance) {
-    let Some(on_always) = on_always.cloned() else {
-        return;
+/// `client`: none for every client.
+fn find_allowance(
+    asked: &Asked<'_>,
+    policy: &Policy,
+    client: Option<&str>,
+) -> Result<Allowance, NotAllowable> {
+    let subject = Subject {
+        client: client.unwrap_or_default(),
+        server: asked.server.as_str(),
+        kind: asked.kind,
+        name: asked.name,
+        category: asked.category,
+        effects: asked.effects,
+        arguments: "{}",
     };
-    let allowance = allowance.clone();
-    let writing = tokio::task::spawn_blocking(move || on_always.write(&allowance));
-    match writing.await {
-        Ok(Ok(())) => {}
-        Ok(Err(why)) => warn!(why, "what a person always allows was not written down"),
-        Err(error) => warn!(%error, "what a person always allows was not written down"),
+    let allowance = Allowance::new(policy, &subject, client.is_none())?;
+    if asked.is_own && allowance.is_decided_by_preset() {
+        return Err(NotAllowable::Allowed("being built in".to_owned()));
     }
+    Ok(allowance)
+}
+
+/// Whether it was written.
+async fn write_down(on_always: &OnAlways, allowance: Allowance) -> bool {
+    let on_always = on_always.clone();
+    let writing = tokio::task::spawn_blocking(move || on_always.write(&allowance));
+    let written = writing.await;
+    let written = written.unwrap_or_else(|error| Err(error.to_string()));
+    if let Err(why) = &written {
+        warn!(
+            why,
+            "`always` was not written to the configuration; the call is allowed once"
+        );
+    }
+    written.is_ok()
 }
 
 fn refuse(asked: &Asked<'_>, decision: &Decision, why: Why) -> ToolError {
@@ -298,21 +368,26 @@ fn refuse(asked: &Asked<'_>, decision: &Decision, why: Why) -> ToolError {
     }))
 }
 
+/// The question about a call; the error says that it is too long to be shown whole.
 fn question(
     asked: &Asked<'_>,
     decision: &Decision,
     context: &CallContext,
     has_always: bool,
-) -> Question {
+) -> Result<Question, ToolError> {
     let reason = decision.reason.as_deref().unwrap_or("a rule asks for it");
-    let arguments = printable::one_line_of(&asked.arguments, SHOWN_CHARS_MAX);
-    let message = format!(
-        "Allow {}?\narguments: {arguments}\nwhy you are asked: {reason} ({})",
-        asked.shown(),
-        decision.by()
-    );
+    let called = asked.called(&show_name(asked.name));
+    let shown = show_call(&called, &asked.arguments).map_err(|chars| {
+        let chars_max = SHOWN_CHARS_MAX;
+        refuse(asked, decision, Why::TooLong { chars, chars_max })
+    })?;
+    let message = format!("{shown}\nwhy you are asked: {reason} ({})", decision.by());
+    let has_session = context
+        .allowed
+        .as_deref()
+        .is_some_and(Allowed::is_of_session);
     let mut answers = vec![ONCE];
-    answers.extend(context.allowed.as_ref().map(|_| SESSION));
+    answers.extend(has_session.then_some(SESSION));
     answers.extend(has_always.then_some(ALWAYS));
     answers.push(NO);
     let params = json!({
@@ -324,10 +399,10 @@ fn question(
             "required": ["allow"],
         },
     });
-    Question {
+    Ok(Question {
         kind: QuestionKind::Elicitation,
         params: Json::of_built(params.to_string()),
-    }
+    })
 }
 
 /// None: not accepted, or not understood, which is a no.
@@ -341,20 +416,34 @@ fn read_answer(answer: &Json) -> Option<String> {
     Some(said.into_owned())
 }
 
-/// The command by which a person allows it.
-fn command_of(allowance: &Allowance) -> String {
-    let Allowance {
-        key, server, name, ..
-    } = allowance;
-    let what = match *key {
-        "tool" => format!("{server}/{name}"),
-        key => format!("--{key} {server}/{name}"),
+/// The command by which a person allows it; none where there is no such command.
+fn find_command(asked: &Asked<'_>, policy: &Policy, context: &CallContext) -> Option<String> {
+    let client = &context.policy.name;
+    let client = match find_allowance(asked, policy, None) {
+        Ok(_) => None,
+        Err(NotAllowable::NamesClients(_)) if !client.trim().is_empty() => Some(client),
+        Err(_) => return None,
     };
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
-    if what.chars().all(|c| is_plain(c) || c == ' ') {
-        format!("proxy allow {what}")
-    } else {
-        let quoted = Value::from(printable::one_line_of(&what, NAME_CHARS_MAX));
-        format!("proxy allow {quoted}")
+    let switch = match asked.kind {
+        Kind::Tool => "",
+        Kind::Prompt => "--prompt ",
+        Kind::Resource => "--resource ",
+    };
+    let name = quote(&format!("{}/{}", asked.server, asked.name))?;
+    let mut command = format!("proxy allow {switch}{name}");
+    if let Some(client) = client {
+        command.push_str(&format!(" --client {}", quote(client)?));
     }
+    Some(command)
+}
+
+/// A word of a command line; none for one that nobody can type.
+fn quote(word: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
+    if word.chars().all(is_plain) && !word.starts_with('-') {
+        return Some(word.to_owned());
+    }
+    let can_be_typed = !word.chars().any(printable::is_hidden);
+    let is_short = word.chars().count() <= NAME_CHARS_MAX;
+    (can_be_typed && is_short).then(|| format!("'{}'", word.replace('\'', r"'\''")))
 }

@@ -39,7 +39,7 @@ pub struct CallContext {
     pub searches: Option<Arc<RecentSearches>>,
     /// The servers whose instructions this session's model was told; none: nobody's are told.
     pub(crate) told: Option<Arc<InstructionsTold>>,
-    /// What its person allowed for this session; none: a request that stands alone.
+    /// Answers of its person for this session, or for a request that stands alone.
     pub(crate) allowed: Option<Arc<Allowed>>,
     /// The script that makes it.
     pub(crate) script: Option<ScriptCaller>,

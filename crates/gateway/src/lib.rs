@@ -40,6 +40,7 @@ mod loose;
 mod metrics;
 mod out;
 mod parked;
+mod permission;
 pub mod policy;
 mod read_result;
 mod recent_searches;
@@ -71,8 +72,9 @@ mod workspace;
 #[cfg(test)]
 mod tests;
 
-pub use allowed::{Allowance, OnAlways};
+pub use allowed::OnAlways;
 pub use asks::CallAsker;
+pub use authorize::Thing;
 pub use call_context::CallContext;
 pub use connection::Connection;
 pub use cost::{count_definition, estimate_definition};

@@ -24,8 +24,15 @@ pub enum Why {
     NobodyToAsk {
         /// In a sentence.
         lacks: String,
-        /// What a person types to allow it.
-        allow: String,
+        /// The command that allows it; none where only an edit of the configuration does.
+        allow: Option<String>,
+    },
+    /// A person approves only a call that they are shown whole.
+    TooLong {
+        /// The length of its name and arguments, in characters.
+        chars: usize,
+        /// The most that is shown.
+        chars_max: usize,
     },
     /// The person said no, or nothing.
     SaidNo,
@@ -52,10 +59,23 @@ impl fmt::Display for Refused {
                 "{called} is denied by {by}{reason}. Do not try it in another way; a person can \
                  change the rules in the configuration"
             ),
-            Why::NobodyToAsk { lacks, allow } => write!(
+            Why::NobodyToAsk { lacks, allow } => {
+                write!(
+                    f,
+                    "{called} needs a person's permission by {by}{reason}, and nobody can be \
+                     asked: {lacks}. The person can "
+                )?;
+                match allow {
+                    Some(command) => write!(f, "type `{command}`"),
+                    None => f.write_str("change the rules in the configuration"),
+                }
+            }
+            Why::TooLong { chars, chars_max } => write!(
                 f,
-                "{called} needs a person's permission by {by}{reason}, and nobody can be asked: \
-                 {lacks}. The person can type `{allow}`"
+                "{called} needs a person's permission by {by}{reason}, and a person approves only \
+                 what is shown whole: name and arguments have {chars} characters, at most \
+                 {chars_max} can be shown. Do it in several smaller calls, or the person can \
+                 change the rules in the configuration"
             ),
             Why::SaidNo => write!(
                 f,

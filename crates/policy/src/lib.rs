@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod allowance;
 mod arguments;
 mod matcher;
 mod names;
@@ -17,8 +18,9 @@ mod value_pattern;
 #[cfg(test)]
 mod tests;
 
+pub use allowance::{Allowance, NotAllowable};
 pub use rule::{Fault, KEYS, Rule};
-pub use rules::{Decision, Policy, Preset};
+pub use rules::{Decider, Decision, Policy, Preset};
 
 /// The pattern that fits this very text and no other.
 pub fn escape(text: &str) -> String {

@@ -52,6 +52,11 @@ impl Matcher {
         })
     }
 
+    /// Whether it fits every text.
+    pub(crate) fn fits_all(&self) -> bool {
+        matches!(self.shape, Shape::Any)
+    }
+
     /// Whether it fits this very text and no other.
     pub(crate) fn is(&self, text: &Text<'_>) -> bool {
         matches!(self.shape, Shape::Whole(_)) && self.fits(text)

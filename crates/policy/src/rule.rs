@@ -30,6 +30,8 @@ pub const KEYS: [&str; 10] = [
 /// One rule, ready to be compared.
 #[derive(Debug, Clone)]
 pub struct Rule {
+    /// As the configuration has it.
+    pub(crate) written: Map<String, Value>,
     pub(crate) verdict: Verdict,
     pub(crate) reason: Option<String>,
     /// It looks at values, so that another call of the same tool may not fit it.
@@ -88,6 +90,7 @@ impl Rule {
         let verdict = read_verdict(written)?;
         let names = |key: &str| read_patterns(written, key, verdict != Verdict::Allow);
         let rule = Self {
+            written: written.clone(),
             verdict,
             reason: read_text(written, "reason")?,
             has_arguments: written.contains_key("arguments"),
@@ -107,17 +110,29 @@ impl Rule {
     /// Whether the rule speaks of this call; `arguments` are read when it asks for them, and none
     /// where they cannot be.
     pub(crate) fn fits(&self, call: &Names<'_>, arguments: impl FnOnce() -> Arguments) -> bool {
-        let doubt = Doubt::of(self.verdict);
-        let any = |patterns: &Patterns, text: &Text<'_>| {
-            let patterns = patterns.as_ref();
-            patterns.is_none_or(|list| list.iter().any(|it| it.fits(text)))
-        };
-        any(&self.server, &call.server)
-            && any(&self.client, &call.client)
-            && any(&self.category, &call.category)
-            && self.fits_name(call, doubt)
+        self.fits_client(call)
+            && self.fits_any_call(call)
+            && (self.arguments.is_empty()
+                || self.fits_arguments(&arguments(), Doubt::of(self.verdict)))
+    }
+
+    /// Whether it speaks of the client that calls.
+    pub(crate) fn fits_client(&self, call: &Names<'_>) -> bool {
+        fits_any(&self.client, &call.client)
+    }
+
+    /// Whether it speaks of calls by any client.
+    pub(crate) fn speaks_of_all_clients(&self) -> bool {
+        let clients = self.client.as_ref();
+        clients.is_none_or(|list| list.iter().any(Matcher::fits_all))
+    }
+
+    /// Whether it speaks of this, leaving client and arguments out.
+    pub(crate) fn fits_any_call(&self, call: &Names<'_>) -> bool {
+        fits_any(&self.server, &call.server)
+            && fits_any(&self.category, &call.category)
+            && self.fits_name(call, Doubt::of(self.verdict))
             && self.fits_annotation(call)
-            && (self.arguments.is_empty() || self.fits_arguments(&arguments(), doubt))
     }
 
     /// A rule that names tools speaks of tools; one that names nothing speaks of everything.
@@ -183,6 +198,11 @@ impl Rule {
 
 /// None: they cannot be read.
 pub(crate) type Arguments = std::rc::Rc<Option<Node>>;
+
+fn fits_any(patterns: &Patterns, text: &Text<'_>) -> bool {
+    let patterns = patterns.as_ref();
+    patterns.is_none_or(|list| list.iter().any(|it| it.fits(text)))
+}
 
 fn fault(key: &str, what: &str, hint: &str) -> Fault {
     Fault {

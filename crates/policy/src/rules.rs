@@ -2,6 +2,8 @@
 
 use std::{cell::OnceCell, fmt, rc::Rc};
 
+use serde_json::{Map, Value};
+
 use crate::{
     Subject, Verdict,
     arguments::Node,
@@ -34,7 +36,7 @@ impl Preset {
         }
     }
 
-    fn decide(self, call: &Subject<'_>) -> Decision {
+    pub(crate) fn decide(self, call: &Subject<'_>) -> Decision {
         let (verdict, reason) = match self {
             Self::Careful if call.effects.is_destructive => {
                 (Verdict::Ask, Some("it may take something away".to_owned()))
@@ -52,6 +54,15 @@ impl Preset {
             looks_at_arguments: false,
         }
     }
+}
+
+/// The rule that decides about a call, by its content.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decider {
+    /// As it is written.
+    Rule(Map<String, Value>),
+    /// No rule fits.
+    Preset(Preset),
 }
 
 /// What becomes of a call, and why.
@@ -82,6 +93,14 @@ impl Decision {
         }
     }
 
+    /// The rule as it is written, or the preset: the same for as long as it says the same.
+    pub fn decider(&self, policy: &Policy) -> Decider {
+        let rule = self.rule().and_then(|number| policy.rules.get(number - 1));
+        rule.map_or(Decider::Preset(policy.preset), |rule| {
+            Decider::Rule(rule.written.clone())
+        })
+    }
+
     /// What decided: `rule 2` or `policy = "careful"`.
     pub fn by(&self) -> impl fmt::Display {
         match self.by {
@@ -107,6 +126,10 @@ impl Policy {
     /// How many rules there are.
     pub fn count_rules(&self) -> usize {
         self.rules.len()
+    }
+
+    pub(crate) fn rules(&self) -> &[Rule] {
+        &self.rules
     }
 
     /// What holds where no rule fits.

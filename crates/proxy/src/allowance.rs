@@ -1,13 +1,14 @@
-//! What a person allows for good, when asked about a call: written into the configuration, which is
-//! then taken in like any other change.
+//! `always`, the answer to a question about a call: a rule in the configuration, which is then read
+//! like any other change.
 
 use std::path::Path;
 
+use ::policy::Allowance;
 use config::{
     Environment, Overrides,
-    edit::{AllowRule, EditError, change},
+    edit::{EditError, change},
 };
-use gateway::{Allowance, Gateway, OnAlways};
+use gateway::{Gateway, OnAlways};
 
 /// Has the gateway write what is allowed into this file.
 pub(crate) fn follow(gateway: &Gateway, file: &Path) {
@@ -18,25 +19,13 @@ pub(crate) fn follow(gateway: &Gateway, file: &Path) {
 }
 
 fn write(file: &Path, allowance: &Allowance) -> Result<(), EditError> {
-    let Allowance {
-        key,
-        server,
-        name,
-        client,
-    } = allowance;
-    let client = (!client.is_empty()).then_some(client.as_str());
-    let rule = AllowRule {
-        key,
-        server,
-        name,
-        client,
-    };
+    let env = Environment::of_process();
     let overrides = Overrides {
         config: Some(file.to_owned()),
         ..Overrides::default()
     };
-    change(&overrides, &Environment::of_process(), |document| {
-        Ok(document.allow(&rule))
+    change(&overrides, &env, |document| {
+        document.allow(allowance, &overrides, &env)
     })?;
     Ok(())
 }

@@ -279,7 +279,10 @@ pub(crate) enum Command {
         after_help = "Examples:\n  proxy stats\n  proxy stats --by client --days 7\n  proxy stats --by day --json"
     )]
     Stats(Stats),
-    /// Allow a tool for good: a rule before all others
+    /// Allow a tool for good, by a rule of its own
+    ///
+    /// The rule goes directly before the one that restricts the tool. Without `--client` the rule is for every client, and
+    /// rules for certain clients stay before it. Where a rule reads arguments, edit the configuration.
     #[command(
         after_help = "Examples:\n  proxy allow files/write_file\n  proxy allow files/write_file --client cursor\n  proxy allow --resource files/file:///etc/hosts"
     )]

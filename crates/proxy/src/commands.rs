@@ -116,7 +116,6 @@ fn run_without_config(
         Command::Enable { servers } => edit::set_enabled(global, &servers, true)?,
         Command::Disable { servers } => edit::set_enabled(global, &servers, false)?,
         Command::Rename { from, to } => edit::rename(global, &from, &to)?,
-        Command::Allow(allow) => policy::allow(global, &allow)?,
         Command::Login(login) => login::log_in_to(global, &login)?,
         Command::Logout(logout) => login::log_out_of(global, &logout)?,
         Command::Secret(action) => secret::change(global, action)?,
@@ -240,6 +239,7 @@ async fn ask(gateway: &Arc<Gateway>, global: &Global, command: Command) -> anyho
     gateway.survey_new().await;
     match command {
         Command::Policy(action) => policy::look(gateway, global, action).await,
+        Command::Allow(asked) => policy::allow(gateway, global, &asked).await,
         Command::Categories => usage::print_categories(gateway, global).await,
         Command::Tokens { by_tool } => tokens::count_tokens(gateway, global, by_tool).await,
         other => bail!("{other:?} has no gateway to ask"),

@@ -215,17 +215,21 @@ async fn a_person_answers_what_a_script_may_do() {
         for n in [1, 2] {
             let asked = client.next(ELICIT).await;
             let asked = asked["params"]["message"].as_str().unwrap();
-            let start = format!("[proxy] Allow bank/wipe?\narguments: {{\"n\":{n}}}");
+            let start = format!("[proxy] Allow bank/wipe?\narguments:\n  \"n\": {n}\n");
             assert!(asked.starts_with(&start), "{asked}");
         }
     }
     // One answer is enough for calls that wait for it.
+    let asked = |heard: &[Value]| heard.iter().filter(|it| it["method"] == ELICIT).count();
+    client.answers(ELICIT, allow("no"));
+    let said = run(&client, AT_ONCE).await;
+    assert!(said.contains("the person did not give it"), "{said}");
+    assert_eq!(asked(&client.heard().await), 1);
     client.answers(ELICIT, allow("this session"));
     let five = r#"["wiped","wiped","wiped","wiped","wiped"]"#;
     assert_eq!(run(&client, AT_ONCE).await, five);
     client.next(ELICIT).await;
     assert_eq!(run(&client, TWICE).await, done);
-    let asked = |heard: &[Value]| heard.iter().filter(|it| it["method"] == ELICIT).count();
     assert_eq!(asked(&client.heard().await), 0);
 
     let other = client_with(&house, json!({"elicitation": {}})).await;
@@ -278,5 +282,94 @@ async fn a_script_has_time_for_its_person_and_a_call_taken_back_is_not_made() {
     client.execute("bank/show", json!({})).await.good();
     let called = house.received_method("bank", "tools/call").len();
     assert_eq!(called, 2, "one wiped, one shown");
+    house.stops_clean().await;
+}
+
+const RULES: &str = "[[rules]]\ndecision = \"deny\"\ntool = \"fs/write*\"\n\
+    arguments = { \"/path\" = { inside = \"/secret\" } }\n\
+    # the rest\n[[rules]]\ndecision = \"ask\"\ntool = \"fs/*\"\n";
+
+/// The answers that a person is offered about a call, which is then made.
+async fn offered(client: &Client, tool: &str, path: &str) -> String {
+    client.answers(ELICIT, allow("once"));
+    client.execute(tool, json!({"path": path})).await.good();
+    let asked = client.next(ELICIT).await;
+    asked["params"]["requestedSchema"]["properties"]["allow"]["enum"].to_string()
+}
+
+#[journey]
+async fn always_is_an_exception_from_the_rule_that_asked_and_from_no_other() {
+    let server = fake("fs")
+        .tool("write_file", Step::Echo)
+        .tool("wipe\\", Step::Echo)
+        .tool("make", Step::Echo)
+        .tool("list", Step::Echo);
+    let house = house([server]);
+    house.indexed().await;
+    house.configure_more(RULES);
+    let client = client_with(&house, json!({"elicitation": {}})).await;
+    // It would switch off the first rule.
+    let answers = offered(&client, "fs/write_file", "/tmp/x").await;
+    assert_eq!(answers, r#"["once","this session","no"]"#);
+    for tool in ["fs/wipe\\", "fs/list"] {
+        client.answers(ELICIT, allow("always"));
+        client.execute(tool, json!({})).await.good();
+        client.next(ELICIT).await;
+    }
+    let written = fs::read_to_string(house.config()).unwrap();
+    let (before, after) = written.split_once("# the rest").unwrap();
+    assert!(before.contains("inside = \"/secret\""), "{written}");
+    assert!(
+        before.contains("tool = \"wipe[\\\\]\"") || before.contains("tool = 'wipe[\\]'"),
+        "{written}"
+    );
+    assert!(
+        before.contains("tool = \"list\"") && !after.contains("list"),
+        "{written}"
+    );
+    assert_eq!(house.cli(["config", "check"]).await.code, Some(0));
+    let other = client_with(&house, json!({"elicitation": {}})).await;
+    other.execute("fs/wipe\\", json!({})).await.good();
+    let denied = other.execute("fs/write_file", json!({"path": "/secret/key"}));
+    assert!(
+        denied.await.bad().contains("denied by rule 1"),
+        "the rule holds"
+    );
+
+    let refused = house.cli(["allow", "fs/write_file"]).await;
+    assert_ne!(refused.code, Some(0));
+    assert!(
+        refused.stderr.contains("rule 1 decides by its arguments"),
+        "{refused:?}"
+    );
+    let again = house.cli(["allow", "fs/list", "--client", "else"]).await;
+    assert!(
+        again
+            .stderr
+            .contains("the rules before it still come first"),
+        "{again:?}"
+    );
+    assert_eq!(
+        house
+            .cli(["allow", "fs/list", "--client", "else"])
+            .await
+            .code,
+        Some(0)
+    );
+    // Rules that changed since the question take no exception.
+    client.holds_back(ELICIT);
+    let (_, waits) = client
+        .begin("tools/call", crate::calling("fs/make", &json!({})))
+        .await;
+    let question = client.next(ELICIT).await;
+    let written = fs::read_to_string(house.config()).unwrap();
+    let changed = written.replace(
+        "# the rest\n[[rules]]",
+        "# the rest\n[[rules]]\nreason = \"new\"",
+    );
+    house.configure(&changed);
+    client.answer(&question, allow("always")).await;
+    waits.await.good();
+    assert_eq!(fs::read_to_string(house.config()).unwrap(), changed);
     house.stops_clean().await;
 }

@@ -1,80 +1,96 @@
-//! A rule for calls, put before the others.
+//! A rule for calls, put directly before the rule that it is an exception from.
 
-use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
+use toml_edit::{
+    Array, ArrayOfTables, Decor, DocumentMut, InlineTable, Item, RawString, Table, Value,
+};
 
-/// A rule that allows one thing, as it is written.
-#[derive(Debug, Clone, Copy)]
-pub struct AllowRule<'a> {
-    /// `tool`, `prompt` or `resource`.
-    pub key: &'a str,
-    /// The server.
-    pub server: &'a str,
-    /// The own name of what is allowed.
-    pub name: &'a str,
-    /// For this client alone.
-    pub client: Option<&'a str>,
-}
-
-impl AllowRule<'_> {
-    fn members(&self) -> Vec<(&str, String)> {
-        let mut members = vec![("decision", "allow".to_owned())];
-        members.extend(self.client.map(|client| ("client", policy::escape(client))));
-        members.push(("server", policy::escape(self.server)));
-        members.push((self.key, policy::escape(self.name)));
-        members
-    }
-}
-
-/// Whether that changed anything: the first rule may be this one already.
-pub(super) fn add(toml: &mut DocumentMut, rule: &AllowRule<'_>) -> bool {
-    let members = rule.members();
-    let is_it = |first: Option<&dyn toml_edit::TableLike>| {
-        first.is_some_and(|first| {
-            let has = |(key, value): &(&str, String)| {
-                first.get(key).and_then(Item::as_str) == Some(value.as_str())
-            };
-            first.len() == members.len() && members.iter().all(has)
-        })
-    };
+/// Puts a rule at an index among those that there are.
+pub(super) fn insert(toml: &mut DocumentMut, index: usize, rule: &[(&str, String)]) {
     match toml.get_mut("rules") {
-        Some(Item::Value(Value::Array(rules))) => {
-            let first = rules.get(0).and_then(Value::as_inline_table);
-            if is_it(first.map(|it| it as &dyn toml_edit::TableLike)) {
-                return false;
-            }
-            let mut rule = InlineTable::new();
-            for (key, value) in members {
-                rule.insert(key, value.into());
-            }
-            if let Some(first) = rules.get_mut(0) {
-                first.decor_mut().set_prefix(" ");
-            }
-            rules.insert(0, rule);
-        }
-        Some(Item::ArrayOfTables(rules)) => {
-            if is_it(rules.get(0).map(|it| it as &dyn toml_edit::TableLike)) {
-                return false;
-            }
-            let others: Vec<Table> = rules.iter().cloned().collect();
-            rules.clear();
-            rules.push(table_of(members));
-            for rule in others {
-                rules.push(rule);
-            }
-        }
+        Some(Item::Value(Value::Array(rules))) => insert_inline(rules, index, rule),
+        Some(Item::ArrayOfTables(rules)) => insert_table(rules, index, rule),
         _ => {
             let mut rules = ArrayOfTables::new();
-            rules.push(table_of(members));
+            let mut rule = table_of(rule);
+            rule.set_position(Some(isize::MAX));
+            rules.push(rule);
             toml.insert("rules", Item::ArrayOfTables(rules));
         }
     }
-    true
 }
 
-fn table_of(members: Vec<(&str, String)>) -> Table {
+fn insert_table(rules: &mut ArrayOfTables, index: usize, rule: &[(&str, String)]) {
+    let mut others: Vec<Table> = rules.iter().cloned().collect();
+    let mut rule = table_of(rule);
+    if let Some(next) = others.get_mut(index) {
+        rule.set_position(next.position());
+        // A comment directly above a rule is its own; one above an empty line is not.
+        let above = text_of(next.decor().prefix());
+        if let Some(end) = above
+            .rfind("\n\n")
+            .filter(|end| !above[..*end].trim().is_empty())
+        {
+            rule.decor_mut()
+                .set_prefix(format!("{}\n\n", &above[..end]));
+            next.decor_mut().set_prefix(&above[end + 1..]);
+        } else if above.is_empty() {
+            next.decor_mut().set_prefix("\n");
+        }
+    }
+    others.insert(index.min(others.len()), rule);
+    rules.clear();
+    rules.extend(others);
+}
+
+/// In a list that has a rule on each line, the new one gets a line of its own; a comment behind a rule
+/// stays on its line, and one above a rule stays above it.
+fn insert_inline(rules: &mut Array, index: usize, rule: &[(&str, String)]) {
+    let mut inline = InlineTable::new();
+    for (key, value) in rule {
+        inline.insert(*key, value.as_str().into());
+    }
+    let mut inline = Value::from(inline);
+    let last = rules.len().checked_sub(1).and_then(|last| rules.get(last));
+    let is_own_line = |decor: &Decor| text_of(decor.prefix()).contains('\n');
+    let indent = last.filter(|last| is_own_line(last.decor())).map(|last| {
+        let prefix = text_of(last.decor().prefix());
+        let start = prefix.rfind('\n').map_or(0, |at| at + 1);
+        prefix[start..].to_owned()
+    });
+    let below = rules.get(index).map_or_else(
+        || text_of(Some(rules.trailing())),
+        |next| text_of(next.decor().prefix()),
+    );
+    let (before, after) = match &indent {
+        Some(indent) => {
+            let end = below.find('\n').unwrap_or(below.len());
+            (
+                format!("{}\n{indent}", &below[..end]),
+                below[end..].to_owned(),
+            )
+        }
+        None if index == 0 => (below, " ".to_owned()),
+        None => (" ".to_owned(), below),
+    };
+    inline.decor_mut().set_prefix(before);
+    match rules.get_mut(index) {
+        Some(next) => next.decor_mut().set_prefix(after),
+        None if indent.is_some() => rules.set_trailing(after),
+        None => {}
+    }
+    rules.insert_formatted(index.min(rules.len()), inline);
+}
+
+fn text_of(raw: Option<&RawString>) -> String {
+    raw.and_then(RawString::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn table_of(rule: &[(&str, String)]) -> Table {
     let mut table = Table::new();
     table.decor_mut().set_prefix("\n");
-    for (key, value) in members {
+    for (key, value) in rule {
         table.insert(key, toml_edit::value(value));
     }
     table

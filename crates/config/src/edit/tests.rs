@@ -1,10 +1,12 @@
 use std::{fs, path::Path};
 
 use insta::assert_snapshot;
+use policy::{Allowance, Effects, Kind, Subject};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{AllowRule, Document, EditError, NewServer};
+use super::{Document, EditError, NewServer};
+use crate::{Environment, Overrides};
 
 fn document(text: &str) -> Document {
     Document::parse(Path::new("config.toml"), Some(text.to_owned())).unwrap()
@@ -269,32 +271,178 @@ fn a_file_of_comments_alone_keeps_them_at_its_head() {
     assert!(text.contains("[servers.time]"), "{text}");
 }
 
-#[test]
-fn a_rule_is_put_before_the_others() {
-    let rule = AllowRule {
-        key: "tool",
+/// A tool that a client may call for good, under the rules of a text.
+fn allowance(text: &str, name: &str, client: Option<&str>) -> Allowance {
+    let read = document(text).read_policy(&Overrides::default(), &home());
+    let call = Subject {
+        client: client.unwrap_or_default(),
         server: "fs",
-        name: "write[1]",
-        client: None,
+        kind: Kind::Tool,
+        name,
+        category: "",
+        effects: Effects::default(),
+        arguments: "{}",
     };
-    let ours = "[[rules]]\ndecision = \"allow\"\nserver = \"fs\"\ntool = \"write[[]1[]]\"\n";
-    let check = |before: &str, expected: &str| {
-        let mut document = document(before);
-        assert!(document.allow(&rule));
-        assert_eq!(document.text(), expected);
-        assert!(!document.allow(&rule), "it is there");
+    Allowance::new(&read.unwrap(), &call, client.is_none()).unwrap()
+}
+
+fn home() -> Environment {
+    [("HOME", "/home/me")].into_iter().collect()
+}
+
+fn allow(document: &mut Document, allowance: &Allowance) -> Result<Option<usize>, EditError> {
+    document.allow(allowance, &Overrides::default(), &home())
+}
+
+const FS: &str = "[servers.fs]\ncommand = \"x\"\n";
+
+/// `NEW` stands for the rule in the expected text.
+#[track_caller]
+fn check_rule(before: &str, expected: &str, number: usize) {
+    let ours = "decision = \"allow\"\nserver = \"fs\"\ntool = \"write[[]1[]]\"\n";
+    let inline = "{ decision = \"allow\", server = \"fs\", tool = \"write[[]1[]]\" }";
+    let expected = expected
+        .replace("[[NEW]]\n", &format!("[[rules]]\n{ours}"))
+        .replace("{NEW}", inline);
+    let allowance = allowance(before, "write[1]", None);
+    let mut edited = document(before);
+    assert_eq!(allow(&mut edited, &allowance).unwrap(), Some(number));
+    assert_eq!(edited.text(), expected);
+    let mut again = document(&expected);
+    assert_eq!(allow(&mut again, &allowance).unwrap(), None, "it is there");
+    assert_eq!(again.text(), expected);
+}
+
+#[test]
+fn a_rule_goes_directly_before_the_one_that_decided_and_comments_stay_with_theirs() {
+    let ask = "[[rules]]\ndecision = \"ask\"\n";
+    let other = "[[rules]]\ndecision = \"deny\"\ntool = \"other\"\n";
+    let server_b = "[servers.b]\ncommand = \"y\"\n";
+    // Rules and servers may take turns, and a rule may have a table of its own.
+    let with_table = "[[rules]]\ndecision = \"deny\"\nserver = \"db\"\n\
+                      [rules.arguments]\n\"/sql\" = \"drop*\"\n";
+    check_rule(
+        &format!("policy = \"read-only\"\n{FS}"),
+        &format!("policy = \"read-only\"\n{FS}\n[[NEW]]\n"),
+        1,
+    );
+    check_rule(
+        &format!("{FS}\n# why\n{ask}"),
+        &format!("{FS}\n[[NEW]]\n\n# why\n{ask}"),
+        1,
+    );
+    check_rule(
+        &format!("# Ours.\n\n# why\n{ask}\n{FS}"),
+        &format!("# Ours.\n\n[[NEW]]\n\n# why\n{ask}\n{FS}"),
+        1,
+    );
+    check_rule(&format!("{ask}{FS}"), &format!("\n[[NEW]]\n\n{ask}{FS}"), 1);
+    check_rule(
+        &format!("{FS}{other}{with_table}# why\n{ask}# B\n{server_b}{other}"),
+        &format!("{FS}{other}{with_table}\n[[NEW]]\n# why\n{ask}# B\n{server_b}{other}"),
+        3,
+    );
+    check_rule(
+        &format!("policy = \"read-only\"\n{other}{FS}{server_b}"),
+        &format!("policy = \"read-only\"\n{other}\n[[NEW]]\n{FS}{server_b}"),
+        2,
+    );
+}
+
+#[test]
+fn a_rule_goes_into_a_list_in_one_line_and_in_several() {
+    let check = |before: &str, expected: &str, number| {
+        let text = |list: &str| {
+            let list = list
+                .replace("ASK", "{ decision = \"ask\" }")
+                .replace("OTHER", "{ decision = \"deny\", tool = \"other\" }");
+            format!("policy = \"read-only\"\nrules = {list}\n{FS}")
+        };
+        check_rule(&text(before), &text(expected), number);
     };
-    check("", &format!("\n{ours}"));
+    check("[]", "[{NEW}]", 1);
+    check("[ASK]", "[{NEW}, ASK]", 1);
+    check("[OTHER, ASK, OTHER]", "[OTHER, {NEW}, ASK, OTHER]", 2);
+    check("[OTHER]", "[OTHER, {NEW}]", 2);
     check(
-        "[servers.a]\ncommand = \"x\"\n",
-        &format!("[servers.a]\ncommand = \"x\"\n\n{ours}"),
+        "[\n  OTHER, # first\n  # why\n  ASK, # second\n]",
+        "[\n  OTHER, # first\n  {NEW},\n  # why\n  ASK, # second\n]",
+        2,
     );
     check(
-        "log = \"warn\"\n\n# why\n[[rules]]\ndecision = \"ask\"\n",
-        &format!("log = \"warn\"\n\n{ours}\n# why\n[[rules]]\ndecision = \"ask\"\n"),
+        "[\n  OTHER, # first\n  # end\n]",
+        "[\n  OTHER, # first\n  {NEW},\n  # end\n]",
+        2,
     );
     check(
-        "rules = [{ decision = \"ask\" }]\n",
-        "rules = [{ decision = \"allow\", server = \"fs\", tool = \"write[[]1[]]\" }, { decision = \"ask\" }]\n",
+        "[\n  # why\n  ASK,\n]",
+        "[\n  {NEW},\n  # why\n  ASK,\n]",
+        1,
     );
+}
+
+#[test]
+fn no_name_makes_a_rule_that_cannot_be_read() {
+    let text = format!("{FS}[[rules]]\ndecision = \"ask\"\n");
+    for name in [
+        "wipe\\",
+        "[",
+        "{a",
+        "it's \"x\"",
+        "a\nb",
+        "!no",
+        "*",
+        "Ü\u{202e}",
+        "'''",
+        "\u{7f}",
+    ] {
+        let mut edited = document(&text);
+        let allowance = allowance(&text, name, Some(name));
+        let number = allow(&mut edited, &allowance).unwrap();
+        assert_eq!(number, Some(1), "{name:?}");
+        let after = document(&edited.text());
+        let checked = after.check(&Overrides::default(), &home());
+        assert!(checked.is_ok(), "{name:?}");
+    }
+    let mut edited = document(&text);
+    let nameless = allowance(&text, "", None);
+    let refused = allow(&mut edited, &nameless).unwrap_err().to_string();
+    assert!(refused.contains("expected a pattern"), "{refused}");
+    assert_eq!(edited.text(), text);
+}
+
+#[test]
+fn rules_that_are_others_by_now_are_not_changed() {
+    let ask = "[[rules]]\ndecision = \"ask\"\ntool = \"fs/*\"\n";
+    let text = format!("{FS}{ask}");
+    let asked = allowance(&text, "write", Some("cursor"));
+    let deny = "[[rules]]\ndecision = \"deny\"\ntool = \"fs/write\"\n";
+    let reads = "[[rules]]\ndecision = \"deny\"\n\
+                 arguments = { \"/path\" = { inside = \"/secret\" } }\n";
+    for (now, why) in [
+        (format!("{FS}{deny}{ask}"), "not those by which"),
+        (FS.to_owned(), "allowed already"),
+        (text.replace("\"ask\"", "\"deny\""), "not those by which"),
+        (
+            format!("{FS}{reads}{ask}"),
+            "rule 1 decides by its arguments",
+        ),
+        (
+            text.replace("servers.fs", "servers.files"),
+            "no server `fs`",
+        ),
+        (format!("no_such_key = 1\n{text}"), "no_such_key"),
+    ] {
+        let mut edited = document(&now);
+        let said = match allow(&mut edited, &asked) {
+            Ok(number) => number.map_or("allowed already".to_owned(), |it| it.to_string()),
+            Err(why) => why.to_string(),
+        };
+        assert!(said.contains(why), "{now}: {said}");
+        assert_eq!(edited.text(), now);
+    }
+    // A rule that says nothing of the call may have come.
+    let other = "[[rules]]\ndecision = \"deny\"\ntool = \"other\"\n";
+    let mut edited = document(&format!("{FS}{other}{ask}"));
+    assert_eq!(allow(&mut edited, &asked).unwrap(), Some(2));
 }

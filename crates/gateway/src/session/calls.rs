@@ -22,7 +22,7 @@ use super::{
     subscriptions::Subscriptions,
 };
 use crate::{
-    allowed::Allowed,
+    allowed::{Allowed, Scope},
     asks::{CallAsker, SessionQuestions},
     call_context::CallContext,
     call_note::now_ms,
@@ -96,7 +96,7 @@ impl Calls {
             policy: OnceLock::new(),
             level: LogLevel::unsaid(),
             told: Arc::default(),
-            allowed: Arc::default(),
+            allowed: Arc::new(Allowed::new(Scope::Session)),
             uris: OnceLock::new(),
             tasks: TaskTracker::new(),
             listening: TaskTracker::new(),
@@ -357,7 +357,11 @@ impl Calls {
             log: self.log(meta.log_level, meta.revision.as_ref(), out, cancel.clone()),
             cancel: of_request.unwrap_or_default(),
             searches: Some(Arc::clone(&self.searches)),
-            allowed: (!self.client.connection.is_stateless).then(|| Arc::clone(&self.allowed)),
+            allowed: Some(if self.client.connection.is_stateless {
+                Arc::new(Allowed::new(Scope::Request))
+            } else {
+                Arc::clone(&self.allowed)
+            }),
             told: (!self.client.connection.is_stateless).then(|| Arc::clone(&self.told)),
             uris: Some(self.uris()),
             script: None,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::policy::{Policy, Preset, Rule};
+use ::policy::{Allowance, Policy, Preset, Rule};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tool::{Capability, ItemKind};
@@ -12,7 +12,7 @@ use super::{
     memory::{Memory, Scene},
     peer::Peer,
 };
-use crate::{Allowance, EXECUTE, OnAlways};
+use crate::{EXECUTE, OnAlways, Thing};
 
 const ELICIT: &str = "elicitation/create";
 
@@ -37,12 +37,27 @@ async fn scene(preset: Preset, rules: &Value) -> Scene {
         .can("bank", Capability::Completions)
         .open()
         .await;
+    set_rules(&scene, preset, rules);
+    scene
+}
+
+fn set_rules(scene: &Scene, preset: Preset, rules: &Value) {
     let mut settings = (*scene.gateway.settings()).clone();
     let read = |rule: &Value| Rule::read(rule.as_object().unwrap(), None).unwrap();
     let rules = rules.as_array().unwrap().iter().map(read).collect();
     settings.policy = Arc::new(Policy::new(preset, rules));
     scene.gateway.apply(settings).unwrap();
-    scene
+}
+
+/// Has allowances kept here, each with what writing it comes to.
+fn keep_allowances(scene: &Scene, written: Result<(), String>) -> Arc<Mutex<Vec<Allowance>>> {
+    let kept: Arc<Mutex<Vec<Allowance>>> = Arc::default();
+    let keeps = Arc::clone(&kept);
+    scene.gateway.on_always(OnAlways::new(move |allowance| {
+        keeps.lock().push(allowance.clone());
+        written.clone()
+    }));
+    kept
 }
 
 #[tokio::test]
@@ -116,7 +131,16 @@ async fn who_cannot_be_asked_is_told_what_to_type() {
 
 /// Calls a tool and answers the question, if one comes; what the model reads, and what was asked.
 async fn call(peer: &mut Peer, answer: &str) -> (String, Option<Value>) {
-    let call = json!({"name": EXECUTE, "arguments": {"tool_name": "notes/wipe", "tool_input": {}}});
+    call_with(peer, "notes/wipe", &json!({}), answer).await
+}
+
+async fn call_with(
+    peer: &mut Peer,
+    tool: &str,
+    input: &Value,
+    answer: &str,
+) -> (String, Option<Value>) {
+    let call = json!({"name": EXECUTE, "arguments": {"tool_name": tool, "tool_input": input}});
     let request = peer.begin("tools/call", call).await;
     let mut said = peer.next().await;
     let mut asked = None;
@@ -135,19 +159,14 @@ async fn call(peer: &mut Peer, answer: &str) -> (String, Option<Value>) {
 #[tokio::test]
 async fn a_person_allows_once_for_the_session_and_always() {
     let scene = scene(Preset::Careful, &json!([])).await;
-    let written: Arc<Mutex<Vec<Allowance>>> = Arc::default();
-    let writes = Arc::clone(&written);
-    scene.gateway.on_always(OnAlways::new(move |allowance| {
-        writes.lock().push(allowance.clone());
-        Ok(())
-    }));
+    let written = keep_allowances(&scene, Ok(()));
     let (mut peer, _) = Peer::open_with(&scene, "Cursor", &json!({"elicitation": {}})).await;
     let (said, asked) = call(&mut peer, "no").await;
     assert!(said.contains("the person did not give it"), "{said}");
     let asked = asked.expect("a question");
     let message = asked["message"].as_str().unwrap();
     assert!(
-        message.starts_with("[proxy] Allow notes/wipe?\narguments: {}\nwhy you are asked: "),
+        message.starts_with("[proxy] Allow notes/wipe?\narguments: none\nwhy you are asked: "),
         "{message}"
     );
     let answers = &asked["requestedSchema"]["properties"]["allow"]["enum"];
@@ -163,13 +182,192 @@ async fn a_person_allows_once_for_the_session_and_always() {
     let (mut other, _) = Peer::open_with(&scene, "Cursor", &json!({"elicitation": {}})).await;
     assert_eq!(call(&mut other, "always").await.0, "done");
     assert!(call(&mut other, "no").await.1.is_none());
-    let allowance = Allowance {
-        key: "tool",
-        server: "notes".to_owned(),
-        name: "wipe".to_owned(),
-        client: "cursor".to_owned(),
+    let rules: Vec<_> = written.lock().iter().map(Allowance::rule).collect();
+    let rule = [
+        ("decision", "allow"),
+        ("client", "cursor"),
+        ("server", "notes"),
+        ("tool", "wipe"),
+    ];
+    assert_eq!(rules, [rule.map(|(key, value)| (key, value.to_owned()))]);
+}
+
+fn answers(asked: Option<&Value>) -> Value {
+    let asked = asked.expect("a question");
+    asked["requestedSchema"]["properties"]["allow"]["enum"].clone()
+}
+
+#[tokio::test]
+async fn always_is_offered_where_it_overrides_nothing_that_was_not_seen() {
+    let ask = json!({"decision": "ask", "server": "notes"});
+    let reads = json!({"decision": "deny", "tool": "notes/*", "arguments": {"/path": {"inside": "/secret"}}});
+    let scene = scene(Preset::Open, &json!([reads, ask])).await;
+    let written = keep_allowances(&scene, Ok(()));
+    let can = json!({"elicitation": {}});
+    let (mut peer, _) = Peer::open_with(&scene, "cursor", &can).await;
+    let open = json!({"path": "/open/a"});
+    let (said, asked) = call_with(&mut peer, "notes/write", &open, "once").await;
+    assert_eq!(said, "done");
+    assert_eq!(
+        answers(asked.as_ref()),
+        json!(["once", "this session", "no"])
+    );
+    // An answer that was not offered is none.
+    let (said, _) = call_with(&mut peer, "notes/write", &open, "always").await;
+    assert!(said.contains("the person did not give it"), "{said}");
+    assert_eq!(*written.lock(), []);
+
+    set_rules(&scene, Preset::Open, &json!([ask, reads]));
+    for (name, is_offered) in [("cursor", true), ("", false), ("  ", false)] {
+        let (mut peer, _) = Peer::open_with(&scene, name, &can).await;
+        let (_, asked) = call(&mut peer, "once").await;
+        let answers = answers(asked.as_ref()).to_string();
+        assert_eq!(answers.contains("always"), is_offered, "{name:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_person_is_shown_the_whole_call_or_not_asked() {
+    let scene = scene(
+        Preset::Open,
+        &json!([{"decision": "ask", "server": "notes"}]),
+    )
+    .await;
+    let (mut peer, _) = Peer::open_with(&scene, "cursor", &json!({"elicitation": {}})).await;
+    let input = json!({"text": "x".repeat(8_000), "path": "/etc/\u{202e}hosts"});
+    let (said, asked) = call_with(&mut peer, "notes/write", &input, "once").await;
+    assert_eq!(said, "done");
+    let message = asked.unwrap()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains(&"x".repeat(8_000)), "{message}");
+    assert!(
+        message.contains("\n  \"path\": \"/etc/\\u202ehosts\"\n"),
+        "{message}"
+    );
+    let input = json!({"text": "x".repeat(30_000), "path": "/etc/hosts"});
+    let (said, asked) = call_with(&mut peer, "notes/write", &input, "once").await;
+    assert_eq!(asked, None);
+    assert!(
+        said.contains("characters, at most 20000 can be shown"),
+        "{said}"
+    );
+    assert_eq!(scene.calls(), ["notes/write"]);
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_an_answer_share_a_no_and_a_later_one_is_asked_about() {
+    let scene = scene(Preset::Careful, &json!([])).await;
+    for mut peer in [
+        Peer::open_with(&scene, "cursor", &json!({"elicitation": {}}))
+            .await
+            .0,
+        Peer::open_with(&scene, "", &json!({"elicitation": {}}))
+            .await
+            .0,
+    ] {
+        for _ in 0..2 {
+            let call = json!({"name": EXECUTE, "arguments": {"tool_name": "notes/wipe", "tool_input": {}}});
+            for _ in 0..50 {
+                peer.begin("tools/call", call.clone()).await;
+            }
+            let (mut asked, mut refused) = (0, 0);
+            while refused < 50 {
+                let said = peer.next().await;
+                if said["method"] == ELICIT {
+                    asked += 1;
+                    // All are on their way by now: the last one was read before this is answered.
+                    peer.ask("ping", json!({})).await;
+                    let result = json!({"action": "decline"});
+                    peer.send(&json!({"jsonrpc": "2.0", "id": said["id"], "result": result}))
+                        .await;
+                } else {
+                    let text = said["result"]["content"][0]["text"].as_str().unwrap();
+                    assert!(text.contains("the person did not give it"), "{text}");
+                    refused += 1;
+                }
+            }
+            assert_eq!(asked, 1);
+        }
+    }
+    assert_eq!(scene.calls(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_rule_that_comes_while_its_question_is_open_decides() {
+    let ask = json!({"decision": "ask", "server": "notes"});
+    let scene = scene(Preset::Open, &json!([ask])).await;
+    let written = keep_allowances(&scene, Err("the rules are others".to_owned()));
+    let (mut peer, _) = Peer::open_with(&scene, "cursor", &json!({"elicitation": {}})).await;
+    let params =
+        json!({"name": EXECUTE, "arguments": {"tool_name": "notes/wipe", "tool_input": {}}});
+    let request = peer.begin("tools/call", params).await;
+    let question = peer.next().await;
+    assert_eq!(question["method"], ELICIT);
+    set_rules(
+        &scene,
+        Preset::Open,
+        &json!([{"decision": "deny", "server": "notes"}, ask]),
+    );
+    let result = json!({"action": "accept", "content": {"allow": "always"}});
+    peer.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}))
+        .await;
+    let said = peer.next().await;
+    assert_eq!(said["id"], request);
+    assert!(said.to_string().contains("denied by rule 1"), "{said}");
+    assert_eq!(written.lock().len(), 1);
+    assert_eq!(scene.calls(), Vec::<String>::new());
+
+    // An `always` that cannot be written allows one call.
+    set_rules(&scene, Preset::Open, &json!([ask]));
+    for _ in 0..2 {
+        let (said, asked) = call(&mut peer, "always").await;
+        assert_eq!((said.as_str(), asked.is_some()), ("done", true));
+    }
+    assert_eq!(call(&mut peer, "this session").await.0, "done");
+    assert!(call(&mut peer, "no").await.1.is_none());
+    // The same tool under another rule is another question.
+    let other = json!({"decision": "ask", "server": "notes", "reason": "new"});
+    set_rules(&scene, Preset::Open, &json!([other]));
+    assert!(call(&mut peer, "no").await.1.is_some());
+}
+
+#[tokio::test]
+async fn a_command_is_told_that_allows_what_was_refused_and_no_more() {
+    let ask = json!({"decision": "ask", "server": "notes"});
+    let guests = json!({"decision": "ask", "client": "guest*", "server": "notes"});
+    let reads = json!({"decision": "ask", "server": "notes", "arguments": {"/**": "*"}});
+    let scene = scene(Preset::Open, &json!([])).await;
+    let check = async |rules: Value, expected: &str| {
+        set_rules(&scene, Preset::Open, &rules);
+        let (mut peer, _) = Peer::open(&scene, "Guest One").await;
+        let said = call_with(&mut peer, "notes/wipe", &json!({"a": 1}), "")
+            .await
+            .0;
+        assert!(said.contains(expected), "{rules}: {said}");
     };
-    assert_eq!(*written.lock(), [allowance]);
+    check(json!([ask]), "The person can type `proxy allow notes/wipe`").await;
+    check(
+        json!([guests]),
+        "`proxy allow notes/wipe --client 'guest one'`",
+    )
+    .await;
+    check(json!([reads]), "The person can change the rules").await;
+    check(json!([reads, ask]), "The person can change the rules").await;
+    set_rules(&scene, Preset::Open, &json!([ask]));
+    let generation = scene.gateway.registry.generation().unwrap();
+    let server = generation.server(&"notes".parse().unwrap()).unwrap();
+    for thing in [
+        Thing::Tool("NOTES/wipe"),
+        Thing::Prompt(server, "draft"),
+        Thing::Resource(server, "a:b"),
+    ] {
+        let found = scene.gateway.find_allowance(thing, None).await.unwrap();
+        assert!(found.is_ok(), "{thing:?}: {found:?}");
+    }
+    let unknown = scene
+        .gateway
+        .find_allowance(Thing::Tool("notes/nothing"), None)
+        .await;
+    assert!(unknown.is_err());
 }
 
 #[tokio::test]

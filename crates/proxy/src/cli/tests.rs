@@ -69,7 +69,7 @@ fn help_says_what_there_is() {
       review       Show tools that are not as they were accepted, and accept or refuse them
       history      Show what surveys changed: tools added, changed, removed
       policy       Look at the rules for calls
-      allow        Allow a tool for good: a rule before all others
+      allow        Allow a tool for good, by a rule of its own
       audit        Show what was called: by whom, when, how it ended
     Index and figures:
       reindex      Ask servers for their tools and bring the index up to date

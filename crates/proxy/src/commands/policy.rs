@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ::policy::Verdict;
-use config::edit::AllowRule;
-use gateway::Gateway;
+use ::policy::{NotAllowable, Verdict};
+use config::{Environment, edit::EditError};
+use gateway::{Gateway, Thing};
 use serde_json::json;
 
 use super::{call::read_arguments, edit};
@@ -55,34 +55,58 @@ pub(super) async fn look(
     })
 }
 
-pub(super) fn allow(global: &Global, allow: &Allow) -> anyhow::Result<Exit> {
-    let Some((server, name)) = allow.name.split_once('/') else {
+/// Allows a tool, prompt or resource for good, by a rule directly before the one that restricts it.
+pub(super) async fn allow(
+    gateway: &Gateway,
+    global: &Global,
+    asked: &Allow,
+) -> anyhow::Result<Exit> {
+    let refuse = |why: EditError| {
+        report::say(&format!("error: {why}"));
+        Ok(Exit::Usage)
+    };
+    let (name, client) = (&asked.name, asked.client.as_deref());
+    let Some((server, own)) = name.split_once('/') else {
         report::say(&format!(
-            "error: `{}` names no server\nhint: write `SERVER/TOOL`, as a search shows it",
-            allow.name
+            "error: `{name}` names no server\nhint: write `SERVER/TOOL`, as a search shows it"
         ));
         return Ok(Exit::Usage);
     };
-    let key = match (allow.prompt, allow.resource) {
-        (true, _) => "prompt",
-        (_, true) => "resource",
-        _ => "tool",
-    };
-    let rule = AllowRule {
-        key,
-        server,
-        name,
-        client: allow.client.as_deref(),
-    };
-    edit::edit(global, |document| {
-        if document.servers().iter().all(|known| known != server) {
-            let (name, known) = (server.to_owned(), document.servers());
-            return Err(config::edit::EditError::Unknown { name, known });
+    let generation = gateway.registry.generation()?;
+    let known = generation.servers();
+    let found = known.iter().find(|known| known.name.as_str() == server);
+    let thing = match (asked.prompt, asked.resource, found) {
+        (false, false, _) => Thing::Tool(name),
+        (true, _, Some(server)) => Thing::Prompt(server, own),
+        (_, true, Some(server)) => Thing::Resource(server, own),
+        (_, _, None) => {
+            return refuse(EditError::Unknown {
+                name: server.to_owned(),
+                known: known.iter().map(|it| it.name.to_string()).collect(),
+            });
         }
-        Ok(if document.allow(&rule) {
-            format!("allowed: {}; a rule before the others says so", allow.name)
-        } else {
-            format!("allowed already: {}", allow.name)
+    };
+    let allowance = match gateway.find_allowance(thing, client).await {
+        Ok(Ok(allowance)) => allowance,
+        Ok(Err(NotAllowable::Allowed(by))) => {
+            report::say(&format!("allowed already: {name}, by {by}"));
+            return Ok(Exit::Success);
+        }
+        Ok(Err(why)) => return refuse(EditError::NotAllowable(why)),
+        Err(error) => {
+            report::say(&error.to_string());
+            return Ok(Exit::Usage);
+        }
+    };
+    let (overrides, env) = (global.overrides(), Environment::of_process());
+    edit::edit(global, |document| {
+        let number = document.allow(&allowance, &overrides, &env)?;
+        Ok(match number {
+            None => format!("allowed already: {name}"),
+            Some(1) => format!("allowed: {name}, by rule 1"),
+            Some(number) => {
+                format!("allowed: {name}, by rule {number}; the rules before it still come first")
+            }
         })
     })
 }
