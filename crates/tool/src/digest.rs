@@ -1,21 +1,41 @@
-//! A short, stable fingerprint of a JSON text.
+//! SHA-256 over JSON in canonical form.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-use serde_json::Value;
+use serde::{
+    Deserializer as _,
+    de::{IgnoredAny, Visitor},
+};
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 over JSON in canonical form (keys sorted, no white space), so that two servers that
-/// send the same definition in another order have the same digest.
+/// SHA-256, in canonical form where it is of JSON: keys sorted, strings without needless escapes, no
+/// white space. Numbers count as they are written, so `1`, `1.0` and integers over 64 bits differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
+
+/// An object that has a member twice. Readers disagree on which of the two counts, so such a text does
+/// not say one thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DuplicateMember(pub String);
 
 impl Digest {
     /// The digest of a JSON text; of the bytes themselves where they are no JSON.
     pub fn of_json(json: &str) -> Self {
-        match serde_json::from_str::<Value>(json) {
-            Ok(value) => Self::of_bytes(canonical(&value).as_bytes()),
-            Err(_) => Self::of_bytes(json.as_bytes()),
+        match canonical(json) {
+            Some(canonical) => Self::of_bytes(&canonical.bytes),
+            None => Self::of_bytes(json.as_bytes()),
+        }
+    }
+
+    /// The digest of a JSON text in which no object, however deep, has a member twice.
+    pub fn of_unique(json: &str) -> Result<Self, DuplicateMember> {
+        match canonical(json) {
+            Some(Canonical {
+                duplicate: Some(member),
+                ..
+            }) => Err(DuplicateMember(member)),
+            Some(canonical) => Ok(Self::of_bytes(&canonical.bytes)),
+            None => Ok(Self::of_bytes(json.as_bytes())),
         }
     }
 
@@ -24,7 +44,7 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The first `digits` hexadecimal digits, for names of files and for people.
+    /// The first `digits` hexadecimal digits, for names that nothing trusts.
     pub fn short(&self, digits: usize) -> String {
         let mut text = self.to_string();
         text.truncate(digits);
@@ -34,27 +54,180 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        f.write_str(&digits.map(digit).collect::<String>())
     }
 }
 
-fn canonical(value: &Value) -> String {
-    match value {
-        Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_by_key(|(key, _)| *key);
-            let body: Vec<String> = entries
-                .into_iter()
-                .map(|(key, value)| format!("{}:{}", Value::from(key.as_str()), canonical(value)))
-                .collect();
-            format!("{{{}}}", body.join(","))
+/// Containers nested deeper than this are replaced by their digests: each level copies the text inside
+/// it, and a definition may have a hundred thousand levels.
+const LEVELS_COPIED: usize = 32;
+
+/// A JSON text in canonical form. It is hashed and never parsed.
+struct Canonical {
+    bytes: Vec<u8>,
+    /// The first member found that an object has twice.
+    duplicate: Option<String>,
+}
+
+/// An object or array whose end was not read yet.
+struct Open<'j> {
+    is_object: bool,
+    /// Keys (empty in an array) and values.
+    members: Vec<(Cow<'j, [u8]>, Vec<u8>)>,
+    /// The key whose value comes next.
+    key: Option<Cow<'j, [u8]>>,
+}
+
+/// `None` for text that is no JSON.
+fn canonical(json: &str) -> Option<Canonical> {
+    // The scan below relies on a valid text.
+    serde_json::from_str::<IgnoredAny>(json).ok()?;
+    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut duplicate = None;
+    let mut at = 0;
+    loop {
+        let byte = *json.as_bytes().get(at)?;
+        let begin = at;
+        at = end_of_token(json.as_bytes(), at);
+        let value = match byte {
+            b' ' | b'\t' | b'\n' | b'\r' | b',' | b':' => continue,
+            b'{' | b'[' => {
+                open.push(Open {
+                    is_object: byte == b'{',
+                    members: Vec::new(),
+                    key: None,
+                });
+                continue;
+            }
+            b'}' | b']' => open.pop()?.close(open.len(), &mut duplicate),
+            b'"' => {
+                let text = unescape(&json[begin..at])?;
+                match open.last_mut() {
+                    Some(object) if object.is_object && object.key.is_none() => {
+                        object.key = Some(text);
+                        continue;
+                    }
+                    _ => quoted(&text),
+                }
+            }
+            _ => json.as_bytes()[begin..at].to_vec(),
+        };
+        match open.last_mut() {
+            Some(parent) => {
+                let key = parent.key.take().unwrap_or_default();
+                parent.members.push((key, value));
+            }
+            None => {
+                return Some(Canonical {
+                    bytes: value,
+                    duplicate,
+                });
+            }
         }
-        Value::Array(items) => {
-            let body: Vec<String> = items.iter().map(canonical).collect();
-            format!("[{}]", body.join(","))
-        }
-        scalar => scalar.to_string(),
     }
+}
+
+impl Open<'_> {
+    /// The text of the container, `depth` levels below the outermost value.
+    fn close(mut self, depth: usize, duplicate: &mut Option<String>) -> Vec<u8> {
+        let [begin, end] = if self.is_object { *b"{}" } else { *b"[]" };
+        if self.is_object {
+            self.members.sort_by(|a, b| a.0.cmp(&b.0));
+            let mut pairs = self.members.windows(2);
+            if duplicate.is_none()
+                && let Some(pair) = pairs.find(|pair| pair[0].0 == pair[1].0)
+            {
+                *duplicate = Some(String::from_utf8_lossy(&pair[0].0).into_owned());
+            }
+        }
+        let mut text = vec![begin];
+        for (nth, (key, value)) in self.members.iter().enumerate() {
+            if nth > 0 {
+                text.push(b',');
+            }
+            if self.is_object {
+                text.extend(quoted(key));
+                text.push(b':');
+            }
+            text.extend(value);
+        }
+        text.push(end);
+        if depth >= LEVELS_COPIED {
+            return format!("#{}", Digest::of_bytes(&text)).into_bytes();
+        }
+        text
+    }
+}
+
+/// The position behind the token that begins at `at`.
+fn end_of_token(json: &[u8], at: usize) -> usize {
+    let rest = &json[at + 1..];
+    let inside = match json[at] {
+        b'"' => {
+            let mut is_escaped = false;
+            let end = rest.iter().position(|byte| {
+                let is_end = *byte == b'"' && !is_escaped;
+                is_escaped = *byte == b'\\' && !is_escaped;
+                is_end
+            });
+            end.map_or(rest.len(), |end| end + 1)
+        }
+        b'-' | b'0'..=b'9' | b'a'..=b'z' => {
+            let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+            rest.iter()
+                .position(|byte| !is_part(byte))
+                .unwrap_or(rest.len())
+        }
+        _ => 0,
+    };
+    at + 1 + inside
+}
+
+/// The text of a string literal. Bytes, since JSON may name halves of characters that no `str` holds.
+fn unescape(literal: &str) -> Option<Cow<'_, [u8]>> {
+    if !literal.contains('\\') {
+        return Some(Cow::Borrowed(&literal.as_bytes()[1..literal.len() - 1]));
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(literal);
+    let bytes = deserializer.deserialize_bytes(Bytes).ok()?;
+    Some(Cow::Owned(bytes))
+}
+
+struct Bytes;
+
+impl Visitor<'_> for Bytes {
+    type Value = Vec<u8>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+        Ok(bytes.to_vec())
+    }
+}
+
+/// The string with the escapes that JSON demands, as `serde_json` writes them.
+fn quoted(text: &[u8]) -> Vec<u8> {
+    let mut quoted = Vec::with_capacity(text.len() + 2);
+    quoted.push(b'"');
+    for byte in text {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
+            b'\n' => quoted.extend(b"\\n"),
+            b'\r' => quoted.extend(b"\\r"),
+            b'\t' => quoted.extend(b"\\t"),
+            0x08 => quoted.extend(b"\\b"),
+            0x0c => quoted.extend(b"\\f"),
+            0..0x20 => quoted.extend(format!("\\u{byte:04x}").into_bytes()),
+            _ => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'"');
+    quoted
 }
 
 #[cfg(test)]
@@ -72,9 +245,69 @@ mod tests {
             true,
         );
         check(r#"{"a":[1,2]}"#, r#"{"a":[2,1]}"#, false);
+        check(r#"{"a":[1, 2]}"#, r#"{"a":[12]}"#, false);
+        check(r#"{"a":[[1],2]}"#, r#"{"a":[[1,2]]}"#, false);
         check(r#"{"a":"1"}"#, r#"{"a":1}"#, false);
-        check(r#"{"a":"\u00e9"}"#, "{\"a\":\"é\"}", true);
+        check(r#"{"a":"\u00e9\/"}"#, "{\"a\":\"é/\"}", true);
+        check(r#"{"\u0061":1}"#, r#"{"a":1}"#, true);
+        check(r#"{"a":"\ud800"}"#, r#"{"a":"\uD800"}"#, true);
+        check(r#"{"a":"\ud800"}"#, r#"{"a":"\ud801"}"#, false);
+        check(r#"{"a":"b\",c"}"#, r#"{"a":"b","c":1}"#, false);
         check("no json", "no  json", false);
+    }
+
+    #[test]
+    fn numbers_count_as_they_are_written() {
+        let all = [
+            "1",
+            "1.0",
+            "1e0",
+            "10000000000000000001",
+            "10000000000000000002",
+            "10000000000000000000000000000000001",
+            "10000000000000000000000000000000002",
+            "0.1",
+            "0.10000000000000000001",
+            "-0",
+            "0",
+        ];
+        let digests = all.map(|number| Digest::of_json(&format!(r#"{{"default": {number} }}"#)));
+        let unique: std::collections::HashSet<_> = digests.iter().collect();
+        assert_eq!(unique.len(), all.len());
+    }
+
+    #[test]
+    fn a_member_that_is_there_twice_is_found_at_any_depth() {
+        let check = |json: &str, expected: Option<&str>| {
+            let found = Digest::of_unique(json).err().map(|it| it.0);
+            assert_eq!(found.as_deref(), expected, "{json}");
+        };
+        check(r#"{"a":1,"b":{"a":1},"c":[{"a":1},{"a":1}]}"#, None);
+        check(r#"{"a":1,"b":2,"a":1}"#, Some("a"));
+        check(r#"{"a":{"b":[{"x":1,"y":2,"x":3}]}}"#, Some("x"));
+        check(
+            r#"{"description":1,"d\u0065scription":2}"#,
+            Some("description"),
+        );
+        check(r#"{"é":1,"\u00e9":2}"#, Some("é"));
+        check(r#"{"\"":1,"\u0022":2}"#, Some("\""));
+        check(r#"{"":1,"":2}"#, Some(""));
+        check(
+            r#"{"\ud800x":1,"\uD800x":2}"#,
+            Some("\u{fffd}\u{fffd}\u{fffd}x"),
+        );
+        check(r#"{"a":1,"A":2}"#, None);
+        let deep = |inside: &str| {
+            format!(
+                "{}{inside}{}",
+                r#"{"a":["#.repeat(50_000),
+                "]}".repeat(50_000)
+            )
+        };
+        check(&deep(r#"{"b":1}"#), None);
+        check(&deep(r#"{"b":1,"b":1}"#), Some("b"));
+        assert_ne!(Digest::of_json(&deep("1")), Digest::of_json(&deep("2")));
+        assert_eq!(Digest::of_json(&deep("1")), Digest::of_json(&deep(" 1 ")));
     }
 
     #[test]
@@ -83,5 +316,8 @@ mod tests {
         let sha256 = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
         assert_eq!(digest.to_string(), sha256);
         assert_eq!(digest.short(8), sha256[..8]);
+        let plain = r#"{"a":"x\n\t\"\\\u0001é","b":[true,null,-1.5]}"#;
+        let spaced = r#" {"b": [true , null, -1.5], "a": "x\u000a\t\u0022\\\u0001\u00e9"} "#;
+        assert_eq!(Digest::of_json(spaced), Digest::of_bytes(plain.as_bytes()));
     }
 }

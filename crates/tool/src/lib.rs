@@ -23,7 +23,7 @@ mod tool;
 pub use check::{Checker, Violation};
 pub use client::ClientId;
 pub use declaration::{SCRIPT_GLOBALS, declare_server};
-pub use digest::Digest;
+pub use digest::{Digest, DuplicateMember};
 pub use example::example;
 pub use names::{NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};
 pub use offer::{Capability, Item, ItemKind, Offer};

@@ -1,9 +1,11 @@
 //! What a server offers besides tools: prompts, resources and templates of resources.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+use crate::{Digest, digest::DuplicateMember};
 
 /// The longest name of a prompt, URI of a resource or URI template, in bytes. They stand in errors,
 /// and data belongs elsewhere.
@@ -75,13 +77,26 @@ impl ItemKind {
 pub struct Item {
     json: Box<str>,
     id: Box<str>,
+    digest: Digest,
 }
+
+/// The members of a resource or template that a model reads. The others change with every write to a
+/// file (`size`, `annotations.lastModified`).
+const TEXTS_OF_RESOURCES: [&str; 6] = [
+    "description",
+    "mimeType",
+    "name",
+    "title",
+    "uri",
+    "uriTemplate",
+];
 
 impl Item {
     /// Reads one element of a list; the error says why it is left out.
     pub fn parse(kind: ItemKind, json: &str) -> Result<Self, String> {
         let key = kind.id_key();
         let none = || format!("an element of `{}` without `{key}`", kind.list_key());
+        let unique = Digest::of_unique(json);
         let id = text_member(json, key).filter(|id| !id.is_empty());
         let id = id.ok_or_else(none)?;
         if id.len() > ID_BYTES_MAX {
@@ -91,10 +106,24 @@ impl Item {
                 "`{told}`: its `{key}` has {bytes} bytes, over {ID_BYTES_MAX}"
             ));
         }
+        let whole = unique.map_err(|DuplicateMember(member)| {
+            let [id, member] = [&*id, &*member].map(|it| printable::one_line_of(it, ID_CHARS_TOLD));
+            format!("`{id}`: its definition has the member `{member}` twice")
+        })?;
+        let digest = match kind {
+            ItemKind::Prompt => whole,
+            ItemKind::Resource | ItemKind::Template => digest_of_texts(json),
+        };
         Ok(Self {
             json: json.into(),
             id: id.into(),
+            digest,
         })
+    }
+
+    /// The digest of the definition; of a resource or template, of the texts in it.
+    pub fn digest(&self) -> Digest {
+        self.digest
     }
 
     /// The prompt's name, the resource's URI or the URI template, as its server has it.
@@ -129,7 +158,17 @@ impl Offer {
     }
 }
 
-fn text_member(json: &str, key: &str) -> Option<String> {
+fn digest_of_texts(json: &str) -> Digest {
+    let members: BTreeMap<String, &RawValue> = serde_json::from_str(json).unwrap_or_default();
+    let texts = members.iter().filter_map(|(key, value)| {
+        let is_read = TEXTS_OF_RESOURCES.contains(&key.as_str());
+        is_read.then(|| format!("\"{key}\":{value}"))
+    });
+    Digest::of_json(&format!("{{{}}}", texts.collect::<Vec<_>>().join(",")))
+}
+
+/// A member that is a text, of an object that has it once.
+pub(crate) fn text_member(json: &str, key: &str) -> Option<String> {
     // Serde would read a list as well.
     if !json.trim_start().starts_with('{') {
         return None;
@@ -141,6 +180,43 @@ fn text_member(json: &str, key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_item_with_a_member_twice_is_refused() {
+        let check = |kind, json: &str, expected: &str| {
+            assert_eq!(Item::parse(kind, json).unwrap_err(), expected);
+        };
+        check(
+            ItemKind::Prompt,
+            r#"{"name":"a","arguments":[{"name":"x","n\u0061me":"y"}]}"#,
+            "`a`: its definition has the member `name` twice",
+        );
+        check(
+            ItemKind::Resource,
+            r#"{"uri":"a:1","description":"a","description":"b"}"#,
+            "`a:1`: its definition has the member `description` twice",
+        );
+    }
+
+    #[test]
+    fn of_a_resource_its_texts_are_digested() {
+        let digest = |kind, json: &str| Item::parse(kind, json).unwrap().digest();
+        let check = |kind, a: &str, b: &str, same: bool| {
+            assert_eq!(digest(kind, a) == digest(kind, b), same, "{a} {b}");
+        };
+        let one = r#"{"uri":"a:1","description":"a","size":1,"annotations":{"lastModified":"x"}}"#;
+        let two = r#"{"size":2,"description":"a","uri":"a:1"}"#;
+        check(ItemKind::Resource, one, two, true);
+        check(
+            ItemKind::Resource,
+            one,
+            r#"{"uri":"a:1","description":"b"}"#,
+            false,
+        );
+        check(ItemKind::Resource, one, r#"{"uri":"a:1"}"#, false);
+        let prompt = r#"{"name":"p","_meta":{"x":1}}"#;
+        check(ItemKind::Prompt, prompt, r#"{"name":"p"}"#, false);
+    }
 
     #[test]
     fn an_item_is_kept_as_it_came_and_needs_what_names_it() {

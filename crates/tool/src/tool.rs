@@ -6,7 +6,7 @@ use printable::{is_hidden, one_line_of};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::Digest;
+use crate::{Digest, digest::DuplicateMember};
 
 /// The longest name of a tool, in characters: what MCP allows. Names stand in every hit and error.
 pub const TOOL_NAME_CHARS_MAX: usize = 128;
@@ -23,6 +23,7 @@ pub struct Tool {
     json: Box<str>,
     name: Box<str>,
     annotations: Annotations,
+    digest: Digest,
 }
 
 /// Claims of the server about a tool's effects (MCP `ToolAnnotations`). Untrusted hints.
@@ -47,6 +48,14 @@ pub enum ToolError {
     /// No name, or one that is no text.
     #[error("a tool without a name")]
     NoName,
+    /// An object of it has a member twice: a person may be shown one of the two, and a model the other.
+    #[error("`{told}`: its definition has the member `{member}` twice")]
+    Duplicate {
+        /// The beginning of its name.
+        told: String,
+        /// The beginning of the member's name.
+        member: String,
+    },
     /// A name longer than anybody sees whole.
     #[error("`{told}`: its name has {chars} characters, over {TOOL_NAME_CHARS_MAX}")]
     LongName {
@@ -73,6 +82,7 @@ impl Tool {
         if !json.trim_start().starts_with('{') {
             return Err(ToolError::NotAnObject("it starts with no `{`".to_owned()));
         }
+        let digest = Digest::of_unique(json).map_err(|it| refuse_duplicate(json, &it))?;
         let fields: Fields<'_> = serde_json::from_str(json)
             .map_err(|error| ToolError::NotAnObject(error.to_string()))?;
         let name = Fields::text(fields.name).filter(|name| !name.is_empty());
@@ -82,6 +92,7 @@ impl Tool {
             json: json.into(),
             name: name.into(),
             annotations,
+            digest,
         })
     }
 
@@ -148,11 +159,19 @@ impl Tool {
 
     /// The digest of the definition, the same for any order of keys and any white space.
     pub fn digest(&self) -> Digest {
-        Digest::of_json(&self.json)
+        self.digest
     }
 
     fn fields(&self) -> Fields<'_> {
         serde_json::from_str(&self.json).expect("the same text was read when the tool was built")
+    }
+}
+
+fn refuse_duplicate(json: &str, DuplicateMember(member): &DuplicateMember) -> ToolError {
+    let name = crate::offer::text_member(json, "name").unwrap_or_default();
+    ToolError::Duplicate {
+        told: one_line_of(&name, NAME_CHARS_TOLD),
+        member: one_line_of(member, NAME_CHARS_TOLD),
     }
 }
 
@@ -264,6 +283,30 @@ mod tests {
         check(&named("a\u{1b}[2Jb"), "`ab`: its name holds U+001B");
         check(&named("a\u{202e}b"), "`ab`: its name holds U+202E");
         check(&named("a\u{e0041}"), "`a`: its name holds U+E0041");
+    }
+
+    #[test]
+    fn a_definition_with_a_member_twice_is_refused() {
+        let check = |json: &str, expected: &str| {
+            let error = Tool::parse(json).unwrap_err().to_string();
+            assert_eq!(error, expected);
+        };
+        check(
+            r#"{"name":"a","description":"IGNORE ALL","description":"Adds."}"#,
+            "`a`: its definition has the member `description` twice",
+        );
+        check(
+            r#"{"name":"a","inputSchema":{"properties":{"x":{}},"prop\u0065rties":{}}}"#,
+            "`a`: its definition has the member `properties` twice",
+        );
+        check(
+            r#"{"name":"a","x":[{"x\u001b[2Jy":1,"x\u001b[2Jy":2}]}"#,
+            "`a`: its definition has the member `xy` twice",
+        );
+        check(
+            r#"{"name":"a","name":"b"}"#,
+            "`b`: its definition has the member `name` twice",
+        );
     }
 
     #[test]
