@@ -50,6 +50,7 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
         "is_leaving": about.is_leaving,
         "config": about.config,
         "config_mistakes": gateway.config_mistakes(),
+        "pins": gateway.registry.pin_trouble().map(|it| it.to_string()),
         "state_dir": settings.state_dir,
         "socket": about.socket,
         "http": about.http.0.as_ref().map(|http| match http {

@@ -83,7 +83,7 @@ fn find_in_doubt(
             let candidates = sign(generation, candidates);
             Err(ToolError::AmbiguousTool { asked, candidates })
         }
-        FindError::Held { at, by } => Err(ToolError::Refused(Box::new(held(&at, by)))),
+        FindError::Held { at, by } => Err(held(at.to_string(), &at.server, by)),
         FindError::Denied { at, rule } => Err(ToolError::Denied {
             table: format!("servers.{}", at.server),
             tool: at,
@@ -92,19 +92,20 @@ fn find_in_doubt(
     }
 }
 
-fn held(at: &ToolRef, by: HeldBy) -> Refused {
+/// What refuses a definition of a server that waits for a person, or that a person refused.
+pub(crate) fn held(called: String, server: &ServerName, by: HeldBy) -> ToolError {
     let (by, reason) = match by {
         HeldBy::Pin => ("pin = \"hold\"", "it is not as it was accepted"),
         HeldBy::Refusal => ("a review", "a person refused it as it is"),
     };
-    Refused {
-        called: at.to_string(),
+    ToolError::Refused(Box::new(Refused {
+        called,
         by: by.to_owned(),
         reason: Some(reason.to_owned()),
         why: Why::Held {
-            review: format!("proxy review {}", at.server),
+            review: format!("proxy review {server}"),
         },
-    }
+    }))
 }
 
 fn sign(generation: &Generation, refs: Vec<ToolRef>) -> Vec<Signed> {

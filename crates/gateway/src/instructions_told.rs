@@ -1,9 +1,9 @@
 //! Which servers' instructions the model of a session was told: each once.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use parking_lot::Mutex;
-use registry::KnownServer;
+use registry::{KnownServer, Subject};
 use tool::ServerName;
 
 /// Characters told with a search.
@@ -19,7 +19,7 @@ pub(crate) struct InstructionsTold(Mutex<BTreeMap<ServerName, bool>>);
 impl InstructionsTold {
     /// Their beginning on one line, the first time.
     pub(crate) fn brief(&self, server: &KnownServer) -> Option<String> {
-        let text = instructions(server)?;
+        let text = &*instructions(server)?;
         let mut told = self.0.lock();
         if told.contains_key(&server.name) {
             return None;
@@ -31,7 +31,7 @@ impl InstructionsTold {
 
     /// As far as they are told at all, unless that was done.
     pub(crate) fn long(&self, server: &KnownServer) -> Option<String> {
-        let text = instructions(server)?;
+        let text = &*instructions(server)?;
         let was_whole = self.0.lock().insert(server.name.clone(), true);
         if was_whole == Some(true) {
             return None;
@@ -42,7 +42,13 @@ impl InstructionsTold {
     }
 }
 
-fn instructions(server: &KnownServer) -> Option<&str> {
+fn instructions(server: &KnownServer) -> Option<Cow<'_, str>> {
+    if server.withheld.contains_key(&Subject::Instructions) {
+        let name = &server.name;
+        return Some(Cow::Owned(format!(
+            "(held back, a person has not accepted them; the person can type `proxy review {name}`)"
+        )));
+    }
     let text = server.instructions.as_deref().map(str::trim);
-    text.filter(|text| !text.is_empty())
+    text.filter(|text| !text.is_empty()).map(Cow::Borrowed)
 }

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, str::FromStr};
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::{ArgValueCompleter, Shell};
 use config::Overrides;
 use http_server::Listen;
@@ -256,12 +256,15 @@ pub(crate) enum Command {
     Secret(Secret),
     /// Show tools that are not as they were accepted, and accept or refuse them
     ///
-    /// A server is accepted with the tools that it has when it is added. What changed since or came
-    /// later is shown with its difference, and with signs that it was written to steer a model.
-    /// `pin = "hold"` keeps it from models until it is accepted; what is refused is kept from them
-    /// in any case. Exit code 0: nothing waits; 1: something does.
+    /// A server is accepted with the tools, prompts, resources and instructions that it has when it is
+    /// added. What changed since or came later is shown with its difference, its digest, and signs
+    /// that it was written to steer a model. `pin = "hold"` keeps it from models until it is accepted;
+    /// what is refused is kept from them in any case.
+    ///
+    /// Accepting names the digest of the list that was shown, or of one definition in it: what has
+    /// changed since is not accepted. What was refused is accepted only under its name.
     #[command(
-        after_help = "Examples:\n  proxy review\n  proxy review notes --accept             all of them\n  proxy review notes add_note --refuse    one, as it is now"
+        after_help = "Examples:\n  proxy review notes                          ends with the command that accepts all of it\n  proxy review notes --accept DIGEST          what was shown with this digest\n  proxy review notes add_note --refuse DIGEST\n  proxy review notes --accept                 on a terminal: shows it and asks\n\nExit codes: 0 nothing waits, or it is decided, 1 something waits, or nothing by this name does, 2 wrong usage, or changed since it was shown"
     )]
     Review(ReviewTools),
     /// Show what surveys changed: tools added, changed, removed
@@ -525,19 +528,29 @@ pub(crate) struct Call {
     pub(crate) standalone: bool,
 }
 
+/// All digits: a short digest names no definition.
+fn read_digest(text: &str) -> Result<String, String> {
+    let is_digest = text.len() == 64 && text.bytes().all(|it| it.is_ascii_hexdigit());
+    if is_digest {
+        Ok(text.to_ascii_lowercase())
+    } else {
+        Err("a digest has 64 hexadecimal digits; names stand before the option".to_owned())
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ReviewTools {
     #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
     pub(crate) server: Option<String>,
-    /// Only these, by their own names
-    #[arg(value_name = "TOOL")]
-    pub(crate) tools: Vec<String>,
-    /// Accept them as they are
-    #[arg(long, conflicts_with = "refuse")]
-    pub(crate) accept: bool,
-    /// Keep them out as long as they are as they are
-    #[arg(long)]
-    pub(crate) refuse: bool,
+    /// Only these: a tool's own name, `instructions`, `prompt NAME`, `resource URI`, `template URI`
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Accept what was shown with this digest; on a terminal it may be left out
+    #[arg(long, value_name = "DIGEST", num_args = 0..=1, action = ArgAction::Append, value_parser = read_digest, conflicts_with = "refuse")]
+    pub(crate) accept: Option<Vec<String>>,
+    /// Keep out what was shown with this digest, as long as it is as it was shown
+    #[arg(long, value_name = "DIGEST", num_args = 0..=1, action = ArgAction::Append, value_parser = read_digest)]
+    pub(crate) refuse: Option<Vec<String>>,
 }
 
 #[derive(Debug, Args)]

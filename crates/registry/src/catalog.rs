@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tool::{Annotations, Capability, Digest, Item, Offer, ServerName, Tool};
+use tool::{Capability, Digest, Item, Offer, ServerName, Tool};
 
 use crate::allow_deny::AllowDeny;
 use crate::categories;
@@ -11,7 +11,8 @@ use crate::disk::{Disk, snapshot_path};
 use crate::guess::Guess;
 use crate::known_servers::Names;
 use crate::limits::{CHANGE_KEPT_S, FORMAT};
-use crate::pins::{HeldBy, Pin, Pins};
+use crate::pin_book::PinBook;
+use crate::pins::{HeldBy, LegacyPins, Pin, Pins, Subject};
 use crate::server_rules::{Rules, ServerRules};
 use crate::snapshot::{Kept, is_false, part_transport, server_in};
 
@@ -100,7 +101,7 @@ impl ListNote {
     }
 }
 
-/// Of a list's digest: two lists are never the same by chance.
+/// Of a list's digest. It tells clients that a list changed; nothing trusts it.
 const DIGEST_DIGITS: usize = 16;
 
 impl Catalog {
@@ -109,11 +110,17 @@ impl Catalog {
         self.servers.iter().map(|server| server.tools).sum()
     }
 
-    pub(crate) fn new(rules: &Rules, filters: &[AllowDeny], records: &Records) -> Self {
+    pub(crate) fn new(
+        rules: &Rules,
+        filters: &[AllowDeny],
+        records: &Records,
+        book: &PinBook,
+    ) -> Self {
         let servers = rules.servers.iter().zip(filters);
         let servers = servers.map(|(server_rules, filter)| {
-            let record = records.servers.get(server_rules.name.as_str());
-            CatalogServer::new(server_rules, filter, record)
+            let name = server_rules.name.as_str();
+            let record = records.servers.get(name);
+            CatalogServer::new(server_rules, filter, record, book.of(name))
         });
         Self {
             servers: servers.collect(),
@@ -122,13 +129,18 @@ impl Catalog {
 }
 
 impl CatalogServer {
-    fn new(server_rules: &ServerRules, filter: &AllowDeny, record: Option<&Record>) -> Self {
+    fn new(
+        server_rules: &ServerRules,
+        filter: &AllowDeny,
+        record: Option<&Record>,
+        pins: &Pins,
+    ) -> Self {
         let nothing = Record::default();
         let known = record.unwrap_or(&nothing);
         let is_visible = |name: &&String| {
             !server_rules.hides(name)
                 && filter.refuses(&[name]).is_none()
-                && known.holds(name, server_rules.pin).is_none()
+                && known.holds(name, pins, server_rules.pin).is_none()
         };
         Self {
             name: server_rules.name.clone(),
@@ -143,7 +155,7 @@ impl CatalogServer {
             protocol: known.protocol.clone(),
             transport: known.transport.clone(),
             asks_clients: known.asks_clients,
-            offer: known.offer.clone(),
+            offer: known.offer_note(pins, server_rules.pin),
         }
     }
 }
@@ -181,9 +193,12 @@ pub(crate) struct Record {
     /// Its tools have categories of their own.
     #[serde(default)]
     pub(crate) mixed: bool,
-    /// None where an earlier version wrote it.
+    /// The whole digest of each tool; none where a version before `pins.json` wrote the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) pins: Option<Pins>,
+    pub(crate) digests: Option<BTreeMap<String, String>>,
+    /// The pins as such a version kept them.
+    #[serde(default, skip_serializing, rename = "pins")]
+    pub(crate) legacy_pins: Option<LegacyPins>,
     /// None where an earlier version asked for tools alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) offer: Option<OfferNote>,
@@ -191,15 +206,37 @@ pub(crate) struct Record {
 
 impl Record {
     /// Whether a tool is kept out until somebody has accepted it.
-    pub(crate) fn holds(&self, tool: &str, pin: Pin) -> Option<HeldBy> {
-        self.pins.as_ref()?.holds(tool, pin)
+    fn holds(&self, tool: &str, pins: &Pins, pin: Pin) -> Option<HeldBy> {
+        let digest = self.digests.as_ref().and_then(|all| all.get(tool));
+        let subject = Subject::Tool(tool.to_owned());
+        pins.holds(&subject, digest.map_or("", String::as_str), pin)
     }
 
-    /// What a tool claimed when it was accepted, where it is another by now and pins are kept.
-    pub(crate) fn accepted_claims(&self, tool: &str, pin: Pin) -> Option<Annotations> {
-        let pins = self.pins.as_ref().filter(|_| pin != Pin::Off)?;
-        let before = Tool::parse(pins.definition_before(tool)?).ok()?;
-        Some(before.annotations())
+    pub(crate) fn note_digests(&mut self, tools: &[Tool]) {
+        let digests = tools
+            .iter()
+            .map(|tool| (tool.name().to_owned(), tool.digest().to_string()));
+        self.digests = Some(digests.collect());
+    }
+
+    /// The snapshot; none where there is none, or a damaged one.
+    pub(crate) fn read_snapshot(&self, disk: &Disk) -> Option<Kept> {
+        let file_name = self.snapshot.as_deref()?;
+        let bytes = disk.read(&snapshot_path(file_name)).ok()?;
+        Kept::read(file_name, &bytes).ok()
+    }
+
+    /// The note of the lists as clients see them: its digests change with every decision as well.
+    pub(crate) fn offer_note(&self, pins: &Pins, pin: Pin) -> Option<OfferNote> {
+        let mut note = self.offer.clone()?;
+        let state = pins.list_state(pin);
+        for list in [&mut note.prompts, &mut note.resources] {
+            if !list.digest.is_empty() {
+                let both = format!("{} {state}", list.digest);
+                list.digest = Digest::of_bytes(both.as_bytes()).short(DIGEST_DIGITS);
+            }
+        }
+        Some(note)
     }
 
     pub(crate) fn category(&self, server_rules: &ServerRules) -> String {
@@ -270,7 +307,7 @@ impl Record {
 
 impl Records {
     /// The records on disk; put together from the snapshots where the file is damaged.
-    pub(crate) fn read(disk: &Disk) -> Self {
+    fn read(disk: &Disk) -> Self {
         let Ok(bytes) = disk.read(CATALOG) else {
             return Self::default();
         };
@@ -283,6 +320,13 @@ impl Records {
             }
             _ => Self::salvage_all(disk),
         }
+    }
+
+    /// The records and the pins.
+    pub(crate) fn read_with_pins(disk: &Disk) -> (Self, PinBook) {
+        let mut records = Self::read(disk);
+        let book = PinBook::read(disk, &mut records);
+        (records, book)
     }
 
     pub(crate) fn to_text(&self) -> String {
@@ -346,6 +390,7 @@ fn salvage(disk: &Disk, server: &str, file_name: &str) -> Option<Record> {
             .then(|| OfferNote::of(&kept.offer)),
         ..Record::default()
     };
+    record.note_digests(&kept.tools);
     record.guess(Guess::new(names, &kept.tools));
     Some(record)
 }

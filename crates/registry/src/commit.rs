@@ -5,12 +5,13 @@ use std::{fs, io};
 
 use tool::Tool;
 
-use crate::catalog::{CATALOG, OfferNote, Record, Records};
+use crate::catalog::{OfferNote, Record, Records};
 use files::UNFINISHED;
 
 use crate::disk::{Disk, snapshot_path};
 use crate::guess::Guess;
 use crate::known_servers::Names;
+use crate::pin_book::PinBook;
 use crate::pins::Pins;
 use crate::plan::{Plan, Planned, plan};
 use crate::server_rules::Rules;
@@ -21,6 +22,7 @@ pub(crate) struct Commit<'a> {
     disk: &'a Disk,
     rules: &'a Rules,
     before: Records,
+    book: PinBook,
     keep_others: bool,
 }
 
@@ -29,21 +31,24 @@ pub(crate) struct Commit<'a> {
 pub(crate) struct Done {
     before: Records,
     pub(crate) records: Records,
+    pub(crate) book: PinBook,
     pub(crate) planned: Vec<Planned>,
 }
 
 impl<'a> Commit<'a> {
     /// Reads what is there now, which another process may have written; call with the turn held.
     pub(crate) fn new(disk: &'a Disk, rules: &'a Rules, keep_others: bool) -> Self {
+        let (before, book) = Records::read_with_pins(disk);
         Self {
             disk,
             rules,
-            before: Records::read(disk),
+            before,
+            book,
             keep_others,
         }
     }
 
-    pub(crate) fn run(self, news: Vec<News>, now: u64) -> io::Result<Done> {
+    pub(crate) fn run(mut self, news: Vec<News>, now: u64) -> io::Result<Done> {
         let mut records = if self.keep_others {
             self.before.clone()
         } else {
@@ -70,20 +75,34 @@ impl<'a> Commit<'a> {
             });
             records.servers.insert(server.to_string(), record);
         }
-        self.disk.write(CATALOG, records.to_text().as_bytes())?;
+        let is_configured = |name: &str| {
+            let mut servers = self.rules.servers.iter().map(|it| &it.name);
+            records.servers.contains_key(name)
+                || servers.any(|it| it.as_str() == name)
+                || self.rules.disabled.iter().any(|it| it.as_str() == name)
+        };
+        self.book.bound(is_configured);
+        self.book.write_with(self.disk, &records)?;
         Ok(Done {
             before: self.before,
             records,
+            book: self.book,
             planned,
         })
     }
 
-    fn fresh(&self, known: &Record, snapshot: &Snapshot) -> io::Result<(Record, Plan, Altered)> {
+    fn fresh(
+        &mut self,
+        known: &Record,
+        snapshot: &Snapshot,
+    ) -> io::Result<(Record, Plan, Altered)> {
         let text = snapshot.to_text();
         let file_name = Snapshot::file_name(&snapshot.server, &text);
-        let before = self.tools_before(known);
-        let plan = plan(&before, &snapshot.tools);
-        if known.snapshot.as_ref() != Some(&file_name) || self.is_damaged(&file_name) {
+        let kept = known.read_snapshot(self.disk);
+        let before = kept.as_ref().map_or(&[][..], |kept| &kept.tools);
+        let plan = plan(before, &snapshot.tools);
+        self.follow_pins(kept.as_ref(), snapshot);
+        if known.snapshot.as_ref() != Some(&file_name) || kept.is_none() {
             self.disk
                 .write(&snapshot_path(&file_name), text.as_bytes())?;
         }
@@ -106,30 +125,38 @@ impl<'a> Commit<'a> {
             transport: snapshot.transport.clone(),
             asks_clients: snapshot.asks_clients,
             offer: Some(OfferNote::of(&snapshot.offer)),
-            pins: Some(follow_pins(known, &before, &snapshot.tools)),
             ..Record::default()
         };
+        record.note_digests(&snapshot.tools);
         record.keep_changes(known, &plan.changed);
         record.guess(Guess::new(names, &snapshot.tools));
-        let altered = find_altered(&plan, &before, &snapshot.tools);
+        let altered = find_altered(&plan, before, &snapshot.tools);
         Ok((record, plan, altered))
     }
 
-    fn tools_before(&self, known: &Record) -> Vec<Tool> {
-        let kept = known
-            .snapshot
-            .as_deref()
-            .and_then(|file_name| self.get_kept(file_name));
-        kept.map(|kept| kept.tools).unwrap_or_default()
-    }
-
-    fn is_damaged(&self, file_name: &str) -> bool {
-        self.get_kept(file_name).is_none()
-    }
-
-    fn get_kept(&self, file_name: &str) -> Option<Kept> {
-        let bytes = self.disk.read(&snapshot_path(file_name)).ok()?;
-        Kept::read(file_name, &bytes).ok()
+    /// Compares what is there now with what was accepted.
+    fn follow_pins(&mut self, kept: Option<&Kept>, snapshot: &Snapshot) {
+        let server = snapshot.server.as_str();
+        let now = snapshot.definitions();
+        let before = kept.map(Kept::definitions).unwrap_or_default();
+        let known = self.book.get(server).cloned();
+        let mut pins = known.unwrap_or_else(|| {
+            // A server with a record and without pins has lost them.
+            let is_new = !self.before.servers.contains_key(server);
+            let had_none = || {
+                let record = &self.before.servers[server];
+                record.snapshot.is_none()
+            };
+            if self.book.accepts_new_servers() && (is_new || had_none()) {
+                Pins::of(&now)
+            } else {
+                Pins::default()
+            }
+        });
+        pins.follow(&before, &now);
+        pins.bound(&now);
+        pins.at = snapshot.surveyed_at;
+        self.book.set(server, pins);
     }
 }
 
@@ -146,16 +173,6 @@ fn find_altered(plan: &Plan, before: &[Tool], now: &[Tool]) -> Altered {
         Some((name.clone(), both))
     });
     altered.collect()
-}
-
-/// The pins of a server as they go on. One of before there were pins is accepted as it was.
-fn follow_pins(known: &Record, before: &[Tool], now: &[Tool]) -> Pins {
-    let pins = match (&known.pins, &known.snapshot) {
-        (Some(pins), _) => pins.clone(),
-        (None, Some(_)) => Pins::of(before),
-        (None, None) => Pins::of(now),
-    };
-    pins.follow(before, now)
 }
 
 /// A failed survey changes nothing but the mark.

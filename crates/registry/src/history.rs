@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{plan::Planned, registry::Registry};
 
-const HISTORY: &str = "history.jsonl";
+pub(crate) const FILE: &str = "history.jsonl";
 
 /// The longest definitions of one line, in bytes; longer ones are left out of it.
 const DEFINITIONS_BYTES_MAX: usize = 128 * 1024;
@@ -33,7 +33,7 @@ pub struct HistoryEntry {
 impl Registry {
     /// What surveys changed, the oldest first; of one server, or of all. Some megabyte back.
     pub fn list_history(&self, server: Option<&str>) -> Vec<HistoryEntry> {
-        let path = self.disk().path(HISTORY);
+        let path = self.disk().path(FILE);
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
         let text = [read(&put_aside(&path)), read(&path)].join("\n");
         let entries = text
@@ -78,7 +78,7 @@ impl Registry {
         if lines.is_empty() {
             return;
         }
-        let mut log = BoundedLog::new(self.disk().path(HISTORY));
+        let mut log = BoundedLog::new(self.disk().path(FILE));
         if let Err(error) = log.append(lines.as_bytes()) {
             tracing::debug!(%error, "what changed is not written down");
         }

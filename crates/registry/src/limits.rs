@@ -9,6 +9,23 @@ pub(crate) const SCHEMA_VERSION: u32 = 1;
 /// The layout of `catalog.json` and of snapshot files.
 pub(crate) const FORMAT: u32 = 1;
 
+/// The layout of `pins.json`.
+pub(crate) const PINS_FORMAT: u32 = 1;
+
+/// Removed servers whose pins are kept, some 100 bytes a tool each: more than a person removes and adds
+/// again.
+pub(crate) const REMOVED_SERVERS_PINNED_MAX: usize = 100;
+
+/// Refused definitions that are remembered of one tool.
+pub(crate) const REFUSALS_MAX: usize = 16;
+
+/// Accepted resources of one server, some 200 bytes each. Beyond, those that the server no longer lists
+/// are forgotten: lists of files change every minute.
+pub(crate) const ACCEPTED_RESOURCES_MAX: usize = 10_000;
+
+/// Resources of one server that a review shows at once.
+pub(crate) const RESOURCES_REVIEWED_MAX: usize = 100;
+
 /// Tantivy's smallest arena for one writer thread; a catalogue of tools needs no more.
 pub(crate) const INDEX_WRITER_BYTES: usize = 15_000_000;
 

@@ -1,9 +1,9 @@
 //! Everything a generation is made of but its index: the tools of every snapshot, sorted into
 //! those that are seen, hidden and denied.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use tool::{Capability, Digest, Offer, ServerName, Tool, ToolRef};
+use tool::{Capability, Digest, ItemKind, Offer, ServerName, Tool, ToolRef};
 
 use crate::allow_deny::AllowDeny;
 use crate::catalog::{OfferNote, Record, Records};
@@ -12,7 +12,8 @@ use crate::entry::{Context, Entry};
 use crate::guess::rules_digest;
 use crate::known_servers::{self, Names};
 use crate::limits::SCHEMA_VERSION;
-use crate::pins::HeldBy;
+use crate::pin_book::PinBook;
+use crate::pins::{HeldBy, Pin, Pins, Subject, digest_of_instructions};
 use crate::server_rules::{Overlay, Rules, ServerRules};
 use crate::snapshot::{Head, Kept};
 
@@ -74,9 +75,11 @@ pub struct KnownServer {
     pub protocol: String,
     /// The server's instructions to its client.
     pub instructions: Option<String>,
-    /// Prompts, resources and templates.
+    /// Prompts, resources and templates, without those that are kept out.
     pub offer: Arc<Offer>,
-    /// A note of them; none: it was never asked for them.
+    /// The prompts, resources, templates and instructions that are kept out until they are accepted.
+    pub withheld: BTreeMap<Subject, HeldBy>,
+    /// A note of the lists; none: it was never asked for them.
     pub offer_note: Option<OfferNote>,
     /// Tools a search can find.
     pub tools: usize,
@@ -96,7 +99,7 @@ impl LoadedTools {
         disk: &Disk,
         rules: &Rules,
         filters: &[AllowDeny],
-        records: &Records,
+        (records, book): (&Records, &PinBook),
         built_in: &[BuiltIn],
     ) -> Self {
         let mut loaded = Self {
@@ -105,11 +108,9 @@ impl LoadedTools {
         };
         let nothing = Record::default();
         for (server_rules, filter) in rules.servers.iter().zip(filters) {
-            let record = records
-                .servers
-                .get(server_rules.name.as_str())
-                .unwrap_or(&nothing);
-            loaded.add(disk, server_rules, filter, record);
+            let name = server_rules.name.as_str();
+            let record = records.servers.get(name).unwrap_or(&nothing);
+            loaded.add(disk, (server_rules, filter), record, book.of(name));
         }
         loaded.add_built_in(built_in);
         loaded.visible.sort_by(|a, b| a.at.cmp(&b.at));
@@ -119,34 +120,37 @@ impl LoadedTools {
     /// The same of one server alone.
     pub(crate) fn read_one(
         disk: &Disk,
-        server_rules: &ServerRules,
-        filter: &AllowDeny,
+        rules: (&ServerRules, &AllowDeny),
         record: &Record,
+        pins: &Pins,
     ) -> Self {
         let mut loaded = Self::default();
-        loaded.add(disk, server_rules, filter, record);
+        loaded.add(disk, rules, record, pins);
         loaded
     }
 
     fn add(
         &mut self,
         disk: &Disk,
-        server_rules: &ServerRules,
-        filter: &AllowDeny,
+        (server_rules, filter): (&ServerRules, &AllowDeny),
         record: &Record,
+        pins: &Pins,
     ) {
         let kept = record
             .snapshot
             .as_deref()
             .map(|file_name| read_kept(disk, file_name));
         let mut server = KnownServer::new(server_rules, record);
+        server.offer_note = record.offer_note(pins, server_rules.pin);
         match kept {
             Some(Ok(kept)) => {
                 server.describe(&kept.head);
                 server.offer = Arc::new(kept.offer);
-                server.tools = self.sort(server_rules, filter, record, kept.tools);
-                self.digests
-                    .push((server_rules.name.clone(), digest(server_rules, record)));
+                server.withhold(pins, server_rules.pin);
+                let denied = self.denied.len();
+                server.tools = self.sort((server_rules, filter), record, pins, kept.tools);
+                let digest = digest(server_rules, record, &self.denied[denied..]);
+                self.digests.push((server_rules.name.clone(), digest));
             }
             Some(Err(why)) => {
                 tracing::warn!(server = %server_rules.name, %why, "damaged snapshot");
@@ -161,9 +165,9 @@ impl LoadedTools {
     /// Sorts one server's tools into visible, hidden and denied; answers how many are visible.
     fn sort(
         &mut self,
-        server_rules: &ServerRules,
-        filter: &AllowDeny,
+        (server_rules, filter): (&ServerRules, &AllowDeny),
         record: &Record,
+        pins: &Pins,
         tools: Vec<Tool>,
     ) -> usize {
         let before = self.visible.len();
@@ -175,7 +179,10 @@ impl LoadedTools {
                 self.denied.push((at, rule));
                 continue;
             }
-            if let Some(held) = record.holds(tool.name(), server_rules.pin) {
+            let subject = Subject::Tool(tool.name().to_owned());
+            // By the text that was read, and not by what the catalog says of it.
+            let digest = tool.digest().to_string();
+            if let Some(held) = pins.holds(&subject, &digest, server_rules.pin) {
                 self.denied.push((at, DeniedBy::Held(held)));
                 continue;
             }
@@ -190,7 +197,7 @@ impl LoadedTools {
                     .unwrap_or_default(),
                 stale: record.stale.is_some(),
                 changed: record.change_of(tool.name()),
-                accepted: record.accepted_claims(tool.name(), server_rules.pin),
+                accepted: pins.accepted_claims(tool.name(), server_rules.pin),
             };
             let place = if context.overlay.hidden {
                 &mut self.hidden
@@ -242,6 +249,7 @@ impl KnownServer {
             protocol: String::new(),
             instructions: None,
             offer: Arc::default(),
+            withheld: BTreeMap::new(),
             offer_note: record.offer.clone(),
             tools: 0,
             tokens: record.tokens,
@@ -256,6 +264,38 @@ impl KnownServer {
         self.server_version.clone_from(&head.server_version);
         self.protocol.clone_from(&head.protocol);
         self.instructions.clone_from(&head.instructions);
+    }
+
+    /// Takes out what a pin or a refusal keeps from models.
+    fn withhold(&mut self, pins: &Pins, pin: Pin) {
+        let mut withheld = BTreeMap::new();
+        let mut is_held = |subject: Subject, digest: &str| {
+            let held = pins.holds(&subject, digest, pin);
+            if let Some(by) = held {
+                withheld.insert(subject, by);
+            }
+            held.is_some()
+        };
+        let is_told = |text: &&String| !text.trim().is_empty();
+        if let Some(text) = self.instructions.as_ref().filter(is_told)
+            && is_held(Subject::Instructions, &digest_of_instructions(text))
+        {
+            self.instructions = None;
+        }
+        let offer = Arc::make_mut(&mut self.offer);
+        for (kind, list) in [
+            (ItemKind::Prompt, &mut offer.prompts),
+            (ItemKind::Resource, &mut offer.resources),
+            (ItemKind::Template, &mut offer.templates),
+        ] {
+            list.retain(|item| {
+                !is_held(
+                    Subject::of_item(kind, item.id()),
+                    &item.digest().to_string(),
+                )
+            });
+        }
+        self.withheld = withheld;
     }
 
     /// Takes in what its recipe says, if it has one.
@@ -286,7 +326,7 @@ fn read_kept(disk: &Disk, file_name: &str) -> Result<Kept, String> {
 
 /// Changes whenever a document of this server would: with its tools, with what the
 /// configuration says about it, and with how we index.
-fn digest(server_rules: &ServerRules, record: &Record) -> String {
+fn digest(server_rules: &ServerRules, record: &Record, denied: &[(ToolRef, DeniedBy)]) -> String {
     let ServerRules {
         name,
         program: _,
@@ -294,7 +334,7 @@ fn digest(server_rules: &ServerRules, record: &Record) -> String {
         tags: _,
         allow,
         deny,
-        pin,
+        pin: _,
         overlays,
     } = server_rules;
     let overlays: Vec<(&String, String)> = overlays
@@ -312,8 +352,9 @@ fn digest(server_rules: &ServerRules, record: &Record) -> String {
             overlays,
         ),
     );
-    let is_held = |name: &&String| record.holds(name, *pin).is_some();
-    let held: Vec<&String> = record.tools.iter().filter(is_held).collect();
+    let held = denied.iter();
+    let held = held.filter(|(_, by)| matches!(by, DeniedBy::Held(_)));
+    let held: Vec<&String> = held.map(|(at, _)| &at.tool).collect();
     let held = if held.is_empty() {
         String::new()
     } else {

@@ -1,11 +1,16 @@
-//! Pins: tools as they were when a person accepted them, and which of them are others by now.
+//! Pins: what of a server a person has accepted, and what of it is something else by now.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde::{Deserialize, Serialize};
-use tool::{Tool, ToolRef};
+use tool::{Annotations, Digest, ItemKind, Offer, Tool};
 
-/// What becomes of tools that are not as they were accepted.
+use crate::limits::{ACCEPTED_RESOURCES_MAX, REFUSALS_MAX};
+
+/// What becomes of definitions that are not as they were accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pin {
     /// They are used, and a review tells of them.
@@ -31,22 +36,46 @@ impl Pin {
     }
 }
 
-/// A tool that a person has not accepted as it is.
-#[derive(Debug, Clone)]
-pub struct Review {
-    /// Its address.
-    pub at: ToolRef,
-    /// The definition that was accepted, where it is known; none: the tool is new.
-    pub before: Option<String>,
-    /// The definition as it is.
-    pub now: String,
-    /// It was refused as it is.
-    pub is_refused: bool,
-    /// What of it may be meant to steer a model.
-    pub signs: Vec<String>,
+/// A text of a server that a model reads and that has a pin of its own.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// The server's instructions to its client.
+    Instructions,
+    /// The tool of this name.
+    Tool(String),
+    /// The prompt of this name.
+    Prompt(String),
+    /// The resource of this URI.
+    Resource(String),
+    /// The resource template of this URI template.
+    Template(String),
 }
 
-/// Why a tool is kept out.
+/// `instructions`, `tool NAME`, `prompt NAME`, `resource URI` or `template URI`. No two subjects of a
+/// server are written the same.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Instructions => f.write_str("instructions"),
+            Self::Tool(name) => write!(f, "tool {name}"),
+            Self::Prompt(name) => write!(f, "prompt {name}"),
+            Self::Resource(uri) => write!(f, "resource {uri}"),
+            Self::Template(uri) => write!(f, "template {uri}"),
+        }
+    }
+}
+
+impl Subject {
+    pub(crate) fn of_item(kind: ItemKind, id: &str) -> Self {
+        match kind {
+            ItemKind::Prompt => Self::Prompt(id.to_owned()),
+            ItemKind::Resource => Self::Resource(id.to_owned()),
+            ItemKind::Template => Self::Template(id.to_owned()),
+        }
+    }
+}
+
+/// Why a definition is kept out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldBy {
     /// `pin = "hold"`: it is new, or not as it was accepted.
@@ -55,101 +84,237 @@ pub enum HeldBy {
     Refusal,
 }
 
-/// The pins of one server.
+/// A definition as it is now.
+#[derive(Debug)]
+pub(crate) struct Definition<'s> {
+    pub(crate) subject: Subject,
+    /// All 64 digits of the digest.
+    pub(crate) digest: String,
+    pub(crate) text: &'s str,
+}
+
+/// Everything of a server that has a pin.
+pub(crate) fn definitions<'s>(
+    tools: &'s [Tool],
+    offer: &'s Offer,
+    instructions: Option<&'s str>,
+) -> Vec<Definition<'s>> {
+    let instructions = instructions.filter(|text| !text.trim().is_empty());
+    let mut all: Vec<Definition<'s>> = Vec::new();
+    all.extend(instructions.map(|text| Definition {
+        subject: Subject::Instructions,
+        digest: digest_of_instructions(text),
+        text,
+    }));
+    all.extend(tools.iter().map(|tool| Definition {
+        subject: Subject::Tool(tool.name().to_owned()),
+        digest: tool.digest().to_string(),
+        text: tool.json(),
+    }));
+    for kind in [ItemKind::Prompt, ItemKind::Resource, ItemKind::Template] {
+        all.extend(offer.list(kind).iter().map(|item| Definition {
+            subject: Subject::of_item(kind, item.id()),
+            digest: item.digest().to_string(),
+            text: item.json(),
+        }));
+    }
+    all
+}
+
+pub(crate) fn digest_of_instructions(text: &str) -> String {
+    Digest::of_bytes(text.as_bytes()).to_string()
+}
+
+/// Whether a definition was accepted as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Accepted,
+    Waiting,
+    Refused,
+}
+
+/// The pins of one server. Digests have all 64 digits; maps are by [`Subject`], as it is written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Pins {
-    /// Digests by tool.
     accepted: BTreeMap<String, String>,
+    /// A server that goes back to what was refused before finds it refused.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    refused: BTreeMap<String, String>,
-    /// The accepted definitions of tools that are others by now.
+    refused: BTreeMap<String, Vec<String>>,
+    /// The accepted definitions of subjects that are something else by now.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     before: BTreeMap<String, String>,
-    /// Tools of now that are not as they were accepted; whether they were refused so.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    open: BTreeMap<String, bool>,
-}
-
-/// Of a digest, in hexadecimal digits.
-const DIGITS: usize = 16;
-
-fn digest_of(tool: &Tool) -> String {
-    tool.digest().short(DIGITS)
+    /// The number of decisions so far: lists that a decision changes are told apart by it.
+    decisions: u64,
+    /// The last survey or decision, in unix seconds.
+    pub(crate) at: u64,
 }
 
 impl Pins {
-    /// A server is accepted with the tools that it has when it is met first.
-    pub(crate) fn of(tools: &[Tool]) -> Self {
-        let accepted = tools
+    /// A server is accepted with the definitions that it has when it is surveyed first.
+    pub(crate) fn of(now: &[Definition<'_>]) -> Self {
+        let accepted = now
             .iter()
-            .map(|tool| (tool.name().to_owned(), digest_of(tool)));
+            .map(|it| (it.subject.to_string(), it.digest.clone()));
         Self {
             accepted: accepted.collect(),
             ..Self::default()
         }
     }
 
-    /// After a survey: `before` are the tools up to now.
-    pub(crate) fn follow(mut self, before: &[Tool], now: &[Tool]) -> Self {
-        for tool in before {
-            if self.has_accepted(tool) {
-                let json = tool.json().to_owned();
-                self.before.insert(tool.name().to_owned(), json);
-            }
-        }
-        self.compare(now);
-        self
-    }
-
-    /// Accepts or refuses one of these tools as it is.
-    pub(crate) fn decide(&mut self, tool: &Tool, is_accepted: bool) {
-        let name = tool.name().to_owned();
-        self.refused.remove(&name);
-        let list = if is_accepted {
-            &mut self.accepted
-        } else {
-            &mut self.refused
+    /// Takes over what an earlier version kept in the catalog, with 16 digits of each digest, for
+    /// tools alone. 64 bits do not prove that a definition is the accepted one, but that version has
+    /// compared: what it called open is open, and the rest of the snapshot is what the person accepted.
+    /// Of changed tools the accepted definition itself was kept.
+    pub(crate) fn of_legacy(legacy: &LegacyPins, now: &[Definition<'_>]) -> Self {
+        let is_open = |subject: &Subject| match subject {
+            Subject::Tool(name) => legacy.open.contains_key(name),
+            _ => false,
         };
-        list.insert(name, digest_of(tool));
-    }
-
-    /// Says anew which of these tools are open.
-    pub(crate) fn compare(&mut self, now: &[Tool]) {
-        self.open.clear();
-        for tool in now {
-            let digest = digest_of(tool);
-            let name = tool.name();
-            if self.accepted.get(name) == Some(&digest) {
-                self.before.remove(name);
-                continue;
+        let mut pins = Self::default();
+        for it in now.iter().filter(|it| !is_open(&it.subject)) {
+            pins.accepted
+                .insert(it.subject.to_string(), it.digest.clone());
+        }
+        for (name, json) in &legacy.before {
+            if let Ok(tool) = Tool::parse(json) {
+                let key = Subject::Tool(name.clone()).to_string();
+                pins.accepted
+                    .entry(key.clone())
+                    .or_insert_with(|| tool.digest().to_string());
+                pins.before.insert(key, json.clone());
             }
-            let is_refused = self.refused.get(name) == Some(&digest);
-            self.open.insert(name.to_owned(), is_refused);
         }
+        // A short digest refuses more than it was meant for, and never less.
+        for (name, digest) in &legacy.refused {
+            pins.refused.insert(
+                Subject::Tool(name.clone()).to_string(),
+                vec![digest.clone()],
+            );
+        }
+        for it in now {
+            let Subject::Tool(name) = &it.subject else {
+                continue;
+            };
+            if legacy.open.get(name) == Some(&true) {
+                pins.refused
+                    .insert(it.subject.to_string(), vec![it.digest.clone()]);
+            }
+        }
+        pins
     }
 
-    fn has_accepted(&self, tool: &Tool) -> bool {
-        self.accepted.get(tool.name()) == Some(&digest_of(tool))
+    pub(crate) fn standing(&self, subject: &Subject, digest: &str) -> Standing {
+        let key = subject.to_string();
+        if self.accepted.get(&key).is_some_and(|it| it == digest) {
+            return Standing::Accepted;
+        }
+        let refused = self.refused.get(&key);
+        if refused.is_some_and(|all| all.iter().any(|it| digest.starts_with(it.as_str()))) {
+            return Standing::Refused;
+        }
+        Standing::Waiting
     }
 
-    /// The tools that wait for a person, and those that were refused.
-    pub(crate) fn open(&self) -> impl Iterator<Item = (&str, bool)> {
-        self.open
+    /// After a survey: `before` are the definitions up to now.
+    pub(crate) fn follow(&mut self, before: &[Definition<'_>], now: &[Definition<'_>]) {
+        let digests: BTreeMap<&Subject, &str> = now
             .iter()
-            .map(|(name, is_refused)| (name.as_str(), *is_refused))
-    }
-
-    pub(crate) fn definition_before(&self, tool: &str) -> Option<&String> {
-        self.before.get(tool)
-    }
-
-    /// Whether a tool is kept out, and by what.
-    pub(crate) fn holds(&self, tool: &str, pin: Pin) -> Option<HeldBy> {
-        match (pin, self.open.get(tool)?) {
-            (Pin::Off, _) | (Pin::Warn, false) => None,
-            (_, true) => Some(HeldBy::Refusal),
-            (Pin::Hold, false) => Some(HeldBy::Pin),
+            .map(|it| (&it.subject, it.digest.as_str()))
+            .collect();
+        for it in before {
+            let after = digests.get(&it.subject);
+            // Files come and go; a tool that comes back as another is to be compared.
+            let is_gone_for_good = after.is_none() && matches!(it.subject, Subject::Resource(_));
+            let is_as_before = after.is_some_and(|digest| *digest == it.digest);
+            let is_accepted = self.standing(&it.subject, &it.digest) == Standing::Accepted;
+            if is_accepted && !is_as_before && !is_gone_for_good {
+                self.before
+                    .insert(it.subject.to_string(), it.text.to_owned());
+            }
+        }
+        for it in now {
+            if self.standing(&it.subject, &it.digest) == Standing::Accepted {
+                self.before.remove(&it.subject.to_string());
+            }
         }
     }
+
+    /// Accepts or refuses a definition as it is.
+    pub(crate) fn decide(&mut self, subject: &Subject, digest: &str, is_accepted: bool) {
+        let key = subject.to_string();
+        if let Some(refused) = self.refused.get_mut(&key) {
+            refused.retain(|it| !digest.starts_with(it.as_str()));
+        }
+        if is_accepted {
+            self.before.remove(&key);
+            self.accepted.insert(key, digest.to_owned());
+        } else {
+            if self.accepted.get(&key).is_some_and(|it| it == digest) {
+                self.accepted.remove(&key);
+            }
+            let refused = self.refused.entry(key).or_default();
+            refused.push(digest.to_owned());
+            let surplus = refused.len().saturating_sub(REFUSALS_MAX);
+            refused.drain(..surplus);
+        }
+        self.refused.retain(|_, all| !all.is_empty());
+        self.decisions += 1;
+    }
+
+    /// Forgets accepted resources that are gone, where there are too many.
+    pub(crate) fn bound(&mut self, now: &[Definition<'_>]) {
+        let is_resource = |key: &str| key.starts_with("resource ");
+        let count = self.accepted.keys().filter(|key| is_resource(key)).count();
+        if count > ACCEPTED_RESOURCES_MAX {
+            let there: BTreeSet<String> = now.iter().map(|it| it.subject.to_string()).collect();
+            self.accepted
+                .retain(|key, _| !is_resource(key) || there.contains(key));
+        }
+    }
+
+    pub(crate) fn definition_before(&self, subject: &Subject) -> Option<&String> {
+        self.before.get(&subject.to_string())
+    }
+
+    /// Whether a definition of this subject, of whatever digest, was ever accepted.
+    pub(crate) fn knows(&self, subject: &Subject) -> bool {
+        self.accepted.contains_key(&subject.to_string())
+    }
+
+    /// Whether a definition is kept out, and by what.
+    pub(crate) fn holds(&self, subject: &Subject, digest: &str, pin: Pin) -> Option<HeldBy> {
+        if pin == Pin::Off {
+            return None;
+        }
+        match (pin, self.standing(subject, digest)) {
+            (_, Standing::Refused) => Some(HeldBy::Refusal),
+            (Pin::Hold, Standing::Waiting) => Some(HeldBy::Pin),
+            _ => None,
+        }
+    }
+
+    /// What a tool claimed when it was accepted, where it is another by now and pins are kept.
+    pub(crate) fn accepted_claims(&self, tool: &str, pin: Pin) -> Option<Annotations> {
+        if pin == Pin::Off {
+            return None;
+        }
+        let before = self.definition_before(&Subject::Tool(tool.to_owned()))?;
+        Some(Tool::parse(before).ok()?.annotations())
+    }
+
+    /// Another text after each change of what is kept out of lists.
+    pub(crate) fn list_state(&self, pin: Pin) -> String {
+        format!("{} {}", pin.as_str(), self.decisions)
+    }
+}
+
+/// The pins of a server as versions before `pins.json` kept them in the catalog.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct LegacyPins {
+    refused: BTreeMap<String, String>,
+    before: BTreeMap<String, String>,
+    /// Tools that were not as they were accepted; whether they were refused so.
+    open: BTreeMap<String, bool>,
 }

@@ -24,6 +24,7 @@ use crate::{
     limits::{LOADS_MAX, NOTE_WAIT},
     loaded_tools::{BuiltIn, KnownServer, LoadedTools},
     parts::{Part, Parts},
+    pin_book::{PINS, PinBook},
     pins::Pin,
     server_rules::{Rules, ServerRules},
     snapshot::{News, Snapshot},
@@ -69,8 +70,8 @@ struct AppliedRules {
 /// Calls in a row look for what other processes committed no more often.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// Of the catalog and of the file of vectors.
-type Stamps = (Stamp, Stamp);
+/// Of the catalog, the pins and the file of vectors.
+type Stamps = [Stamp; 3];
 
 /// The catalog file as of one stamp, under one configuration.
 #[derive(Debug)]
@@ -78,6 +79,7 @@ struct Seen {
     stamp: Stamps,
     applied: Arc<AppliedRules>,
     records: Arc<Records>,
+    book: Arc<PinBook>,
     catalog: Arc<Catalog>,
 }
 
@@ -170,7 +172,8 @@ impl Registry {
         if !record.tools.iter().any(|known| known == tool) {
             return None;
         }
-        let tools = LoadedTools::read_one(&self.0.disk, server_rules, filter, record);
+        let pins = seen.book.of(server);
+        let tools = LoadedTools::read_one(&self.0.disk, (server_rules, filter), record, pins);
         // Another process may have replaced the snapshot meanwhile.
         if !self.0.look().is_same(&seen) {
             return None;
@@ -222,7 +225,7 @@ impl Registry {
         let applied = inner.applied.load_full();
         let commit = Commit::new(&inner.disk, &applied.rules, keep_others);
         let done = commit.run(news, now)?;
-        if let Err(error) = inner.reindex(&done.records) {
+        if let Err(error) = inner.reindex(&done.records, &done.book) {
             tracing::warn!(%error, "index not updated, the next search rebuilds it");
         }
         done.sweep(&inner.disk);
@@ -240,14 +243,14 @@ impl Registry {
     pub fn note_read(&self, tools: &[(ToolRef, u64)]) -> Result<(), RegistryError> {
         let disk = &self.0.disk;
         let _turn = disk.take_turn_within(NOTE_WAIT)?;
-        let mut records = Records::read(disk);
+        let (mut records, mut book) = Records::read_with_pins(disk);
         let mut is_new = false;
         for (at, changed) in tools {
             let record = records.servers.get_mut(at.server.as_str());
             is_new |= record.is_some_and(|record| record.forget_change(&at.tool, *changed));
         }
         if is_new {
-            disk.write(CATALOG, records.to_text().as_bytes())?;
+            book.write_with(disk, &records)?;
         }
         Ok(())
     }
@@ -288,12 +291,15 @@ impl Registry {
         })
     }
 
-    /// Whether the tools of a server are compared with what they were.
-    pub(crate) fn is_pinned(&self, server: &str) -> bool {
+    /// What becomes of the unaccepted definitions of a server; `None` for one that is not configured.
+    pub(crate) fn pin_of(&self, server: &str) -> Option<Pin> {
         let applied = self.0.applied.load();
-        let rules = applied.rules.servers.iter();
-        let mut rules = rules.filter(|it| it.name.as_str() == server);
-        rules.all(|it| it.pin != Pin::Off)
+        let mut rules = applied.rules.servers.iter();
+        rules.find(|it| it.name.as_str() == server).map(|it| it.pin)
+    }
+
+    pub(crate) fn book(&self) -> Arc<PinBook> {
+        Arc::clone(&self.0.look().book)
     }
 
     pub(crate) fn disk(&self) -> &Disk {
@@ -326,13 +332,14 @@ impl Inner {
         {
             return seen;
         }
-        let records = Arc::new(Records::read(&self.disk));
-        let catalog = Arc::new(Catalog::new(&applied.rules, &applied.filters, &records));
+        let (records, book) = Records::read_with_pins(&self.disk);
+        let catalog = Catalog::new(&applied.rules, &applied.filters, &records, &book);
         let seen = Arc::new(Seen {
             stamp,
             applied,
-            records,
-            catalog,
+            records: Arc::new(records),
+            book: Arc::new(book),
+            catalog: Arc::new(catalog),
         });
         self.seen.store(Some(Arc::clone(&seen)));
         seen
@@ -361,7 +368,7 @@ impl Inner {
         } else {
             Stamp::Absent
         };
-        (self.disk.stamp(CATALOG), vectors)
+        [self.disk.stamp(CATALOG), self.disk.stamp(PINS), vectors]
     }
 
     /// Loads until no other process committed meanwhile: it may have swept a snapshot that was
@@ -389,27 +396,27 @@ impl Inner {
                     embedding::Kept::default()
                 }
             });
-            let tools = self.tools(&seen.applied, &seen.records);
+            let tools = self.tools(&seen.applied, &seen.records, &seen.book);
             (tools, kept.join().unwrap_or_default())
         });
         let index = index::Index::for_readers(&self.disk, &tools)?;
         Ok(Generation::new(tools, index, &kept, self.encoder))
     }
 
-    fn reindex(&self, records: &Records) -> Result<(), RegistryError> {
-        let tools = self.tools(&self.applied.load(), records);
+    fn reindex(&self, records: &Records, book: &PinBook) -> Result<(), RegistryError> {
+        let tools = self.tools(&self.applied.load(), records, book);
         self.disk.step()?;
         index::update(&self.disk, &tools)?;
         self.disk.step()?;
         Ok(())
     }
 
-    fn tools(&self, applied: &AppliedRules, records: &Records) -> LoadedTools {
+    fn tools(&self, applied: &AppliedRules, records: &Records, book: &PinBook) -> LoadedTools {
         LoadedTools::read(
             &self.disk,
             &applied.rules,
             &applied.filters,
-            records,
+            (records, book),
             &self.built_in,
         )
     }

@@ -1,125 +1,273 @@
-//! What a person has to look at: tools that are not as they were accepted.
+//! What a person has to look at: definitions that are not as they were accepted.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use tool::{ServerName, ToolRef};
+use serde_json::{Value, json};
+use tool::{Digest, ServerName};
 
 use crate::{
     RegistryError,
-    catalog::{CATALOG, Record, Records},
-    disk::{Disk, snapshot_path},
-    pins::Review,
+    catalog::{Record, Records},
+    limits::RESOURCES_REVIEWED_MAX,
+    pin_book::{PinBook, PinTrouble},
+    pins::{Definition, Pin, Standing, Subject},
     registry::Registry,
     snapshot::Kept,
     steering::find_signs,
 };
 
-impl Registry {
-    /// The tools that are not as they were accepted, of one server or of all; none of servers whose
-    /// tools are not compared.
-    pub fn list_reviews(&self, server: Option<&ServerName>) -> Vec<Review> {
-        let records = Records::read(self.disk());
-        let wanted = |name: &&String| server.is_none_or(|server| server.as_str() == *name);
-        let names = records.servers.keys().filter(wanted);
-        names
-            .filter(|name| self.is_pinned(name))
-            .flat_map(|name| reviews_of(self.disk(), &records, name))
-            .collect()
+/// A definition that a person has not accepted as it is.
+#[derive(Debug, Clone)]
+pub struct Review {
+    /// What is to be decided, as it is now.
+    pub shown: Shown,
+    /// The definition that was accepted, where it is known.
+    pub before: Option<String>,
+    /// The definition as it is.
+    pub now: String,
+    /// Another definition was accepted under its name; else it is new.
+    pub is_changed: bool,
+    /// It was refused as it is.
+    pub is_refused: bool,
+    /// What of it may be meant to steer a model.
+    pub signs: Vec<String>,
+}
+
+/// A definition of a server that was shown to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The server that has it.
+    pub server: ServerName,
+    /// The tool, prompt or other text.
+    pub subject: Subject,
+    /// All 64 digits of its digest.
+    pub digest: String,
+}
+
+impl Shown {
+    /// `SERVER/TOOL`; of anything else `SERVER prompt NAME`, `SERVER instructions` and the like.
+    pub fn name(&self) -> String {
+        let server = &self.server;
+        match &self.subject {
+            Subject::Tool(tool) => format!("{server}/{tool}"),
+            other => format!("{server} {other}"),
+        }
     }
 
-    /// What of the tools that there are may be meant to steer a model, tool by tool.
-    pub fn list_signs(&self) -> Vec<(ToolRef, Vec<String>)> {
-        let records = Records::read(self.disk());
+    /// One digest for a list of definitions.
+    pub fn digest_of_list<'s>(list: impl IntoIterator<Item = &'s Self>) -> String {
+        let rows = list.into_iter();
+        let rows = rows.map(|it| json!([it.server.as_str(), it.subject.to_string(), it.digest]));
+        let rows = Value::from(rows.collect::<Vec<_>>()).to_string();
+        Digest::of_bytes(rows.as_bytes()).to_string()
+    }
+}
+
+/// All that waits for a person.
+#[derive(Debug, Default)]
+pub struct Reviews {
+    /// By server, in the order of their names.
+    pub list: Vec<Review>,
+    /// Resources that wait as well and are not in the list, which is bounded.
+    pub more: usize,
+}
+
+/// Why nothing was decided.
+#[derive(Debug, thiserror::Error)]
+pub enum DecideError {
+    /// These definitions are no longer as they were shown, or are gone.
+    #[error("changed since it was shown: {}", .0.join(", "))]
+    Changed(Vec<String>),
+    /// Decisions cannot be written down.
+    #[error("{0}")]
+    Pins(PinTrouble),
+    /// The registry folder could not be written.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+}
+
+impl Registry {
+    /// The definitions that are not as they were accepted, of one server or of all; none of servers that
+    /// are not configured or not compared. Of servers with `pin = "warn"`, resources that are merely new
+    /// are left out: they come and go.
+    pub fn list_reviews(&self, server: Option<&ServerName>) -> Reviews {
+        let (records, book) = Records::read_with_pins(self.disk());
+        let wanted = |name: &&String| server.is_none_or(|server| server.as_str() == *name);
+        let mut reviews = Reviews::default();
+        for name in records.servers.keys().filter(wanted) {
+            if let Some(pin) = self.pin_of(name).filter(|pin| *pin != Pin::Off) {
+                reviews.add(self, (&records, &book), name, pin);
+            }
+        }
+        reviews
+    }
+
+    /// Why nothing counts as accepted, where the pins were lost or cannot be read; none where nothing
+    /// waits for a decision.
+    pub fn pin_trouble(&self) -> Option<PinTrouble> {
+        let trouble = self.book().trouble().cloned()?;
+        if matches!(trouble, PinTrouble::Replaced(_)) {
+            let (records, book) = Records::read_with_pins(self.disk());
+            if self.waits_for_nothing(&records, &book) {
+                return None;
+            }
+        }
+        Some(trouble)
+    }
+
+    /// What of the definitions that there are may be meant to steer a model.
+    pub fn list_signs(&self) -> Vec<(Shown, Vec<String>)> {
+        let (records, _) = Records::read_with_pins(self.disk());
         let mut found = Vec::new();
         for (name, record) in &records.servers {
             let others = names_of_others(&records, name);
-            let Some((server, kept)) = name
-                .parse::<ServerName>()
-                .ok()
-                .zip(read(self.disk(), record))
-            else {
+            let kept = record.read_snapshot(self.disk());
+            let Some((server, kept)) = name.parse::<ServerName>().ok().zip(kept) else {
                 continue;
             };
-            for tool in &kept.tools {
-                let signs = find_signs(tool, &others);
+            for it in kept.definitions() {
+                let signs = signs_of(&it, &others);
                 if !signs.is_empty() {
-                    found.push((ToolRef::new(server.clone(), tool.name()), signs));
+                    let shown = Shown {
+                        server: server.clone(),
+                        subject: it.subject,
+                        digest: it.digest,
+                    };
+                    found.push((shown, signs));
                 }
             }
         }
         found
     }
 
-    /// Accepts or refuses tools of a server as they are; none named: all that wait. Answers their
-    /// names. Durable when it returns; waits for another writer's turn.
-    pub fn decide_on(
-        &self,
-        server: &ServerName,
-        tools: &[String],
-        is_accepted: bool,
-    ) -> Result<Vec<String>, RegistryError> {
+    /// Accepts or refuses definitions exactly as they were shown: if one of them is something else by
+    /// now, nothing is decided. Durable when it returns; waits for another writer's turn.
+    pub fn decide(&self, shown: &[Shown], is_accepted: bool) -> Result<(), DecideError> {
         let disk = self.disk();
-        let _turn = disk.take_turn()?;
-        let mut records = Records::read(disk);
-        let Some(record) = records.servers.get_mut(server.as_str()) else {
-            return Ok(Vec::new());
-        };
-        let kept = read(disk, record);
-        let Some((pins, kept)) = record.pins.as_mut().zip(kept) else {
-            return Ok(Vec::new());
-        };
-        let open: HashSet<String> = pins.open().map(|(name, _)| name.to_owned()).collect();
-        let is_meant = |name: &str| {
-            let is_named = tools.is_empty() || tools.iter().any(|it| it == name);
-            is_named && open.contains(name)
-        };
-        let meant = kept.tools.iter().filter(|tool| is_meant(tool.name()));
-        let mut decided = Vec::new();
-        for tool in meant {
-            pins.decide(tool, is_accepted);
-            decided.push(tool.name().to_owned());
+        let _turn = disk.take_turn().map_err(RegistryError::from)?;
+        let (records, mut book) = Records::read_with_pins(disk);
+        if let Some(trouble) = book.trouble().filter(|it| !it.is_writable()) {
+            return Err(DecideError::Pins(trouble.clone()));
         }
-        pins.compare(&kept.tools);
-        if !decided.is_empty() {
-            disk.write(CATALOG, records.to_text().as_bytes())?;
+        let now = Current::read(self, &records, shown);
+        let changed = shown.iter().filter(|it| !now.has(it));
+        let changed: Vec<String> = changed.map(Shown::name).collect();
+        if !changed.is_empty() {
+            return Err(DecideError::Changed(changed));
         }
-        Ok(decided)
+        for it in shown {
+            let mut pins = book.of(it.server.as_str()).clone();
+            pins.decide(&it.subject, &it.digest, is_accepted);
+            book.set(it.server.as_str(), pins);
+        }
+        if self.waits_for_nothing(&records, &book) {
+            book.end_trouble();
+        }
+        let written = book.write_with(disk, &records);
+        Ok(written.map_err(RegistryError::from)?)
+    }
+
+    fn waits_for_nothing(&self, records: &Records, book: &PinBook) -> bool {
+        let mut reviews = Reviews::default();
+        if book.trouble().is_some() {
+            for name in records.servers.keys() {
+                // What `list_reviews` never shows, nobody can decide on.
+                if let Some(pin) = self.pin_of(name).filter(|pin| *pin != Pin::Off) {
+                    reviews.add(self, (records, book), name, pin);
+                }
+            }
+        }
+        reviews.more == 0 && reviews.list.iter().all(|it| it.is_refused)
     }
 }
 
-fn reviews_of(disk: &Disk, records: &Records, name: &str) -> Vec<Review> {
-    let record = &records.servers[name];
-    let kept = read(disk, record);
-    let (Some(pins), Some(kept), Ok(server)) = (&record.pins, kept, name.parse::<ServerName>())
-    else {
-        return Vec::new();
+/// The definitions of some servers as they are now.
+struct Current(BTreeMap<String, Kept>);
+
+impl Current {
+    fn read(registry: &Registry, records: &Records, shown: &[Shown]) -> Self {
+        let mut servers = BTreeMap::new();
+        for name in shown.iter().map(|it| it.server.as_str()) {
+            let record = records.servers.get(name);
+            if !servers.contains_key(name)
+                && let Some(kept) = record.and_then(|it| it.read_snapshot(registry.disk()))
+            {
+                servers.insert(name.to_owned(), kept);
+            }
+        }
+        Self(servers)
+    }
+
+    fn has(&self, shown: &Shown) -> bool {
+        let kept = self.0.get(shown.server.as_str());
+        let all = kept.map(Kept::definitions).unwrap_or_default();
+        all.iter()
+            .any(|it| it.subject == shown.subject && it.digest == shown.digest)
+    }
+}
+
+impl Reviews {
+    fn add(
+        &mut self,
+        registry: &Registry,
+        (records, book): (&Records, &PinBook),
+        name: &str,
+        pin: Pin,
+    ) {
+        let kept = records.servers[name].read_snapshot(registry.disk());
+        let (Some(kept), Ok(server)) = (kept, name.parse::<ServerName>()) else {
+            return;
+        };
+        let pins = book.of(name);
+        let others = names_of_others(records, name);
+        let mut resources = 0;
+        for it in kept.definitions() {
+            let standing = pins.standing(&it.subject, &it.digest);
+            let is_known = pins.knows(&it.subject);
+            let is_resource = matches!(it.subject, Subject::Resource(_));
+            let is_refused = standing == Standing::Refused;
+            let is_quiet = is_resource && !is_known && !is_refused && pin == Pin::Warn;
+            if standing == Standing::Accepted || is_quiet {
+                continue;
+            }
+            resources += usize::from(is_resource);
+            if resources > RESOURCES_REVIEWED_MAX && is_resource {
+                self.more += 1;
+                continue;
+            }
+            self.list.push(Review {
+                before: pins.definition_before(&it.subject).cloned(),
+                now: it.text.to_owned(),
+                is_changed: is_known,
+                is_refused,
+                signs: signs_of(&it, &others),
+                shown: Shown {
+                    server: server.clone(),
+                    subject: it.subject,
+                    digest: it.digest,
+                },
+            });
+        }
+    }
+}
+
+fn signs_of(definition: &Definition<'_>, others: &HashSet<&str>) -> Vec<String> {
+    let value = match definition.subject {
+        Subject::Instructions => Value::from(definition.text),
+        _ => serde_json::from_str(definition.text).unwrap_or_default(),
     };
-    let others = names_of_others(records, name);
-    let review = |(tool, is_refused): (&str, bool)| {
-        let found = kept.tools.iter().find(|it| it.name() == tool)?;
-        Some(Review {
-            at: ToolRef::new(server.clone(), tool),
-            before: pins.definition_before(tool).cloned(),
-            now: found.json().to_owned(),
-            is_refused,
-            signs: find_signs(found, &others),
-        })
-    };
-    pins.open().filter_map(review).collect()
+    find_signs(&value, others)
 }
 
 fn names_of_others<'r>(records: &'r Records, name: &str) -> HashSet<&'r str> {
     let others = records.servers.iter().filter(|(other, _)| *other != name);
     let names = others.flat_map(|(_, record)| record.tools.iter().map(String::as_str));
-    let own = &records.servers[name].tools;
-    let own: HashSet<String> = own.iter().map(|name| tool::fold(name)).collect();
+    let own = names_of(&records.servers[name]);
     names
         .filter(|name| !own.contains(&tool::fold(name)))
         .collect()
 }
 
-fn read(disk: &Disk, record: &Record) -> Option<Kept> {
-    let file_name = record.snapshot.as_deref()?;
-    let bytes = disk.read(&snapshot_path(file_name)).ok()?;
-    Kept::read(file_name, &bytes).ok()
+fn names_of(record: &Record) -> HashSet<String> {
+    record.tools.iter().map(|name| tool::fold(name)).collect()
 }

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tool::{Capability, Digest, Item, ItemKind, Offer, ServerName, Tool};
 
+use crate::disk::{Disk, snapshot_path};
 use crate::limits::FORMAT;
+use crate::pins::{Definition, definitions};
 
 /// The last known answer of one server.
 #[derive(Debug, Clone)]
@@ -76,6 +78,11 @@ impl Snapshot {
         format!("{{\"head\":{head},\n\"tools\":[\n{tools}\n]{lists}}}\n")
     }
 
+    /// Everything that has a pin.
+    pub(crate) fn definitions(&self) -> Vec<Definition<'_>> {
+        definitions(&self.tools, &self.offer, self.instructions.as_deref())
+    }
+
     /// The name of the file that holds this snapshot, once it is in order.
     pub(crate) fn own_file_name(&self) -> String {
         Self::file_name(&self.server, &self.to_text())
@@ -83,10 +90,7 @@ impl Snapshot {
 
     /// The content-addressed name of the file that holds `text`.
     pub(crate) fn file_name(server: &ServerName, text: &str) -> String {
-        format!(
-            "{server}-{}.json",
-            Digest::of_bytes(text.as_bytes()).short(DIGEST_DIGITS)
-        )
+        format!("{server}-{}.json", Digest::of_bytes(text.as_bytes()))
     }
 }
 
@@ -131,16 +135,18 @@ pub(crate) fn is_false(it: &bool) -> bool {
 }
 
 impl Kept {
+    /// Everything that has a pin.
+    pub(crate) fn definitions(&self) -> Vec<Definition<'_>> {
+        definitions(&self.tools, &self.offer, self.head.instructions.as_deref())
+    }
+
     /// Reads a snapshot file and proves that it is the one its name promises.
     pub(crate) fn read(file_name: &str, bytes: &[u8]) -> Result<Self, String> {
-        let promised = digest_in(file_name).ok_or("its name carries no digest")?;
-        if Digest::of_bytes(bytes).short(DIGEST_DIGITS) != promised {
-            return Err("its content is not what its name promises".to_owned());
-        }
+        check_digest(file_name, bytes)?;
         let mut file: File<'_> =
             serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         part_transport(&mut file.head.protocol, &mut file.head.transport);
-        // A proxy of an earlier version took in names that are refused by now.
+        // A proxy of an earlier version took in definitions that are refused by now.
         let parse = |raw: &&RawValue| Tool::parse(raw.get()).ok();
         let tools: Vec<Tool> = file.tools.iter().filter_map(parse).collect();
         let items = |kind, list: &[&RawValue]| -> Vec<Item> {
@@ -158,6 +164,15 @@ impl Kept {
             tools,
             offer,
         })
+    }
+}
+
+fn check_digest(file_name: &str, bytes: &[u8]) -> Result<(), String> {
+    let promised = digest_in(file_name).ok_or("its name carries no digest")?;
+    if Digest::of_bytes(bytes).short(promised.len()) == promised {
+        Ok(())
+    } else {
+        Err("its content is not what its name promises".to_owned())
     }
 }
 
@@ -193,7 +208,13 @@ pub(crate) fn server_in(file_name: &str) -> Option<&str> {
 
 fn digest_in(file_name: &str) -> Option<&str> {
     let (_, digest) = file_name.strip_suffix(".json")?.rsplit_once('-')?;
-    (digest.len() == DIGEST_DIGITS).then_some(digest)
+    [DIGEST_DIGITS, LEGACY_DIGEST_DIGITS]
+        .contains(&digest.len())
+        .then_some(digest)
 }
 
-const DIGEST_DIGITS: usize = 12;
+/// All of them: a server chooses what is hashed, and could make two texts with the same short digest.
+const DIGEST_DIGITS: usize = 64;
+
+/// In names that an earlier version gave. They are replaced by the next survey.
+const LEGACY_DIGEST_DIGITS: usize = 12;

@@ -8,7 +8,7 @@ mod words;
 use std::collections::HashSet;
 
 use printable::is_hidden;
-use tool::Tool;
+use serde_json::Value;
 
 use self::words::{SIGNS, Sign};
 
@@ -23,10 +23,9 @@ const BLANKS_MAX: usize = 60;
 
 /// What of a definition may be meant for the model alone, in a person's words. `others` are the names
 /// of tools of other servers.
-pub(crate) fn find_signs(tool: &Tool, others: &HashSet<&str>) -> Vec<String> {
-    let value: serde_json::Value = serde_json::from_str(tool.json()).unwrap_or_default();
+pub(crate) fn find_signs(definition: &Value, others: &HashSet<&str>) -> Vec<String> {
     let mut texts = Vec::new();
-    collect_texts(&value, &mut texts);
+    collect_texts(definition, &mut texts);
     let mut signs = Vec::new();
     let is_unseen = |c: &char| is_hidden(*c) && !c.is_whitespace();
     let hidden = texts.iter().flat_map(|text| text.chars()).filter(is_unseen);
@@ -122,11 +121,11 @@ fn name_of_other(text: &str, others: &HashSet<&str>) -> Option<String> {
 }
 
 /// Every text of a definition that a model reads, names of members included.
-fn collect_texts<'v>(value: &'v serde_json::Value, texts: &mut Vec<&'v str>) {
+fn collect_texts<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     match value {
-        serde_json::Value::String(text) => texts.push(text),
-        serde_json::Value::Array(items) => items.iter().for_each(|it| collect_texts(it, texts)),
-        serde_json::Value::Object(members) => {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|it| collect_texts(it, texts)),
+        Value::Object(members) => {
             for (name, value) in members {
                 texts.push(name);
                 collect_texts(value, texts);

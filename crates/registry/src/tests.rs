@@ -12,6 +12,7 @@ mod crash;
 mod embedding;
 mod laws;
 mod named;
+mod pins;
 mod search;
 mod spellings;
 

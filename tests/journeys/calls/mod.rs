@@ -9,6 +9,7 @@ mod limits;
 mod lists_that_change;
 mod odd_tools;
 mod overlays;
+mod pins;
 pub(crate) mod questions;
 mod remote;
 mod rules;

@@ -8,6 +8,7 @@ use journeys::{
 };
 use serde_json::json;
 
+use super::pins::digest_of;
 use crate::house;
 
 fn server(says: &str) -> Fake {
@@ -41,7 +42,11 @@ async fn a_changed_tool_is_held_until_a_person_accepts_it() {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
     assert!(!shown.contains('\u{200b}'), "{shown}");
-    house.cli(["review", "any", "--accept"]).await.ended(0);
+    let digest = digest_of(&house, "any/echo").await;
+    house
+        .cli(["review", "any", "--accept", &digest])
+        .await
+        .ended(0);
     client.execute("any/echo", json!({})).await.good();
     let history = house.cli(["history", "any"]).await;
     assert!(
@@ -173,8 +178,9 @@ async fn each_kind_of_pin_keeps_its_word() {
             history.stdout
         );
         if waits {
+            let digest = digest_of(&house, "any/echo").await;
             house
-                .cli(["review", "any", "echo", "--refuse"])
+                .cli(["review", "any", "echo", "--refuse", &digest])
                 .await
                 .ended(0);
             let refused = house.cli(["call", "any/echo"]).await;

@@ -1,9 +1,10 @@
 //! The names under which clients have the prompts of all servers.
 
-use registry::KnownServer;
+use registry::{KnownServer, Subject};
 use tool::{Digest, Item, ServerName, fold, near};
 
 use super::refusal::{Refusal, shown};
+use crate::find::held;
 
 /// The longest name, in characters: 64 with `mcp__proxy__` before it, as Claude Code calls it.
 const NAME_CHARS_MAX: usize = 52;
@@ -58,10 +59,9 @@ pub(super) fn find<'g>(
     let found: Vec<_> = if own.is_empty() { alike() } else { own };
     match found.as_slice() {
         [one] => Ok(*one),
-        [] => Err(explain_unknown(
-            asked,
-            &all().map(|it| listed(&it)).collect::<Vec<_>>(),
-        )),
+        [] => Err(find_withheld(seen, asked).unwrap_or_else(|| {
+            explain_unknown(asked, &all().map(|it| listed(&it)).collect::<Vec<_>>())
+        })),
         several => {
             let names: Vec<String> = several.iter().map(listed).collect();
             let (asked, names) = (shown(asked), names.join(", "));
@@ -70,6 +70,26 @@ pub(super) fn find<'g>(
             )))
         }
     }
+}
+
+/// The refusal of a prompt that waits for a person.
+fn find_withheld(seen: &[&KnownServer], asked: &str) -> Option<Refusal> {
+    let mut withheld = seen
+        .iter()
+        .flat_map(|server| server.withheld.iter().map(move |it| (server, it)));
+    withheld.find_map(|(server, (subject, by))| {
+        let Subject::Prompt(prompt) = subject else {
+            return None;
+        };
+        let names = [
+            listed_name(&server.name, prompt),
+            format!("{}/{prompt}", server.name),
+            prompt.clone(),
+        ];
+        let called = || format!("prompt {}", shown(asked));
+        let is_it = names.iter().any(|name| name == asked);
+        is_it.then(|| held(called(), &server.name, *by).into())
+    })
 }
 
 fn explain_unknown(asked: &str, names: &[String]) -> Refusal {

@@ -4,18 +4,20 @@ use std::{collections::HashMap, sync::Arc};
 
 use fleet::{Asks, Request, Subscriber};
 use jsonrpc::Json;
-use registry::{Generation, KnownServer};
+use registry::{Generation, KnownServer, Subject};
 use tool::{Capability, Item, ItemKind};
 
 use super::{
     explicit,
     owner::{self, Owner},
     page,
-    refusal::Refusal,
+    refusal::{Refusal, shown},
     request::{Params, json_text, replaced},
     seen::seen,
 };
-use crate::{authorize::Asked, call_context::CallContext, gateway::Gateway, servers::Watched};
+use crate::{
+    authorize::Asked, call_context::CallContext, find::held, gateway::Gateway, servers::Watched,
+};
 
 pub(super) fn list(
     seen: &[&KnownServer],
@@ -138,7 +140,16 @@ fn find_owner<'g>(
 ) -> Result<Owner<'g>, Refusal> {
     let seen = seen(generation, &context.policy);
     let shown_by = || owners_of_page(generation, &seen, uri);
-    owner::find(&seen, uri, context.uris.as_deref(), shown_by)
+    let found = owner::find(&seen, uri, context.uris.as_deref(), shown_by);
+    let withheld_by = |server: &KnownServer, uri: &str| {
+        let by = server.withheld.get(&Subject::Resource(uri.to_owned()))?;
+        Some(held(format!("resource {}", shown(uri)), &server.name, *by))
+    };
+    let refused = match &found {
+        Ok(owner) => withheld_by(owner.server, &owner.uri),
+        Err(_) => seen.iter().find_map(|server| withheld_by(server, uri)),
+    };
+    refused.map_or(found, |error| Err(error.into()))
 }
 
 /// The servers with a tool that is shown by this page (`_meta.ui.resourceUri`): such a page need

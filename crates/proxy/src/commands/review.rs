@@ -1,9 +1,9 @@
-//! `proxy review`, `proxy history`: what became of tools since they were accepted, and since when.
+//! `proxy review`, `proxy history`: what became of definitions since they were accepted, and since when.
 
 use std::path::PathBuf;
 
 use gateway::Gateway;
-use registry::{HistoryEntry, Review};
+use registry::{DecideError, HistoryEntry, Review, Shown, Subject};
 use serde_json::{Value, json};
 use setup::moving::difference;
 use tool::ServerName;
@@ -26,59 +26,211 @@ pub(super) fn review(
             return Ok(Exit::Usage);
         }
     };
-    if asked.accept || asked.refuse {
-        return decide(gateway, server.as_ref(), asked);
+    if let Some(trouble) = gateway.registry.pin_trouble() {
+        report::say(&format!(
+            "warning: {trouble}; nothing counts as accepted until it is reviewed"
+        ));
     }
     let reviews = gateway.registry.list_reviews(server.as_ref());
-    if global.json {
-        let list: Vec<Value> = reviews.iter().map(json_of).collect();
-        report::print_json(&Value::from(list));
-    } else if reviews.is_empty() {
-        report::say("every tool is as it was accepted");
-    } else {
-        let texts: Vec<String> = reviews.iter().map(text_of).collect();
-        report::print_data(&texts.join("\n\n"));
-        report::say("proxy review SERVER [TOOL...] --accept, or --refuse");
+    let list: Vec<&Review> = reviews.list.iter().filter(|it| asked.means(it)).collect();
+    if reviews.more > 0 {
+        report::say(&format!(
+            "{} more resources follow once these are decided",
+            reviews.more
+        ));
     }
-    Ok(if reviews.is_empty() {
+    match (&asked.accept, &asked.refuse) {
+        (Some(digests), _) => decide(gateway, asked, &list, (digests, true)),
+        (_, Some(digests)) => decide(gateway, asked, &list, (digests, false)),
+        (None, None) => Ok(show(global, asked, &list)),
+    }
+}
+
+impl ReviewTools {
+    fn means(&self, review: &Review) -> bool {
+        let shown = &review.shown;
+        let is_it = |name: &String| match &shown.subject {
+            Subject::Tool(tool) if tool == name => true,
+            subject => subject.to_string() == *name || shown.name() == *name,
+        };
+        self.names.is_empty() || self.names.iter().any(is_it)
+    }
+
+    /// What a decision is about: what was refused before has to be named.
+    fn of<'r>(&self, list: &[&'r Review]) -> Vec<&'r Review> {
+        let is_meant = |it: &&&Review| !self.names.is_empty() || !it.is_refused;
+        list.iter().filter(is_meant).copied().collect()
+    }
+
+    /// The command that decides on what was shown with this digest.
+    fn command(&self, option: &str, digest: &str) -> String {
+        let names = self.server.iter().chain(&self.names);
+        let words: String = names.map(|it| format!("{} ", quote(it))).collect();
+        format!("proxy review {words}{option} {digest}")
+    }
+}
+
+fn show(global: &Global, asked: &ReviewTools, list: &[&Review]) -> Exit {
+    if global.json {
+        let list: Vec<Value> = list.iter().map(|it| json_of(it)).collect();
+        report::print_json(&Value::from(list));
+    } else if list.is_empty() {
+        report::say(if asked.names.is_empty() {
+            "everything is as it was accepted"
+        } else {
+            "nothing waits under this name; `proxy review` lists what does"
+        });
+    } else {
+        print_list(list);
+        let meant = asked.of(list);
+        if !meant.is_empty() {
+            let digest = Shown::digest_of_list(meant.iter().map(|it| &it.shown));
+            report::say(&format!(
+                "accept: {}\nrefuse: {}",
+                asked.command("--accept", &digest),
+                asked.command("--refuse", &digest)
+            ));
+        }
+    }
+    if list.is_empty() {
         Exit::Success
     } else {
         Exit::Nothing
-    })
+    }
+}
+
+fn print_list(list: &[&Review]) {
+    let texts: Vec<String> = list.iter().map(|it| text_of(it)).collect();
+    report::print_data(&texts.join("\n\n"));
 }
 
 fn decide(
     gateway: &Gateway,
-    server: Option<&ServerName>,
     asked: &ReviewTools,
+    list: &[&Review],
+    (digests, is_accepted): (&[String], bool),
 ) -> anyhow::Result<Exit> {
-    let servers = match server {
-        Some(server) => vec![server.clone()],
-        None => gateway
-            .settings()
-            .enabled()
-            .map(|it| it.spec.name.clone())
-            .collect(),
+    let (verb, past) = if is_accepted {
+        ("accept", "accepted")
+    } else {
+        ("refuse", "refused")
     };
-    let mut decided = Vec::new();
-    for server in servers {
-        let tools = gateway
-            .registry
-            .decide_on(&server, &asked.tools, asked.accept)?;
-        decided.extend(tools.into_iter().map(|tool| format!("{server}/{tool}")));
+    let meant = asked.of(list);
+    let chosen = if digests.is_empty() {
+        if meant.is_empty() {
+            report::say("nothing waits under this name; `proxy review` lists what does");
+            return Ok(Exit::Nothing);
+        }
+        if !report::can_ask() {
+            let next = asked.server.as_deref().unwrap_or_default();
+            report::say(&format!(
+                "error: `--{verb}` needs the digest of what was shown\nhint: `proxy review {next}` ends with the \
+                 command"
+            ));
+            return Ok(Exit::Usage);
+        }
+        print_list(&meant);
+        let answer = report::ask(&format!("{verb} {} as shown? [y]es, [n]o:", meant.len()));
+        if !["y", "yes"].contains(&answer.as_str()) {
+            report::say("nothing was changed");
+            return Ok(Exit::Nothing);
+        }
+        meant.iter().map(|it| it.shown.clone()).collect()
+    } else {
+        match choose(list, &meant, digests) {
+            Ok(chosen) => chosen,
+            Err(why) => {
+                report::say(&why);
+                return Ok(Exit::Usage);
+            }
+        }
+    };
+    match gateway.registry.decide(&chosen, is_accepted) {
+        Ok(()) => {
+            let names: Vec<String> = chosen.iter().map(Shown::name).collect();
+            let names = printable::one_line(&names.join(", "));
+            report::say(&format!("{past}: {names}"));
+            Ok(Exit::Success)
+        }
+        Err(DecideError::Registry(error)) => Err(error.into()),
+        Err(DecideError::Changed(names)) => {
+            report::say(&stale(&names.join(", ")));
+            Ok(Exit::Usage)
+        }
+        Err(DecideError::Pins(trouble)) => {
+            report::say(&format!(
+                "error: nothing was decided: {trouble}\nhint: `proxy doctor` says what to do"
+            ));
+            Ok(Exit::Usage)
+        }
     }
-    let verb = if asked.accept { "accepted" } else { "refused" };
-    if decided.is_empty() {
-        report::say("no tool waits under this name; `proxy review` lists them");
-        return Ok(Exit::Nothing);
+}
+
+/// What the digests name: the whole list, or definitions in it.
+fn choose(list: &[&Review], meant: &[&Review], digests: &[String]) -> Result<Vec<Shown>, String> {
+    let whole = Shown::digest_of_list(meant.iter().map(|it| &it.shown));
+    let mut chosen: Vec<Shown> = Vec::new();
+    for digest in digests {
+        let is_named = |it: &&&Review| *digest == whole || it.shown.digest == *digest;
+        let named: Vec<&Review> = meant.iter().filter(is_named).copied().collect();
+        if named.is_empty() {
+            let mut refused = list.iter().filter(|it| it.is_refused);
+            return Err(match refused.find(|it| it.shown.digest == *digest) {
+                Some(it) => format!(
+                    "error: {} was refused; to decide again, name it\nhint: proxy review {} {}",
+                    it.shown.name(),
+                    it.shown.server,
+                    quote(&own_name(&it.shown.subject))
+                ),
+                None => stale(&format!("what was shown with the digest {digest}")),
+            });
+        }
+        for it in named {
+            if !chosen.contains(&it.shown) {
+                chosen.push(it.shown.clone());
+            }
+        }
     }
-    report::say(&format!("{verb}: {}", decided.join(", ")));
-    Ok(Exit::Success)
+    Ok(chosen)
+}
+
+fn stale(what: &str) -> String {
+    format!(
+        "error: nothing was decided: {what} has changed since, or was decided\nhint: `proxy review` shows \
+         it as it is now"
+    )
+}
+
+fn own_name(subject: &Subject) -> String {
+    match subject {
+        Subject::Tool(tool) => tool.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A word as a shell reads it.
+fn quote(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn json_of(review: &Review) -> Value {
+    let Shown {
+        server,
+        subject,
+        digest,
+    } = &review.shown;
+    let kind = subject.to_string();
+    let kind = kind.split(' ').next();
     json!({
-        "tool": review.at.to_string(),
+        "name": review.shown.name(),
+        "server": server.as_str(),
+        "kind": kind,
+        "tool": matches!(subject, Subject::Tool(_)).then(|| review.shown.name()),
+        "digest": digest,
         "state": state_of(review),
         "before": review.before,
         "now": review.now,
@@ -87,18 +239,21 @@ fn json_of(review: &Review) -> Value {
 }
 
 fn state_of(review: &Review) -> &'static str {
-    match (review.is_refused, &review.before) {
+    match (review.is_refused, review.is_changed) {
         (true, _) => "refused",
-        (false, Some(_)) => "changed",
-        (false, None) => "new",
+        (false, true) => "changed",
+        (false, false) => "new",
     }
 }
 
 fn text_of(review: &Review) -> String {
-    let at = review.at.to_string();
-    let mut lines = vec![format!("{at}: {}", state_of(review))];
+    // Names are the servers' texts.
+    let name = printable::one_line(&review.shown.name());
+    let mut lines = vec![format!("{name}: {}", state_of(review))];
+    lines.push(format!("  digest {}", review.shown.digest));
     lines.extend(review.signs.iter().map(|sign| format!("  ! {sign}")));
-    lines.push(show_difference(&at, review.before.as_deref(), &review.now));
+    let before = review.before.as_deref();
+    lines.push(show_difference(&name, before, &review.now));
     lines.join("\n")
 }
 

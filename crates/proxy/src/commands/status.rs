@@ -125,6 +125,11 @@ fn render(daemon: &Value) -> String {
         lines.push("The file has mistakes; what it said before still holds:".to_owned());
         lines.extend(mistakes.lines().map(|line| format!("  {line}")));
     }
+    if let Some(trouble) = daemon["pins"].as_str() {
+        lines.push(format!(
+            "pins: {trouble}; nothing counts as accepted: proxy review"
+        ));
+    }
     lines.push(String::new());
     lines.push(render_clients(&daemon["clients"]));
     lines.push(String::new());

@@ -4,6 +4,8 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
+use tool::Tool;
+
 use super::*;
 
 fn described(description: &str) -> Tool {
@@ -13,7 +15,8 @@ fn described(description: &str) -> Tool {
 }
 
 fn signs_of(tool: &Tool) -> Vec<String> {
-    find_signs(tool, &HashSet::from(["send_email", "list"]))
+    let definition = serde_json::from_str(tool.json()).unwrap();
+    find_signs(&definition, &HashSet::from(["send_email", "list"]))
 }
 
 #[track_caller]
@@ -177,7 +180,8 @@ fn definitions_of_real_servers_are_rarely_taken_for_attacks() {
         let others: HashSet<&str> = others.collect();
         for tool in tools {
             count += 1;
-            let signs = find_signs(tool, &others);
+            let definition = serde_json::from_str(tool.json()).unwrap();
+            let signs = find_signs(&definition, &others);
             if !signs.is_empty() {
                 flagged.push(format!("{name}/{}: {}", tool.name(), signs.join("; ")));
             }

@@ -67,7 +67,7 @@ fn a_loss_of_power_leaves_the_old_tools_and_pins_or_the_new_ones() {
     let (mut olds, mut news_seen) = (0, 0);
     power_loss::check(folder.path(), act, |state| {
         let reopened = open(state.folder);
-        let (held, reviews) = (held(&reopened), reopened.list_reviews(None).len());
+        let (held, reviews) = (held(&reopened), reopened.list_reviews(None).list.len());
         if held == ["a/list_files", "b/send_email"] {
             assert!(reviews == 0 && !state.is_after_all);
             olds += 1;
@@ -258,5 +258,56 @@ fn a_damaged_snapshot_costs_its_own_server_only() {
 fn each_file(folder: &Path, harm: impl Fn(&Path)) {
     for file in fs::read_dir(folder).unwrap() {
         harm(&file.unwrap().path());
+    }
+}
+
+/// A refused tool and a changed one, and whether they are kept out under `name`.
+fn check_pins(folder: &Path, name: &str) {
+    let mut rules = rules(&[name]);
+    rules.servers[0].pin = crate::Pin::Hold;
+    let registry = Registry::open(folder, rules).unwrap();
+    assert_eq!(super::held(&registry), Vec::<String>::new());
+    assert_eq!(registry.pin_trouble(), None);
+}
+
+#[test]
+fn pins_outlive_a_process_that_is_killed_anywhere() {
+    let begun = |folder: &Path| {
+        let registry = open(folder, &["a", "b"]);
+        for line in ["send: one", "send: two"] {
+            let news = news("a", &[line, &format!("read: {line}")]);
+            registry.commit(vec![news], true, 1).unwrap();
+        }
+        let shown = registry.list_reviews(None).list.remove(0).shown;
+        registry.decide(&[shown], false).unwrap();
+        registry
+    };
+    let three = || vec![news("a", &["send: three", "read: three"])];
+    type Step<'s> = &'s dyn Fn(&Registry) -> bool;
+    let steps: [Step<'_>; 1] = [&|registry| registry.commit(three(), true, 2).is_ok()];
+    for (nth, step) in steps.iter().enumerate() {
+        let mut finished = false;
+        for operations in 0..200 {
+            let folder = tempdir().unwrap();
+            let registry = begun(folder.path());
+            registry.disk().faults.die_after(operations);
+            let is_done = step(&registry);
+            // Under each name a tool is held, or there is none.
+            check_pins(folder.path(), "a");
+            check_pins(folder.path(), "b");
+            let reopened = open(folder.path(), &["a", "b"]);
+            let names = reopened.list_reviews(None).list;
+            assert!(
+                !names.is_empty(),
+                "step {nth}, {operations}: the pins are gone"
+            );
+            // What died is done again.
+            assert!(step(&reopened), "step {nth}, {operations}");
+            if is_done && registry.disk().faults.step().is_ok() {
+                finished = true;
+                break;
+            }
+        }
+        assert!(finished, "step {nth}");
     }
 }

@@ -2,9 +2,8 @@
 
 use futures::StreamExt as _;
 use gateway::{Gateway, Settings, survey};
-use registry::IdleRule;
+use registry::{IdleRule, PinTrouble, Shown, Subject};
 use setup::doctor::{Check, Verdict};
-use tool::ToolRef;
 
 /// Asks every server for its tools that nothing was found wrong with yet, all in processes of
 /// their own; what they answer is not taken in.
@@ -20,6 +19,7 @@ pub(super) async fn check(
         .iter()
         .map(describe_rule)
         .collect();
+    checks.extend(gateway.registry.pin_trouble().iter().map(describe_pins));
     checks.extend(gateway.registry.list_signs().iter().map(describe_signs));
     if !offline {
         let settings = gateway.settings();
@@ -46,11 +46,31 @@ pub(super) async fn check(
 }
 
 /// A definition that may be meant to steer the model that reads it.
-fn describe_signs((at, signs): &(ToolRef, Vec<String>)) -> Check {
-    Check::warning(format!("tool {at}"), printable::prose(&signs.join("\n"))).then(format!(
-        "proxy describe {at}; `tools.deny` of [servers.{}] keeps it out",
-        at.server
-    ))
+fn describe_signs((shown, signs): &(Shown, Vec<String>)) -> Check {
+    let (name, server) = (printable::one_line(&shown.name()), &shown.server);
+    let signs = signs.join("\n");
+    let signs = printable::prose(&signs);
+    match shown.subject {
+        Subject::Tool(_) => Check::warning(format!("tool {name}"), signs).then(format!(
+            "proxy describe {name}; `tools.deny` of [servers.{server}] keeps it out"
+        )),
+        _ => Check::warning(name, signs).then(format!(
+            "`enabled = false` in [servers.{server}] keeps its server out"
+        )),
+    }
+}
+
+/// The pins, where nothing counts as accepted.
+fn describe_pins(trouble: &PinTrouble) -> Check {
+    let found = format!("{trouble}; nothing counts as accepted until it is reviewed");
+    let check = Check::warning("pins", found);
+    match trouble {
+        PinTrouble::Newer(_) => {
+            check.then("the newer version of proxy, or move the file away and review")
+        }
+        PinTrouble::Unreadable(_) => check.then("give yourself the right to read it"),
+        _ => check.then("proxy review"),
+    }
 }
 
 fn describe_answer(asked: &survey::Asked) -> Check {

@@ -1,0 +1,250 @@
+//! `pins.json`: the pins of all servers, in a file of their own that no damage to the catalog touches.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt, io,
+};
+
+use serde::{Deserialize, Serialize};
+use tool::Digest;
+
+use crate::{
+    catalog::{CATALOG, Records},
+    disk::Disk,
+    limits::{PINS_FORMAT, REMOVED_SERVERS_PINNED_MAX},
+    pins::Pins,
+};
+
+/// The pins of all servers, of removed ones too: a program that is added under an old name is compared
+/// with what was accepted under it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct PinBook {
+    servers: BTreeMap<String, Pins>,
+    trouble: Option<PinTrouble>,
+    nothing: Pins,
+    /// It differs from the file.
+    is_new: bool,
+}
+
+/// Why pins cannot be trusted. Everything counts as not accepted until a person has reviewed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PinTrouble {
+    /// The file is no pins file of any version.
+    Damaged,
+    /// The file is gone, although servers were surveyed.
+    Missing,
+    /// The file was damaged or gone, and is begun anew; its damaged content is in this file of the
+    /// state folder.
+    Replaced(Option<String>),
+    /// A newer version of this program wrote the file, in this format. It is left as it is.
+    Newer(u32),
+    /// The file system does not let us read the file. It is left as it is.
+    Unreadable(String),
+}
+
+impl PinTrouble {
+    /// Whether decisions can be written down.
+    pub(crate) fn is_writable(&self) -> bool {
+        !matches!(self, Self::Newer(_) | Self::Unreadable(_))
+    }
+}
+
+impl fmt::Display for PinTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damaged => write!(f, "{PINS} is damaged"),
+            Self::Missing => write!(f, "{PINS} is missing"),
+            Self::Replaced(None) => write!(f, "{PINS} was missing"),
+            Self::Replaced(Some(aside)) => {
+                write!(f, "{PINS} was damaged, its content is kept in {aside}")
+            }
+            Self::Newer(format) => write!(
+                f,
+                "{PINS} has format {format} of a newer version; this one reads format {PINS_FORMAT}"
+            ),
+            Self::Unreadable(why) => write!(f, "{PINS} cannot be read: {why}"),
+        }
+    }
+}
+
+/// The file.
+#[derive(Debug, Serialize, Deserialize)]
+struct File {
+    format: u32,
+    servers: BTreeMap<String, Pins>,
+    /// The trouble after which it was begun, until everything was reviewed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trouble: Option<PinTrouble>,
+}
+
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
+}
+
+impl PinBook {
+    /// Reads the file. Servers whose pins an earlier version kept in the catalog are taken over; their
+    /// records are completed with what that version did not write.
+    pub(crate) fn read(disk: &Disk, records: &mut Records) -> Self {
+        let mut book = match disk.read(PINS) {
+            Ok(bytes) => Self::parse(&bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // A record with digests was written together with pins.
+                let had_pins = records.servers.values().any(|it| it.digests.is_some());
+                Self {
+                    trouble: had_pins.then_some(PinTrouble::Missing),
+                    ..Self::default()
+                }
+            }
+            Err(error) => Self {
+                trouble: Some(PinTrouble::Unreadable(error.to_string())),
+                ..Self::default()
+            },
+        };
+        book.take_over(disk, records);
+        book
+    }
+
+    fn parse(bytes: &[u8]) -> Self {
+        let trouble = match serde_json::from_slice::<Format>(bytes) {
+            Ok(Format { format }) if format > PINS_FORMAT => PinTrouble::Newer(format),
+            _ => match serde_json::from_slice::<File>(bytes) {
+                Ok(file) => {
+                    return Self {
+                        servers: file.servers,
+                        trouble: file.trouble,
+                        ..Self::default()
+                    };
+                }
+                Err(_) => PinTrouble::Damaged,
+            },
+        };
+        tracing::warn!(%trouble, "nothing counts as accepted");
+        Self {
+            trouble: Some(trouble),
+            ..Self::default()
+        }
+    }
+
+    fn take_over(&mut self, disk: &Disk, records: &mut Records) {
+        for (name, record) in &mut records.servers {
+            if record.digests.is_some() || record.snapshot.is_none() {
+                continue;
+            }
+            let kept = record.read_snapshot(disk);
+            let now = kept.as_ref().map(|it| it.definitions()).unwrap_or_default();
+            if self.trouble.is_none() && !self.servers.contains_key(name) {
+                let pins = match &record.legacy_pins {
+                    Some(legacy) => Pins::of_legacy(legacy, &now),
+                    // One of before there were pins is accepted as it was.
+                    None => Pins::of(&now),
+                };
+                self.servers.insert(name.clone(), pins);
+                self.is_new = true;
+            }
+            if let Some(kept) = &kept {
+                record.note_digests(&kept.tools);
+            }
+        }
+    }
+
+    /// The pins of a server; of one that is not known, those that accept nothing.
+    pub(crate) fn of(&self, server: &str) -> &Pins {
+        self.servers.get(server).unwrap_or(&self.nothing)
+    }
+
+    pub(crate) fn get(&self, server: &str) -> Option<&Pins> {
+        self.servers.get(server)
+    }
+
+    pub(crate) fn set(&mut self, server: &str, pins: Pins) {
+        if self.servers.get(server) != Some(&pins) {
+            self.servers.insert(server.to_owned(), pins);
+            self.is_new = true;
+        }
+    }
+
+    pub(crate) fn remove(&mut self, server: &str) {
+        self.is_new |= self.servers.remove(server).is_some();
+    }
+
+    pub(crate) fn trouble(&self) -> Option<&PinTrouble> {
+        self.trouble.as_ref()
+    }
+
+    /// Whether a server that is surveyed first is accepted as it is: not while the pins that it may
+    /// have had cannot be read.
+    pub(crate) fn accepts_new_servers(&self) -> bool {
+        matches!(self.trouble, None | Some(PinTrouble::Replaced(_)))
+    }
+
+    /// Everything was reviewed: the trouble is over.
+    pub(crate) fn end_trouble(&mut self) {
+        self.is_new |= self.trouble.take().is_some();
+    }
+
+    /// Forgets the servers that were removed longest ago, where they are too many.
+    pub(crate) fn bound(&mut self, is_there: impl Fn(&str) -> bool) {
+        let removed = self.servers.iter().filter(|(name, _)| !is_there(name));
+        let mut removed: Vec<(u64, String)> = removed
+            .map(|(name, pins)| (pins.at, name.clone()))
+            .collect();
+        removed.sort_unstable();
+        let surplus = removed.len().saturating_sub(REMOVED_SERVERS_PINNED_MAX);
+        for (_, name) in &removed[..surplus] {
+            self.remove(name);
+        }
+    }
+
+    /// Writes both files, the pins first: a crash between leaves pins without a record, and never a
+    /// record without its pins.
+    pub(crate) fn write_with(&mut self, disk: &Disk, records: &Records) -> io::Result<()> {
+        self.write(disk, records)?;
+        disk.write(CATALOG, records.to_text().as_bytes())
+    }
+
+    /// Writes the file, if it changed. A damaged one is kept under another name; one of a newer version
+    /// is left as it is.
+    pub(crate) fn write(&mut self, disk: &Disk, records: &Records) -> io::Result<()> {
+        match &self.trouble {
+            Some(PinTrouble::Newer(_) | PinTrouble::Unreadable(_)) => return Ok(()),
+            Some(PinTrouble::Damaged) => {
+                let bytes = disk.read(PINS)?;
+                let digest = Digest::of_bytes(&bytes).short(ASIDE_DIGITS);
+                let aside = format!("pins-damaged-{digest}.json");
+                disk.write(&aside, &bytes)?;
+                self.begin_anew(Some(aside), records);
+            }
+            Some(PinTrouble::Missing) => self.begin_anew(None, records),
+            Some(PinTrouble::Replaced(_)) | None => {}
+        }
+        if !self.is_new {
+            return Ok(());
+        }
+        let file = File {
+            format: PINS_FORMAT,
+            servers: self.servers.clone(),
+            trouble: self.trouble.clone(),
+        };
+        let text = serde_json::to_string(&file).expect("maps with text keys are always JSON");
+        disk.write(PINS, text.as_bytes())?;
+        self.is_new = false;
+        Ok(())
+    }
+
+    /// Every server that there is waits for a review with all that it has.
+    fn begin_anew(&mut self, aside: Option<String>, records: &Records) {
+        self.trouble = Some(PinTrouble::Replaced(aside));
+        let known: BTreeSet<String> = records.servers.keys().cloned().collect();
+        for name in known {
+            self.servers.entry(name).or_default();
+        }
+        self.is_new = true;
+    }
+}
+
+pub(crate) const PINS: &str = "pins.json";
+
+/// Of the digest in the name of a damaged file that was put aside; nothing trusts it.
+const ASIDE_DIGITS: usize = 12;
