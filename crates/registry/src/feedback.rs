@@ -222,7 +222,7 @@ fn precise_seconds(seconds: u64) -> f32 {
     seconds as f32
 }
 
-const FILE: &str = "learned.json";
+pub(crate) const FILE: &str = "learned.json";
 
 /// More calls than this of one kind teach nothing new, so a habit can be unlearned.
 const WEIGHT_MAX: f32 = 4.0;

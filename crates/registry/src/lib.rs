@@ -29,6 +29,7 @@ mod pin_book;
 mod pins;
 mod plan;
 mod registry;
+mod rename;
 mod review;
 mod search;
 mod server_rules;

@@ -197,6 +197,11 @@ struct File<'a> {
     templates: Vec<&'a RawValue>,
 }
 
+/// The name that a snapshot file has for another server.
+pub(crate) fn renamed(file_name: &str, to: &ServerName) -> Option<String> {
+    Some(format!("{to}-{}.json", digest_in(file_name)?))
+}
+
 /// The server a snapshot file belongs to, read from its name.
 pub(crate) fn server_in(file_name: &str) -> Option<&str> {
     digest_in(file_name)?;

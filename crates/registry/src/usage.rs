@@ -193,7 +193,7 @@ fn read(disk: &Disk) -> Counts {
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-const FILE: &str = "usage.json";
+pub(crate) const FILE: &str = "usage.json";
 
 #[cfg(test)]
 mod tests {

@@ -282,9 +282,16 @@ fn pins_outlive_a_process_that_is_killed_anywhere() {
         registry.decide(&[shown], false).unwrap();
         registry
     };
+    let (from, to) = (server("a"), server("b"));
     let three = || vec![news("a", &["send: three", "read: three"])];
     type Step<'s> = &'s dyn Fn(&Registry) -> bool;
-    let steps: [Step<'_>; 1] = [&|registry| registry.commit(three(), true, 2).is_ok()];
+    let steps: [Step<'_>; 3] = [
+        &|registry| registry.commit(three(), true, 2).is_ok(),
+        &|registry| registry.adopt_server(&from, &to).is_ok(),
+        &|registry| {
+            registry.adopt_server(&from, &to).is_ok() && registry.finish_rename(&from, &to).is_ok()
+        },
+    ];
     for (nth, step) in steps.iter().enumerate() {
         let mut finished = false;
         for operations in 0..200 {

@@ -5,7 +5,7 @@ use std::fs;
 use tempfile::tempdir;
 
 use super::*;
-use crate::{DecideError, FindError, HeldBy, Pin, PinTrouble, Shown};
+use crate::{DecideError, FindError, HeldBy, Pin, PinTrouble, Shown, Usage};
 
 fn pinned(folder: &Path, pin: Pin) -> Registry {
     let mut rules = rules(&["notes", "mail"]);
@@ -326,6 +326,11 @@ fn pins_of_a_newer_version_are_left_alone() {
         decided,
         Err(DecideError::Pins(PinTrouble::Newer(2)))
     ));
+    assert!(
+        registry
+            .adopt_server(&server("notes"), &server("mail"))
+            .is_err()
+    );
     assert_eq!(held(&registry), Vec::<String>::new());
     assert_eq!(fs::read_to_string(&path).unwrap(), newer);
 }
@@ -553,4 +558,81 @@ fn a_review_of_many_resources_is_bounded_and_says_so() {
         registry.decide(&shown, true).unwrap();
     }
     assert_eq!(offered(&registry).1, [1, 250, 1]);
+}
+
+#[test]
+fn a_renamed_server_keeps_its_pins_and_counts() {
+    let folder = tempdir().unwrap();
+    let registry = pinned(folder.path(), Pin::Hold);
+    commit(&registry, "notes", &["add: Adds.", "list: L."]);
+    commit(&registry, "notes", &["add: Evil.", "list: L!"]);
+    registry
+        .decide(&[shown(&registry, "notes/add")], false)
+        .unwrap();
+    let usage = Usage::open(folder.path());
+    let at = |text: &str| text.parse::<tool::ToolRef>().unwrap();
+    usage.record(&at("notes/list"), true, 7);
+    usage.flush(std::time::Duration::from_secs(20)).unwrap();
+    let learned = json!({"me": {"word": {"notes/list": {"value": 1.0, "at": 1}}}}).to_string();
+    fs::write(folder.path().join("learned.json"), learned).unwrap();
+    let (from, to) = (server("notes"), server("mail"));
+    registry.adopt_server(&from, &to).unwrap();
+    let expected = |name: &str| {
+        let renamed = Registry::open(folder.path(), {
+            let mut rules = rules(&[name]);
+            rules.servers[0].pin = Pin::Hold;
+            rules
+        });
+        let renamed = renamed.unwrap();
+        let states = ["add refused", "list changed"];
+        assert_eq!(waiting(&renamed), states.map(|it| format!("{name}/{it}")));
+        assert_eq!(held(&renamed), Vec::<String>::new());
+        let found = renamed
+            .generation()
+            .unwrap()
+            .find(&format!("{name}/list"))
+            .cloned();
+        assert!(matches!(
+            found,
+            Err(FindError::Held {
+                by: HeldBy::Pin,
+                ..
+            })
+        ));
+    };
+    // A crash here leaves both.
+    expected("notes");
+    expected("mail");
+    registry.finish_rename(&from, &to).unwrap();
+    expected("mail");
+    assert_eq!(Usage::open(folder.path()).count(&at("mail/list")), 1);
+    assert_eq!(Usage::open(folder.path()).count(&at("notes/list")), 0);
+    let learned = fs::read_to_string(folder.path().join("learned.json")).unwrap();
+    assert!(
+        learned.contains("mail/list") && !learned.contains("notes"),
+        "{learned}"
+    );
+    assert!(registry.list_history(Some("notes")).is_empty());
+    assert_eq!(registry.list_history(Some("mail")).len(), 2);
+    // Once more changes nothing, and a survey goes on from there.
+    registry.finish_rename(&from, &to).unwrap();
+    commit(&registry, "mail", &["add: Evil.", "list: L."]);
+    assert_eq!(held(&registry), ["mail/list"]);
+    assert_eq!(waiting(&registry), ["mail/add refused"]);
+}
+
+#[test]
+fn a_rename_that_was_not_begun_is_not_finished() {
+    let folder = tempdir().unwrap();
+    let registry = pinned(folder.path(), Pin::Hold);
+    commit(&registry, "notes", &["add: Adds."]);
+    commit(&registry, "notes", &["add: Evil."]);
+    registry
+        .finish_rename(&server("notes"), &server("mail"))
+        .unwrap();
+    assert_eq!(waiting(&registry), ["notes/add changed"]);
+    registry
+        .adopt_server(&server("unknown"), &server("mail"))
+        .unwrap();
+    assert_eq!(waiting(&registry), ["notes/add changed"]);
 }
