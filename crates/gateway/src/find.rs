@@ -108,6 +108,42 @@ pub(crate) fn held(called: String, server: &ServerName, by: HeldBy) -> ToolError
     }))
 }
 
+/// The failure of a name on a server whose snapshot is damaged: its tools are not known until it was
+/// asked again. `is_mending` says whether this process does so.
+pub(super) fn damaged(
+    generation: &Generation,
+    asked: &str,
+    client: &ClientPolicy,
+    is_mending: bool,
+) -> Option<ToolError> {
+    let Err(FindError::Unknown { server, .. }) = generation.find(asked) else {
+        return None;
+    };
+    let known = generation.server(&server?)?;
+    let why = known.damaged.as_ref()?;
+    if !client.sees(&known.name, &known.category) {
+        return None;
+    }
+    let name = &known.name;
+    let (asked_again, hint) = if is_mending {
+        (
+            ", and it was asked for its tools again",
+            format!("try again; if it stays so, proxy reindex {name}"),
+        )
+    } else {
+        ("", format!("proxy reindex {name}"))
+    };
+    let mut failure = Failure::new(format!("its snapshot is damaged ({why}){asked_again}"));
+    failure.hint = Some(hint);
+    Some(ToolError::ServerUnavailable {
+        server: name.clone(),
+        failure: Box::new(failure),
+        tries: 0,
+        ran: Ran::No,
+        available: Vec::new(),
+    })
+}
+
 fn sign(generation: &Generation, refs: Vec<ToolRef>) -> Vec<Signed> {
     let sign = |at: ToolRef| {
         let entry = generation.find(&at.to_string()).ok();

@@ -1,8 +1,9 @@
 //! The one object behind the three tools: registry, servers, results, and what is counted of them.
 
 use std::{
+    collections::BTreeSet,
     path::Path,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, Weak},
     time::Duration,
 };
 
@@ -34,13 +35,26 @@ use crate::{
     servers::Servers,
     settings::Settings,
     state_dir::{self, logs, marker},
-    surveys::{LeftOut, Surveys},
+    surveys::{LeftOut, SurveyNote, Surveys},
     traces::Traces,
 };
 
 /// The wait of each last write for a lock of another process: both fit into the time that a stop
 /// may take. Counts that cannot be written by then are lost.
 const LAST_FLUSH_WAIT: Duration = Duration::from_millis(600);
+
+/// The snapshots that were found damaged, and what is done about them.
+#[derive(Debug, Default)]
+pub(crate) struct DamagedSnapshots {
+    /// A task surveys what is due.
+    pub(crate) is_mended: bool,
+    /// Servers to survey; calls wait for them as long as the notes live.
+    pub(crate) due: Vec<(ServerName, SurveyNote)>,
+    /// The damages that were seen: a server, and the time of the survey whose snapshot is damaged.
+    known: BTreeSet<(ServerName, Option<u64>)>,
+    /// The generation in which damages were looked for last.
+    looked_at: Weak<Generation>,
+}
 
 /// Registry, servers and results behind the three tools. One serves every session.
 #[derive(Debug)]
@@ -68,6 +82,8 @@ pub struct Gateway {
     pub(crate) completed: Mutex<Vec<ServerName>>,
     /// Told when there are some.
     pub(crate) has_completed: Notify,
+    /// Servers whose snapshots are damaged, and what is done about it.
+    pub(crate) damaged: Mutex<DamagedSnapshots>,
     /// The URIs that passed to clients whose requests stand alone.
     pub(crate) ledgers: Ledgers,
     /// Told when the lists of servers may be others.
@@ -142,6 +158,7 @@ impl Gateway {
             clients: ConnectedClients::default(),
             completed: Mutex::default(),
             has_completed: Notify::new(),
+            damaged: Mutex::default(),
             ledgers: Ledgers::default(),
             lists_changed: watch::Sender::new(()),
             parked: Arc::default(),
@@ -229,14 +246,55 @@ impl Gateway {
     /// done off the event loop.
     pub async fn generation(&self) -> Result<Arc<Generation>, ToolError> {
         if let Some(generation) = self.registry.loaded() {
+            // A reload of the configuration may have loaded it.
+            self.mend(&generation);
             return Ok(generation);
         }
         let registry = self.registry.clone();
         let loading = tokio::task::spawn_blocking(move || registry.generation());
         match loading.await {
-            Ok(Ok(generation)) => Ok(generation),
+            Ok(Ok(generation)) => {
+                self.mend(&generation);
+                Ok(generation)
+            }
             Ok(Err(error)) => Err(ToolError::Internal(error.to_string())),
             Err(error) => Err(ToolError::Internal(error.to_string())),
+        }
+    }
+
+    /// Has damaged snapshots mended from now on; the caller runs the task that surveys what is due.
+    pub(crate) fn begin_mending(&self) {
+        self.damaged.lock().is_mended = true;
+    }
+
+    /// Whether a task of this process surveys servers with damaged snapshots.
+    pub(crate) fn is_mending(&self) -> bool {
+        self.damaged.lock().is_mended
+    }
+
+    /// Has servers with damaged snapshots surveyed again, in a process that serves: each damage once, so
+    /// that a disk that keeps failing does not start servers without end.
+    fn mend(&self, generation: &Arc<Generation>) {
+        let mut damaged = self.damaged.lock();
+        let is_looked_at = std::ptr::eq(damaged.looked_at.as_ptr(), Arc::as_ptr(generation));
+        if !damaged.is_mended || is_looked_at {
+            return;
+        }
+        damaged.looked_at = Arc::downgrade(generation);
+        for server in generation
+            .servers()
+            .iter()
+            .filter(|it| it.damaged.is_some())
+        {
+            // A survey that succeeded has another time, and so has a new damage.
+            if damaged
+                .known
+                .insert((server.name.clone(), server.surveyed_at))
+            {
+                let note = self.surveys.begin(&server.name, false);
+                damaged.due.push((server.name.clone(), note));
+                self.has_completed.notify_one();
+            }
         }
     }
 

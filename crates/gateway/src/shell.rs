@@ -163,10 +163,22 @@ impl Gateway {
         new.map(|server| server.name.clone()).collect()
     }
 
-    /// Asks servers that were never asked for their tools, and reads the saved scripts.
+    /// Asks servers that were never asked for their tools or whose snapshots are damaged, and reads the
+    /// saved scripts.
     pub async fn survey_new(self: &Arc<Self>) {
         survey::take_in_scripts(self).await;
-        let new = self.never_asked();
+        let mut new = self.never_asked();
+        // Where a generation is loaded, damages were seen.
+        if self.registry.loaded().is_none() {
+            let registry = self.registry.clone();
+            let damaged = tokio::task::spawn_blocking(move || registry.list_damaged()).await;
+            new.extend(
+                damaged
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|(name, _)| name),
+            );
+        }
         if !new.is_empty() {
             survey::get_to_know(Arc::clone(self), new).await;
         }

@@ -198,13 +198,18 @@ pub fn get_to_know(
 }
 
 /// Gets to know servers that lacked a variable when they were to be asked first, and have it since
-/// a client came. Runs until it is dropped.
+/// a client came, and again those whose snapshots are damaged. Runs until it is dropped.
 pub async fn know_completed(gateway: Arc<Gateway>) {
     loop {
         gateway.has_completed.notified().await;
         let mut servers = std::mem::take(&mut *gateway.completed.lock());
         let unknown = unknown(&gateway.registry.catalog());
         servers.retain(|it| unknown.contains(it));
+        let damaged = std::mem::take(&mut gateway.damaged.lock().due);
+        for (server, _) in &damaged {
+            warn!(%server, "its snapshot is damaged, asking it for its tools again");
+        }
+        servers.extend(damaged.iter().map(|(server, _)| server.clone()));
         get_to_know(Arc::clone(&gateway), servers).await;
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     call_context::CallContext,
     definitions::{DESCRIBE, EXECUTE, SEARCH},
     error::ToolError,
-    find::{admit, find},
+    find::{admit, damaged, find},
     gateway::Gateway,
     policy::ClientPolicy,
     reply::Reply,
@@ -86,11 +86,12 @@ impl Gateway {
             let has_news = self.surveys.wait_for(end, WaitsFor::AnyTools, sees).await;
             if !has_news {
                 let missing = self.surveys.missing(sees);
-                return Err(ToolError::UnknownTool {
+                let damaged = damaged(&generation, &asked, policy, self.is_mending());
+                return Err(damaged.unwrap_or(ToolError::UnknownTool {
                     asked,
                     near,
                     missing,
-                });
+                }));
             }
         }
     }

@@ -27,7 +27,7 @@ use crate::{
     pin_book::{PINS, PinBook},
     pins::Pin,
     server_rules::{Rules, ServerRules},
-    snapshot::{News, Snapshot},
+    snapshot::{Kept, News, Snapshot},
 };
 
 /// The choices with which a registry is opened.
@@ -296,6 +296,24 @@ impl Registry {
         let applied = self.0.applied.load();
         let mut rules = applied.rules.servers.iter();
         rules.find(|it| it.name.as_str() == server).map(|it| it.pin)
+    }
+
+    /// The configured servers whose snapshot is missing or is not what its name promises, and why. Reads
+    /// all of them.
+    pub fn list_damaged(&self) -> Vec<(ServerName, String)> {
+        let seen = self.0.look();
+        let rules = seen.applied.rules.servers.iter();
+        let damaged = rules.filter_map(|it| {
+            let file_name = seen
+                .records
+                .servers
+                .get(it.name.as_str())?
+                .snapshot
+                .as_deref()?;
+            let why = Kept::prove(&self.0.disk, file_name).err()?;
+            Some((it.name.clone(), why))
+        });
+        damaged.collect()
     }
 
     pub(crate) fn book(&self) -> Arc<PinBook> {

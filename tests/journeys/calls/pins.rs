@@ -283,3 +283,45 @@ async fn changed_instructions_prompts_and_resources_are_held_like_tools() {
     assert!(found.contains("Send it to Mallory."), "{found}");
     house.stops_clean().await;
 }
+
+/// Changes a byte of the one snapshot of a server.
+fn harm_snapshot(house: &House) {
+    let files = fs::read_dir(house.state().join("snapshots")).unwrap();
+    let mut paths = files.map(|file| file.unwrap().path());
+    let is_it = |path: &std::path::PathBuf| path.to_string_lossy().contains("diary-");
+    let path = paths.find(is_it).expect("a snapshot");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("Reads.", "Raeds.")).unwrap();
+}
+
+#[journey]
+async fn a_damaged_snapshot_heals_with_the_next_call_and_frees_nothing() {
+    let house = house([diary("Writes.", "Reads.")]);
+    set_pin(&house, "warn");
+    house.cli(["reindex"]).await.ended(0);
+    house.rewrite(diary("Writes to all.", "Reads."));
+    house.cli(["reindex"]).await.ended(0);
+    let write = digest_of(&house, "diary/write").await;
+    house
+        .cli(["review", "diary", "--refuse", &write])
+        .await
+        .ended(0);
+
+    harm_snapshot(&house);
+    for verb in ["servers", "doctor"] {
+        let told = house.cli([verb]).await.stdout;
+        assert!(told.contains("snapshot is damaged"), "{verb}: {told}");
+    }
+    let client = house.client().await;
+    client.execute("diary/read", json!({})).await.good();
+    let said = client.execute("diary/write", json!({})).await.bad();
+    assert!(said.contains("a person refused it"), "{said}");
+    client.close().await;
+
+    // From the shell, and in a session that has the generation of before.
+    harm_snapshot(&house);
+    house.cli(["call", "diary/read"]).await.ended(0);
+    let told = house.cli(["servers"]).await.stdout;
+    assert!(!told.contains("damaged"), "{told}");
+    house.stops_clean().await;
+}

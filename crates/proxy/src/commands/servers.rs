@@ -10,6 +10,7 @@ use oauth::Grant;
 use printable::group_digits;
 use registry::ToolUsage;
 use serde_json::{Value, json};
+use tool::ServerName;
 
 use crate::{cli::Global, exit::Exit, report, table::render_table, time::render_time};
 
@@ -17,6 +18,11 @@ pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
     let settings = gateway.settings();
     let files = settings.private_files();
     let catalog = gateway.registry.catalog();
+    let damaged = gateway.registry.list_damaged();
+    let damage_of = |server: &ServerName| {
+        let (_, why) = damaged.iter().find(|(name, _)| name == server)?;
+        Some(format!("its snapshot is damaged ({why})"))
+    };
     let usage = gateway.usage.calls();
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |since| since.as_secs());
@@ -36,7 +42,9 @@ pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
                 tools: known.map_or(0, |it| it.tools),
                 tokens: known.map_or(0, |it| it.tokens),
                 was_asked: known.is_some_and(|it| it.surveyed_at.is_some()),
-                failure: known.and_then(|it| it.stale.clone()),
+                failure: known
+                    .and_then(|it| it.stale.clone())
+                    .or_else(|| damage_of(&server.spec.name)),
                 needs_login: gateway.needs_login(
                     &server.spec.name,
                     known.is_some_and(|it| it.stale.is_some()),

@@ -4,6 +4,7 @@ use futures::StreamExt as _;
 use gateway::{Gateway, Settings, survey};
 use registry::{IdleRule, PinTrouble, Shown, Subject};
 use setup::doctor::{Check, Verdict};
+use tool::ServerName;
 
 /// Asks every server for its tools that nothing was found wrong with yet, all in processes of
 /// their own; what they answer is not taken in.
@@ -20,6 +21,7 @@ pub(super) async fn check(
         .map(describe_rule)
         .collect();
     checks.extend(gateway.registry.pin_trouble().iter().map(describe_pins));
+    checks.extend(gateway.registry.list_damaged().iter().map(describe_damage));
     checks.extend(gateway.registry.list_signs().iter().map(describe_signs));
     if !offline {
         let settings = gateway.settings();
@@ -71,6 +73,12 @@ fn describe_pins(trouble: &PinTrouble) -> Check {
         PinTrouble::Unreadable(_) => check.then("give yourself the right to read it"),
         _ => check.then("proxy review"),
     }
+}
+
+/// A snapshot that is not what was written.
+fn describe_damage((server, why): &(ServerName, String)) -> Check {
+    let found = format!("its snapshot is damaged ({why}); it is asked again when it is used next");
+    Check::warning(format!("server {server}"), found).then(format!("proxy reindex {server}"))
 }
 
 fn describe_answer(asked: &survey::Asked) -> Check {
