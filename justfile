@@ -76,6 +76,10 @@ train MODEL OUT *ARGS:
 deny:
     .ci/run deny
 
+# The same by cargo-deny, which must be installed, and the advisories that it fetches
+advisories:
+    cargo deny --locked check
+
 # Files, lines, functions, documentation and circles, a line a crate
 measures:
     cargo run --locked --quiet -p tree -- measures

@@ -4,7 +4,7 @@
 // node guarded.mjs TTL_SECONDS FIXED_CLIENT
 //
 // `POST /control/NAME` on the MCP server's port: `rotate` (other signing keys), `revoke` (every token
-// that was given), `ttl/SECONDS`, `format/opaque` (of tokens); `GET /control/counts` says how often tokens were asked for.
+// that was given), `ttl/SECONDS`, `leeway/SECONDS` (the MCP server accepts a token for so long after its end), `format/opaque` (of tokens); `GET /control/counts` says how often tokens were asked for.
 
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -34,6 +34,7 @@ const express = (await load("express")).default;
 const jose = await load("jose");
 
 let ttl = Number(process.argv[2] ?? 60);
+let leeway = 0;
 let format = "jwt";
 const fixedClient = process.argv[3];
 const counts = {};
@@ -153,9 +154,9 @@ const verifier = {
   async verifyAccessToken(token) {
     const keys = await (await fetch(`${issuer}/jwks`)).json();
     try {
-      const { payload } = await jose.jwtVerify(token, jose.createLocalJWKSet(keys), { issuer, audience: resource });
+      const { payload } = await jose.jwtVerify(token, jose.createLocalJWKSet(keys), { issuer, audience: resource, clockTolerance: leeway });
       if (payload.iat <= revoked.before) throw new Error("revoked");
-      return { token, clientId: payload.client_id, scopes: (payload.scope ?? "").split(" "), expiresAt: payload.exp };
+      return { token, clientId: payload.client_id, scopes: (payload.scope ?? "").split(" "), expiresAt: payload.exp + leeway };
     } catch (error) {
       throw new InvalidTokenError(error.message);
     }
@@ -167,6 +168,7 @@ app.get("/.well-known/oauth-protected-resource/mcp", (_request, response) =>
   response.json({ resource, authorization_servers: [issuer], scopes_supported: ["read"] }));
 app.get("/control/counts", (_request, response) => response.json(counts));
 app.post("/control/ttl/:seconds", (request, response) => { ttl = Number(request.params.seconds); response.end(); });
+app.post("/control/leeway/:seconds", (request, response) => { leeway = Number(request.params.seconds); response.end(); });
 app.post("/control/format/:format", (request, response) => { format = request.params.format; response.end(); });
 app.post("/control/rotate", async (_request, response) => { await make(); counted(); response.end(); });
 app.post("/control/revoke", (_request, response) => {

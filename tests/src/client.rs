@@ -27,6 +27,9 @@ use crate::fake::{META_CAPABILITIES, META_VERSION, MODERN_VERSION};
 
 /// Longer than anything that works takes, even on a busy machine.
 pub const DEADLINE: Duration = Duration::from_mins(1);
+
+/// Rounds of `input_required` in one call; a server that never stops asking fails the test.
+pub const ROUNDS_MAX: usize = 100;
 /// Notifications and requests kept for the test; what comes beyond is dropped.
 const HEARD_MAX: usize = 100_000;
 /// How long a dead server's output may stay open before we stop reading.

@@ -1,5 +1,7 @@
 //! How long calls take, how many there are at a time, and what becomes of them.
 
+use std::path::Path;
+
 use journeys::{
     client::Reply,
     fake::Step,
@@ -8,28 +10,39 @@ use journeys::{
 };
 use serde_json::{Value, json};
 
-use crate::{calling, house, opened};
+use crate::{calling, house, opened, until};
 
-/// A tool that works for half a second and remarks when.
-fn works() -> Fake {
+/// A tool that works until this file exists, and remarks when it begins and ends.
+fn works(gate: &Path) -> Fake {
     let steps = [
         Step::remark("began"),
-        Step::WaitMs(500),
+        Step::UntilExists(gate.to_owned()),
         Step::remark("ended"),
         Step::Echo,
     ];
     fake("any").tool("work", steps)
 }
 
-/// Two calls at once, and what the server remarked of them.
-async fn two_at_once(server: Fake) -> Vec<String> {
-    let (house, client) = opened([server]).await;
+/// Two calls at once, and the remarks of the server. The gate opens after `side_by_side` of them began.
+async fn two_at_once(setting: &str, side_by_side: usize) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let gate = folder.path().join("gate");
+    let server = works(&gate).setting(setting);
+    let (house, client) = opened([server, fake("other").tool("echo", Step::Echo)]).await;
     let inputs = [json!({ "n": 1 }), json!({ "n": 2 })];
     let mut replies = Vec::new();
     for input in &inputs {
         let call = calling("any/work", input);
         replies.push(client.begin("tools/call", call).await.1);
     }
+    until("calls at work", || {
+        let remarks = house.remarks("any");
+        remarks.iter().filter(|it| *it == "began").count() == side_by_side
+    })
+    .await;
+    // Both calls are on their way to the server by now, if both are let through.
+    client.execute("other/echo", json!({})).await.good();
+    std::fs::write(&gate, "").unwrap();
     for (reply, input) in replies.into_iter().zip(&inputs) {
         assert_eq!(reply.await.good(), input.to_string());
     }
@@ -40,15 +53,14 @@ async fn two_at_once(server: Fake) -> Vec<String> {
 }
 
 #[journey]
-async fn two_calls_of_half_a_second_run_side_by_side() {
-    let remarks = two_at_once(works()).await;
+async fn two_calls_run_side_by_side() {
+    let remarks = two_at_once("max_concurrent_calls = 2", 2).await;
     assert_eq!(remarks, ["began", "began", "ended", "ended"]);
 }
 
 #[journey]
 async fn a_server_that_takes_one_call_at_a_time_gets_one() {
-    let server = works().setting("max_concurrent_calls = 1");
-    let remarks = two_at_once(server).await;
+    let remarks = two_at_once("max_concurrent_calls = 1", 1).await;
     assert_eq!(remarks, ["began", "ended", "began", "ended"]);
 }
 

@@ -1,7 +1,7 @@
 //! What servers ask of clients: the one whose call is under way answers, and no other.
 
 use journeys::{
-    client::Client,
+    client::{Client, ROUNDS_MAX},
     fake::{Era, LEGACY_VERSION, META_CAPABILITIES, Step},
     house::{House, fake},
     processes::kill,
@@ -431,7 +431,7 @@ async fn in_rounds(client: &Client, tool: &str) -> (usize, Value) {
         "arguments": {"tool_name": tool, "tool_input": {}}});
     params["_meta"][META_CAPABILITIES] = json!({"elicitation": {}});
     let mut asked = 0;
-    loop {
+    for _ in 0..ROUNDS_MAX {
         let result = client
             .request("tools/call", params.clone())
             .await
@@ -450,6 +450,7 @@ async fn in_rounds(client: &Client, tool: &str) -> (usize, Value) {
         let message = &requests.values().next().unwrap()["params"]["message"];
         assert!(message.as_str().unwrap().starts_with('['), "{message}");
     }
+    panic!("{tool} still asks after {ROUNDS_MAX} rounds");
 }
 
 #[journey]

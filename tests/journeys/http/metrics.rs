@@ -32,13 +32,17 @@ async fn scraped(web: &Web) -> String {
 
 async fn until_counted(web: &Web, series: &str) -> String {
     let mut looks = interval(Duration::from_millis(10));
-    loop {
-        looks.tick().await;
-        let text = scraped(web).await;
-        if figure(&text, series).is_some() {
-            return text;
+    let counted = async {
+        loop {
+            looks.tick().await;
+            let text = scraped(web).await;
+            if figure(&text, series).is_some() {
+                return text;
+            }
         }
-    }
+    };
+    let counted = timeout(DEADLINE, counted).await;
+    counted.unwrap_or_else(|_| panic!("no `{series}` at /metrics"))
 }
 
 #[tokio::test]

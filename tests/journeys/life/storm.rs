@@ -31,8 +31,10 @@ const CLIENTS: usize = 4;
 const AT_ONCE: usize = 8;
 /// In all; `PROXY_STORM_CALLS` says otherwise.
 const CALLS: usize = 2_000;
-/// One child is killed after so many milliseconds.
-const KILL_EVERY: Duration = Duration::from_millis(50);
+/// Calls between two kills, so that a slow machine sees as many kills as a fast one.
+const CALLS_A_KILL: usize = 40;
+/// Time between two looks at the number of calls.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// What a proxy may grow by in the second half of its calls.
 const GROWTH_MIB_MAX: i64 = 24;
 
@@ -184,9 +186,14 @@ async fn call_until(calls: usize, storm: &Arc<Storm>) {
 
 /// Never ends by itself. Servers, shells and sleepers die; the proxies do not.
 async fn kill_at_random(house: &House, storm: &Storm) {
-    let mut ticks = interval(KILL_EVERY);
+    let mut looks = interval(LOOK_EVERY);
+    let mut next = storm.tally.begun.load(Ordering::SeqCst) + CALLS_A_KILL;
     loop {
-        ticks.tick().await;
+        looks.tick().await;
+        if storm.tally.begun.load(Ordering::SeqCst) < next {
+            continue;
+        }
+        next += CALLS_A_KILL;
         let mut victims = house.processes();
         victims.retain(|victim| !storm.clients.iter().any(|it| it.pid() == victim.pid));
         if !victims.is_empty() {

@@ -1,7 +1,7 @@
 //! `deny.toml` held against every package of `Cargo.lock`: licences, bans, sources, duplicates.
 //!
-//! The file is cargo-deny's, and `.ci/run deny` asks that program where it is installed: it knows
-//! advisories, too. Building it takes longer than all of our tests, so CI does not.
+//! The file is cargo-deny's. CI does not run that program, because building it takes longer than all of our
+//! tests; `just advisories` runs it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fs, os::unix::fs::PermissionsExt as _};
 
 use journeys::{
-    client::Client,
+    client::{Client, ROUNDS_MAX},
     fake::META_CAPABILITIES,
     house::{Fake, House},
     real_clients::Checks,
@@ -239,7 +239,7 @@ async fn execute(client: &Client, tool: &str, input: Value) {
 /// Asks until there is an answer: a client of 2026-07-28 answers what it is asked meanwhile.
 async fn ask(client: &Client, method: &str, mut params: Value) {
     params["_meta"][META_CAPABILITIES] = json!({"elicitation": {}, "sampling": {}});
-    loop {
+    for _ in 0..ROUNDS_MAX {
         let result = client.request(method, params.clone()).await.into_result();
         let Some(requests) = result["inputRequests"].as_object() else {
             assert_ne!(result["isError"], true, "{method} {params}: {result}");
@@ -249,4 +249,5 @@ async fn ask(client: &Client, method: &str, mut params: Value) {
         params["inputResponses"] = answers.collect();
         params["requestState"] = result["requestState"].clone();
     }
+    panic!("{method} {params} still asks after {ROUNDS_MAX} rounds");
 }

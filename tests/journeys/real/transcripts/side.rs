@@ -1,7 +1,7 @@
 //! A client that notes everything that is said.
 
 use journeys::{
-    client::Client,
+    client::{Client, ROUNDS_MAX},
     fake::{LEGACY_VERSION, META_CAPABILITIES},
 };
 use serde_json::{Map, Value, json};
@@ -52,7 +52,7 @@ impl Side {
             params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
         }
         let mut said = Vec::new();
-        loop {
+        for _ in 0..ROUNDS_MAX {
             let reply = self.client.request(method, params.clone()).await;
             let heard = self.client.heard().await;
             said.extend(heard.into_iter().map(|message| self.normalize(message)));
@@ -78,6 +78,7 @@ impl Side {
                 said.push(self.normalize(request.clone()));
             }
         }
+        panic!("{method} {params} still asks after {ROUNDS_MAX} rounds");
     }
 
     pub(super) async fn call(&self, tool: &str, input: Value) -> Vec<Value> {
