@@ -112,6 +112,15 @@ impl RealClients {
         json(&run(scene).await)
     }
 
+    /// A call under which the daemon is killed, and others after it, played by the program `file`
+    /// with this SDK. The file `gate` says that the call runs, `gate.killed` that there is another
+    /// daemon.
+    pub async fn killed(&self, file: &str, sdk: &str, gate: &Path, url: &str) -> Value {
+        let mut scene = self.scene(file);
+        scene.arg(sdk).arg(gate).arg(url);
+        json(&run(scene).await)
+    }
+
     /// One request of the inspector's command line.
     pub async fn inspector(&self, server: &[String], request: &[&str]) -> Value {
         let mut node = self.node();

@@ -288,20 +288,35 @@ impl Answer {
             }
             let more = timeout(DEADLINE, self.more()).await;
             let more = more.expect("the stream goes on or ends");
-            while let Some((event, rest)) = self.text.split_once("\n\n") {
-                let data = event.lines().filter_map(|line| line.strip_prefix("data: "));
-                let data: Vec<&str> = data.collect();
-                let id = event.lines().find_map(|line| line.strip_prefix("id: "));
-                self.last_event = id.map(str::to_owned).or_else(|| self.last_event.take());
-                // One with an id and no data says only where to go on.
-                if data.iter().any(|line| !line.is_empty()) {
-                    self.events.push_back(data.join("\n"));
-                }
-                self.text = String::from(rest);
-            }
+            self.split();
             if !more && self.events.is_empty() {
                 return None;
             }
+        }
+    }
+
+    /// The id of the event with which the stream begins, once it has come.
+    pub async fn first_event_id(&mut self) -> &str {
+        while self.last_event.is_none() {
+            let more = timeout(DEADLINE, self.more()).await;
+            assert!(more.expect("the stream begins"), "it ends without an event");
+            self.split();
+        }
+        self.last_event()
+    }
+
+    /// Takes the events that came whole off the text.
+    fn split(&mut self) {
+        while let Some((event, rest)) = self.text.split_once("\n\n") {
+            let data = event.lines().filter_map(|line| line.strip_prefix("data: "));
+            let data: Vec<&str> = data.collect();
+            let id = event.lines().find_map(|line| line.strip_prefix("id: "));
+            self.last_event = id.map(str::to_owned).or_else(|| self.last_event.take());
+            // One with an id and no data says only where to go on.
+            if data.iter().any(|line| !line.is_empty()) {
+                self.events.push_back(data.join("\n"));
+            }
+            self.text = String::from(rest);
         }
     }
 

@@ -37,6 +37,7 @@ mod list_servers;
 mod log_level;
 mod logins;
 mod loose;
+mod lost;
 mod metrics;
 mod out;
 mod parked;
@@ -82,6 +83,7 @@ pub use definitions::{DESCRIBE, EXECUTE, SEARCH, TOOLS, count_ours, instructions
 pub use error::ToolError;
 pub use gateway::{Gateway, resolver};
 pub use logins::{describe_login, login_of};
+pub use lost::{LOST_CALL, answer_lost_call};
 pub use out::{
     Out, ResponseSender, ResponseStream, ServerEvent, StreamRouter, response_stream,
     single_response,

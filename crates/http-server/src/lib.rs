@@ -11,6 +11,7 @@ mod complaints;
 mod connection;
 mod endpoint;
 mod entry;
+mod event_id;
 mod gate;
 mod guarding;
 mod half_close;

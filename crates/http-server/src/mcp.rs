@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gateway::{
-    Announcement, Connection, Opening, Out, ResponseSender, ResponseStream, Session,
+    Announcement, Connection, Opening, Out, ResponseSender, ResponseStream, ServerEvent, Session,
     response_stream, single_response,
 };
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -20,12 +20,14 @@ use tokio::time::{Duration, timeout};
 use super::{
     body::Body,
     entry::SessionUse,
+    event_id::LostRequest,
     headers::{self, Accepts, Spoken},
     lease::{RequestLease, StatelessSession},
     peer::Peer,
     places::{Place, Places, State},
     refusal::Refusal,
     reply::{self, Errors, Exchange, Kept},
+    resume::TakenUp,
     service::Service,
     sessions::Opened,
 };
@@ -85,10 +87,14 @@ impl Service {
         };
         let used = self.find_session(session, peer)?;
         let last_event = headers::get_once(&head.headers, headers::LAST_EVENT)?;
-        let resumed = last_event.and_then(|id| used.0.resumable.take_up(id));
-        if let Some(resumed) = resumed {
-            let body = Body::of_resumed(resumed, RequestLease::of_stream(used));
-            return Ok(reply::stream(body));
+        let taken_up = last_event.and_then(|id| used.0.resumable.take_up(id));
+        match taken_up {
+            Some(TakenUp::GoesOn(resumed)) => {
+                let body = Body::of_resumed(resumed, RequestLease::of_stream(used));
+                return Ok(reply::stream(body));
+            }
+            Some(TakenUp::Lost(request)) => return Ok(answer_lost(&request, used)),
+            None => {}
         }
         let (responses, stream) = response_stream();
         used.0.router.attach(responses);
@@ -172,6 +178,7 @@ impl Service {
             } else {
                 Errors::InBand
             },
+            is_call: asked.method == "tools/call",
             kept: Some(kept),
         };
         Ok(exchange.respond(lease).await)
@@ -211,6 +218,7 @@ impl Service {
             stream,
             accepts: asked.accepts,
             errors,
+            is_call: asked.method == "tools/call",
             kept: None,
         };
         Ok(exchange.respond(lease).await)
@@ -305,6 +313,16 @@ struct Asked<'a> {
     accepts: Accepts,
     spoken: Spoken,
     line: &'a Bytes,
+}
+
+/// The stream of a request whose answer is lost: it has nothing but the answer in place of that.
+fn answer_lost(request: &LostRequest, used: SessionUse) -> Response<Body> {
+    tracing::debug!("a client came back for an answer that is lost");
+    let (_, stream) = response_stream();
+    let reader = used.0.resumable.begin(stream, None);
+    let body = Body::of_kept(reader, None, false, RequestLease::of_stream(used));
+    let answer = ServerEvent::Answer(vec![request.answer()]);
+    reply::stream(body.with_first(Some(answer)))
 }
 
 fn open_response(asked: &Asked<'_>) -> (Arc<ResponseSender>, ResponseStream) {

@@ -1,8 +1,10 @@
 //! The HTTP response to one request, made of what a session says about it.
 //!
 //! An answer that is the first thing said goes as JSON. Where something comes before it, or it
-//! takes long, the response is a stream of events that ends with it. A request that ends without
-//! an answer, because we do, is answered with an error: its client would wait for ever.
+//! takes long, the response is a stream of events that ends with it. A call of a client that can
+//! resume a stream has one from its first moment: the client comes back for the answer when the
+//! connection breaks. A request that ends without an answer, because the daemon ends, is answered
+//! with an error.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,6 +19,7 @@ use tokio::time::timeout;
 
 use super::{
     body::{Body, unanswered},
+    event_id::WaitingRequest,
     headers::Accepts,
     lease::RequestLease,
     refusal::Refusal,
@@ -27,6 +30,11 @@ use super::{
 /// that does not begin.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The same for a call of the modern era. The Python SDK ends a whole client whose request has no
+/// response when the daemon dies, and one call whose stream breaks. The errors that are statuses of
+/// HTTP too come sooner: they are found before a server is reached, or by a server that runs.
+const MODERN_PATIENCE: Duration = Duration::from_millis(250);
+
 /// One request and what is said about it.
 pub(super) struct Exchange {
     /// Of the request, as it came.
@@ -34,13 +42,19 @@ pub(super) struct Exchange {
     pub(super) stream: ResponseStream,
     pub(super) accepts: Accepts,
     pub(super) errors: Errors,
+    /// It may have run when its answer is lost.
+    pub(super) is_call: bool,
     /// Of a session: streams are kept for its client.
     pub(super) kept: Option<Kept>,
 }
 
-/// Where a stream is kept for its client, and whether the client is told so at once.
+/// A stream that is kept for its client.
 pub(super) struct Kept {
+    /// The streams of its session.
     pub(super) streams: Arc<ResumableStreams>,
+    /// The client is told at once how to resume the stream. One that can must know it before the
+    /// connection breaks. Older ones would wait for ever on a stream that broke, and see an error
+    /// where no response began.
     pub(super) primes: bool,
 }
 
@@ -61,7 +75,7 @@ impl Exchange {
         if !self.accepts.events {
             return self.json(lease).await;
         }
-        match timeout(PATIENCE, self.stream.next()).await {
+        match timeout(self.patience(), self.stream.next()).await {
             Err(_) => self.stream(None, lease),
             Ok(None | Some(ServerEvent::GivenUp)) => self.unanswered(lease),
             Ok(Some(ServerEvent::Withdrawn)) => empty(StatusCode::ACCEPTED),
@@ -70,10 +84,24 @@ impl Exchange {
         }
     }
 
+    /// How long the response may wait for the answer before it begins as a stream.
+    fn patience(&self) -> Duration {
+        match (&self.kept, self.errors) {
+            _ if !self.is_call => PATIENCE,
+            (Some(kept), _) if kept.primes => Duration::ZERO,
+            (None, Errors::Modern { has_whole_meta }) if has_whole_meta => MODERN_PATIENCE,
+            _ => PATIENCE,
+        }
+    }
+
     fn stream(self, first: Option<ServerEvent>, lease: RequestLease) -> Response<Body> {
         let body = match self.kept {
             Some(Kept { streams, primes }) => {
-                let reader = streams.begin(self.stream, Some(self.id.clone()));
+                let request = WaitingRequest {
+                    id: self.id.clone(),
+                    is_call: self.is_call,
+                };
+                let reader = streams.begin(self.stream, Some(request));
                 Body::of_kept(reader, Some(self.id), primes, lease)
             }
             None => Body::of_events(self.stream, self.id, lease),
@@ -203,6 +231,7 @@ mod tests {
             stream,
             accepts,
             errors,
+            is_call: false,
             kept: None,
         }
     }
@@ -262,6 +291,40 @@ mod tests {
         gateway::refuse(&Out::Reply(responses), "1", -32_603, "late").await;
         let body = response.into_body().collect().await.unwrap().to_bytes();
         assert!(body.starts_with(b"data: {") && body.ends_with(b"}\n\n"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_begins_as_a_stream_before_its_client_would_end_over_no_response() {
+        let kept = |primes| Kept {
+            streams: Arc::default(),
+            primes,
+        };
+        let modern = |has_whole_meta| Errors::Modern { has_whole_meta };
+        for (kept, errors, patience) in [
+            (Some(kept(true)), Errors::InBand, Duration::ZERO),
+            (Some(kept(false)), Errors::InBand, PATIENCE),
+            (None, modern(true), MODERN_PATIENCE),
+            (None, modern(false), PATIENCE),
+            (None, Errors::InBand, PATIENCE),
+        ] {
+            let (responses, stream) = response_stream();
+            let began = Instant::now();
+            let is_primed = kept.as_ref().is_some_and(|it| it.primes);
+            let exchange = Exchange {
+                kept,
+                is_call: true,
+                ..exchange(stream, BOTH, errors)
+            };
+            let response = exchange.respond(RequestLease::default()).await;
+            assert_eq!(began.elapsed(), patience);
+            assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
+            gateway::refuse(&Out::Reply(responses), "7", -32_603, "late").await;
+            let text = body_of(response).await;
+            let first = text.split("\n\n").next().unwrap();
+            let says_only_its_id = first.starts_with("id: ") && first.ends_with("\ndata: ");
+            assert_eq!(says_only_its_id, is_primed, "{text}");
+            assert!(text.ends_with("}\n\n"), "{text}");
+        }
     }
 
     #[track_caller]

@@ -10,7 +10,9 @@ use std::{
 use bytes::Bytes;
 use gateway::{ResponseStream, ServerEvent};
 use parking_lot::Mutex;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
+
+use super::event_id::{EventId, LostRequest, StreamNumber, WaitingRequest};
 
 /// A stream that broke off is kept for so long. Meanwhile who is asked something on it is waited for,
 /// and what is said waits in it.
@@ -19,12 +21,18 @@ const RESUME_WAIT: Duration = Duration::from_secs(30);
 /// Streams of one session that can be taken up again; of more the oldest cannot.
 const STREAMS_MAX: usize = 16;
 
+/// So many of them may have their answer: each call has a stream, and quick ones must not push out a
+/// long one.
+const ANSWERED_MAX: usize = 4;
+
 /// The last events of a stream are kept, so many and so large at most; a larger one is sent once.
 const EVENTS_MAX: usize = 64;
 const EVENT_BYTES_MAX: usize = 1024 * 1024;
 
-/// After so many milliseconds a client should come back.
-const RETRY_MS: u32 = 500;
+/// After so many milliseconds a client should come back. The SDKs try twice and then give up, and a
+/// daemon that was killed takes up to two seconds to be replaced on a busy machine. A client that is
+/// asked is back before others that wait take its question back.
+const RETRY_MS: u32 = 1_000;
 
 /// The streams of one session.
 #[derive(Debug, Default)]
@@ -34,7 +42,6 @@ pub(super) struct ResumableStreams {
 
 #[derive(Debug, Default)]
 struct Streams {
-    begun: u64,
     /// The oldest first.
     kept: VecDeque<Arc<ResumableStream>>,
 }
@@ -42,7 +49,7 @@ struct Streams {
 /// A stream, whoever reads it.
 #[derive(Debug)]
 pub(super) struct ResumableStream {
-    number: u64,
+    number: StreamNumber,
     home: Weak<ResumableStreams>,
     state: Mutex<State>,
 }
@@ -52,7 +59,9 @@ struct State {
     /// What will be said; none when all is.
     rest: Option<ResponseStream>,
     /// The request that waits for its answer here.
-    request: Option<String>,
+    request: Option<WaitingRequest>,
+    /// When its client read the answer, or left before it had.
+    ended_at: Option<Instant>,
     /// The last events, with their numbers.
     sent: VecDeque<(u64, Vec<Bytes>)>,
     last: u64,
@@ -72,47 +81,57 @@ impl ResumableStreams {
     pub(super) fn begin(
         self: &Arc<Self>,
         rest: ResponseStream,
-        request: Option<String>,
+        request: Option<WaitingRequest>,
     ) -> StreamReader {
         let mut streams = self.streams.lock();
-        streams.begun += 1;
         let stream = Arc::new(ResumableStream {
-            number: streams.begun,
+            number: StreamNumber::next(),
             home: Arc::downgrade(self),
             state: Mutex::new(State {
                 rest: Some(rest),
                 request,
+                ended_at: None,
                 sent: VecDeque::new(),
                 last: 0,
                 reader: 0,
             }),
         });
-        if streams.kept.len() >= STREAMS_MAX {
-            streams.kept.pop_front();
-        }
+        streams.make_room();
         streams.kept.push_back(Arc::clone(&stream));
         StreamReader { stream, number: 0 }
     }
 
-    /// Takes a stream up behind the event of this id; none where it is not kept. Also answers what was
-    /// sent since, and what request waits for its answer.
-    pub(super) fn take_up(&self, last_event: &str) -> Option<Resumed> {
-        let (number, seen) = last_event.split_once('-')?;
-        let (number, seen): (u64, u64) = (number.parse().ok()?, seen.parse().ok()?);
+    /// Takes a stream up behind the event of this id; none where nothing waits there.
+    pub(super) fn take_up(&self, last_event: &str) -> Option<TakenUp> {
+        let id = EventId::read(last_event)?;
+        match self.find(&id) {
+            Some(resumed) => Some(TakenUp::GoesOn(resumed)),
+            None => id.into_lost().map(TakenUp::Lost),
+        }
+    }
+
+    fn find(&self, id: &EventId) -> Option<Resumed> {
         let streams = self.streams.lock();
-        let stream = streams.kept.iter().find(|it| it.number == number)?;
+        let mut kept = streams.kept.iter();
+        let stream = kept.find(|it| id.is_ours() && it.number == id.stream)?;
         let mut state = stream.state.lock();
         state.reader += 1;
         state.note_read(true);
-        let missed = state.sent.iter().filter(|(event, _)| *event > seen);
+        let missed = state.sent.iter().filter(|(event, _)| *event > id.event);
         Some(Resumed {
             missed: missed.flat_map(|(_, parts)| parts.clone()).collect(),
-            request: state.request.clone(),
+            request: state.request.as_ref().map(|it| it.id.clone()),
             reader: StreamReader {
                 stream: Arc::clone(stream),
                 number: state.reader,
             },
         })
+    }
+
+    /// Forgets the streams whose clients have had their answer for long.
+    pub(super) fn forget_answered(&self) {
+        let mut streams = self.streams.lock();
+        streams.kept.retain(|it| !it.is_over());
     }
 
     /// Nothing is kept from here on.
@@ -129,6 +148,40 @@ impl ResumableStreams {
         let mut streams = self.streams.lock();
         streams.kept.retain(|it| !Arc::ptr_eq(it, stream));
     }
+}
+
+impl Streams {
+    fn make_room(&mut self) {
+        let mut answered = self.kept.iter().filter(|it| it.is_answered());
+        if answered.clone().count() >= ANSWERED_MAX
+            && let Some(oldest) = answered.next().cloned()
+        {
+            self.kept.retain(|it| !Arc::ptr_eq(it, &oldest));
+        }
+        if self.kept.len() >= STREAMS_MAX {
+            self.kept.pop_front();
+        }
+    }
+}
+
+impl ResumableStream {
+    fn is_answered(&self) -> bool {
+        self.state.lock().rest.is_none()
+    }
+
+    fn is_over(&self) -> bool {
+        let state = self.state.lock();
+        let is_old = |at: Instant| at.elapsed() >= RESUME_WAIT;
+        state.rest.is_none() && state.ended_at.is_some_and(is_old)
+    }
+}
+
+/// The stream that a client asks for.
+#[derive(Debug)]
+pub(super) enum TakenUp {
+    GoesOn(Resumed),
+    /// It is not kept, and a request waited on it.
+    Lost(LostRequest),
 }
 
 /// A stream that goes on.
@@ -152,8 +205,9 @@ impl State {
 impl StreamReader {
     /// The event with which a stream begins: it says nothing but its id.
     pub(super) fn first_event(&self) -> Bytes {
-        let id = self.stream.number;
-        Bytes::from(format!("id: {id}-0\nretry: {RETRY_MS}\ndata: \n\n"))
+        let state = self.stream.state.lock();
+        let id = EventId::new(self.stream.number, 0, state.request.as_ref());
+        Bytes::from(format!("id: {id}\nretry: {RETRY_MS}\ndata: \n\n"))
     }
 
     /// What is said next. None: nothing more, or another response reads it now.
@@ -177,9 +231,13 @@ impl StreamReader {
     pub(super) fn keep(&self, event: &[Bytes], is_last: bool) -> Bytes {
         let mut state = self.stream.state.lock();
         state.last += 1;
-        let id = format!("id: {}-{}\n", self.stream.number, state.last);
-        let id = Bytes::from(id);
+        if is_last {
+            state.rest = None;
+            state.request = None;
+        }
         let number = state.last;
+        let id = EventId::new(self.stream.number, number, state.request.as_ref());
+        let id = Bytes::from(format!("id: {id}\n"));
         let parts = [std::slice::from_ref(&id), event].concat();
         state.sent.push_back((number, parts));
         let bytes = |parts: &[Bytes]| parts.iter().map(Bytes::len).sum::<usize>();
@@ -189,10 +247,6 @@ impl StreamReader {
                 break;
             };
             sum -= bytes(&parts);
-        }
-        if is_last {
-            state.rest = None;
-            state.request = None;
         }
         id
     }
@@ -209,7 +263,13 @@ impl Drop for StreamReader {
             stream.state.lock().rest = None;
             return;
         }
-        stream.state.lock().note_read(false);
+        let mut state = stream.state.lock();
+        state.note_read(false);
+        state.ended_at = Some(Instant::now());
+        if state.rest.is_none() {
+            return;
+        }
+        drop(state);
         let home = Arc::downgrade(&home);
         tokio::spawn(async move {
             sleep(RESUME_WAIT).await;
@@ -234,10 +294,17 @@ mod tests {
 
     use super::*;
 
+    fn call() -> WaitingRequest {
+        WaitingRequest {
+            id: "7".to_owned(),
+            is_call: true,
+        }
+    }
+
     fn streams() -> (Arc<ResumableStreams>, Arc<ResponseSender>, StreamReader) {
         let streams = Arc::new(ResumableStreams::default());
         let (sender, rest) = response_stream();
-        let reader = streams.begin(rest, Some("7".to_owned()));
+        let reader = streams.begin(rest, Some(call()));
         (streams, sender, reader)
     }
 
@@ -245,13 +312,38 @@ mod tests {
         vec![Bytes::from(format!("data: {text}\n\n"))]
     }
 
+    /// The id that stands in the first line.
+    fn id_of(line: &Bytes) -> String {
+        let text = str::from_utf8(line).unwrap();
+        let id = text.lines().next().and_then(|it| it.strip_prefix("id: "));
+        id.unwrap().to_owned()
+    }
+
+    fn first_id(reader: &StreamReader) -> String {
+        id_of(&reader.first_event())
+    }
+
+    fn resumed(streams: &ResumableStreams, last_event: &str) -> Option<Resumed> {
+        match streams.take_up(last_event) {
+            Some(TakenUp::GoesOn(resumed)) => Some(resumed),
+            _ => None,
+        }
+    }
+
+    #[track_caller]
+    fn check_lost(streams: &ResumableStreams, last_event: &str) {
+        let taken_up = streams.take_up(last_event);
+        assert!(matches!(taken_up, Some(TakenUp::Lost(_))), "{taken_up:?}");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_a_client_missed_comes_again_and_one_response_reads_at_a_time() {
         let (streams, sender, reader) = streams();
-        assert_eq!(reader.keep(&event("a"), false), "id: 1-1\n");
-        reader.keep(&event("b"), false);
-        let resumed = streams.take_up("1-1").unwrap();
-        assert_eq!(resumed.missed.concat(), b"id: 1-2\ndata: b\n\n");
+        let first = id_of(&reader.keep(&event("a"), false));
+        let second = id_of(&reader.keep(&event("b"), false));
+        let resumed = resumed(&streams, &first).unwrap();
+        let missed = format!("id: {second}\ndata: b\n\n");
+        assert_eq!(resumed.missed.concat(), missed.as_bytes());
         assert_eq!(resumed.request.as_deref(), Some("7"));
         assert!(poll_fn(|context| reader.poll_next(context)).await.is_none());
         drop(reader);
@@ -259,20 +351,57 @@ mod tests {
         gateway::refuse(&gateway::Out::Reply(sender), "7", 1, "late").await;
         let next = poll_fn(|context| resumed.reader.poll_next(context)).await;
         assert!(matches!(next, Some(ServerEvent::Answer(_))));
-        for unknown in ["2-1", "1", "", "1-x", "-"] {
+        for unknown in ["2-1", "1", "", "1-x", "-", "1-1-1"] {
             assert!(streams.take_up(unknown).is_none(), "{unknown}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_two_events_share_an_id_when_a_session_is_taken_up_again() {
+        let mut seen = std::collections::HashSet::new();
+        let mut last: Option<String> = None;
+        // Each time the session was closed, and the next request opens it again.
+        for _ in 0..3 {
+            let (streams, _sender, reader) = streams();
+            if let Some(last) = last {
+                check_lost(&streams, &last);
+            }
+            let first = first_id(&reader);
+            let second = id_of(&reader.keep(&event("a"), false));
+            let answer = id_of(&reader.keep(&event("answer"), true));
+            last = Some(second.clone());
+            for id in [first, second, answer] {
+                assert!(seen.insert(id.clone()), "{id}");
+            }
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_does_not_come_back_is_gone() {
         let (streams, sender, reader) = streams();
-        reader.keep(&event("a"), true);
+        let first = first_id(&reader);
+        let before = id_of(&reader.keep(&event("a"), false));
+        let answer = id_of(&reader.keep(&event("b"), true));
         drop(reader);
         sleep(RESUME_WAIT / 2).await;
-        assert!(streams.take_up("1-0").is_some(), "it was read to its end");
+        streams.forget_answered();
+        let missed = resumed(&streams, &first).expect("it was read to its end");
+        drop(missed);
         sleep(RESUME_WAIT * 2).await;
-        assert!(streams.take_up("1-0").is_none());
+        streams.forget_answered();
+        check_lost(&streams, &before);
+        let behind = streams.take_up(&answer);
+        assert!(behind.is_none(), "the client has the answer: {behind:?}");
+        drop(sender);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_whose_client_stays_away_is_lost() {
+        let (streams, sender, reader) = streams();
+        let first = first_id(&reader);
+        drop(reader);
+        sleep(RESUME_WAIT * 2).await;
+        check_lost(&streams, &first);
         drop(sender);
     }
 
@@ -285,12 +414,22 @@ mod tests {
         assert_eq!(reader.stream.state.lock().sent.len(), EVENTS_MAX);
         reader.keep(&event(&"x".repeat(EVENT_BYTES_MAX)), false);
         assert!(reader.stream.state.lock().sent.is_empty());
+        // Any number of calls that are answered at once leave a long one its place.
+        for _ in 0..STREAMS_MAX * 2 {
+            let (_, rest) = response_stream();
+            streams.begin(rest, Some(call())).keep(&event("done"), true);
+        }
+        let first = first_id(&reader);
+        assert!(resumed(&streams, &first).is_some());
+        assert_eq!(streams.streams.lock().kept.len(), 1 + ANSWERED_MAX);
         for _ in 0..STREAMS_MAX {
             let (_, rest) = response_stream();
             streams.begin(rest, None);
         }
-        assert!(streams.take_up("1-0").is_none());
+        check_lost(&streams, &first);
+        let (_, rest) = response_stream();
+        let last = streams.begin(rest, None);
         streams.close();
-        assert!(streams.take_up("17-0").is_none());
+        assert!(streams.take_up(&first_id(&last)).is_none());
     }
 }

@@ -194,6 +194,9 @@ impl Sessions {
     }
 
     fn end_idle(&self) {
+        for entry in &self.open {
+            entry.resumable.forget_answered();
+        }
         let idle = self.open.iter().filter(|it| it.is_idle(self.idle));
         let ids: Vec<String> = idle.map(|it| it.key().clone()).collect();
         for id in ids {

@@ -1,14 +1,19 @@
 //! Streams that break off and are taken up again.
 
+use std::time::Duration;
+
 use journeys::{
+    client::DEADLINE,
     fake::{LEGACY_VERSION, Step},
-    house::{House, fake},
+    house::{Fake, House, fake},
+    processes,
     site::Site,
     web::{Answer, Web},
 };
 use serde_json::{Value, json};
+use tokio::time::{interval, timeout};
 
-use crate::{calling, house};
+use crate::{calling, house, house_with_daemon, until};
 
 const ELICIT: &str = "elicitation/create";
 
@@ -17,7 +22,10 @@ fn says(text: &str) -> Value {
 }
 
 async fn ready() -> (House, Site, Web) {
-    let house = house::<journeys::house::Fake>([]);
+    ready_in(house::<Fake>([])).await
+}
+
+async fn ready_in(house: House) -> (House, Site, Web) {
     let slow = [
         Step::log("info", "begins"),
         Step::UntilExists(house.path("gone")),
@@ -26,6 +34,10 @@ async fn ready() -> (House, Site, Web) {
     ];
     let server = fake("any")
         .tool("slow", slow)
+        .tool(
+            "silent",
+            [Step::UntilExists(house.path("gone")), Step::text("done")],
+        )
         .tool("ask", Step::elicit("Sure?"));
     house.add(server);
     house.indexed().await;
@@ -48,6 +60,13 @@ async fn take_up(client: &Web, last_event: &str) -> Answer {
     client.ask("GET", "/mcp", "").await
 }
 
+/// The id of the event with which the stream of this event began.
+fn begin_of(event: &str) -> String {
+    let mut parts: Vec<&str> = event.splitn(4, '-').collect();
+    parts[2] = "0";
+    parts.join("-")
+}
+
 #[tokio::test]
 async fn what_was_said_meanwhile_comes_when_its_client_is_back() {
     let (house, site, client) = ready().await;
@@ -67,16 +86,19 @@ async fn what_was_said_meanwhile_comes_when_its_client_is_back() {
     assert!(answer.event().await.is_none(), "the answer is the last");
 
     // All of it once more, for one who has seen nothing of it.
-    let (stream, _) = seen.split_once('-').unwrap();
-    let mut answer = take_up(&client, &format!("{stream}-0")).await;
+    let begin = begin_of(&seen);
+    let mut answer = take_up(&client, &begin).await;
     for data in ["begins", "goes on"] {
         assert_eq!(answer.message().await["params"]["data"], data);
     }
     assert_eq!(answer.message().await["id"], id);
 
-    // Of another session it is nobody's: that is a stream like any other.
+    // In another session it means nothing but a request that is lost.
     let other = site.web().initialize("other", LEGACY_VERSION).await;
-    let mut answer = take_up(&other, &format!("{stream}-0")).await;
+    let mut lost = take_up(&other, &begin).await;
+    assert!(lost.message().await["result"]["isError"] == true);
+    assert!(lost.event().await.is_none());
+    let mut answer = take_up(&other, "7-1").await;
     assert!(answer.is_stream());
     drop(other);
     client.execute("any/slow", json!({})).await.good();
@@ -93,10 +115,9 @@ async fn a_question_waits_for_its_client_to_come_back() {
         .await;
     let question = answer.message().await;
     assert_eq!(question["method"], ELICIT);
-    let seen = answer.last_event().to_owned();
-    let (stream, _) = seen.split_once('-').unwrap();
+    let begin = begin_of(answer.last_event());
     drop(answer);
-    let mut answer = take_up(&client, &format!("{stream}-0")).await;
+    let mut answer = take_up(&client, &begin).await;
     assert_eq!(
         answer.message().await,
         question,
@@ -127,4 +148,53 @@ async fn a_session_that_is_taken_up_by_the_next_process_is_still_asked() {
     assert_eq!(serde_json::from_str::<Value>(text).unwrap(), says("yes"));
     site.stop().await;
     house.stops_clean().await;
+}
+
+/// The daemon is killed under a call of this tool; its client comes back after calls of another one.
+async fn check_killed(tool: &str) {
+    let (house, site, client) = ready_in(house_with_daemon::<Fake>([])).await;
+    let (id, mut answer) = client.send("tools/call", calling(tool, &json!({}))).await;
+    assert!(answer.is_stream());
+    answer.first_event_id().await;
+    if tool == "any/slow" {
+        assert_eq!(answer.message().await["params"]["data"], "begins");
+    }
+    let seen = answer.last_event().to_owned();
+    house.until_calls("any", 1).await;
+    let daemon = house.daemon().await;
+    processes::kill(daemon);
+    until("the end of the daemon", || !processes::lives(daemon)).await;
+    let mut looks = interval(Duration::from_millis(20));
+    let back = async {
+        while client.try_ask("GET", "/healthz", "".into()).await.is_err() {
+            looks.tick().await;
+        }
+    };
+    timeout(DEADLINE, back).await.expect("HTTP comes back");
+    for _ in 0..3 {
+        client.search("slow").await.good();
+    }
+    // Each time that the client comes back it gets the same.
+    for _ in 0..2 {
+        let mut answer = take_up(&client, &seen).await;
+        let reply = answer.message().await;
+        assert_eq!(reply["id"], id);
+        assert_eq!(reply["result"]["isError"], true);
+        let text = reply["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(
+            text.contains("daemon ended") && text.contains("may have run"),
+            "{text}"
+        );
+        assert!(answer.event().await.is_none(), "the answer is the last");
+    }
+    house.write("gone", "");
+    client.execute(tool, json!({})).await.good();
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn a_call_under_which_the_daemon_is_killed_is_answered_as_one_that_may_have_run() {
+    check_killed("any/slow").await;
+    check_killed("any/silent").await;
 }

@@ -5,6 +5,7 @@ mod catalogue;
 mod clients;
 mod conformance;
 mod forty_calls;
+mod killed;
 mod logins;
 mod logins_told;
 mod passing;
