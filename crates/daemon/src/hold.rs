@@ -9,7 +9,7 @@ use http_server::Listen;
 use tokio::{
     io::AsyncWriteExt as _,
     net::UnixStream,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -18,10 +18,13 @@ use crate::{
     reach::{NoDaemon, Reached, Route, reach},
 };
 
-/// The rest before a lost daemon is asked for again: the first, and the longest, to which each
-/// failure doubles it. A configuration that was broken meanwhile is mended by a person.
+/// The rest after a failure before the daemon is asked for again: the first, and the longest, to which
+/// each failure doubles it. A configuration that was broken meanwhile is mended by a person.
 const REST_MIN: Duration = Duration::from_millis(100);
 const REST_MAX: Duration = Duration::from_secs(10);
+
+/// A daemon that ends sooner than this has failed too: a loop of such daemons slows down.
+const SHORT_LIFE: Duration = Duration::from_secs(1);
 
 /// When we end, the daemon ends the sessions; our end says that it is done.
 const END_WAIT: Duration = Duration::from_secs(3);
@@ -46,7 +49,9 @@ pub async fn hold_http(
         return Ok(());
     };
     let mut held = first?;
+    let mut rest = Duration::ZERO;
     loop {
+        let since = Instant::now();
         say(&format!("serving MCP at {}", held.url));
         let Some(end) = stop.run_until_cancelled(wait_for_end(&mut held)).await else {
             let _ = held.stream.shutdown().await;
@@ -58,7 +63,10 @@ pub async fn hold_http(
             return Ok(());
         }
         say("the daemon is lost; asking for another");
-        let asking = ask_again(&route, held.again, say);
+        if since.elapsed() >= SHORT_LIFE {
+            rest = Duration::ZERO;
+        }
+        let asking = ask_again(&route, held.again, &mut rest, say);
         match stop.run_until_cancelled(asking).await {
             Some(next) => held = next,
             None => return Ok(()),
@@ -66,11 +74,17 @@ pub async fn hold_http(
     }
 }
 
-/// Asks until it is served. Why it is not is told once.
-async fn ask_again(route: &Route, listen: Option<Listen>, say: fn(&str)) -> Held {
+/// Asks after a rest, until it is served. Why it is not is told once.
+async fn ask_again(
+    route: &Route,
+    listen: Option<Listen>,
+    rest: &mut Duration,
+    say: fn(&str),
+) -> Held {
     let mut told = String::new();
-    let mut rest = REST_MIN;
     loop {
+        sleep(*rest).await;
+        *rest = (*rest * 2).clamp(REST_MIN, REST_MAX);
         match ask(route, listen, |_| {}).await {
             Ok(held) => return held,
             Err(none) => {
@@ -81,8 +95,6 @@ async fn ask_again(route: &Route, listen: Option<Listen>, say: fn(&str)) -> Held
                 }
             }
         }
-        sleep(rest).await;
-        rest = (rest * 2).min(REST_MAX);
     }
 }
 

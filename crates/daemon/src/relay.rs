@@ -3,6 +3,7 @@
 //!
 //! It knows no more than what it takes to go on with another daemon when this one is lost.
 
+mod deaths;
 mod pending;
 
 use std::{net::Shutdown, sync::Arc, time::Duration};
@@ -18,7 +19,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::pending::{Pending, error_answer};
+use self::{
+    deaths::Deaths,
+    pending::{Pending, error_answer},
+};
 use super::{
     hello::{Answer, Purpose},
     reach::{NoDaemon, Route, reach},
@@ -85,6 +89,7 @@ pub async fn relay(route: Route, say: fn(&str), stop: CancellationToken) -> Resu
         pending: Pending::default(),
         link: Some(link),
         restarts: 0,
+        deaths: Deaths::default(),
     };
     stop.run_until_cancelled(relay.run()).await;
     let _ = timeout(END_WAIT, relay.output.drained()).await;
@@ -102,6 +107,7 @@ struct Relay {
     link: Option<Link>,
     /// How often a daemon was started although the client had nothing to ask.
     restarts: u32,
+    deaths: Deaths,
 }
 
 enum Event {
@@ -159,6 +165,7 @@ impl Relay {
     }
 
     fn pass_down(&mut self, line: Line) {
+        self.deaths.note_life();
         match line {
             Line::Whole(line) => {
                 if self.pending.note_heard(&line) {
@@ -201,6 +208,7 @@ impl Relay {
     /// something to ask it, or when others miss it who cannot start one.
     async fn lose(&mut self) {
         let link = self.link.take();
+        self.deaths.note_death();
         if link
             .as_ref()
             .is_some_and(|link| link.since.elapsed() > LONG_LIFE)
@@ -212,7 +220,7 @@ impl Relay {
         for line in self.pending.take_back_questions() {
             self.tell(&[line]);
         }
-        for answer in self.pending.take_lost_calls() {
+        for answer in self.pending.take_lost() {
             self.tell(&[answer]);
         }
         if (self.pending.has_questions() || is_missed)
@@ -223,6 +231,7 @@ impl Relay {
     }
 
     async fn reopen(&mut self) -> Result<(), String> {
+        self.deaths.check()?;
         let link = open(&self.route, self.say)
             .await
             .map_err(|none| none.to_text());

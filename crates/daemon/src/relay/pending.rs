@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
+use gateway::{LOST_CALL, answer_lost_call};
 use jsonrpc::{Fields, Message, answered_id, canonical_id, frame, text_of};
 use mcp::meta::PROTOCOL_VERSION;
 use memchr::memmem;
@@ -29,8 +30,12 @@ enum Asked {
     /// It may have run, and is never sent again.
     Call { names_revision: bool },
     /// It changes nothing, and is sent again.
-    Question(Bytes),
+    Question { line: Bytes, resends: u32 },
 }
+
+/// How often a request is sent again to the next daemon. One under which every daemon ends would
+/// start daemons for ever.
+const RESENDS_MAX: u32 = 2;
 
 impl Pending {
     /// Takes note of what the client says.
@@ -64,7 +69,10 @@ impl Pending {
             let names_revision = memmem::find(line, PROTOCOL_VERSION.as_bytes()).is_some();
             Asked::Call { names_revision }
         } else {
-            Asked::Question(line.clone())
+            Asked::Question {
+                line: line.clone(),
+                resends: 0,
+            }
         };
         self.under_way.insert(id, asked);
     }
@@ -149,13 +157,38 @@ impl Pending {
         lines.collect()
     }
 
-    /// The answers to the calls that were under way when the daemon was lost.
-    pub(super) fn take_lost_calls(&mut self) -> Vec<Bytes> {
+    /// The answers to the requests that were under way when the daemon was lost and are not sent
+    /// again: calls, and those that were sent again too often.
+    pub(super) fn take_lost(&mut self) -> Vec<Bytes> {
         self.repeated.clear();
-        let is_call = |asked: &Asked| matches!(asked, Asked::Call { .. });
-        let lost = self.under_way.extract_if(.., |_, asked| is_call(asked));
-        let lost = lost.map(|(id, asked)| answer(&id, &asked, LOST));
-        lost.collect()
+        let mut answers = Vec::new();
+        let mut refused = Vec::new();
+        self.under_way.retain(|id, asked| match asked {
+            Asked::Call { .. } => {
+                answers.push(answer(id, asked, LOST_CALL));
+                false
+            }
+            Asked::Question { resends, .. } if *resends < RESENDS_MAX => {
+                *resends += 1;
+                true
+            }
+            Asked::Question { .. } => {
+                answers.push(answer(id, asked, &explain_given_up()));
+                refused.push(id.clone());
+                false
+            }
+        });
+        for id in refused {
+            self.forget_refused(&id);
+        }
+        answers
+    }
+
+    /// What was refused is not set up anew with the next daemon. A session without its `initialize`
+    /// would be none, so that stays.
+    fn forget_refused(&mut self, id: &str) {
+        self.level.take_if(|(of, _)| of == id);
+        self.subscriptions.retain(|_, (of, _)| of != id);
     }
 
     /// Whether the client waits for something that can be asked once more.
@@ -177,7 +210,7 @@ impl Pending {
             lines.insert(1.min(lines.len()), line.clone());
         }
         for (id, asked) in &self.under_way {
-            if let Asked::Question(line) = asked
+            if let Asked::Question { line, .. } = asked
                 && !again.contains(id)
             {
                 lines.push(line.clone());
@@ -206,26 +239,19 @@ const SUBSCRIPTIONS_MAX: usize = 256;
 /// Questions that are taken back.
 const QUESTIONS_MAX: usize = 1_024;
 
-const LOST: &str = "error server_unavailable: the proxy's daemon ended while this call was under \
-                    way, so it may have run. Look whether it did before you call again; the next \
-                    message starts a new daemon.";
+fn explain_given_up() -> String {
+    let times = RESENDS_MAX + 1;
+    format!(
+        "error server_unavailable: the proxy's daemon ended {times} times while this request was under \
+         way, so it is not sent again. `proxy daemon logs` shows why"
+    )
+}
 
 fn answer(id: &str, asked: &Asked, why: &str) -> Bytes {
     match asked {
-        Asked::Call { names_revision } => call_answer(id, *names_revision, why),
-        Asked::Question(_) => error_answer(id, why),
+        Asked::Call { names_revision } => answer_lost_call(id, *names_revision, why),
+        Asked::Question { .. } => error_answer(id, why),
     }
-}
-
-/// A tool error, as a model reads it.
-fn call_answer(id: &str, names_revision: bool, why: &str) -> Bytes {
-    let mut result = json!({"content": [{"type": "text", "text": why}], "isError": true});
-    if names_revision {
-        result["resultType"] = json!("complete");
-    }
-    frame::result(id, [Bytes::from(result.to_string())])
-        .concat()
-        .into()
 }
 
 pub(super) fn error_answer(id: &str, why: &str) -> Bytes {
@@ -237,7 +263,7 @@ mod tests {
     use bytes::Bytes;
     use serde_json::Value;
 
-    use super::Pending;
+    use super::{Pending, RESENDS_MAX};
 
     fn pending(said: &[&'static str]) -> Pending {
         let mut pending = Pending::default();
@@ -265,13 +291,39 @@ mod tests {
         let mut session = pending(&[INITIALIZE, INITIALIZED, LEVEL, LIST]);
         assert!(session.note_heard(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
         assert!(session.note_heard(br#"{"jsonrpc":"2.0","id":"l","result":{}}"#));
-        assert!(session.take_lost_calls().is_empty() && session.has_questions());
+        assert!(session.take_lost().is_empty() && session.has_questions());
         let replayed = session.replay();
         assert_eq!(texts(&replayed), [INITIALIZE, INITIALIZED, LEVEL, LIST]);
         assert!(!session.note_heard(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
         assert!(!session.note_heard(br#"{"jsonrpc":"2.0","id":"l","result":{}}"#));
         assert!(session.note_heard(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#));
         assert!(!session.has_questions());
+    }
+
+    #[test]
+    fn a_request_under_which_every_daemon_ends_is_refused_in_the_end() {
+        const SUBSCRIBE: &str =
+            r#"{"jsonrpc":"2.0","id":5,"method":"resources/subscribe","params":{"uri":"a:1"}}"#;
+        let mut session = pending(&[INITIALIZE, INITIALIZED]);
+        assert!(session.note_heard(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
+        for line in [SUBSCRIBE, LIST] {
+            session.note_said(&Bytes::from_static(line.as_bytes()));
+        }
+        for _ in 0..RESENDS_MAX {
+            assert!(session.take_lost().is_empty() && session.has_questions());
+            let replayed = session.replay();
+            assert_eq!(texts(&replayed), [INITIALIZE, INITIALIZED, SUBSCRIBE, LIST]);
+        }
+        let refused = session.take_lost();
+        assert_eq!(refused.len(), 2);
+        for answer in texts(&refused) {
+            assert!(answer.contains("ended 3 times"), "{answer}");
+        }
+        assert!(!session.has_questions());
+        assert_eq!(texts(&session.replay()), [INITIALIZE, INITIALIZED]);
+        // The same request of the client counts anew.
+        session.note_said(&Bytes::from_static(LIST.as_bytes()));
+        assert!(session.take_lost().is_empty() && session.has_questions());
     }
 
     #[test]
@@ -333,7 +385,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}"#;
         let other = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{}}"#;
         let mut session = pending(&[INITIALIZE, CALL, other, cancel]);
-        let answers = session.take_lost_calls();
+        let answers = session.take_lost();
         let [answer] = &texts(&answers)[..] else {
             panic!("{answers:?}");
         };
