@@ -27,10 +27,8 @@ pub(super) struct Accepts {
 
 impl Accepts {
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
-        let mut accepts = Self {
-            json: false,
-            events: false,
-        };
+        let mut json = Form::new(["*/*", "application/*", "application/json"]);
+        let mut events = Form::new(["*/*", "text/*", "text/event-stream"]);
         let values = headers.get_all(ACCEPT).iter();
         let mut is_said = false;
         for kind in values
@@ -38,14 +36,13 @@ impl Accepts {
             .flat_map(|it| it.split(','))
         {
             is_said = true;
-            let kind = kind.split(';').next().unwrap_or_default().trim();
-            let kind = kind.to_ascii_lowercase();
-            accepts.json |= ["*/*", "application/*", "application/json"].contains(&kind.as_str());
-            accepts.events |= ["*/*", "text/*", "text/event-stream"].contains(&kind.as_str());
+            json.note(kind);
+            events.note(kind);
         }
-        if !is_said {
-            accepts.json = true;
-        }
+        let accepts = Self {
+            json: json.is_taken || !is_said,
+            events: events.is_taken,
+        };
         if accepts.json || accepts.events {
             return Ok(accepts);
         }
@@ -53,6 +50,46 @@ impl Accepts {
             StatusCode::NOT_ACCEPTABLE,
             "send `Accept: application/json, text/event-stream`",
         ))
+    }
+}
+
+/// One form of an answer, as the ranges of `Accept` speak of it.
+struct Form {
+    /// The ranges that it is in, the widest first: of those that are said the narrowest counts.
+    ranges: [&'static str; 3],
+    narrowest: usize,
+    is_taken: bool,
+}
+
+impl Form {
+    fn new(ranges: [&'static str; 3]) -> Self {
+        Self {
+            ranges,
+            narrowest: 0,
+            is_taken: false,
+        }
+    }
+
+    /// Takes note of one range with its parameters; a weight of 0 refuses it.
+    fn note(&mut self, said: &str) {
+        let mut parts = said.split(';').map(str::trim);
+        let range = parts.next().unwrap_or_default();
+        let is_it = |it: &&str| it.eq_ignore_ascii_case(range);
+        let Some(at) = self.ranges.iter().position(is_it) else {
+            return;
+        };
+        let weight = parts.find_map(|it| {
+            let (name, value) = it.split_once('=')?;
+            (name.trim().eq_ignore_ascii_case("q")).then(|| value.trim().parse::<f32>())
+        });
+        let is_refused = matches!(weight, Some(Ok(weight)) if weight <= 0.0);
+        if at > self.narrowest {
+            self.is_taken = false;
+            self.narrowest = at;
+        }
+        if at == self.narrowest {
+            self.is_taken |= !is_refused;
+        }
     }
 }
 
@@ -282,5 +319,18 @@ mod tests {
         assert!(json.json && !json.events);
         assert!(accepts("*/*").unwrap().events && accepts("text/html").is_err());
         assert!(!Accepts::of(&HeaderMap::new()).unwrap().events);
+        let none = accepts("application/json, text/event-stream;q=0").unwrap();
+        assert!(none.json && !none.events);
+        for (value, json, events) in [
+            ("*/*, application/json; Q=0.000", false, true),
+            ("text/event-stream ; q = 0 , */*", true, false),
+            ("application/*;q=0, application/json", true, false),
+            ("text/*;q=0, */*;q=0.1", true, false),
+            ("application/json;charset=utf-8;q=0.5", true, false),
+        ] {
+            let said = accepts(value).unwrap();
+            assert_eq!((said.json, said.events), (json, events), "{value}");
+        }
+        assert!(accepts("*/*;q=0").is_err() && accepts("application/json;q=0").is_err());
     }
 }
