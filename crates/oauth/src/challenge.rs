@@ -3,6 +3,8 @@
 use http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
 
+use crate::scopes;
+
 /// The scheme of tokens that are bound to a key (RFC 9449), and their kind.
 pub(crate) const BOUND: &str = "DPoP";
 
@@ -48,7 +50,7 @@ impl Challenge {
             };
             match name.to_ascii_lowercase().as_str() {
                 "resource_metadata" => challenge.resource_metadata = Some(value),
-                "scope" => challenge.scopes = value.split_whitespace().map(str::to_owned).collect(),
+                "scope" => challenge.scopes = scopes::split(&value),
                 "error" => challenge.error = Some(value),
                 _ => {}
             }

@@ -19,6 +19,7 @@ use crate::{
     proof::{Prover, authorization},
     record::{Grant, Record},
     registration::with_secret,
+    scopes,
     settings::{GrantKind, Settings},
     store::{LockedRecord, RecordFile, StoreError},
     token,
@@ -170,14 +171,8 @@ impl Credential {
 
     /// Notes scopes that the server asks for, so that the next login asks for them.
     pub async fn want_scopes(self: &Arc<Self>, scopes: Vec<String>) {
-        self.change(move |record| {
-            for scope in scopes {
-                if !record.wanted_scopes.contains(&scope) {
-                    record.wanted_scopes.push(scope);
-                }
-            }
-        })
-        .await;
+        self.change(move |record| scopes::add(&mut record.wanted_scopes, scopes))
+            .await;
     }
 
     /// Whether there is, or was, a login.

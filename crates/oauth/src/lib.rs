@@ -28,6 +28,7 @@ mod proof;
 mod random;
 mod record;
 mod registration;
+mod scopes;
 mod settings;
 mod store;
 mod token;

@@ -4,6 +4,7 @@
 //! login takes.
 
 use std::{
+    collections::VecDeque,
     io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     time::Duration,
@@ -14,7 +15,7 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     sync::mpsc,
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
     time::timeout,
 };
 
@@ -25,10 +26,11 @@ const PATH: &str = "/callback";
 /// The head of a request; that of a browser with many cookies is shorter.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 
-/// Whoever connects has so long to say what it wants.
+/// A connection has so long to send the head of its request.
 const HEAD_WAIT: Duration = Duration::from_secs(10);
 
-/// Connections at one time: a browser opens a few.
+/// Connections at one time: a browser opens a few. One more closes the one that has been silent for
+/// longest, so silent ones keep no browser waiting.
 const CONNECTIONS_MAX: usize = 16;
 
 /// Listens for one browser.
@@ -38,6 +40,7 @@ pub(crate) struct Listener {
     redirect_uri: String,
     /// `HOST:PORT`, as a browser names us.
     authority: String,
+    head_wait: Duration,
 }
 
 /// A browser that came back, and waits for a page.
@@ -69,6 +72,7 @@ impl Listener {
             sockets,
             redirect_uri: format!("http://{authority}{PATH}"),
             authority,
+            head_wait: HEAD_WAIT,
         })
     }
 
@@ -79,23 +83,35 @@ impl Listener {
     /// Sends every browser that comes back to its address, until nobody takes them any more.
     pub(crate) async fn listen(self, found: mpsc::Sender<CameBack>) {
         let mut readings = JoinSet::new();
+        // The oldest first.
+        let mut under_way: VecDeque<AbortHandle> = VecDeque::new();
         loop {
             let accepting = self.sockets.iter().map(|socket| Box::pin(socket.accept()));
             let accepted = futures::future::select_all(accepting);
             tokio::select! {
+                biased;
                 () = found.closed() => return,
-                (accepted, ..) = accepted, if readings.len() < CONNECTIONS_MAX => {
-                    if let Ok((stream, _)) = accepted {
-                        let (found, authority) = (found.clone(), self.authority.clone());
-                        readings.spawn(async move {
-                            let reading = timeout(HEAD_WAIT, read(stream, &authority)).await;
-                            if let Ok(Some(came_back)) = reading {
-                                let _ = found.send(came_back).await;
-                            }
-                        });
+                Some(read) = readings.join_next() => {
+                    if let Ok(Some(came_back)) = read {
+                        let _ = found.send(came_back).await;
                     }
                 }
-                Some(_) = readings.join_next() => {}
+                (accepted, ..) = accepted => {
+                    let Ok((stream, _)) = accepted else {
+                        continue;
+                    };
+                    under_way.retain(|reading| !reading.is_finished());
+                    if under_way.len() >= CONNECTIONS_MAX
+                        && let Some(oldest) = under_way.pop_front()
+                    {
+                        oldest.abort();
+                    }
+                    let (authority, wait) = (self.authority.clone(), self.head_wait);
+                    under_way.push_back(readings.spawn(async move {
+                        let reading = timeout(wait, read(stream, &authority)).await;
+                        reading.ok().flatten()
+                    }));
+                }
             }
         }
     }
@@ -161,13 +177,16 @@ async fn answer(stream: &mut TcpStream, status: &str, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
         net::TcpStream,
         sync::mpsc,
+        time::timeout,
     };
 
-    use super::{Listener, find_url};
+    use super::{CONNECTIONS_MAX, Listener, find_url};
     use crate::CallbackHost;
 
     #[test]
@@ -190,17 +209,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_browser_is_answered_when_it_is_known_how_it_went() {
-        let listener = Listener::bind(CallbackHost::Address, None).await.unwrap();
+        let mut listener = Listener::bind(CallbackHost::Address, None).await.unwrap();
+        listener.head_wait = Duration::from_hours(1);
         let at = listener.sockets[0].local_addr().unwrap();
         assert_eq!(listener.redirect_uri(), format!("http://{at}/callback"));
         let (sender, mut found) = mpsc::channel(1);
         let listening = tokio::spawn(listener.listen(sender));
-        // One that says nothing holds nobody up.
-        let _silent = TcpStream::connect(at).await.unwrap();
+        // Those that say nothing hold nobody up, however many they are.
+        let mut silent = Vec::new();
+        for _ in 0..CONNECTIONS_MAX * 3 {
+            silent.push(TcpStream::connect(at).await.unwrap());
+        }
         let mut browser = TcpStream::connect(at).await.unwrap();
         let request = format!("GET /callback?state=x HTTP/1.1\r\nHost: {at}\r\n\r\n");
         browser.write_all(request.as_bytes()).await.unwrap();
-        let came_back = found.recv().await.unwrap();
+        let came_back = timeout(Duration::from_mins(1), found.recv()).await;
+        let came_back = came_back.expect("a browser is heard").unwrap();
         assert_eq!(came_back.url.query(), Some("state=x"));
         came_back.tell(true).await;
         let mut page = String::new();

@@ -14,6 +14,7 @@ use crate::{
     random::random_text,
     record::{Client, Grant},
     registration::PRIVATE_KEY,
+    scopes,
     web::{Answer, Web},
 };
 
@@ -185,15 +186,17 @@ fn read_given(object: &Value) -> Option<Given> {
     if !access_token.chars().all(|c| c.is_ascii_graphic()) {
         return None;
     }
-    // Some write the number as a text.
+    // Some write the number as a text. A token that ends at once would be renewed before each
+    // request: 0 is taken for a server that does not say, and a token that has ended is refused.
     let life = object.get("expires_in");
     let life = life.and_then(|it| it.as_u64().or_else(|| it.as_str()?.parse().ok()));
+    let life = life.filter(|life| *life > 0);
     Some(Given {
         is_bound,
         access_token,
         refresh_token: text("refresh_token"),
         expires_at: life.map(|life| now() + life.min(LIFE_S_MAX)),
-        scopes: text("scope").map(|all| all.split_whitespace().map(str::to_owned).collect()),
+        scopes: text("scope").map(|all| scopes::split(&all)),
     })
 }
 
@@ -207,10 +210,12 @@ pub(crate) fn grant(
     asked: &[String],
     proof_key: Option<&str>,
 ) -> Result<Grant, LoginError> {
+    let mut scopes = given.scopes.unwrap_or_else(|| asked.to_vec());
+    scopes::bound(&mut scopes);
     Ok(Grant {
         id: random_text()?,
         issuer: issuer.said.issuer.clone(),
-        scopes: given.scopes.unwrap_or_else(|| asked.to_vec()),
+        scopes,
         expires_at: given.expires_at,
         obtained_at: now(),
         ended: None,
@@ -302,6 +307,10 @@ mod tests {
                 .expires_at
                 .is_none()
         );
+        for at_once in [json!(0), json!("0")] {
+            let given = read_given(&json!({"access_token": "a", "expires_in": at_once}));
+            assert_eq!(given.unwrap().expires_at, None);
+        }
         for none in [
             json!({}),
             json!({"access_token": ""}),
