@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use jsonrpc::{Fields, Json, ProtocolError, frame};
+use mcp::Revision;
 use results::Fitted;
 use serde_json::{Value, json, value::RawValue};
 
@@ -69,11 +70,30 @@ impl Reply {
         let blocks = fields.content().unwrap_or_default().into_iter();
         let blocks = blocks.map(|block| block.get().to_owned());
         let blocks: Vec<String> = blocks.chain([results::text_block(note)]).collect();
-        let content = format!(r#""content":[{}]"#, blocks.join(","));
-        let others = fields.0.iter().filter(|(key, _)| key != "content");
-        let others = others.map(|(key, value)| format!("{}:{value}", Value::from(key.as_ref())));
-        let members: Vec<String> = others.chain([content]).collect();
-        self.result = Json::of_built(format!("{{{}}}", members.join(",")));
+        self.result = with_content(&fields, &blocks);
+        self
+    }
+
+    /// The same for a client of this revision: kinds of blocks that came later are said as text.
+    #[must_use]
+    pub(super) fn for_revision(mut self, revision: &Revision) -> Self {
+        let is_later = |block: &RawValue| kind_of(block).is_some_and(|it| is_later(it, revision));
+        let Some(fields) = Fields::of(self.result.as_str()) else {
+            return self;
+        };
+        let blocks = fields.content().unwrap_or_default();
+        if !blocks.iter().any(|block| is_later(block)) {
+            return self;
+        }
+        let blocks = blocks.into_iter().map(|block| {
+            if is_later(block) {
+                results::text_block(&printable(block))
+            } else {
+                block.get().to_owned()
+            }
+        });
+        let blocks: Vec<String> = blocks.collect();
+        self.result = with_content(&fields, &blocks);
         self
     }
 
@@ -156,6 +176,30 @@ impl Reply {
     }
 }
 
+/// The result with these blocks.
+fn with_content(fields: &Fields<'_>, blocks: &[String]) -> Json {
+    let content = format!(r#""content":[{}]"#, blocks.join(","));
+    let others = fields.0.iter().filter(|(key, _)| key != "content");
+    let others = others.map(|(key, value)| format!("{}:{value}", Value::from(key.as_ref())));
+    let members: Vec<String> = others.chain([content]).collect();
+    Json::of_built(format!("{{{}}}", members.join(",")))
+}
+
+/// The kind of a block, as it stands in JSON.
+fn kind_of(block: &RawValue) -> Option<&str> {
+    Some(Fields::of(block.get())?.get("type")?.get())
+}
+
+/// Whether a kind of block is not of this revision: `audio` came with 2025-03-26, `resource_link`
+/// with 2025-06-18.
+fn is_later(kind: &str, revision: &Revision) -> bool {
+    match kind {
+        r#""audio""# => revision.as_str() < "2025-03-26",
+        r#""resource_link""# => revision.as_str() < "2025-06-18",
+        _ => false,
+    }
+}
+
 /// The result with these members before its own, but for those that it has itself.
 pub(super) fn with_members(result: &Json, members: &[(&str, &str)]) -> Vec<Bytes> {
     let whole = result.bytes();
@@ -216,6 +260,8 @@ fn printable(block: &RawValue) -> String {
 
 #[cfg(test)]
 mod tests {
+    use mcp::Revision;
+
     use super::Reply;
 
     #[track_caller]
@@ -224,6 +270,33 @@ mod tests {
         let parts = Reply::of_server(json, false).parts(is_stateless);
         let sent: Vec<u8> = parts.concat();
         assert_eq!(String::from_utf8(sent).expect("JSON is UTF-8"), expected);
+    }
+
+    #[test]
+    fn a_client_gets_no_kind_of_block_that_came_after_its_revision() {
+        const RESULT: &str = r#"{"isError":false,"content":[{"type":"text","text":"a"},{"type":"audio","data":"AAAA","mimeType":"audio/wav"},{"type":"resource_link","uri":"a:1","name":"one"}],"structuredContent":{}}"#;
+        let kinds = |revision: &str| {
+            let json = jsonrpc::json(RESULT.to_owned()).unwrap();
+            let reply = Reply::of_server(json, false).for_revision(&Revision::named(revision));
+            let reply: serde_json::Value = serde_json::from_str(reply.json().as_str()).unwrap();
+            assert_eq!(reply["isError"], false);
+            assert!(reply["structuredContent"].is_object(), "{reply}");
+            let blocks = reply["content"].as_array().unwrap().iter();
+            let kinds = blocks.map(|it| match &it["type"] {
+                kind if *kind == "text" => it["text"].as_str().unwrap().to_owned(),
+                kind => kind.as_str().unwrap().to_owned(),
+            });
+            kinds.collect::<Vec<_>>()
+        };
+        let (audio, link) = (
+            "[audio: audio/wav, about 3 bytes]",
+            "[resource link: one a:1]",
+        );
+        assert_eq!(kinds("2024-11-05"), ["a", audio, link]);
+        assert_eq!(kinds("2025-03-26"), ["a", "audio", link]);
+        for revision in ["2025-06-18", "2025-11-25", "2026-07-28"] {
+            assert_eq!(kinds(revision), ["a", "audio", "resource_link"]);
+        }
     }
 
     #[test]

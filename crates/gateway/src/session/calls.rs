@@ -15,7 +15,7 @@ use tool::{ClientId, ServerName};
 
 use super::{
     changes::{self, Filter, Listening},
-    meta::{Meta, read_client_info},
+    meta::{Meta, read_client_info, read_revision},
     refuse::refuse,
     request::{ClientRequest, Continuation, Wants, Watching},
     rounds::{RoundRequest, goes_in_rounds, refuse_unknown},
@@ -59,6 +59,8 @@ pub(super) struct Calls {
     policy: OnceLock<Arc<ClientPolicy>>,
     /// Of a legacy session; a modern request says its own.
     pub(super) level: LogLevel,
+    /// The revision of a legacy session, as far as its `initialize` was seen.
+    revision: OnceLock<Revision>,
     searches: Arc<RecentSearches>,
     pub(super) questions: Arc<SessionQuestions>,
     told: Arc<InstructionsTold>,
@@ -95,6 +97,7 @@ impl Calls {
             client,
             policy: OnceLock::new(),
             level: LogLevel::unsaid(),
+            revision: OnceLock::new(),
             told: Arc::default(),
             allowed: Arc::new(Allowed::new(Scope::Session)),
             uris: OnceLock::new(),
@@ -109,6 +112,11 @@ impl Calls {
     /// The first name that the client says of itself holds for the whole session.
     pub(super) fn know_client(&self, message: &Message<'_>) {
         self.questions.know_client(message);
+        if message.method.as_deref() == Some("initialize")
+            && let Some(revision) = read_revision(message)
+        {
+            let _ = self.revision.set(revision);
+        }
         if self.policy.get().is_some() {
             return;
         }
@@ -269,7 +277,13 @@ impl Calls {
             } => {
                 let called = self.gateway.call_tool(&name, arguments.as_deref(), context);
                 match called.await {
-                    Some(reply) => reply.line(id, is_stateless),
+                    Some(reply) => {
+                        let reply = match self.revision.get() {
+                            Some(revision) if !is_stateless => reply.for_revision(revision),
+                            _ => reply,
+                        };
+                        reply.line(id, is_stateless)
+                    }
                     None => vec![refuse_unknown(id, &name)],
                 }
             }

@@ -56,6 +56,19 @@ pub(super) fn revision(meta: &RawValue) -> Option<Revision> {
         .map(Revision::named)
 }
 
+/// The revision that a session speaks whose `initialize` this is: one that is not served gets the
+/// newest with a handshake.
+pub(super) fn read_revision(initialize: &Message<'_>) -> Option<Revision> {
+    let params = Fields::of(initialize.params?.get())?;
+    let asked = Revision::named(text_of(params.get("protocolVersion")?)?);
+    let is_served = asked.is_known() && !asked.is_stateless();
+    Some(if is_served {
+        asked
+    } else {
+        Revision::LAST_WITH_HANDSHAKE
+    })
+}
+
 /// The name and version that a program says of itself: in its `initialize`, or in a request's `_meta`.
 pub(super) fn read_client_info(message: &Message<'_>) -> Option<ClientInfo> {
     let params = Fields::of(message.params?.get())?;
