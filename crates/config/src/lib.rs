@@ -44,6 +44,7 @@ pub use environment::Environment;
 pub use mistake::{ConfigError, Mistake, Place};
 pub use overrides::Overrides;
 pub use paths::default_path;
+pub use variables::is_of_another_program;
 
 /// Reads the configuration. The only thing touched is the file; no folder is made.
 pub fn load(overrides: &Overrides, env: &Environment) -> Result<Config, ConfigError> {

@@ -76,6 +76,19 @@ struct Target {
     path: Vec<String>,
 }
 
+/// Whether a variable has our prefix and sets no key whatever the file says: other programs use the
+/// prefix too.
+pub fn is_of_another_program(variable: &str) -> bool {
+    let Some(name) = variable.strip_prefix(PREFIX) else {
+        return false;
+    };
+    let name = name.to_lowercase();
+    match name.split_once(DOT) {
+        Some((table, _)) => !keys::names("").contains(&table),
+        None => !matches!(keys::find(&name), Some(Found::Value(key)) if key.variable),
+    }
+}
+
 /// None for a variable that is not ours: other programs may use the prefix too.
 fn find_target(variable: &str, servers: &[String]) -> Result<Option<Target>, Fault> {
     let name = variable

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use fleet::Launch;
 
 use super::{HOME, home, overrides};
-use crate::{Environment, Overrides, default_path, load};
+use crate::{Environment, Overrides, default_path, is_of_another_program, load};
 
 /// The text that a person sees, with the folder of the test taken out.
 fn printed(overrides: &Overrides, env: &Environment, folder: &Path) -> String {
@@ -25,6 +25,28 @@ fn the_default_path_follows_the_home_folder() {
     let relative = [("HOME", HOME), ("XDG_CONFIG_HOME", "etc")];
     assert_eq!(path(&relative), path(&[("HOME", HOME)]));
     assert_eq!(path(&[]), None);
+}
+
+#[test]
+fn a_variable_that_sets_no_key_is_of_another_program() {
+    for ours in [
+        "PROXY_STATE_DIR",
+        "PROXY_RESULTS__MAX_TOKENS",
+        "PROXY_SERVERS__ANY__TIMEOUT_S",
+        "PROXY_RESULTS__MISSPELT",
+        "HTTP_PROXY",
+    ] {
+        assert!(!is_of_another_program(ours), "{ours}");
+    }
+    for other in [
+        "PROXY_HOST",
+        "PROXY_URL",
+        "PROXY_HTTP",
+        "PROXY_A__B",
+        "PROXY_",
+    ] {
+        assert!(is_of_another_program(other), "{other}");
+    }
 }
 
 #[test]

@@ -66,7 +66,10 @@ pub(super) fn find_route(global: &Global) -> Result<std::io::Result<Route>, Conf
         state_dir: config::named_state_dir(&overrides, &env),
         log: overrides.log,
     };
-    let identity = Identity::of(wanted, env.all());
+    let variables = env
+        .all()
+        .filter(|(name, _)| !config::is_of_another_program(name));
+    let identity = Identity::of(wanted, variables);
     let runtime_dir = env.path("XDG_RUNTIME_DIR");
     Ok(Place::of(&identity, runtime_dir).map(|place| Route { identity, place }))
 }
