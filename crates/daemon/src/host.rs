@@ -37,8 +37,8 @@ use super::{
 };
 
 /// The interval at which a daemon looks whether it can still be found: its folder may have been
-/// cleaned up.
-const LOOK_EVERY: Duration = Duration::from_mins(1);
+/// cleaned up. Until then no command reaches it, and a client that comes starts another one.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Sessions that were told to end have this long to say their last word.
 const SESSIONS_END_WAIT: Duration = Duration::from_secs(1);
@@ -157,7 +157,7 @@ impl Host {
 }
 
 impl Daemon {
-    async fn accept(self: &Arc<Self>, listener: UnixListener, tasks: &TaskTracker) {
+    async fn accept(self: &Arc<Self>, mut listener: UnixListener, tasks: &TaskTracker) {
         let mut looks = interval(LOOK_EVERY);
         // Kept from look to look: a new one would begin to wait anew.
         let mut lonely = std::pin::pin!(self.wait_until_lonely());
@@ -170,7 +170,11 @@ impl Daemon {
                     info!("no client for long");
                     break;
                 }
-                _ = looks.tick() => self.look(),
+                _ = looks.tick() => {
+                    if let Some(again) = self.look() {
+                        listener = again;
+                    }
+                }
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => {
                         let daemon = Arc::clone(self);
@@ -215,12 +219,27 @@ impl Daemon {
         }
     }
 
-    /// A daemon that nobody can find goes with its last client.
-    fn look(&self) {
-        if !self.socket.is_unchanged() {
-            warn!(socket = %self.socket.path.display(), "our socket is gone or another's");
-            self.leaving.cancel();
+    /// A daemon whose socket is gone binds it again; one whose place another daemon has, or that can
+    /// have none, goes with its last client.
+    fn look(&self) -> Option<UnixListener> {
+        if self.socket.is_unchanged() {
+            return None;
         }
+        let socket = self.socket.path.display();
+        let again = self.socket.bind_again();
+        let again = again.and_then(|it| it.map(UnixListener::from_std).transpose());
+        match again {
+            Ok(Some(listener)) => {
+                warn!(%socket, "the socket was gone and is bound again");
+                return Some(listener);
+            }
+            // A process that starts or removes a daemon holds the lock; the next look comes soon.
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => return None,
+            Ok(None) => warn!(%socket, "another daemon has our place"),
+            Err(error) => warn!(%socket, %error, "the socket is gone"),
+        }
+        self.leaving.cancel();
+        None
     }
 
     /// Makes room for another daemon. Under the lock, so that no socket but ours is removed; where

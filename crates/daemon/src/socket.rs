@@ -7,7 +7,13 @@ use std::{
         unix::{fs::MetadataExt as _, net::UnixListener},
     },
     path::{Path, PathBuf},
+    time::Duration,
 };
+
+use files::private_folder;
+use parking_lot::Mutex;
+
+use crate::{launch::bind, place};
 
 /// The socket a daemon listens on, and its file.
 #[derive(Debug)]
@@ -22,7 +28,7 @@ pub(crate) struct SocketFile {
     pub(crate) path: PathBuf,
     /// Device and number: another daemon's socket has our path, but not these. None where there was
     /// no file any more.
-    id: Option<(u64, u64)>,
+    id: Mutex<Option<(u64, u64)>>,
 }
 
 impl BoundSocket {
@@ -32,7 +38,7 @@ impl BoundSocket {
         let address = listener.local_addr()?;
         let path = address.as_pathname().map(Path::to_owned);
         let path = path.ok_or_else(|| io::Error::other("the socket has no path"))?;
-        let id = read_id(&path);
+        let id = Mutex::new(read_id(&path));
         let file = SocketFile { path, id };
         Ok(Self { listener, file })
     }
@@ -54,16 +60,62 @@ impl BoundSocket {
 impl SocketFile {
     /// Whether the path leads to what it led to when the socket was bound.
     pub(crate) fn is_unchanged(&self) -> bool {
-        read_id(&self.path) == self.id
+        read_id(&self.path) == *self.id.lock()
     }
 
     /// Whether clients that come by the path find this socket, and no other's.
     pub(crate) fn is_there(&self) -> bool {
-        self.id.is_some() && self.is_unchanged()
+        self.id.lock().is_some() && self.is_unchanged()
+    }
+
+    /// Binds the socket again after its file was removed. None where another daemon has the path.
+    pub(crate) fn bind_again(&self) -> io::Result<Option<UnixListener>> {
+        let folders = self.path.ancestors().skip(1).take(2);
+        for folder in folders.collect::<Vec<_>>().into_iter().rev() {
+            private_folder(folder).map_err(io::Error::other)?;
+        }
+        // On the thread of the event loop, which waits for nobody.
+        let _lock = place::lock(&self.path, Duration::ZERO)?;
+        if read_id(&self.path).is_some() {
+            return Ok(None);
+        }
+        let listener = bind(&self.path)?;
+        listener.set_nonblocking(true)?;
+        *self.id.lock() = read_id(&self.path);
+        Ok(Some(listener))
     }
 }
 
 fn read_id(path: &Path) -> Option<(u64, u64)> {
     let about = fs::symlink_metadata(path).ok()?;
     Some((about.dev(), about.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_whose_file_is_gone_is_bound_again_unless_another_has_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("proxy/0123456789ab/sock");
+        for folder in [
+            path.parent().unwrap().parent().unwrap(),
+            path.parent().unwrap(),
+        ] {
+            private_folder(folder).unwrap();
+        }
+        let BoundSocket { file, .. } = BoundSocket::new(bind(&path).unwrap()).unwrap();
+        assert!(file.is_there());
+        fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
+        assert!(!file.is_unchanged());
+        let listener = file.bind_again().unwrap();
+        assert!(listener.is_some() && file.is_there());
+        UnixStream::connect(&path).unwrap();
+
+        let _other = bind(&path).unwrap();
+        assert!(file.bind_again().unwrap().is_none() && !file.is_there());
+    }
 }

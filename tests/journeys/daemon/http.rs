@@ -162,7 +162,9 @@ async fn a_daemon_that_a_person_stops_ends_who_holds_an_address_and_a_restart_do
     let house = echoing().await;
     let site = house.site().await;
     let daemon = house.daemon().await;
-    house.cli(["daemon", "restart"]).await.ended(0);
+    let told = house.cli(["daemon", "restart"]).await;
+    let pid = format!("restarted: pid {}\n", house.daemon().await);
+    assert_eq!(told.ended(0), pid);
     until_held_by(&house, site.url(), site.pid()).await;
     assert_ne!(house.daemon().await, daemon);
     echoes_in_the_end(&site.web(), &json!({})).await;

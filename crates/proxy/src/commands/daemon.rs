@@ -47,11 +47,12 @@ pub(super) fn run_verb(global: &Global, verb: &Daemon) -> anyhow::Result<Exit> {
     match verb {
         Daemon::Launch => launch(global),
         Daemon::Run { launched } => Ok(run(global, *launched)),
-        Daemon::Start => act_on_route(global, start),
-        Daemon::Stop => act_on_route(global, |route| stop(route, &Purpose::Stop)),
+        Daemon::Start => act_on_route(global, |route| start(route, false)),
+        Daemon::Stop => act_on_route(global, stop),
         Daemon::Restart => act_on_route(global, |route| {
-            stop(route, &Purpose::Restart)?;
-            start(route)
+            // A `serve --http` may start the next daemon before we do.
+            let is_restart = end_daemons(route, &Purpose::Restart)? > 0;
+            start(route, is_restart)
         }),
         Daemon::Status => super::status::print_status(global, None),
         Daemon::Logs { lines } => Ok(print_logs(global, *lines)),
@@ -88,14 +89,19 @@ fn refuse_config(error: &ConfigError) -> Exit {
     Exit::Usage
 }
 
-fn start(route: &Route) -> anyhow::Result<Exit> {
+/// Starts the daemon, if nobody else has, and says which it is.
+fn start(route: &Route, is_restart: bool) -> anyhow::Result<Exit> {
     let socket = route.place.socket(None);
     let connection = connect_or_start(&route.identity, &socket)?;
     let is_new = connection.is_of_a_new_daemon();
     let stream = connection.stream.try_clone()?;
     match block_on(greet(stream, Purpose::Status))? {
         Some((_, Answer::Status(status))) => {
-            let state = if is_new { "started" } else { "runs already" };
+            let state = match (is_restart, is_new) {
+                (true, _) => "restarted",
+                (false, true) => "started",
+                (false, false) => "runs already",
+            };
             report::print_data(&format!("{state}: pid {}", status["pid"]));
             Ok(Exit::Success)
         }
@@ -112,8 +118,18 @@ fn start(route: &Route) -> anyhow::Result<Exit> {
     }
 }
 
-/// Ends every daemon of this configuration, those of other builds and secrets included.
-fn stop(route: &Route, purpose: &Purpose) -> anyhow::Result<Exit> {
+fn stop(route: &Route) -> anyhow::Result<Exit> {
+    if end_daemons(route, &Purpose::Stop)? == 0 {
+        report::say("no daemon runs");
+        return Ok(Exit::Nothing);
+    }
+    report::print_data("stopped");
+    Ok(Exit::Success)
+}
+
+/// Ends every daemon of this configuration, those of other builds and secrets included, and says how
+/// many there were.
+fn end_daemons(route: &Route, purpose: &Purpose) -> anyhow::Result<usize> {
     let mut stopped = 0;
     for socket in route.place.sockets() {
         let Some(stream) = connect(&socket)? else {
@@ -130,12 +146,7 @@ fn stop(route: &Route, purpose: &Purpose) -> anyhow::Result<Exit> {
         });
         stopped += usize::from(ended?);
     }
-    if stopped == 0 {
-        report::say("no daemon runs");
-        return Ok(Exit::Nothing);
-    }
-    report::print_data("stopped");
-    Ok(Exit::Success)
+    Ok(stopped)
 }
 
 pub(super) fn block_on<T>(future: impl Future<Output = io::Result<T>>) -> io::Result<T> {
