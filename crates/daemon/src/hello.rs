@@ -60,6 +60,9 @@ pub enum Purpose {
         listen: Option<String>,
         /// Those of the process that asks: tokens are filled in from these.
         variables: Variables,
+        /// The process holds the socket that listens there and hands it over.
+        #[serde(default)]
+        has_socket: bool,
     },
     /// A login or a secret may be another than it was: servers that wait for one begin anew.
     LookAgain,
@@ -78,6 +81,8 @@ pub enum Answer {
         /// Clients may come over HTTP too, who cannot start a daemon.
         serves_http: bool,
     },
+    /// The socket that listens is to be handed over; the answer follows.
+    SendSocket,
     /// HTTP is served.
     Listening {
         /// The address that a client's configuration would name.

@@ -1,7 +1,7 @@
 //! `proxy serve --http`: has the daemon serve HTTP for as long as we live, and again when it is
 //! lost.
 
-use std::{ops::ControlFlow, time::Duration};
+use std::{net::TcpListener, ops::ControlFlow, time::Duration};
 
 use anyhow::anyhow;
 use fleet::Variables;
@@ -14,7 +14,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    hello::{Answer, Purpose, hear_later},
+    hello::{Answer, Purpose, hear, hear_later},
+    pass::send_listener,
     reach::{NoDaemon, Reached, Route, reach},
 };
 
@@ -26,6 +27,14 @@ const REST_MAX: Duration = Duration::from_secs(10);
 /// A daemon that ends sooner than this has failed too: a loop of such daemons slows down.
 const SHORT_LIFE: Duration = Duration::from_secs(1);
 
+/// Clients that connect while there is no daemon wait in our socket for the next one so long. If none
+/// comes, they are refused, as where nobody serves.
+const SOCKET_WAIT: Duration = Duration::from_secs(10);
+
+/// The connection to a daemon that was killed may end a moment before its other sockets do.
+const BIND_TRIES: usize = 20;
+const BIND_REST: Duration = Duration::from_millis(5);
+
 /// When we end, the daemon ends the sessions; our end says that it is done.
 const END_WAIT: Duration = Duration::from_secs(3);
 
@@ -33,6 +42,8 @@ const END_WAIT: Duration = Duration::from_secs(3);
 struct Held {
     stream: UnixStream,
     url: String,
+    /// The daemon listens there for us, and not for the configuration.
+    is_ours: bool,
     /// Asked for when the daemon is lost, so that clients find the next one.
     again: Option<Listen>,
 }
@@ -45,7 +56,9 @@ pub async fn hold_http(
     say: fn(&str),
     stop: CancellationToken,
 ) -> Result<(), NoDaemon> {
-    let Some(first) = stop.run_until_cancelled(ask(&route, listen, say)).await else {
+    let mut socket = None;
+    let asking = ask(&route, listen, None, say);
+    let Some(first) = stop.run_until_cancelled(asking).await else {
         return Ok(());
     };
     let mut held = first?;
@@ -66,10 +79,17 @@ pub async fn hold_http(
         if since.elapsed() >= SHORT_LIFE {
             rest = Duration::ZERO;
         }
-        let asking = ask_again(&route, held.again, &mut rest, say);
+        if socket.is_none() && held.is_ours {
+            let binding = bind_at_once(held.again);
+            socket = stop.run_until_cancelled(binding).await.flatten();
+        }
+        let asking = ask_again(&route, held.again, &mut socket, &mut rest, say);
         match stop.run_until_cancelled(asking).await {
             Some(next) => held = next,
             None => return Ok(()),
+        }
+        if !held.is_ours {
+            socket = None;
         }
     }
 }
@@ -78,14 +98,19 @@ pub async fn hold_http(
 async fn ask_again(
     route: &Route,
     listen: Option<Listen>,
+    socket: &mut Option<TcpListener>,
     rest: &mut Duration,
     say: fn(&str),
 ) -> Held {
     let mut told = String::new();
+    let since = Instant::now();
     loop {
         sleep(*rest).await;
         *rest = (*rest * 2).clamp(REST_MIN, REST_MAX);
-        match ask(route, listen, |_| {}).await {
+        if since.elapsed() > SOCKET_WAIT {
+            *socket = None;
+        }
+        match ask(route, listen, socket.as_ref(), |_| {}).await {
             Ok(held) => return held,
             Err(none) => {
                 let why = none.to_text();
@@ -98,18 +123,47 @@ async fn ask_again(
     }
 }
 
-async fn ask(route: &Route, listen: Option<Listen>, say: fn(&str)) -> Result<Held, NoDaemon> {
+/// Listens where the daemon that was lost did, before a client finds nobody there. None where somebody
+/// else does.
+async fn bind_at_once(listen: Option<Listen>) -> Option<TcpListener> {
+    let listen = listen?;
+    for _ in 0..BIND_TRIES {
+        if let Ok(socket) = TcpListener::bind((listen.ip, listen.port)) {
+            return Some(socket);
+        }
+        sleep(BIND_REST).await;
+    }
+    None
+}
+
+async fn ask(
+    route: &Route,
+    listen: Option<Listen>,
+    socket: Option<&TcpListener>,
+    say: fn(&str),
+) -> Result<Held, NoDaemon> {
     let purpose = Purpose::Http {
         listen: listen.map(|it| it.to_string()),
         variables: Variables::of_process(),
+        has_socket: socket.is_some(),
     };
     let reached = reach(route, &purpose).await?;
     reached.say_log_comes_late(route, say);
-    let Reached { stream, answer, .. } = reached;
+    let Reached {
+        mut stream,
+        mut answer,
+        ..
+    } = reached;
+    if let (Answer::SendSocket, Some(socket)) = (&answer, socket) {
+        send_listener(&stream, socket).await?;
+        let next = hear(&mut stream).await?;
+        answer = next.ok_or_else(|| anyhow!("the daemon left"))?;
+    }
     match answer {
         Answer::Listening { url, address } => Ok(Held {
             stream,
             url,
+            is_ours: address.is_some(),
             again: address.and_then(|it| it.parse().ok()).or(listen),
         }),
         Answer::Refused(report) => Err(NoDaemon::Said(report)),

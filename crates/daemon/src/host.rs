@@ -299,19 +299,18 @@ impl Daemon {
                 survey::get_to_know(Arc::clone(&self.gateway), mended).await;
                 told
             }
-            Purpose::Http { listen, variables } => {
-                // Of another build too, where it is older: what is said here changes little.
-                if hello.build.is_newer_than(&self.build) {
-                    say(&mut stream, &self.yield_to(&hello.build).await).await
-                } else {
-                    let _present = self.enter();
-                    let holder = Holder {
-                        listen,
-                        variables,
-                        pid: hello.pid,
-                    };
-                    self.http.hold(stream, holder).await
-                }
+            Purpose::Http {
+                listen,
+                variables,
+                has_socket,
+            } => {
+                let holder = Holder {
+                    listen,
+                    variables,
+                    has_socket,
+                    pid: hello.pid,
+                };
+                self.hold_http(stream, &hello.build, holder).await
             }
             stop @ (Purpose::Stop | Purpose::Restart) => {
                 if matches!(stop, Purpose::Stop) {
@@ -328,6 +327,21 @@ impl Daemon {
         if let Err(error) = answered {
             debug!(%error, "an answer was not heard");
         }
+    }
+
+    /// Serves HTTP for a process, of another build too where it is older: what is said here changes
+    /// little.
+    async fn hold_http(
+        self: &Arc<Self>,
+        mut stream: UnixStream,
+        build: &Build,
+        holder: Holder,
+    ) -> io::Result<()> {
+        if build.is_newer_than(&self.build) {
+            return say(&mut stream, &self.yield_to(build).await).await;
+        }
+        let _present = self.enter();
+        self.http.hold(stream, holder).await
     }
 
     fn take_stop(&self, stream: UnixStream) {

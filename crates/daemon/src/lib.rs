@@ -17,6 +17,7 @@ pub mod identity;
 pub mod launch;
 mod listeners;
 pub mod log;
+mod pass;
 pub mod place;
 pub mod reach;
 pub mod relay;

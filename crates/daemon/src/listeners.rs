@@ -1,7 +1,7 @@
 //! The addresses at which a daemon serves HTTP: that of the configuration, and those of each
 //! `serve --http`, for as long as that one lives.
 
-use std::{fmt, io, sync::Arc, time::Duration};
+use std::{fmt, io, net::TcpListener, sync::Arc, time::Duration};
 
 use fleet::Variables;
 use gateway::Gateway;
@@ -16,6 +16,7 @@ use tracing::{info, warn};
 use crate::{
     hello::{Answer, say},
     launch::Report,
+    pass::receive_listener,
 };
 
 /// The interval at which the address of `[http]` is tried when a daemon begins, and how many times:
@@ -55,6 +56,7 @@ pub(crate) struct Holder {
     /// None: what the configuration says.
     pub(crate) listen: Option<String>,
     pub(crate) variables: Variables,
+    pub(crate) has_socket: bool,
     pub(crate) pid: u32,
 }
 
@@ -152,7 +154,13 @@ impl Listeners {
 
     /// Serves an address until its holder is gone, and tells it what becomes of it.
     pub(crate) async fn hold(&self, mut stream: UnixStream, holder: Holder) -> io::Result<()> {
-        match self.open(&holder).await {
+        let socket = if holder.has_socket {
+            say(&mut stream, &Answer::SendSocket).await?;
+            Some(receive_listener(&stream).await?)
+        } else {
+            None
+        };
+        match self.open(&holder, socket).await {
             Err(report) => return say(&mut stream, &Answer::Refused(report)).await,
             Ok(Opened::Configured(url)) => {
                 let answer = Answer::Listening { url, address: None };
@@ -200,7 +208,7 @@ impl Listeners {
         let _ = self.stop.run_until_cancelled(closed).await;
     }
 
-    async fn open(&self, holder: &Holder) -> Result<Opened, Report> {
+    async fn open(&self, holder: &Holder, socket: Option<TcpListener>) -> Result<Opened, Report> {
         let asked = holder.listen.as_deref().map(str::parse::<Listen>);
         let asked = asked.transpose().map_err(|error| refuse(true, error))?;
         let read = Arc::clone(&self.read);
@@ -222,7 +230,10 @@ impl Listeners {
                 return Ok(Opened::Configured(url));
             }
         }
-        let bound = http_server::bind(&endpoint).await;
+        let bound = match socket {
+            Some(socket) => http_server::take_over(socket, &endpoint),
+            None => http_server::bind(&endpoint).await,
+        };
         bound.map(|it| Opened::New(Box::new(it))).map_err(|error| {
             let held = self.held.lock();
             let other = held.iter().find(|it| Some(it.listen) == wanted);

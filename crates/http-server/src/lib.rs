@@ -72,6 +72,20 @@ pub async fn bind(settings: &Endpoint) -> anyhow::Result<Bound> {
     })
 }
 
+/// Takes over a socket that listens at the address already.
+pub fn take_over(socket: std::net::TcpListener, settings: &Endpoint) -> anyhow::Result<Bound> {
+    let listener = TcpListener::from_std(socket).context("cannot take over a socket")?;
+    let (address, listen) = (listener.local_addr()?, settings.listen);
+    if (address.ip(), address.port()) != (listen.ip, listen.port) {
+        anyhow::bail!("{address} is listened at, and not {listen}");
+    }
+    Ok(Bound {
+        listener,
+        address,
+        settings: settings.clone(),
+    })
+}
+
 impl Bound {
     /// Where it listens; of port 0 the port that was free.
     pub fn listen(&self) -> Listen {
