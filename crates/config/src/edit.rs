@@ -15,15 +15,18 @@ use super::{ConfigError, Environment, Mistake, Overrides, check, file::File};
 
 mod change;
 mod form;
+mod mentions;
 mod new_server;
+mod pattern;
 mod place;
 mod rule;
 
 pub use change::{Change, change, change_with};
+pub use mentions::RemovedRules;
 pub use new_server::NewServer;
 
 /// The text of a configuration file being edited. [`change`] alone writes it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Document {
     path: PathBuf,
     before: Option<String>,
@@ -67,6 +70,22 @@ pub enum EditError {
         "server `{0}` is in the configuration already\nhint: choose another name (`--as NAME` in `proxy add`), or: proxy remove {0}"
     )]
     Exists(ServerName),
+    /// Rules hold for a name that no server has yet.
+    #[error(
+        "rules name `{name}` already, and would hold for the renamed server:\n  {}\nhint: remove these first, or choose another name",
+        rules.join("\n  ")
+    )]
+    Named {
+        /// The new name.
+        name: ServerName,
+        /// The rules.
+        rules: Vec<String>,
+    },
+    /// A rule cannot be made to hold for another name.
+    #[error(
+        "{0}: this pattern cannot be rewritten for another name, so nothing was changed\nhint: write it without `**`, or as a list"
+    )]
+    Pattern(String),
     /// No server of this name is there.
     #[error("no server `{name}` in the configuration{}", list(known))]
     Unknown {
@@ -163,14 +182,32 @@ impl Document {
         Ok(())
     }
 
-    /// Gives a server another name, also where a client's rules name it.
-    pub fn rename_server(&mut self, from: &str, to: &ServerName) -> Result<(), EditError> {
+    /// Gives a server another name. Rules for calls and lists of clients hold for the new name as they
+    /// held for the old one; the result says which were changed.
+    pub fn rename_server(&mut self, from: &str, to: &ServerName) -> Result<Vec<String>, EditError> {
         self.server(from)?;
         if self.server(to.as_str()).is_ok() {
             return Err(EditError::Exists(to.clone()));
         }
-        place::rename(&mut self.toml, from, to.as_str());
-        Ok(())
+        let (name, rules) = (to.clone(), self.list_rules_of(to.as_str()));
+        if !rules.is_empty() {
+            return Err(EditError::Named { name, rules });
+        }
+        let mut renamed = self.toml.clone();
+        let changed = mentions::rename(&mut renamed, from, to.as_str())?;
+        place::rename(&mut renamed, from, to.as_str());
+        self.toml = renamed;
+        Ok(changed)
+    }
+
+    /// The rules for calls and lists of clients that name exactly this server, as they are written.
+    pub fn list_rules_of(&self, server: &str) -> Vec<String> {
+        mentions::list(&self.toml, server)
+    }
+
+    /// Removes the rules and entries that name this server alone, and its name from the others.
+    pub fn remove_rules_of(&mut self, server: &str) -> RemovedRules {
+        mentions::remove(&mut self.toml, server)
     }
 
     /// Switches a server on or off. Whether that changed anything.

@@ -44,5 +44,5 @@ pub use login::{LoggedIn, Login, log_in, log_out};
 pub use person::{Person, Way};
 pub use record::{Grant, Record};
 pub use settings::{Assertion, CallbackHost, GrantKind, IdentityProvider, Resource, Settings};
-pub use store::{RecordFile, StoreError};
+pub use store::{RecordFile, RenamedLogins, StoreError};
 pub use verifier::{Verified, Verifier, VerifyError};

@@ -11,6 +11,9 @@ use crate::record::Record;
 /// A record with the largest tokens that are seen.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
+/// Bytes of the address's digest in the name of a record's file.
+const DIGEST_BYTES: usize = 6;
+
 /// The record of one server. Two servers at one address have two.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordFile {
@@ -40,7 +43,7 @@ impl RecordFile {
         let digest = Sha256::digest(url.as_bytes());
         let digest: Vec<String> = digest
             .iter()
-            .take(6)
+            .take(DIGEST_BYTES)
             .map(|it| format!("{it:02x}"))
             .collect();
         let digest = digest.concat();
@@ -128,6 +131,71 @@ impl LockedRecord {
     }
 }
 
+/// Logins of a server that gets another name. Until this is dropped no process renews the old ones:
+/// a renewed token would be lost.
+#[derive(Debug)]
+pub struct RenamedLogins {
+    pairs: Vec<(LockedRecord, PathBuf)>,
+}
+
+impl RenamedLogins {
+    /// Keeps every login of a server under another name too. Blocks.
+    pub fn copy(files: &PrivateFiles, from: &str, to: &str) -> Result<Self, StoreError> {
+        let mut renamed = Self { pairs: Vec::new() };
+        let folder = files.state_dir.join("auth");
+        let listed = match std::fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(renamed),
+            listed => listed?,
+        };
+        for entry in listed {
+            let name = entry?.file_name();
+            let Some(rest) = name.to_str().and_then(|it| it.strip_prefix(from)) else {
+                continue;
+            };
+            if !is_digest(rest) {
+                continue;
+            }
+            let file = RecordFile {
+                path: folder.join(&name),
+                files: files.clone(),
+                server: from.to_owned(),
+                url: String::new(),
+            };
+            let locked = file.lock()?;
+            let mut copy = locked.record.clone();
+            to.clone_into(&mut copy.server);
+            let path = folder.join(format!("{to}{rest}"));
+            let text = serde_json::to_vec_pretty(&copy).map_err(io::Error::from)?;
+            files.write(&path, text)?;
+            renamed.pairs.push((locked, path));
+        }
+        Ok(renamed)
+    }
+
+    /// Removes the logins under the old name.
+    pub fn finish(self) -> io::Result<()> {
+        self.pairs
+            .iter()
+            .try_for_each(|(old, _)| files::remove_file(&old.path))
+    }
+
+    /// Removes the logins under the new name.
+    pub fn undo(self) -> io::Result<()> {
+        self.pairs
+            .iter()
+            .try_for_each(|(_, new)| files::remove_file(new))
+    }
+}
+
+/// Whether this stands behind the server's name in the name of a record.
+fn is_digest(rest: &str) -> bool {
+    let digest = rest
+        .strip_prefix('-')
+        .and_then(|it| it.strip_suffix(".json"));
+    digest
+        .is_some_and(|it| it.len() == 2 * DIGEST_BYTES && it.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
 #[cfg(test)]
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt as _};
@@ -135,7 +203,7 @@ mod tests {
     use files::power_loss;
     use secrets::PrivateFiles;
 
-    use super::{RecordFile, StoreError};
+    use super::{RecordFile, RenamedLogins, StoreError};
 
     fn plain(state_dir: &std::path::Path) -> PrivateFiles {
         PrivateFiles::plain(state_dir)
@@ -178,6 +246,37 @@ mod tests {
             });
             before = scopes.to_vec();
         }
+    }
+
+    #[test]
+    fn logins_go_with_a_server_that_gets_another_name() {
+        let state = tempfile::tempdir().unwrap();
+        let files = plain(state.path());
+        let of = |server| RecordFile::of(&files, server, "https://x.example/mcp");
+        let set = |server, scope: &str| {
+            let changed = of(server).change(|it| it.wanted_scopes = vec![scope.to_owned()]);
+            changed.unwrap();
+        };
+        set("any", "a");
+        set("any-2", "b");
+        let scopes = |server| of(server).read().unwrap().wanted_scopes;
+        let renamed = RenamedLogins::copy(&files, "any", "new").unwrap();
+        assert_eq!(
+            (scopes("any"), scopes("new")),
+            (scopes("new"), vec!["a".to_owned()])
+        );
+        assert_eq!(of("new").read().unwrap().server, "new");
+        renamed.undo().unwrap();
+        assert_eq!(scopes("new"), Vec::<String>::new());
+        let renamed = RenamedLogins::copy(&files, "any", "new").unwrap();
+        renamed.finish().unwrap();
+        assert_eq!(
+            (scopes("any"), scopes("new")),
+            (Vec::new(), vec!["a".to_owned()])
+        );
+        assert_eq!(scopes("any-2"), ["b"]);
+        let nowhere = plain("/nowhere".as_ref());
+        assert!(RenamedLogins::copy(&nowhere, "any", "new").is_ok());
     }
 
     #[test]

@@ -209,10 +209,16 @@ pub(crate) enum Command {
     /// Add a server to the configuration, and ask it for its tools
     #[command(after_help = ADD_EXAMPLES)]
     Add(Add),
-    /// Take servers out of the configuration
+    /// Remove servers from the configuration, with the rules that name them alone
+    ///
+    /// On a terminal the rules are shown, and removed only after a yes. A rule or list that names other
+    /// servers too loses only this name. Patterns such as `f*` stay, and are told.
     Remove {
         #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
         servers: Vec<String>,
+        /// Keep the rules: they hold for any server that gets the name
+        #[arg(long)]
+        keep_rules: bool,
     },
     /// Switch servers on
     Enable {
@@ -229,7 +235,7 @@ pub(crate) enum Command {
         #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
         servers: Vec<String>,
     },
-    /// Give a server another name
+    /// Give a server another name, with its rules, accepted tools, logins and history
     Rename {
         #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
         from: String,

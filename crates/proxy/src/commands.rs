@@ -28,6 +28,7 @@ mod event_loop;
 mod import;
 mod init;
 mod inspect;
+mod kept_state;
 mod logging;
 mod login;
 mod manual;
@@ -112,7 +113,10 @@ fn run_without_config(
             doctor::examine(global, offline)?
         }
         Command::Add(add) => add::add(global, add)?,
-        Command::Remove { servers } => edit::remove(global, &servers)?,
+        Command::Remove {
+            servers,
+            keep_rules,
+        } => edit::remove(global, &servers, keep_rules)?,
         Command::Enable { servers } => edit::set_enabled(global, &servers, true)?,
         Command::Disable { servers } => edit::set_enabled(global, &servers, false)?,
         Command::Rename { from, to } => edit::rename(global, &from, &to)?,

@@ -65,6 +65,44 @@ async fn a_client_that_is_served_follows_what_is_added_switched_renamed_and_remo
     house.stops_clean().await;
 }
 
+#[tokio::test]
+async fn a_rule_follows_its_server_to_another_name_and_goes_with_it() {
+    let house = house_with_daemon([fake("first").tool("echo", Step::Echo)]);
+    house.configure_more("[[rules]]\ndecision = \"deny\"\ntool = \"first/ec*\"\n");
+    house.indexed().await;
+    let client = house.client().await;
+    let refused = client.execute("first/echo", json!({})).await.bad();
+    assert!(refused.contains("rule 1"), "{refused}");
+
+    let renamed = house.cli(["rename", "first", "second"]).await;
+    renamed.ended(0);
+    let told = &renamed.stderr;
+    assert!(told.contains("is now \"second/ec*\""), "{told}");
+    client.until_search_finds("do echo", "second/echo(").await;
+    let refused = client.execute("second/echo", json!({})).await.bad();
+    assert!(refused.contains("rule 1"), "{refused}");
+
+    let again = words_to_add(&house, "second", "second");
+    house
+        .cli(["remove", "second", "--keep-rules"])
+        .await
+        .ended(0);
+    let added = house.cli(again.clone()).await;
+    assert!(
+        added.stderr.contains("named already by rule 1"),
+        "{}",
+        added.stderr
+    );
+    let removed = house.cli(["remove", "second"]).await;
+    removed.ended(0);
+    let told = &removed.stderr;
+    assert!(told.contains("removed `second` from rule 1"), "{told}");
+    house.cli(again).await.ended(0);
+    client.until_search_finds("do echo", "second/echo(").await;
+    client.execute("second/echo", json!({})).await.good();
+    house.stops_clean().await;
+}
+
 /// An editor that writes the file in place.
 async fn save_all_the_time(house: &House) {
     let mut saves = tokio::time::interval(Duration::from_millis(20));

@@ -1,6 +1,6 @@
 //! Taking a server out of its place, and giving it another name there.
 
-use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, Table, Value};
+use toml_edit::{DocumentMut, InlineTable, Item, RawString, Table, Value};
 
 /// Where the first table of an item stands among all tables of the file.
 pub(super) fn position(item: &Item) -> Option<isize> {
@@ -38,7 +38,7 @@ fn has_comment(table: &Table) -> bool {
 
 /// What stands above a table up to its last empty line is not about it: it stays, above what
 /// follows.
-fn keep_text_above(toml: &mut DocumentMut, removed: &Item) {
+pub(super) fn keep_text_above(toml: &mut DocumentMut, removed: &Item) {
     let Some(table) = removed.as_table() else {
         return;
     };
@@ -81,7 +81,7 @@ fn following(table: &mut Table, at: isize) -> Option<&mut Table> {
 
 fn find_next(table: &Table, at: isize, next: &mut Option<isize>) {
     for (_, item) in table {
-        if let Item::Table(inner) = item {
+        for inner in tables_of(item) {
             let own = inner.position().filter(|it| *it > at && is_written(inner));
             *next = [*next, own].into_iter().flatten().min();
             find_next(inner, at, next);
@@ -91,7 +91,12 @@ fn find_next(table: &Table, at: isize, next: &mut Option<isize>) {
 
 fn find_at(table: &mut Table, at: isize) -> Option<&mut Table> {
     for (_, item) in table.iter_mut() {
-        if let Item::Table(inner) = item {
+        let inner: Vec<&mut Table> = match item {
+            Item::Table(inner) => vec![inner],
+            Item::ArrayOfTables(all) => all.iter_mut().collect(),
+            _ => Vec::new(),
+        };
+        for inner in inner {
             if inner.position() == Some(at) && is_written(inner) {
                 return Some(inner);
             }
@@ -101,6 +106,14 @@ fn find_at(table: &mut Table, at: isize) -> Option<&mut Table> {
         }
     }
     None
+}
+
+fn tables_of(item: &Item) -> Vec<&Table> {
+    match item {
+        Item::Table(table) => vec![table],
+        Item::ArrayOfTables(all) => all.iter().collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Whether it has a line `[...]` of its own.
@@ -114,21 +127,12 @@ fn text_of(raw: Option<&RawString>) -> String {
         .to_owned()
 }
 
-/// Gives a server another name, and the entries of clients' lists that are exactly its name.
+/// Gives a server another name.
 pub(super) fn rename(toml: &mut DocumentMut, from: &str, to: &str) {
     match &mut toml["servers"] {
         Item::Table(servers) => rename_in_table(servers, from, to),
         Item::Value(Value::InlineTable(servers)) => rename_inline(servers, from, to),
         _ => {}
-    }
-    let Some(clients) = toml.get_mut("clients").and_then(Item::as_table_like_mut) else {
-        return;
-    };
-    for (_, client) in clients.iter_mut() {
-        for key in ["allow", "deny"] {
-            let list = client.get_mut(key).and_then(Item::as_array_mut);
-            rename_in_list(list, from, to);
-        }
     }
 }
 
@@ -162,16 +166,6 @@ fn rename_inline(servers: &mut InlineTable, from: &str, to: &str) {
             servers.insert_formatted(&renamed, value);
         } else {
             servers.insert_formatted(&key, value);
-        }
-    }
-}
-
-fn rename_in_list(list: Option<&mut Array>, from: &str, to: &str) {
-    for value in list.into_iter().flat_map(Array::iter_mut) {
-        if value.as_str() == Some(from) {
-            let decor = value.decor().clone();
-            *value = to.into();
-            *value.decor_mut() = decor;
         }
     }
 }

@@ -31,13 +31,19 @@ pub(super) fn add(global: &Global, given: Add) -> anyhow::Result<Exit> {
     };
     let added = edit::change_with(
         global,
-        |document| document.add_server(&name, &server),
-        |(), _, write| write(),
+        |document| {
+            let rules = document.list_rules_of(name.as_str());
+            document.add_server(&name, &server).map(|()| rules)
+        },
+        |_, _, write| write(),
     )?;
     let Some(added) = added else {
         return Ok(Exit::Usage);
     };
     report::say(&format!("added `{name}` to {}", added.path.display()));
+    for rule in added.value {
+        report::say(&format!("note: `{name}` is named already by {rule}"));
+    }
     for remark in remarks {
         report::say(&format!("note: {remark}"));
     }

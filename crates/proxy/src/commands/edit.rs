@@ -4,18 +4,59 @@ use std::io;
 
 use config::{
     Environment,
-    edit::{Change, Document, EditError},
+    edit::{Change, Document, EditError, RemovedRules},
 };
 use tool::ServerName;
 
+use super::kept_state::KeptState;
 use crate::{cli::Global, exit::Exit, report};
 
-pub(super) fn remove(global: &Global, servers: &[String]) -> anyhow::Result<Exit> {
+pub(super) fn remove(
+    global: &Global,
+    servers: &[String],
+    mut keep_rules: bool,
+) -> anyhow::Result<Exit> {
+    if !keep_rules && report::can_ask() {
+        let Some(mut document) = read(global) else {
+            return Ok(Exit::Usage);
+        };
+        let removed: Vec<String> = servers
+            .iter()
+            .flat_map(|server| document.remove_rules_of(server).removed)
+            .collect();
+        if !removed.is_empty() {
+            report::say(&format!(
+                "these name what is removed:\n  {}",
+                removed.join("\n  ")
+            ));
+            match report::ask("Remove them too? [y]es, [k]eep them, [n]o change:").as_str() {
+                "y" | "yes" => {}
+                "k" | "keep" => keep_rules = true,
+                _ => {
+                    report::say("nothing was changed");
+                    return Ok(Exit::Nothing);
+                }
+            }
+        }
+    }
     edit(global, |document| {
+        let mut told = vec![format!("removed: {}", servers.join(", "))];
         for server in servers {
             document.remove_server(server)?;
+            let rules = if keep_rules {
+                RemovedRules {
+                    stay: document.list_rules_of(server),
+                    ..RemovedRules::default()
+                }
+            } else {
+                document.remove_rules_of(server)
+            };
+            let removed = rules.removed.into_iter();
+            told.extend(removed.map(|rule| format!("removed `{server}` from {rule}")));
+            let stay = rules.stay.into_iter();
+            told.extend(stay.map(|rule| format!("stays, and holds for any `{server}`: {rule}")));
         }
-        Ok(format!("removed: {}", servers.join(", ")))
+        Ok(told.join("\n"))
     })
 }
 
@@ -48,12 +89,28 @@ pub(super) fn rename(global: &Global, from: &str, to: &str) -> anyhow::Result<Ex
             return Ok(Exit::Usage);
         }
     };
-    edit(global, |document| {
-        document.rename_server(from, &to)?;
-        Ok(format!(
-            "renamed: `{from}` is `{to}`; it is asked for its tools anew"
-        ))
-    })
+    // A name that is no valid one was never used, and nothing is kept under it.
+    let state = match from.parse() {
+        Ok(from) => Some(KeptState::open(global, from, to.clone())?),
+        Err(_) => None,
+    };
+    let renamed = change_with(
+        global,
+        |document| document.rename_server(from, &to),
+        |_, _, write| match &state {
+            Some(state) => state.rename(write),
+            None => write(),
+        },
+    )?;
+    let Some(renamed) = renamed else {
+        return Ok(Exit::Usage);
+    };
+    let mut told = vec![format!(
+        "renamed: `{from}` is `{to}`, with its rules, accepted tools, logins and history"
+    )];
+    told.extend(renamed.value);
+    report::say(&told.join("\n"));
+    Ok(Exit::Success)
 }
 
 /// Changes the configuration file, or says why it cannot be changed. A daemon that runs applies the

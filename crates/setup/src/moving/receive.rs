@@ -91,6 +91,10 @@ fn add(
     let servers = document.servers();
     let is_free = |name: &str| servers.iter().all(|it| it != name);
     let name = naming::name(taken, is_free).ok_or("no name can be made for it")?;
+    let rules = document.list_rules_of(name.as_str()).into_iter();
+    taken
+        .remarks
+        .extend(rules.map(|rule| format!("it is named already by {rule}")));
     let mut server = write_out(taken);
     let secrets = take_secrets(&name, taken, &mut server);
     document

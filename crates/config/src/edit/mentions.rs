@@ -1,0 +1,358 @@
+//! Rules for calls and lists of clients that name a server: listed, rewritten for another name, and
+//! removed with it.
+
+use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
+
+use super::{EditError, pattern, place};
+
+/// What became of the rules that name a server which is removed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct RemovedRules {
+    /// Rules and entries that named it alone.
+    pub removed: Vec<String>,
+    /// Those that hold for it and stay, since they hold for others too.
+    pub stay: Vec<String>,
+}
+
+const LISTS: [&str; 2] = ["allow", "deny"];
+
+/// The rules and entries that name exactly this server.
+pub(super) fn list(toml: &DocumentMut, server: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (number, rule) in (1..).zip(rules(toml)) {
+        for (key, item) in rule.iter() {
+            let is_named = |text: &String| match key {
+                "server" | "category" => pattern::is_name(text, server),
+                "tool" | "prompt" => pattern::begins_with(text, server),
+                _ => false,
+            };
+            if split(item).iter().any(is_named) {
+                found.push(show(number, key, item));
+            }
+        }
+    }
+    for (client, key, item) in lists(toml) {
+        if split(item).iter().any(|it| pattern::is_name(it, server)) {
+            found.push(format!("clients.{client}.{key} = {}", text_of(item)));
+        }
+    }
+    found
+}
+
+/// Has every rule and list hold for the new name as it held for the old one. What was changed.
+pub(super) fn rename(
+    toml: &mut DocumentMut,
+    from: &str,
+    to: &str,
+) -> Result<Vec<String>, EditError> {
+    let categories = Categories::read(toml, from);
+    let mut told = Vec::new();
+    for (number, rule) in (1..).zip(rules_mut(toml)) {
+        let servers = rule.get("server").map(split);
+        let holds = servers.is_none_or(|it| it.iter().any(|it| pattern::fits(it, from)));
+        let keys: Vec<String> = rule.iter().map(|(key, _)| key.to_owned()).collect();
+        for key in keys {
+            let Some(item) = rule.get_mut(&key) else {
+                continue;
+            };
+            let before = show(number, &key, item);
+            let mut unreadable = false;
+            let is_changed = rewrite(item, &mut |text| match key.as_str() {
+                "server" => pattern::rename_name(text, from, to),
+                "category" if categories.is_by_name => categories.rename(text, from, to),
+                "tool" | "prompt" if holds => {
+                    let renamed = pattern::rename_full(text, from, to);
+                    renamed.unwrap_or_else(|_| {
+                        unreadable = true;
+                        None
+                    })
+                }
+                _ => None,
+            });
+            if unreadable {
+                return Err(EditError::Pattern(before));
+            }
+            if is_changed {
+                told.push(format!("{before} is now {}", text_of(item)));
+            }
+        }
+    }
+    for (client, key, item) in lists_mut(toml) {
+        let before = text_of(item);
+        if rewrite(item, &mut |text| categories.rename(text, from, to)) {
+            let after = text_of(item);
+            told.push(format!("clients.{client}.{key} = {before} is now {after}"));
+        }
+    }
+    Ok(told)
+}
+
+/// Removes the rules that name this server alone, and its name where others are named too.
+pub(super) fn remove(toml: &mut DocumentMut, server: &str) -> RemovedRules {
+    let mut outcome = RemovedRules::default();
+    let mut empty = Vec::new();
+    for (at, rule) in rules_mut(toml).into_iter().enumerate() {
+        let before = show_all(at + 1, rule);
+        let holds = |key: &str, text: &String| match key {
+            "server" => pattern::fits(text, server) && !is_any(text),
+            "category" => pattern::is_name(text, server),
+            _ => false,
+        };
+        let is_changed = ["server", "tool", "prompt"].map(|key| {
+            let Some(item) = rule.get_mut(key) else {
+                return false;
+            };
+            rewrite(item, &mut |text| {
+                without(text, |it| match key {
+                    "server" => pattern::is_name(it, server),
+                    _ => pattern::begins_with(it, server),
+                })
+            })
+        });
+        let has_texts = |key: &str| rule.get(key).map(|item| !split(item).is_empty());
+        let names = ["tool", "prompt", "resource"].map(has_texts);
+        // Without its names a rule would hold for everything.
+        let is_empty = has_texts("server") == Some(false)
+            || (names.contains(&Some(false)) && !names.contains(&Some(true)));
+        if is_empty {
+            empty.push(at);
+        } else {
+            for key in ["tool", "prompt"] {
+                if rule.get(key).is_some_and(|item| split(item).is_empty()) {
+                    rule.remove(key);
+                }
+            }
+        }
+        if is_changed.contains(&true) {
+            outcome.removed.push(before);
+        } else if rule
+            .iter()
+            .any(|(key, item)| split(item).iter().any(|it| holds(key, it)))
+        {
+            outcome.stay.push(before);
+        }
+    }
+    for at in empty.into_iter().rev() {
+        remove_rule(toml, at);
+    }
+    remove_from_lists(toml, server, &mut outcome);
+    outcome
+}
+
+fn remove_from_lists(toml: &mut DocumentMut, server: &str, outcome: &mut RemovedRules) {
+    let categories = Categories::read(toml, server);
+    for (client, key, item) in lists_mut(toml) {
+        let shown = format!("clients.{client}.{key} = {}", text_of(item));
+        let is_named = |text: &str| pattern::is_name(text, server);
+        let texts = split(item);
+        if !texts.iter().any(|it| is_named(it)) {
+            if texts
+                .iter()
+                .any(|it| pattern::fits(it, server) && !is_any(it))
+            {
+                outcome.stay.push(shown);
+            }
+        } else if key == "allow" && texts.iter().all(|it| is_named(it)) {
+            outcome
+                .stay
+                .push(format!("{shown} (an empty list would allow everything)"));
+        } else if categories.is_of_others {
+            outcome.stay.push(shown);
+        } else {
+            rewrite(item, &mut |text| without(text, is_named));
+            outcome.removed.push(shown);
+        }
+    }
+}
+
+fn remove_rule(toml: &mut DocumentMut, at: usize) {
+    match toml.get_mut("rules") {
+        Some(Item::ArrayOfTables(rules)) => {
+            let table = rules.remove(at);
+            if rules.is_empty() {
+                toml.remove("rules");
+            }
+            place::keep_text_above(toml, &Item::Table(table));
+        }
+        Some(Item::Value(Value::Array(rules))) => {
+            rules.remove(at);
+        }
+        _ => {}
+    }
+}
+
+/// A name of a server is its category as well, where it says no other.
+#[derive(Debug)]
+struct Categories {
+    /// The server's category is its name.
+    is_by_name: bool,
+    /// A category that is written down is called like it.
+    is_of_others: bool,
+}
+
+impl Categories {
+    fn read(toml: &DocumentMut, server: &str) -> Self {
+        let mut categories = Self {
+            is_by_name: true,
+            is_of_others: false,
+        };
+        let servers = toml.get("servers").and_then(Item::as_table_like);
+        for (name, item) in servers.into_iter().flat_map(TableLike::iter) {
+            let own = item.get("category").and_then(Item::as_str);
+            categories.is_by_name &= name != server || own.is_none();
+            let overlays = item.get("overlay").and_then(Item::as_table_like);
+            let overlays = overlays.into_iter().flat_map(TableLike::iter);
+            let of_tools = overlays.filter_map(|(_, it)| it.get("category")?.as_str());
+            let mut all = own.into_iter().chain(of_tools);
+            categories.is_of_others |= all.any(|it| it.eq_ignore_ascii_case(server));
+        }
+        categories
+    }
+
+    fn rename(&self, text: &str, from: &str, to: &str) -> Option<Vec<String>> {
+        let renamed = pattern::rename_name(text, from, to)?;
+        if self.is_of_others {
+            return Some(vec![text.to_owned(), to.to_owned()]);
+        }
+        Some(renamed)
+    }
+}
+
+fn is_any(text: &str) -> bool {
+    text.chars().all(|c| c == '*')
+}
+
+/// The pattern without some of its alternatives; none where it has none of them.
+fn without(text: &str, is_out: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+    let mut all = pattern::alternatives(text)?;
+    let count = all.len();
+    all.retain(|it| !is_out(it));
+    (all.len() < count).then_some(all)
+}
+
+/// The patterns of an item, one text or a list of them, with `{a,b}` written out.
+fn split(item: &Item) -> Vec<String> {
+    let texts: Vec<&str> = match item.as_value() {
+        Some(Value::Array(array)) => array.iter().filter_map(Value::as_str).collect(),
+        Some(value) => value.as_str().into_iter().collect(),
+        None => Vec::new(),
+    };
+    let split = |text: &str| pattern::alternatives(text).unwrap_or_else(|| vec![text.to_owned()]);
+    texts.into_iter().flat_map(split).collect()
+}
+
+fn rewrite(item: &mut Item, change: &mut dyn FnMut(&str) -> Option<Vec<String>>) -> bool {
+    match item.as_value_mut() {
+        Some(Value::Array(array)) => rewrite_array(array, change),
+        Some(value) => {
+            let Some(new) = value.as_str().and_then(change) else {
+                return false;
+            };
+            let decor = value.decor().clone();
+            *value = match new.as_slice() {
+                [one] => one.into(),
+                all => Value::Array(all.iter().collect()),
+            };
+            *value.decor_mut() = decor;
+            true
+        }
+        None => false,
+    }
+}
+
+fn rewrite_array(array: &mut Array, change: &mut dyn FnMut(&str) -> Option<Vec<String>>) -> bool {
+    let (mut at, mut is_changed) = (0, false);
+    while let Some(value) = array.get(at) {
+        let Some(new) = value.as_str().and_then(&mut *change) else {
+            at += 1;
+            continue;
+        };
+        is_changed = true;
+        let decor = array.remove(at).decor().clone();
+        if let (true, 0, Some(next)) = (new.is_empty(), at, array.get_mut(0)) {
+            *next.decor_mut() = decor.clone();
+        }
+        for (index, text) in new.into_iter().enumerate() {
+            let mut value = Value::from(text);
+            if index == 0 {
+                *value.decor_mut() = decor.clone();
+            } else {
+                value.decor_mut().set_prefix(" ");
+            }
+            array.insert_formatted(at, value);
+            at += 1;
+        }
+    }
+    is_changed
+}
+
+fn rules(toml: &DocumentMut) -> Vec<&dyn TableLike> {
+    match toml.get("rules") {
+        Some(Item::ArrayOfTables(rules)) => rules.iter().map(|it| it as _).collect(),
+        Some(Item::Value(Value::Array(rules))) => {
+            let tables = rules.iter().filter_map(Value::as_inline_table);
+            tables.map(|it| it as _).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn rules_mut(toml: &mut DocumentMut) -> Vec<&mut dyn TableLike> {
+    match toml.get_mut("rules") {
+        Some(Item::ArrayOfTables(rules)) => rules.iter_mut().map(|it| it as _).collect(),
+        Some(Item::Value(Value::Array(rules))) => {
+            let tables = rules.iter_mut().filter_map(Value::as_inline_table_mut);
+            tables.map(|it| it as _).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn lists(toml: &DocumentMut) -> Vec<(String, &'static str, &Item)> {
+    let clients = toml.get("clients").and_then(Item::as_table_like);
+    let mut all = Vec::new();
+    for (name, client) in clients.into_iter().flat_map(TableLike::iter) {
+        let of_client = LISTS
+            .into_iter()
+            .filter_map(|key| Some((key, client.get(key)?)));
+        all.extend(of_client.map(|(key, item)| (name.to_owned(), key, item)));
+    }
+    all
+}
+
+fn lists_mut(toml: &mut DocumentMut) -> Vec<(String, &'static str, &mut Item)> {
+    let clients = toml.get_mut("clients").and_then(Item::as_table_like_mut);
+    let mut all = Vec::new();
+    for (name, client) in clients.into_iter().flat_map(|it| it.iter_mut()) {
+        let Some(client) = client.as_table_like_mut() else {
+            continue;
+        };
+        for (key, item) in client.iter_mut() {
+            if let Some(key) = LISTS.into_iter().find(|it| *it == key.get()) {
+                all.push((name.get().to_owned(), key, item));
+            }
+        }
+    }
+    all
+}
+
+fn text_of(item: &Item) -> String {
+    let Some(mut value) = item.as_value().cloned() else {
+        return String::new();
+    };
+    value.decor_mut().clear();
+    value.to_string()
+}
+
+fn show(number: usize, key: &str, item: &Item) -> String {
+    format!("rule {number}: {key} = {}", text_of(item))
+}
+
+fn show_all(number: usize, rule: &dyn TableLike) -> String {
+    let one = |(key, item): (&str, &Item)| format!("{key} = {}", text_of(item));
+    let members: Vec<String> = rule.iter().map(one).collect();
+    format!("rule {number}: {}", members.join(", "))
+}
+
+#[cfg(test)]
+mod tests;
