@@ -233,6 +233,7 @@ impl Segment {
 /// writers' turn held.
 pub(crate) fn update(disk: &Disk, tools: &LoadedTools) -> Result<(), IndexError> {
     let folder = disk.path(FOLDER);
+    folder::make_all_private(&folder);
     let attempt = existing(&folder).and_then(|index| {
         let before = Contents::of(&index)?;
         if before != Contents::of_tools(tools) {

@@ -1,6 +1,13 @@
-//! The folder of the index: Tantivy's own, with a limit to the waits for its locks.
+//! The folder of the index: Tantivy's own, with private files and a limit to the waits for its locks.
 
-use std::{io, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs::{self, Permissions},
+    io,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use files::Lock;
 use tantivy::TantivyError;
@@ -14,7 +21,8 @@ use tantivy::directory::{
 const INDEX_LOCK_WAIT: Duration = Duration::from_millis(500);
 
 /// Tantivy waits without limit for the lock under which segments are opened: a process that is
-/// stopped under it would stop every other that loads the index.
+/// stopped under it would stop every other that loads the index. It makes segments that every user may
+/// read.
 #[derive(Debug, Clone)]
 pub(super) struct IndexFolder {
     files: MmapDirectory,
@@ -28,6 +36,18 @@ impl IndexFolder {
             path: Arc::from(path),
         })
     }
+}
+
+/// Makes the files private that an older version left. One that cannot be changed is protected by
+/// its folder.
+pub(super) fn make_all_private(folder: &Path) {
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let _ = make_private(&file.path());
+    }
+}
+
+fn make_private(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(0o600))
 }
 
 impl Directory for IndexFolder {
@@ -54,7 +74,10 @@ impl Directory for IndexFolder {
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
-        self.files.open_write(path)
+        let file = self.files.open_write(path)?;
+        let private = make_private(&self.path.join(path));
+        private.map_err(|error| OpenWriteError::wrap_io_error(error, path.to_owned()))?;
+        Ok(file)
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {

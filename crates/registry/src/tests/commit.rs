@@ -295,12 +295,26 @@ fn files_are_private_and_old_snapshots_are_swept() {
     let registry = open(&state, &["a"]);
     for names in [["one"], ["two"], ["three"], ["four"]] {
         registry.commit(vec![news("a", &names)], false, 1).unwrap();
+        // As an older version made them.
+        let index = state.join("index/meta.json");
+        fs::set_permissions(index, fs::Permissions::from_mode(0o644)).unwrap();
     }
+    registry
+        .commit(vec![news("a", &["five"])], false, 1)
+        .unwrap();
     assert_eq!(files(&state).len(), 2, "the named one and the one before");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&state), 0o700);
     assert_eq!(mode(&state.join("index")), 0o700);
     assert_eq!(mode(&state.join("catalog.json")), 0o600);
+    let index: Vec<_> = fs::read_dir(state.join("index"))
+        .unwrap()
+        .flatten()
+        .collect();
+    assert!(index.len() > 3, "segments lie in it: {index:?}");
+    for file in index {
+        assert_eq!(mode(&file.path()), 0o600, "{file:?}");
+    }
     assert_eq!(
         mode(&state.join("snapshots").join(&files(&state)[0])),
         0o600
