@@ -38,8 +38,7 @@ impl Upkeep {
         tasks.spawn(survey::keep_fresh(Arc::clone(gateway)));
         tasks.spawn(survey::keep_meaning(Arc::clone(gateway)));
         tasks.spawn(flush(Arc::clone(gateway)));
-        let results = gateway.results.clone();
-        tasks.spawn(async move { results.sweep().await });
+        tasks.spawn(gateway.results.clone().keep_swept());
         Self {
             gateway: Arc::clone(gateway),
             tasks,

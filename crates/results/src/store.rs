@@ -76,6 +76,9 @@ const READINGS_MAX: usize = 2;
 /// once; one that is slow holds up nobody.
 const WRITE_WAIT: Duration = Duration::from_millis(30);
 
+/// What is kept for hours may lie for so long more.
+const SWEEP_EVERY: Duration = Duration::from_mins(10);
+
 /// The last failures are remembered, so that a reader hears why.
 const FAILURES_MAX: usize = 1_000;
 
@@ -168,10 +171,20 @@ impl ResultStore {
         turn.expect("nobody closes the semaphore")
     }
 
-    /// Removes what is too old, then the oldest beyond the room there is; the newest stays.
+    /// Removes what is too old, then the oldest beyond the room there is; the newest has room
+    /// whatever its size.
     pub async fn sweep(&self) {
         let inner = Arc::clone(&self.0);
         let _ = tokio::task::spawn_blocking(move || inner.folder.sweep()).await;
+    }
+
+    /// Sweeps at once and then as often as results may have become too old, as long as it is polled:
+    /// where nothing more is kept, the last results go in their time as well.
+    pub async fn keep_swept(self) {
+        loop {
+            self.sweep().await;
+            tokio::time::sleep(SWEEP_EVERY).await;
+        }
     }
 
     /// How many results are kept, by any process, and their bytes. Reads the folder, and so blocks for

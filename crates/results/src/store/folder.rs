@@ -98,7 +98,8 @@ impl Folder {
         Ok(kept)
     }
 
-    /// Removes what is too old, then the oldest beyond the room there is; the newest stays.
+    /// Removes what is too old, then the oldest beyond the room there is; the newest has room
+    /// whatever its size.
     pub(super) fn sweep(&self) {
         let mut files = self.files();
         files.sort_by_key(|file| std::cmp::Reverse(file.written));
@@ -116,7 +117,7 @@ impl Folder {
             let stays = match file.what {
                 What::Unfinished => age < WRITING_MAX,
                 What::Gone => false,
-                What::Result => is_newest || (age <= self.keep && file.bytes <= room),
+                What::Result => age <= self.keep && (is_newest || file.bytes <= room),
             };
             if stays {
                 room = room.saturating_sub(file.bytes);

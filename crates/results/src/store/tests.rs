@@ -187,6 +187,30 @@ async fn what_is_too_old_is_gone_before_it_is_swept() {
 }
 
 #[tokio::test]
+async fn the_newest_goes_when_it_is_too_old() {
+    let (store, folder) = store(1);
+    let handle = keep(&store, "x").await;
+    make_old(&file(&folder, &handle), 25);
+    store.sweep().await;
+    assert!(!file(&folder, &handle).exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_to_which_nothing_comes_is_swept_again_and_again() {
+    let (store, folder) = store(1);
+    let handle = keep(&store, "x").await;
+    let kept = file(&folder, &handle);
+    let sweeping = tokio::spawn(store.clone().keep_swept());
+    tokio::time::sleep(super::SWEEP_EVERY / 2).await;
+    assert!(kept.exists());
+    make_old(&kept, 25);
+    while kept.exists() {
+        tokio::time::sleep(super::SWEEP_EVERY).await;
+    }
+    sweeping.abort();
+}
+
+#[tokio::test]
 async fn a_damaged_file_says_so() {
     let (store, folder) = store(1);
     let handle = keep(&store, "one two three").await;
