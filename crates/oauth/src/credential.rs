@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -28,6 +28,9 @@ use crate::{
 
 /// Another process that renews is waited for so long; its own request ends before that.
 const LOCK_WAIT: Duration = Duration::from_secs(45);
+
+/// Shortest time between two attempts to write a renewed grant: a full disk stays full for a while.
+const WRITE_AGAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// A token to be sent.
 #[derive(Clone)]
@@ -87,8 +90,22 @@ pub struct Credential {
     renewing: tokio::sync::Mutex<()>,
     /// The record as it was read last, and the file's time then.
     cached: Mutex<Option<(Option<SystemTime>, Record)>>,
+    /// A grant that was given and is not written yet: the refresh token in the file is spent, so
+    /// this one is used, and written as soon as that can be done.
+    unwritten: Mutex<Option<Unwritten>>,
     /// For the key that was used last, which remembers what the server wants in proofs.
     prover: Mutex<Option<(String, Arc<Prover>)>>,
+}
+
+/// A grant that only this process has.
+#[derive(Debug, Clone)]
+struct Unwritten {
+    /// The access token in the file. If the file has another or none, somebody logged in or out
+    /// since.
+    replaces: Option<String>,
+    grant: Grant,
+    /// Time of the last attempt to write it again.
+    tried_at: Option<Instant>,
 }
 
 impl Credential {
@@ -100,6 +117,7 @@ impl Credential {
             settings,
             renewing: tokio::sync::Mutex::default(),
             cached: Mutex::default(),
+            unwritten: Mutex::default(),
             prover: Mutex::default(),
         })
     }
@@ -112,6 +130,7 @@ impl Credential {
     /// The token for the next request, renewed if it is about to end; none where nobody is logged
     /// in. While it has not ended, that it cannot be renewed is no matter.
     pub async fn bearer(self: &Arc<Self>) -> Result<Option<Bearer>, CredentialError> {
+        self.write_again().await;
         match self.read()?.grant {
             None if self.is_machine() => self.renew("").await,
             None => Ok(None),
@@ -191,30 +210,89 @@ impl Credential {
         if let Some((at, record)) = &*cached
             && *at == changed_at
         {
-            return Ok(record.clone());
+            return Ok(self.with_unwritten(record.clone()));
         }
         let record = self.file.read().map_err(|error| fail(&error.into()))?;
         *cached = Some((changed_at, record.clone()));
-        Ok(record)
+        Ok(self.with_unwritten(record))
     }
 
-    async fn change(&self, change: impl FnOnce(&mut Record) + Send + 'static) {
-        let file = self.file.clone();
-        let changed = spawn_blocking(move || file.change(change)).await;
+    /// The record with the grant that is not written yet, unless that is out of date.
+    fn with_unwritten(&self, mut record: Record) -> Record {
+        let mut unwritten = self.unwritten.lock();
+        let kept = record.grant.as_ref().map(|it| &it.access_token);
+        unwritten.take_if(|it| it.replaces.as_ref() != kept);
+        if let Some(Unwritten { grant, .. }) = &*unwritten {
+            record.grant = Some(grant.clone());
+        }
+        record
+    }
+
+    async fn change(self: &Arc<Self>, change: impl FnOnce(&mut Record) + Send + 'static) {
+        let this = Arc::clone(self);
+        let changing = spawn_blocking(move || match this.file.lock() {
+            Ok(mut locked) => {
+                locked.record = this.with_unwritten(locked.record);
+                change(&mut locked.record);
+                this.write_locked(&locked)
+            }
+            Err(error) => {
+                this.change_unwritten(change);
+                Err(error)
+            }
+        });
+        let changed = changing.await;
         self.cached.lock().take();
         if let Ok(Err(error)) = changed {
             warn!(%error, "what was learned of a login was not kept");
         }
     }
 
-    async fn renew_in_turn(&self, used: &str) -> Result<Option<Bearer>, CredentialError> {
+    /// Changes the grant that only this process has.
+    fn change_unwritten(&self, change: impl FnOnce(&mut Record)) {
+        if let Some(unwritten) = &mut *self.unwritten.lock() {
+            let grant = Some(unwritten.grant.clone());
+            let mut record = Record {
+                grant,
+                ..Record::default()
+            };
+            change(&mut record);
+            if let Some(grant) = record.grant {
+                unwritten.grant = grant;
+            }
+        }
+    }
+
+    /// Writes the record. If that fails, this process keeps the grant that only it has, as it was
+    /// changed. Blocks.
+    fn write_locked(&self, locked: &LockedRecord) -> Result<(), StoreError> {
+        let written = locked.write();
+        let mut unwritten = self.unwritten.lock();
+        if written.is_ok() {
+            *unwritten = None;
+        } else if let (Some(unwritten), Some(grant)) = (&mut *unwritten, &locked.record.grant) {
+            unwritten.grant = grant.clone();
+        }
+        written
+    }
+
+    async fn write(self: &Arc<Self>, locked: LockedRecord) -> Result<(), StoreError> {
+        let this = Arc::clone(self);
+        let writing = spawn_blocking(move || this.write_locked(&locked));
+        writing.await.map_err(std::io::Error::other)?
+    }
+
+    async fn renew_in_turn(
+        self: &Arc<Self>,
+        used: &str,
+    ) -> Result<Option<Bearer>, CredentialError> {
         let _turn = self.renewing.lock().await;
         if let Some(newer) = self.newer_than(used, &self.read()?) {
             return Ok(Some(newer));
         }
         let file = self.file.clone();
         let locking = timeout(LOCK_WAIT, spawn_blocking(move || file.lock()));
-        let locked = match locking.await {
+        let mut locked = match locking.await {
             Ok(Ok(locked)) => locked.map_err(|error| fail(&error.into()))?,
             Ok(Err(error)) => return Err(CredentialError::Failed(error.to_string())),
             Err(_) => {
@@ -222,19 +300,23 @@ impl Credential {
                 return Err(CredentialError::Failed(why.to_owned()));
             }
         };
+        let kept = locked.record.grant.as_ref();
+        let kept = kept.map(|it| it.access_token.clone());
+        locked.record = self.with_unwritten(locked.record);
         // Somebody else may have renewed it while we waited.
         let renewed = match self.newer_than(used, &locked.record) {
             Some(newer) => Ok(Some(newer)),
-            None => self.renew_locked(locked, used).await,
+            None => self.renew_locked(locked, used, kept).await,
         };
         self.cached.lock().take();
         renewed
     }
 
     async fn renew_locked(
-        &self,
+        self: &Arc<Self>,
         mut locked: LockedRecord,
         used: &str,
+        kept: Option<String>,
     ) -> Result<Option<Bearer>, CredentialError> {
         let renewed = match locked.record.grant.as_ref() {
             _ if self.is_machine() => machine_grant(&self.file, &self.url, &self.settings).await,
@@ -248,8 +330,8 @@ impl Credential {
         match renewed {
             Ok(grant) => {
                 let token = self.bearer_of(&grant);
-                locked.record.grant = Some(grant);
-                write(locked).await.map_err(|error| fail(&error.into()))?;
+                locked.record.grant = Some(grant.clone());
+                self.write_renewed(locked, grant, kept).await;
                 info!(server, "the login was renewed");
                 Ok(Some(token))
             }
@@ -259,7 +341,8 @@ impl Credential {
                     && grant.access_token == used
                 {
                     grant.ended = Some(why);
-                    write(locked).await.map_err(|error| fail(&error.into()))?;
+                    let written = self.write(locked).await;
+                    written.map_err(|error| fail(&error.into()))?;
                 }
                 Err(CredentialError::LoginNeeded { again: true })
             }
@@ -268,6 +351,60 @@ impl Credential {
                 Err(fail(&error))
             }
         }
+    }
+
+    /// Writes a renewed grant. One that cannot be written is kept for this process.
+    async fn write_renewed(
+        self: &Arc<Self>,
+        locked: LockedRecord,
+        grant: Grant,
+        replaces: Option<String>,
+    ) {
+        let server = locked.record.server.clone();
+        *self.unwritten.lock() = Some(Unwritten {
+            replaces,
+            grant,
+            tried_at: None,
+        });
+        if let Err(error) = self.write(locked).await {
+            warn!(
+                server, %error,
+                "the renewed login cannot be written: this process uses it and tries again; after \
+                 its end a new login is needed"
+            );
+        }
+    }
+
+    /// Tries again to write a grant that could not be written; not on every request, and without
+    /// a wait for another process.
+    async fn write_again(self: &Arc<Self>) {
+        let is_due = match &mut *self.unwritten.lock() {
+            Some(Unwritten { tried_at, .. })
+                if tried_at.is_none_or(|at| at.elapsed() >= WRITE_AGAIN_EVERY) =>
+            {
+                *tried_at = Some(Instant::now());
+                true
+            }
+            _ => false,
+        };
+        if !is_due {
+            return;
+        }
+        let this = Arc::clone(self);
+        let writing = spawn_blocking(move || {
+            let Some(mut locked) = this.file.try_lock()? else {
+                return Ok(());
+            };
+            locked.record = this.with_unwritten(locked.record);
+            if this.unwritten.lock().is_none() {
+                return Ok(());
+            }
+            this.write_locked(&locked)
+        });
+        if let Ok(Err(error)) = writing.await {
+            debug!(%error, "the renewed login still cannot be written");
+        }
+        self.cached.lock().take();
     }
 
     async fn ask_for_renewal(&self, grant: &Grant) -> Result<Grant, LoginError> {
@@ -302,11 +439,131 @@ impl Credential {
     }
 }
 
-async fn write(locked: LockedRecord) -> Result<(), StoreError> {
-    let writing = spawn_blocking(move || locked.write());
-    writing.await.map_err(std::io::Error::other)?
-}
-
 fn fail(error: &LoginError) -> CredentialError {
     CredentialError::Failed(format!("the login was not renewed: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path, sync::Arc};
+
+    use secrets::PrivateFiles;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+
+    use super::{Credential, CredentialError, Grant, RecordFile, Settings};
+    use crate::record::Client;
+
+    fn ended_grant(token_endpoint: String) -> Grant {
+        Grant {
+            id: "1".to_owned(),
+            issuer: token_endpoint.clone(),
+            scopes: Vec::new(),
+            expires_at: Some(1),
+            obtained_at: 0,
+            ended: None,
+            access_token: "first".to_owned(),
+            refresh_token: Some("once".to_owned()),
+            token_endpoint,
+            revocation_endpoint: None,
+            resource: None,
+            client: Client {
+                id: "c".to_owned(),
+                secret: None,
+                method: "none".to_owned(),
+                key_id: None,
+            },
+            proof_key: None,
+        }
+    }
+
+    /// Gives one token; while it does, the folder of logins goes aside, so that nothing can be
+    /// written. A second request finds nobody.
+    async fn give_once(listener: TcpListener, folder: &Path) {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        drop(listener);
+        let mut request = Vec::new();
+        while !String::from_utf8_lossy(&request).contains("refresh_token=once") {
+            assert!(
+                stream.read_buf(&mut request).await.unwrap() > 0,
+                "{request:?}"
+            );
+        }
+        fs::rename(folder.join("auth"), folder.join("aside")).unwrap();
+        let body = r#"{"access_token":"second","token_type":"Bearer","expires_in":3600,"refresh_token":"twice"}"#;
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+        let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(answer.as_bytes()).await.unwrap();
+    }
+
+    /// A login whose renewed grant is in memory alone; its file can be written again.
+    async fn renew_unwritten(state: &Path) -> Arc<Credential> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let file = RecordFile::of(&PrivateFiles::plain(state), "any", &address);
+        let grant = ended_grant(format!("{address}/token"));
+        file.change(|record| record.grant = Some(grant)).unwrap();
+        let credential = Credential::new(file, address, Settings::default());
+        let (bearer, ()) = tokio::join!(credential.bearer(), give_once(listener, state));
+        assert_eq!(bearer.unwrap().unwrap().expose(), "second");
+        fs::rename(state.join("aside"), state.join("auth")).unwrap();
+        credential
+    }
+
+    #[tokio::test]
+    async fn a_renewed_login_that_cannot_be_written_is_used_and_written_later() {
+        let state = tempfile::tempdir().unwrap();
+        let credential = renew_unwritten(state.path()).await;
+        let file = credential.file().clone();
+        let kept = |file: &RecordFile| file.read().unwrap().grant.unwrap();
+        assert_eq!(kept(&file).access_token, "first");
+        let again = credential.bearer().await.unwrap().unwrap();
+        assert_eq!(again.expose(), "second");
+        assert_eq!(kept(&file).access_token, "second");
+        assert_eq!(kept(&file).refresh_token.as_deref(), Some("twice"));
+
+        // A login that somebody made meanwhile counts.
+        file.change(|record| {
+            if let Some(grant) = &mut record.grant {
+                grant.access_token = "third".to_owned();
+            }
+        })
+        .unwrap();
+        assert_eq!(
+            credential.bearer().await.unwrap().unwrap().expose(),
+            "third"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_login_that_is_not_written_yet_waits_for_nobody_and_ends_as_others_do() {
+        let state = tempfile::tempdir().unwrap();
+        let credential = renew_unwritten(state.path()).await;
+        let file = credential.file().clone();
+        let held = file.lock().unwrap();
+        let bearer = credential.bearer().await.unwrap().unwrap();
+        assert_eq!(bearer.expose(), "second");
+        drop(held);
+        credential.give_up(&bearer).await;
+        let ended = file.read().unwrap().grant.unwrap();
+        assert_eq!(ended.access_token, "second");
+        assert!(ended.ended.is_some());
+        let renewed = credential.renew(bearer.expose()).await;
+        assert_eq!(
+            renewed.map(drop),
+            Err(CredentialError::LoginNeeded { again: true })
+        );
+    }
+
+    #[tokio::test]
+    async fn a_logout_ends_a_login_that_is_not_written_yet() {
+        let state = tempfile::tempdir().unwrap();
+        let credential = renew_unwritten(state.path()).await;
+        let file = credential.file().clone();
+        file.change(|record| record.grant = None).unwrap();
+        assert!(credential.bearer().await.unwrap().is_none());
+        assert_eq!(file.read().unwrap().grant, None);
+    }
 }

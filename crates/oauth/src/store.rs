@@ -82,14 +82,27 @@ impl RecordFile {
 
     /// Waits for its turn, then has the record as it is then. Blocks.
     pub(crate) fn lock(&self) -> Result<LockedRecord, StoreError> {
+        let lock = Lock::take(&self.lock_path()?)?;
+        self.read_locked(lock)
+    }
+
+    /// The same without a wait; none while another holds the lock.
+    pub(crate) fn try_lock(&self) -> Result<Option<LockedRecord>, StoreError> {
+        let lock = Lock::try_take(&self.lock_path()?)?;
+        lock.map(|lock| self.read_locked(lock)).transpose()
+    }
+
+    fn lock_path(&self) -> Result<PathBuf, StoreError> {
         own_folder(&self.files.state_dir)?;
         private_folder(&self.files.state_dir.join("auth"))?;
-        let lock = Lock::take(&self.path.with_extension("lock"))?;
-        let record = self.read()?;
+        Ok(self.path.with_extension("lock"))
+    }
+
+    fn read_locked(&self, lock: Lock) -> Result<LockedRecord, StoreError> {
         Ok(LockedRecord {
             path: self.path.clone(),
             files: self.files.clone(),
-            record,
+            record: self.read()?,
             _lock: lock,
         })
     }
