@@ -1,5 +1,5 @@
 //! Text made fit to be read: what strangers wrote, on one line or on a terminal; numbers;
-//! texts shortened.
+//! texts shortened; secrets found and masked.
 //!
 //! Pure, and below every other room.
 
@@ -7,8 +7,13 @@
 
 mod foreign;
 mod number;
+mod secret;
 mod short;
 
 pub use foreign::{for_terminal, is_hidden, one_line, one_line_of, prose, seen_json};
 pub use number::group_digits;
+pub use secret::{
+    FoundSecret, HIDDEN, find_secrets, find_secrets_in_arguments, mask_address, mask_arguments,
+    mask_lines, mask_secrets, names_secret,
+};
 pub use short::{first_chars, shorten, shorten_middle};

@@ -1,0 +1,70 @@
+//! Secrets that stand in clear in a text: found by the name of what holds them, by their place in
+//! an address, or by their own form.
+//!
+//! One reader for every text that may hold one: a variable, a header, an argument, an address, a
+//! line of a configuration file, a value that a message repeats.
+
+mod address;
+mod line;
+mod name;
+mod text;
+
+use std::ops::Range;
+
+pub use address::mask_address;
+pub use line::mask_lines;
+pub use name::names_secret;
+
+/// The text in the place of a secret.
+pub const HIDDEN: &str = "***";
+
+/// A secret in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundSecret {
+    /// Its place in the text, in bytes.
+    pub range: Range<usize>,
+    /// What it is the value of: a parameter, an option, a header. None where only its form tells.
+    pub name: Option<String>,
+}
+
+/// The secrets in a text, in their order. `name` is what the text is the value of, where that is
+/// known. References such as `${X}` are none.
+pub fn find_secrets(text: &str, name: Option<&str>) -> Vec<FoundSecret> {
+    text::find(text, name)
+}
+
+/// The secrets in each argument of a program: an option's value may be the argument behind it.
+pub fn find_secrets_in_arguments<'a>(
+    arguments: impl IntoIterator<Item = &'a str>,
+) -> Vec<Vec<FoundSecret>> {
+    text::find_in_arguments(arguments)
+}
+
+/// The text without the secrets in it.
+pub fn mask_secrets(text: &str, name: Option<&str>) -> String {
+    hide(text, &find_secrets(text, name))
+}
+
+/// The arguments of a program without the secrets in them.
+pub fn mask_arguments<'a>(
+    arguments: impl IntoIterator<Item = &'a str, IntoIter: Clone>,
+) -> Vec<String> {
+    let arguments = arguments.into_iter();
+    let found = find_secrets_in_arguments(arguments.clone());
+    let masked = arguments.zip(found).map(|(text, found)| hide(text, &found));
+    masked.collect()
+}
+
+fn hide(text: &str, found: &[FoundSecret]) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut at = 0;
+    for FoundSecret { range, .. } in found {
+        masked += &text[at..range.start];
+        masked += HIDDEN;
+        at = range.end;
+    }
+    masked + &text[at..]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Names whose values are secret, and values that are none whatever their name.
+
+/// Words in the name of a variable, option, header or parameter that holds a secret.
+const WORDS: [&str; 24] = [
+    "TOKEN",
+    "KEY",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASS",
+    "PAT",
+    "PWD",
+    "PSK",
+    "PIN",
+    "OTP",
+    "JWT",
+    "SIG",
+    "SIGNATURE",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "CREDS",
+    "AUTH",
+    "AUTHORIZATION",
+    "BEARER",
+    "COOKIE",
+    "WEBHOOK",
+    "SESSION",
+];
+
+/// Names that are written as one word end with one of these.
+const ENDINGS: [&str; 8] = [
+    "APIKEY",
+    "ACCESSKEY",
+    "SECRETKEY",
+    "PRIVATEKEY",
+    "AUTHKEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+];
+
+/// A name that ends so tells where a secret is, or how long it may be: `TOKEN_URL`, `KEY_FILE`.
+const OTHER_ENDINGS: [&str; 40] = [
+    "ALGORITHM",
+    "BUDGET",
+    "COUNT",
+    "DIR",
+    "DIRECTORY",
+    "DOMAIN",
+    "ENDPOINT",
+    "EXPIRY",
+    "FILE",
+    "FOLDER",
+    "FORMAT",
+    "HEADER",
+    "HEADERS",
+    "HOST",
+    "ISSUER",
+    "LENGTH",
+    "LIMIT",
+    "LIMITS",
+    "MAX",
+    "MECHANISM",
+    "METHOD",
+    "MODE",
+    "NAME",
+    "PATH",
+    "PLUGIN",
+    "PORT",
+    "PREFIX",
+    "PROVIDER",
+    "REALM",
+    "REGION",
+    "SCHEME",
+    "SCOPES",
+    "SERVER",
+    "SIZE",
+    "SOURCE",
+    "TIMEOUT",
+    "TTL",
+    "TYPE",
+    "URI",
+    "URL",
+];
+
+/// What switches and choices are set to.
+const CHOICES: [&str; 22] = [
+    "auto", "basic", "bearer", "default", "digest", "disabled", "enabled", "env", "false",
+    "header", "keyring", "no", "none", "null", "oauth", "oauth2", "off", "on", "optional",
+    "required", "true", "yes",
+];
+
+/// A shorter text is no secret worth the name.
+const VALUE_BYTES_MIN: usize = 4;
+
+/// A number with fewer digits is a port, a limit or a time.
+const NUMBER_DIGITS_MIN: usize = 6;
+
+/// Whether the name of a variable, option, header or parameter says that its value is secret.
+pub fn names_secret(name: &str) -> bool {
+    let words = split(name);
+    if words
+        .last()
+        .is_some_and(|it| OTHER_ENDINGS.contains(&it.as_str()))
+    {
+        return false;
+    }
+    let tells = |word: &String| {
+        let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        WORDS.contains(&word) || ENDINGS.iter().any(|it| word.ends_with(it))
+    };
+    words.iter().any(tells)
+}
+
+/// `--apiKey`, `X-Api-Key` and `API_KEY` are `API`, `KEY`.
+fn split(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        let begins = c.is_ascii_uppercase() && was_lower;
+        if begins || !c.is_ascii_alphanumeric() {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (c.is_ascii_alphanumeric(), words.last_mut()) {
+            word.push(c.to_ascii_uppercase());
+        }
+        was_lower = c.is_ascii_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Whether a value under a telling name is the secret: a path, a switch or a small number is not.
+pub(super) fn holds_secret(value: &str) -> bool {
+    let is_choice = CHOICES.contains(&value.to_ascii_lowercase().as_str());
+    let is_number = value.len() < NUMBER_DIGITS_MIN && value.bytes().all(|it| it.is_ascii_digit());
+    value.len() >= VALUE_BYTES_MIN && !is_choice && !is_number && !is_path(value)
+}
+
+/// Base64 may begin with `/` as a path does.
+fn is_path(value: &str) -> bool {
+    let drive = matches!(value.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
+    let rooted = value.starts_with(['/', '~', '.', '\\']);
+    drive || (rooted && !value.split('/').any(super::text::looks_random))
+}

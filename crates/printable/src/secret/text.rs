@@ -1,0 +1,316 @@
+//! Secrets in a text of any form: one value, a pair, a header, JSON, a line of words.
+
+use super::{
+    FoundSecret, address,
+    name::{holds_secret, names_secret},
+};
+
+/// How tokens of well-known services begin.
+const BEGINNINGS: [&str; 41] = [
+    "sk-",
+    "sk_",
+    "pk_live_",
+    "rk_live_",
+    "whsec_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "gldt-",
+    "xoxb-",
+    "xoxp-",
+    "xoxa-",
+    "xoxe-",
+    "xapp-",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "ya29.",
+    "GOCSPX-",
+    "eyJ",
+    "hf_",
+    "npm_",
+    "pypi-",
+    "lin_api_",
+    "ntn_",
+    "secret_",
+    "sntrys_",
+    "sntryu_",
+    "pat-",
+    "dop_v1_",
+    "apify_api_",
+    "figd_",
+    "tvly-",
+    "fc-",
+    "dckr_pat_",
+    "shpat_",
+    "SG.",
+];
+
+/// A shorter text is no token.
+const TOKEN_CHARS_MIN: usize = 12;
+
+/// A text of no known form is a key where so many of its letters and digits stand in a row.
+const RANDOM_CHARS_MIN: usize = 20;
+
+/// Words that name how a token is sent.
+const SCHEMES: [&str; 5] = ["Bearer", "Basic", "Token", "ApiKey", "DPoP"];
+
+/// Values stand in pairs, pairs in JSON, JSON in an argument. Nobody writes more than this.
+const DEPTH_MAX: usize = 8;
+
+pub(super) fn find(text: &str, name: Option<&str>) -> Vec<FoundSecret> {
+    let mut finder = Finder {
+        whole: text,
+        found: Vec::new(),
+    };
+    finder.scan(text, name, 0);
+    finder.sorted()
+}
+
+pub(super) fn find_in_arguments<'a>(
+    arguments: impl IntoIterator<Item = &'a str>,
+) -> Vec<Vec<FoundSecret>> {
+    let mut option = None;
+    let one = |argument: &'a str| {
+        let found = find(argument, option);
+        option = named_next(argument);
+        found
+    };
+    arguments.into_iter().map(one).collect()
+}
+
+/// What a word says of the one behind it: `--token`, `Authorization:`, `Bearer`.
+pub(super) fn named_next(word: &str) -> Option<&str> {
+    if is_scheme(word) {
+        return Some("Authorization");
+    }
+    let is_option = word.starts_with('-') && word.len() > 1 && !word.contains(['=', ':']);
+    let key = word.strip_suffix([':', '=']).filter(|it| is_name(it));
+    if is_option { Some(word) } else { key }
+}
+
+fn is_scheme(word: &str) -> bool {
+    SCHEMES.iter().any(|it| it.eq_ignore_ascii_case(word))
+}
+
+struct Finder<'a> {
+    whole: &'a str,
+    found: Vec<FoundSecret>,
+}
+
+impl<'a> Finder<'a> {
+    fn push(&mut self, secret: &str, name: Option<&str>) {
+        // Every piece that is looked at is one of the whole.
+        let start = secret.as_ptr().addr() - self.whole.as_ptr().addr();
+        let name = name.map(|name| name.trim_start_matches('-').to_owned());
+        self.found.push(FoundSecret {
+            range: start..start + secret.len(),
+            name: name.filter(|name| !name.is_empty()),
+        });
+    }
+
+    fn sorted(mut self) -> Vec<FoundSecret> {
+        self.found.sort_by_key(|it| (it.range.start, it.range.end));
+        let mut end = 0;
+        self.found.retain(|it| {
+            let is_apart = it.range.start >= end && !it.range.is_empty();
+            end = end.max(it.range.end);
+            is_apart
+        });
+        self.found
+    }
+
+    fn scan(&mut self, text: &'a str, name: Option<&str>, depth: usize) {
+        let text = unquote(text.trim());
+        if text.is_empty() || depth > DEPTH_MAX {
+            return;
+        }
+        if address::is_address(text) && !text.contains(char::is_whitespace) {
+            address::find(text, |secret, name| self.push(secret, name));
+            return;
+        }
+        let tells = name.is_some_and(names_secret);
+        if self.scan_json(text, name, depth) || self.scan_sent(text, name, tells) {
+            return;
+        }
+        if tells {
+            if !has_reference(text) && holds_secret(text) {
+                self.push(text, name);
+            }
+            return;
+        }
+        let is_word = !text.contains(|c: char| c.is_whitespace() || is_separator(c));
+        if let Some(password) = password_of(text).filter(|_| is_word) {
+            self.push(password, Some("password"));
+        } else if let Some((name, value)) = split_pair(text) {
+            self.scan(value, Some(name), depth + 1);
+        } else if !is_word {
+            self.scan_words(text, depth);
+        } else if looks_secret(text) || (name.is_none() && looks_random(text) && !is_hex(text)) {
+            self.push(text, name);
+        }
+    }
+
+    /// `Bearer TOKEN`, whatever it is the value of.
+    fn scan_sent(&mut self, text: &'a str, name: Option<&str>, tells: bool) -> bool {
+        let Some((scheme, token)) = text.split_once(' ') else {
+            return false;
+        };
+        let token = token.trim();
+        let is_one = !token.is_empty() && !token.contains(char::is_whitespace);
+        let is_sent = is_one && is_scheme(scheme) && (tells || token.len() >= TOKEN_CHARS_MIN);
+        if is_sent && !has_reference(token) && split_pair(token).is_none_or(|_| tells) {
+            self.push(token, name.or(Some("Authorization")));
+        }
+        is_sent
+    }
+
+    /// The texts of JSON, each under its key.
+    fn scan_json(&mut self, text: &'a str, name: Option<&str>, depth: usize) -> bool {
+        let is_json = (text.starts_with('{') && text.ends_with('}'))
+            || (text.starts_with('[') && text.ends_with(']'));
+        if !is_json || !text.contains('"') {
+            return false;
+        }
+        // In a text that stands in JSON itself, the quotes are escaped.
+        let is_escaped = text.split('"').next().is_some_and(|it| it.ends_with('\\'));
+        let mark = if is_escaped { "\\\"" } else { "\"" };
+        let (mut rest, mut key) = (text, None);
+        while let Some((_, inner)) = rest.split_once(mark) {
+            let end = if is_escaped {
+                inner.find(mark).unwrap_or(inner.len())
+            } else {
+                end_of_text(inner)
+            };
+            let (string, behind) = inner.split_at(end);
+            rest = behind.strip_prefix(mark).unwrap_or(behind);
+            if rest.trim_start().starts_with(':') {
+                key = Some(string);
+            } else {
+                self.scan(string, key.or(name), depth + 1);
+                // In a list, an option's value is the text behind it.
+                key = named_next(string);
+            }
+        }
+        true
+    }
+
+    fn scan_words(&mut self, text: &'a str, depth: usize) {
+        let mut named = None;
+        for word in words(text) {
+            self.scan(word, named, depth + 1);
+            named = named_next(unquote(word));
+        }
+    }
+}
+
+/// Where a text of JSON ends.
+fn end_of_text(inner: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, c) in inner.char_indices() {
+        match c {
+            '"' if !is_escaped => return at,
+            '\\' => is_escaped = !is_escaped,
+            _ => is_escaped = false,
+        }
+    }
+    inner.len()
+}
+
+fn is_separator(c: char) -> bool {
+    [';', ',', '|', '&'].contains(&c)
+}
+
+/// Words apart by blanks and the signs between pairs; quotes keep one together.
+fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let (mut quote, mut start) = (None, 0);
+    for (at, c) in text.char_indices() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if c == '"' || c == '\'' => quote = Some(c),
+            None if c.is_whitespace() || is_separator(c) => {
+                words.push(&text[start..at]);
+                start = at + c.len_utf8();
+            }
+            Some(_) | None => {}
+        }
+    }
+    words.push(&text[start..]);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+fn unquote(text: &str) -> &str {
+    let inside = |mark: char| text.strip_prefix(mark)?.strip_suffix(mark);
+    inside('"')
+        .or_else(|| inside('\''))
+        .or_else(|| inside('`'))
+        .unwrap_or(text)
+}
+
+pub(super) fn is_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !text.is_empty() && text.chars().all(is_part)
+}
+
+/// `NAME=VALUE` or `NAME: VALUE`. The `:` of an address is none.
+fn split_pair(text: &str) -> Option<(&str, &str)> {
+    let at = text.find(['=', ':'])?;
+    let (name, value) = (&text[..at], &text[at + 1..]);
+    let is_other = text[at..].starts_with("://") || text[at..].starts_with(":\\");
+    (is_name(name) && !is_other && !value.is_empty()).then_some((name, value))
+}
+
+/// The password of `name:password@host`. `npm:package@1.2.3` has no host.
+fn password_of(text: &str) -> Option<&str> {
+    let (login, host) = text.rsplit_once('@')?;
+    let (user, password) = login.split_once(':')?;
+    let host = host.split('/').next().unwrap_or(host);
+    let (host, port) = host.split_once(':').unwrap_or((host, ""));
+    let ending = host.rsplit('.').next().unwrap_or(host);
+    let has_ending = host.contains('.') && ending.chars().all(|c| c.is_ascii_alphabetic());
+    let is_port = !port.is_empty() && port.bytes().all(|it| it.is_ascii_digit());
+    let is_host = has_ending || is_port || host == "localhost";
+    let is_login = is_name(user) && !password.is_empty() && user != "mailto";
+    (is_login && is_host && !has_reference(password)).then_some(password)
+}
+
+/// Whether something is filled in here later: then it is no secret in clear.
+pub(super) fn has_reference(text: &str) -> bool {
+    // `$$` stands for a `$`.
+    text.replace("$$", "").contains("${")
+}
+
+/// Whether a text has the form of a well-known service's tokens.
+pub(super) fn looks_secret(text: &str) -> bool {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "-_.=+/~".contains(c);
+    text.len() >= TOKEN_CHARS_MIN
+        && BEGINNINGS.iter().any(|it| text.starts_with(it))
+        && text.chars().all(is_token)
+}
+
+pub(super) fn is_hex(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|it| it.is_ascii_hexdigit())
+}
+
+/// Whether nobody would write such a text by hand: letters and digits in a row that change often.
+/// Names, releases and UUIDs are shorter between their signs.
+pub(super) fn looks_random(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_=+~%.".contains(c);
+    let runs = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_random = |run: &str| {
+        let kind = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());
+        let changes = run.as_bytes().windows(2);
+        let changes = changes
+            .filter(|pair| kind(pair[0]) != kind(pair[1]))
+            .count();
+        let digits = run.bytes().filter(u8::is_ascii_digit).count();
+        run.len() >= RANDOM_CHARS_MIN && digits >= 2 && changes * 4 >= run.len()
+    };
+    text.chars().all(is_part) && runs.into_iter().any(is_random)
+}
