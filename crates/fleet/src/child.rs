@@ -238,7 +238,8 @@ fn fill(spec: &ServerSpec, variables: &Variables) -> Result<Filled, Failure> {
         .chain(secrets_inherited(&env, &spec.inherit_env))
         .chain(secrets_configured(templates, &configured, variables))
         .chain(proxies::secrets());
-    let mask = Mask::new(secrets);
+    let args: Vec<String> = args.iter().map(&expand).collect::<Result<_, _>>()?;
+    let mask = Mask::new(secrets.chain(secrets_in(&args, &configured)));
     let mut passed: Vec<String> = env.keys().cloned().collect();
     passed.retain(|name| is_named(name, &spec.inherit_env));
     passed.extend(configured.iter().map(|(name, _)| name.clone()));
@@ -252,7 +253,7 @@ fn fill(spec: &ServerSpec, variables: &Variables) -> Result<Filled, Failure> {
         image: spec.image.as_ref().map(&expand).transpose()?,
         passed,
         command: expand(command)?,
-        args: args.iter().map(&expand).collect::<Result<_, _>>()?,
+        args,
         folder: cwd.as_ref().map(&expand).transpose()?.map(PathBuf::from),
         mask,
         env,
@@ -264,6 +265,19 @@ fn fill(spec: &ServerSpec, variables: &Variables) -> Result<Filled, Failure> {
 fn secrets_of(template: &Template, variables: &Variables) -> impl Iterator<Item = String> {
     let hidden = template.names().filter(|name| !is_harmless(name));
     hidden.filter_map(|name| variables.get(name).map(str::to_owned))
+}
+
+/// The secrets that stand in clear in arguments and variables: a password in an address, `--token=`.
+fn secrets_in(args: &[String], env: &[(String, String)]) -> Vec<String> {
+    let in_args = printable::find_secrets_in_arguments(args.iter().map(String::as_str));
+    let in_args = args.iter().map(String::as_str).zip(in_args);
+    let in_env = env
+        .iter()
+        .map(|(name, value)| (value.as_str(), printable::find_secrets(value, Some(name))));
+    let found = in_args.chain(in_env);
+    let texts =
+        found.flat_map(|(text, found)| found.into_iter().map(|it| text[it.range].to_owned()));
+    texts.collect()
 }
 
 fn secrets_inherited<'a>(
@@ -288,11 +302,14 @@ fn secrets_configured<'a>(
     secrets.map(|(_, (_, value))| value.clone())
 }
 
-/// Tells whether the name of a variable says that its value must not be shown.
+/// Tells whether the name of a variable says that its value must not be shown. Rather one too many
+/// than one too few: `MONKEY` is one as well, `AUTH_MODE` is none.
 fn is_telling(name: &str) -> bool {
     let telling = ["TOKEN", "KEY", "SECRET", "PASS", "AUTH", "CRED"];
     let name = name.to_ascii_uppercase();
-    telling.iter().any(|word| name.contains(word))
+    let is_plain = ["_MODE", "_TYPE", "_METHOD", "_SCHEME"];
+    let is_plain = is_plain.iter().any(|end| name.ends_with(end));
+    telling.iter().any(|word| name.contains(word)) && !is_plain
 }
 
 fn command(filled: &Filled, container: Option<&Container>) -> Result<Command, Failure> {

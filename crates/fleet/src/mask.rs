@@ -7,9 +7,15 @@ use parking_lot::RwLock;
 
 use crate::forms;
 
-/// Values shorter than this are not masked: they would tear holes into ordinary words, and are
-/// no secrets worth the name.
-const SECRET_BYTES_MIN: usize = 6;
+/// A value of so many bytes is masked wherever it stands, in every form.
+const SECRET_BYTES_MIN: usize = 8;
+
+/// A shorter one is, if it is no word: letters alone would tear holes into ordinary text.
+const SECRET_BYTES_MIN_OF_NO_WORD: usize = 6;
+
+/// A still shorter one, and a word, is masked only where it stands as a value: `KEY=test`, `"test"`.
+/// Of those that are even shorter nothing is a secret worth the name.
+const SECRET_BYTES_MIN_AS_VALUE: usize = 4;
 
 /// Tokens that are renewed: so many of the last ones are still hidden.
 const SENT_MAX: usize = 4;
@@ -25,23 +31,31 @@ pub(crate) struct Mask {
     secrets: Vec<String>,
     /// Those and their other forms, the longest first.
     forms: Vec<String>,
+    /// Short values and words, which are masked only where they stand as values.
+    words: Vec<String>,
     /// Tokens that were sent since.
     sent: Arc<RwLock<VecDeque<Mask>>>,
 }
 
 impl Mask {
     pub(crate) fn new(values: impl IntoIterator<Item = String>) -> Self {
-        let mut secrets: Vec<String> = values
+        let values = values
             .into_iter()
-            .filter(|value| value.len() >= SECRET_BYTES_MIN)
-            .collect();
+            .filter(|it| it.len() >= SECRET_BYTES_MIN_AS_VALUE);
+        let (mut secrets, mut words): (Vec<String>, Vec<String>) = values.partition(|value| {
+            let is_word = value.chars().all(char::is_alphabetic);
+            value.len() >= SECRET_BYTES_MIN
+                || (value.len() >= SECRET_BYTES_MIN_OF_NO_WORD && !is_word)
+        });
         sort_longest_first(&mut secrets);
+        sort_longest_first(&mut words);
         let mut forms: Vec<String> = secrets.iter().flat_map(|it| forms::of(it)).collect();
         // So that a secret which holds another one goes whole.
         sort_longest_first(&mut forms);
         Self {
             secrets,
             forms,
+            words,
             sent: Arc::default(),
         }
     }
@@ -72,6 +86,7 @@ impl Mask {
             text
         };
         let text = self.forms.iter().fold(text.to_owned(), hide);
+        let text = self.words.iter().fold(text, hide_as_value);
         let sent = self.sent.read();
         let text = sent.iter().fold(text, |text, sent| sent.apply(&text));
         if text.contains(['%', '+']) {
@@ -89,6 +104,22 @@ impl Mask {
             _ => text,
         }
     }
+}
+
+/// Takes a short secret or a word out where it stands alone behind a sign that a value follows.
+fn hide_as_value(text: String, word: &String) -> String {
+    let mut shown = String::new();
+    let mut at = 0;
+    for (found, _) in text.match_indices(word.as_str()) {
+        let behind = text[found + word.len()..].chars().next();
+        let is_value = text[..found].ends_with(['=', ':', '"', '\'', '`']);
+        if found >= at && is_value && !behind.is_some_and(char::is_alphanumeric) {
+            shown += &text[at..found];
+            shown += HIDDEN;
+            at = found + word.len();
+        }
+    }
+    if at == 0 { text } else { shown + &text[at..] }
 }
 
 fn sort_longest_first(texts: &mut Vec<String>) {
@@ -128,6 +159,8 @@ mod tests {
     use base64::Engine as _;
     use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
+    use proptest::prelude::*;
+
     use super::Mask;
 
     #[test]
@@ -147,6 +180,41 @@ mod tests {
         let mask = Mask::new(secrets);
         let shown = mask.apply("token hunter2hunter2 or hunter2 is on");
         assert_eq!(shown, "token *** or *** is on");
+    }
+
+    #[test]
+    fn an_ordinary_word_is_hidden_as_a_value_alone() {
+        let mask = Mask::new(["test", "key", "secret", "default", "4711"].map(str::to_owned));
+        let plain = "the test of a key: secret/default tests, API key, 4711 files, ${secret:x}";
+        assert_eq!(mask.apply(plain), plain);
+        let shown = mask.apply("MODE=test {\"a\":\"secret\"} ada:4711@db KEY=tests");
+        assert_eq!(shown, "MODE=*** {\"a\":\"***\"} ada:***@db KEY=tests");
+    }
+
+    proptest! {
+        /// Whatever stands around it, and however it is written.
+        #[test]
+        fn no_secret_of_eight_bytes_survives(
+            secret in "\\PC{8,40}",
+            before in "\\PC{0,12}",
+            behind in "\\PC{0,12}",
+        ) {
+            prop_assume!(secret.len() >= super::SECRET_BYTES_MIN && !secret.contains('*'));
+            let mask = Mask::new([secret.clone(), "word".to_owned()]);
+            let json = serde_json::Value::from(secret.as_str()).to_string();
+            let json = json[1..json.len() - 1].to_owned();
+            let hex: Vec<String> = secret.bytes().map(|it| format!("{it:02x}")).collect();
+            let hex = hex.concat();
+            let percent: Vec<String> = secret.bytes().map(|it| format!("%{it:02X}")).collect();
+            let percent = percent.concat();
+            for form in [&secret, &json, &hex, &hex.to_uppercase(), &percent] {
+                let shown = mask.apply(&format!("{before}{form}{behind}"));
+                prop_assert!(!shown.contains(form.as_str()), "{shown}");
+            }
+            let encoded = STANDARD.encode(format!("{before}{secret}{behind}"));
+            let shown = mask.apply(&encoded);
+            prop_assert!(shown.contains("***"), "{shown}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Text with `${VAR}`, `${VAR:-default}` and references to secrets in it.
 
+use std::fmt;
+
 use secrets::{Reference, ReferenceError};
 
 /// A configured text whose variables and secrets are filled in when a server starts.
@@ -49,6 +51,27 @@ fn noun_of(name: &str) -> &'static str {
         "secret"
     } else {
         "environment variable"
+    }
+}
+
+/// As it could be written in the configuration.
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => f.write_str(&text.replace('$', "$$"))?,
+                Part::Variable {
+                    name,
+                    default: None,
+                } => write!(f, "${{{name}}}")?,
+                Part::Variable {
+                    name,
+                    default: Some(default),
+                } => write!(f, "${{{name}:-{default}}}")?,
+                Part::Reference { text, .. } => write!(f, "${{{text}}}")?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -152,10 +175,19 @@ fn variable(inner: &str) -> Result<Part, TemplateError> {
     };
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !starts_well || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        return Err(TemplateError::Name(name.to_owned()));
+        return Err(TemplateError::Name(cut_to_name(name)));
     }
     let name = name.to_owned();
     Ok(Part::Variable { name, default })
+}
+
+/// The beginning of a text that could be one of a name: the text may be a piece of a password.
+fn cut_to_name(text: &str) -> String {
+    let is_other = |c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c);
+    match text.find(is_other) {
+        Some(at) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
 }
 
 fn value(
@@ -215,6 +247,10 @@ mod tests {
         assert_eq!(
             Template::parse("${1x}"),
             Err(TemplateError::Name("1x".to_owned()))
+        );
+        assert_eq!(
+            Template::parse("pa${ss/w:ord}"),
+            Err(TemplateError::Name("ss…".to_owned()))
         );
         assert_eq!(
             Template::parse("${}"),

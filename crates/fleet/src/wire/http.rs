@@ -240,16 +240,32 @@ fn redirect(attempt: Attempt<'_>) -> Action {
 /// network proxy that we go through.
 fn mask(url: &Template, headers: &[(String, Template)], variables: &Variables) -> Mask {
     let of_url = url.names().filter_map(|name| variables.get(name));
-    let values = headers
-        .iter()
-        .filter_map(|(_, value)| expand(value, variables).ok());
-    // `Bearer TOKEN`: the token alone is the secret.
+    let of_url = of_url.map(str::to_owned);
+    let in_url = expand(url, variables).map(|url| {
+        let found = printable::find_secrets(&url, None).into_iter();
+        found.map(|it| url[it.range].to_owned()).collect()
+    });
+    let in_url: Vec<String> = in_url.unwrap_or_default();
+    let hidden = headers.iter().filter(|(name, _)| !is_plain_header(name));
+    let values = hidden.filter_map(|(_, value)| expand(value, variables).ok());
     let values = values.flat_map(|value| {
-        let words: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
+        // `Bearer TOKEN`: the token alone is the secret, and `Bearer` is a word.
+        let is_scheme = |word: &&str| word.chars().all(char::is_alphabetic);
+        let words = value.split_whitespace();
+        let scheme = usize::from(
+            words.clone().count() > 1 && words.clone().take(1).all(|it| is_scheme(&it)),
+        );
+        let words: Vec<String> = words.skip(scheme).map(str::to_owned).collect();
         words.into_iter().chain([value])
     });
-    let of_url = of_url.map(str::to_owned);
-    Mask::new(of_url.chain(values).chain(proxies::secrets()))
+    Mask::new(of_url.chain(in_url).chain(values).chain(proxies::secrets()))
+}
+
+/// Headers that say what is spoken, and hold nothing that is secret.
+fn is_plain_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("accept")
+        || ["content-type", "user-agent", "cache-control"].contains(&name.as_str())
 }
 
 /// Headers that the protocol gives a meaning.
