@@ -6,7 +6,7 @@ use fleet::Template;
 use http_server::{Guard, Introspection, Limits, Listen, NoAddress, Settings, TOKEN_HINT, Tls};
 
 use super::{
-    mistake::{Fault, shown},
+    mistake::{Fault, shown, shown_address},
     paths::Folders,
     raw::{RawGuard, RawHttp},
     template::{read_pairs, read_template},
@@ -20,7 +20,7 @@ pub(super) fn check(text: &str) -> Result<(), Fault> {
 }
 
 fn explain_listen(error: &NoAddress) -> Fault {
-    let what = format!("no address to listen on: `{}`", shown(&error.0));
+    let what = format!("no address to listen on: `{}`", shown_address(&error.0));
     Fault::new(what, NoAddress::HINT)
 }
 
@@ -29,7 +29,7 @@ pub(super) fn check_host(text: &str) -> Result<(), Fault> {
     if text.chars().all(is_part) {
         return Ok(());
     }
-    let what = format!("no name of a machine: `{}`", shown(text));
+    let what = format!("no name of a machine: `{}`", shown_address(text));
     Err(Fault::new(
         what,
         "write it as in an address, without scheme and path: `tools.example.com`",
@@ -43,7 +43,7 @@ pub(super) fn check_origin(text: &str) -> Result<(), Fault> {
     if rest.is_some_and(|rest| !rest.is_empty() && check_host(rest).is_ok()) {
         return Ok(());
     }
-    let what = format!("no origin: `{}`", shown(text));
+    let what = format!("no origin: `{}`", shown_address(text));
     Err(Fault::new(
         what,
         "write scheme, host and port, without a path: `https://chat.example.com`",
@@ -127,7 +127,7 @@ fn read_guard(raw: &RawGuard) -> Result<Option<Guard>, Fault> {
         let plain = read_template(text)?.plain();
         let is_header = |it: &String| it.chars().all(|c| c.is_ascii_graphic() && c != '"');
         plain.filter(is_header).ok_or_else(|| {
-            let what = format!("no plain address: `{}`", shown(text));
+            let what = format!("no plain address: `{}`", shown_address(text));
             Fault::new(what, "write it without `${` and white space")
         })
     };

@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf};
 
+use printable::{mask_address, mask_secrets};
+
 /// Every mistake that was found, in the order of the file, then variables, then flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
@@ -135,8 +137,24 @@ impl fmt::Display for Printed<'_> {
 /// The most characters of a person's own text that a message repeats.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// A person's own text for use in a message: one line, printable, not too long.
+/// A person's own text for use in a message: one line, printable, not too long, and without what
+/// looks secret in it. Messages end up in logs.
 pub(super) fn shown(text: &str) -> String {
+    cut(&mask_secrets(text, None))
+}
+
+/// The same of a text that is the value of this key.
+pub(super) fn shown_value(key: &str, text: &str) -> String {
+    cut(&mask_secrets(text, Some(key)))
+}
+
+/// The same of a text that was meant as an address: nobody can tell which part of a mistyped one is
+/// its password.
+pub(super) fn shown_address(text: &str) -> String {
+    cut(&mask_address(text))
+}
+
+fn cut(text: &str) -> String {
     let mut chars = text.chars();
     let head: String = chars.by_ref().take(SHOWN_CHARS_MAX).collect();
     let more = if chars.next().is_some() { "…" } else { "" };

@@ -1,6 +1,7 @@
 //! Rules for each kind of value, whether it came from the file, a variable or a flag.
 
 use fleet::Template;
+use printable::mask_arguments;
 use serde_json::Value;
 use tool::near;
 use tracing_subscriber::EnvFilter;
@@ -8,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 use super::{
     keys::{Count, Kind, nearest},
     listen,
-    mistake::{Fault, shown},
+    mistake::{Fault, shown, shown_address},
 };
 
 /// A value as written, before anyone asked whether it fits.
@@ -115,7 +116,8 @@ fn check_command(text: &str) -> Result<(), Fault> {
     if text == program || program.contains(['/', '$']) {
         return Ok(());
     }
-    let args: Vec<String> = words.map(|word| format!("{word:?}")).collect();
+    let args = mask_arguments(words);
+    let args: Vec<String> = args.iter().map(|word| format!("{word:?}")).collect();
     let hint = format!(
         "write `command = {program:?}` and `args = [{}]`",
         args.join(", ")
@@ -146,7 +148,7 @@ fn check_url(text: &str) -> Result<(), Fault> {
         Some(_) => return Ok(()),
     };
     Err(Fault::new(
-        format!("{what}, found `{}`", shown(text)),
+        format!("{what}, found `{}`", shown_address(text)),
         URL_HINT,
     ))
 }
@@ -316,6 +318,7 @@ pub(super) fn explain_misfit(kind: &Kind, written: Written<'_>) -> Fault {
     let found = match (kind, written) {
         // It may be a secret, and messages end up in logs.
         (Kind::Variables | Kind::Headers | Kind::Tokens, Written::Text(_)) => "text".to_owned(),
+        (Kind::Template, Written::Number(_)) => "a number".to_owned(),
         _ => written.noun(),
     };
     let what = format!("expected {}, found {found}", kind.noun());
@@ -332,6 +335,8 @@ pub(super) fn explain_misfit(kind: &Kind, written: Written<'_>) -> Fault {
         (Kind::List(_), Written::Text(text)) => {
             format!("write a list: `[{:?}]`", shown(text))
         }
+        // A number in a table of variables or headers may be a secret as well.
+        (Kind::Template, Written::Number(_)) => "write it in quotes".to_owned(),
         (_, Written::Number(Ok(number))) if kind.is_text() => {
             format!("write it in quotes: `\"{number}\"`")
         }

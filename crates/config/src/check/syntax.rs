@@ -8,7 +8,7 @@ use toml::de::Error;
 use super::noted::Noted;
 use crate::{
     lines::Lines,
-    mistake::{Fault, shown},
+    mistake::{Fault, shown, shown_value},
 };
 
 #[derive(Debug)]
@@ -102,7 +102,11 @@ impl<'a> Broken<'a> {
             let hint = "write straight quotes: `\"` or `'`";
             return Fault::new("no TOML: curly quotes", hint);
         }
-        bare_text(line).map_or_else(|| explain_message(error.message()), explain_bare_text)
+        let key = line.split('=').next().unwrap_or_default().trim();
+        match bare_text(line) {
+            Some(text) => explain_bare_text(key, text),
+            None => explain_message(error.message()),
+        }
     }
 }
 
@@ -154,11 +158,11 @@ fn bare_text(line: &str) -> Option<&str> {
     (starts && (plain || value.starts_with("${")) && !keyword).then_some(value)
 }
 
-fn explain_bare_text(text: &str) -> Fault {
+fn explain_bare_text(key: &str, text: &str) -> Fault {
     let hint = match text.to_lowercase().as_str() {
         "true" | "yes" | "on" => "write `true`".to_owned(),
         "false" | "no" | "off" => "write `false`".to_owned(),
-        _ => format!("write it in quotes: `\"{}\"`", shown(text)),
+        _ => format!("write it in quotes: `\"{}\"`", shown_value(key, text)),
     };
     Fault::new("no TOML: text without quotes", hint)
 }

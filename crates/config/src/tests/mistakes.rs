@@ -30,6 +30,54 @@ arguments = { "/sql" = { regex = "(" } , path = "x" }"#,
 }
 
 #[test]
+fn no_mistake_repeats_a_secret() {
+    for (text, says) in [
+        (
+            "url = \"htps://ada:hunter2@x.dev/mcp?token=hunter2\"",
+            "`htps://***@x.dev/mcp?***`",
+        ),
+        (
+            "url = \"https:///mcp?api_key=hunter2\"",
+            "`https:///mcp?***`",
+        ),
+        ("url = \"ada:hunter2@x.dev/mcp\"", "`***@x.dev/mcp`"),
+        (
+            "url = \"https://x.dev/a b?sig=hunter2\"",
+            "`https://x.dev/a b?***`",
+        ),
+        (
+            "command = \"npx -y x --api-key hunter2 --token=hunter2\"",
+            "`args = [\"-y\", \"x\", \"--api-key\", \"***\", \"--token=***\"]`",
+        ),
+        (
+            "command = \"x\"\nargs = \"--token hunter2 b\"",
+            "--token *** b",
+        ),
+        (
+            "command = \"x\"\nenv = { PIN = 27182818 }",
+            "write it in quotes",
+        ),
+        ("command = \"x\"\nenv = \"TOKEN=hunter2\"", "found text"),
+        (
+            "command = \"x\"\n[servers.a.env]\nTOKEN = hunter2",
+            "`\"***\"`",
+        ),
+        ("url = https://ada:hunter2@x.dev", "https://ada:***@x.dev"),
+    ] {
+        let error = load_text(&format!("[servers.a]\n{text}\n"), &[])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            !error.contains("hunter2") && !error.contains("27182818"),
+            "{error}"
+        );
+        assert!(error.contains(says), "{error}");
+    }
+    let listen = load_text("[http]\nlisten = \"http://ada:hunter2@127.0.0.1:80\"", &[]);
+    assert!(!listen.unwrap_err().to_string().contains("hunter2"));
+}
+
+#[test]
 fn unknown_keys_are_told_with_the_nearest() {
     check(
         r#"lgo = "info"
@@ -284,10 +332,10 @@ headers = { "X Y" = "${" }"#,
     hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a plain `${` is written `$${`
 3:9: servers.a.args[0]: `1` is no name of a variable
     hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a plain `${` is written `$${`
-3:17: servers.a.args[1]: expected text, found the number 5
-    hint: write it in quotes: `"5"`
-4:13: servers.a.env.A: expected text, found the number 1
-    hint: write it in quotes: `"1"`
+3:17: servers.a.args[1]: expected text, found a number
+    hint: write it in quotes
+4:13: servers.a.env.A: expected text, found a number
+    hint: write it in quotes
 4:16: servers.a.env."B=C": no name of a variable
     hint: use letters, digits and `_`
 5:7: servers.a.cwd: a variable needs braces
@@ -596,8 +644,8 @@ command = npx
     config.toml:7:13: servers.Git.timeout_s: expected 1 to 86400 seconds, found 0
     config.toml:9:7: servers.docs.url: expected an address with `https://` or `http://`, found `mcp.example.com`
         hint: write an address such as `https://mcp.example.com/mcp`; a program is started with `command`
-    config.toml:10:29: servers.docs.headers.Authorization: expected text, found the number 5
-        hint: write it in quotes: `"5"`
+    config.toml:10:29: servers.docs.headers.Authorization: expected text, found a number
+        hint: write it in quotes
     config.toml:11:1: servers.docs.args: means nothing beside `url`
         hint: leave it out
     config.toml:12:15: servers.docs.tools.allow: expected a list of texts, found text "get_*"
