@@ -287,8 +287,7 @@ impl Gateway {
             (entry.changed.is_some(), "changed"),
             (entry.is_deprecated(), "deprecated"),
         ];
-        let set = marks.into_iter().filter(|(is_set, _)| *is_set);
-        set.fold(String::new(), |text, (_, mark)| text + " [" + mark + "]")
+        write_marks(marks)
     }
 
     /// Says that nothing fits, which words are to blame, and what there is instead.
@@ -533,4 +532,16 @@ fn hit_json(hit: &Hit, part: Option<&String>) -> Value {
         json["part"] = part.as_str().into();
     }
     json
+}
+/// The marks that a tool has by its definition, ` [destructive] [deprecated]`.
+pub(crate) fn marks_of_definition(entry: &Entry) -> String {
+    write_marks([
+        (entry.is_destructive(), "destructive"),
+        (entry.is_deprecated(), "deprecated"),
+    ])
+}
+
+fn write_marks(marks: impl IntoIterator<Item = (bool, &'static str)>) -> String {
+    let set = marks.into_iter().filter(|(is_set, _)| *is_set);
+    set.fold(String::new(), |text, (_, mark)| text + " [" + mark + "]")
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 
+use crate::search_tools::marks_of_definition;
 use crate::{
     call_context::CallContext, connection::Connection, definitions::EXECUTE, gateway::Gateway,
     policy::ClientPolicy, survey,
@@ -369,7 +370,10 @@ fn list_entries<'a>(generation: &'a Generation, of: Option<&str>) -> Vec<&'a Ent
 }
 
 fn list_text(entries: &[&Entry]) -> String {
-    let line = |entry: &&Entry| format!("{} - {}", entry.at, entry.purpose());
+    let line = |entry: &&Entry| {
+        let marks = marks_of_definition(entry);
+        format!("{} - {}{marks}", entry.at, entry.purpose())
+    };
     let lines: Vec<String> = entries.iter().map(line).collect();
     lines.join("\n")
 }
@@ -425,9 +429,11 @@ mod tests {
         let registry = Registry::open_with(folder.path(), rules, options).unwrap();
         let log = r#"{"name": "git_log", "description": "Show the commits. Newest first."}"#;
         let inbox = r#"{"name": "list_inbox"}"#;
+        let wipe =
+            r#"{"name": "wipe", "annotations": {"destructiveHint": true, "readOnlyHint": false}}"#;
         let news = vec![
             survey(&git, vec![tool(log), tool(r#"{"name": "git_diff"}"#)]),
-            survey(&mail, vec![tool(inbox)]),
+            survey(&mail, vec![tool(inbox), tool(wipe)]),
         ];
         registry.commit(news, false, 0).unwrap();
         let generation = registry.generation().unwrap();
@@ -436,8 +442,12 @@ mod tests {
         git/git_diff - Git diff
         git/git_log - Show the commits
         mail/list_inbox - List inbox
+        mail/wipe - Wipe [destructive]
         ");
-        assert_snapshot!(list(Some("Mail")), @"mail/list_inbox - List inbox");
+        assert_snapshot!(list(Some("Mail")), @"
+        mail/list_inbox - List inbox
+        mail/wipe - Wipe [destructive]
+        ");
         assert_snapshot!(list(Some("proxy")), @"proxy/read_result - Read a result");
         assert_snapshot!(list(Some("nobody")), @"");
     }

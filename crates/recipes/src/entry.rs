@@ -45,10 +45,11 @@ pub struct Entry {
 }
 
 impl Recipe {
-    /// The parameters that have neither a value nor a default: what is still to be asked.
+    /// The parameters that have no value and cannot do without: what is still to be asked.
     pub fn missing(&self, values: &BTreeMap<String, String>) -> Vec<&Parameter> {
         let has_none = |parameter: &&Parameter| {
-            parameter.default.is_none() && !values.contains_key(&parameter.name)
+            let is_optional = parameter.default.is_some() || !parameter.args.is_empty();
+            !is_optional && !values.contains_key(&parameter.name)
         };
         self.parameters.iter().filter(has_none).collect()
     }
@@ -70,7 +71,10 @@ impl Recipe {
         };
         match &self.way {
             Way::Command(command) => {
-                let mut filled = command.iter().map(|text| fill(text, &values));
+                let chosen = self.parameters.iter();
+                let chosen = chosen.filter(|it| values.contains_key(it.name.as_str()));
+                let words = command.iter().chain(chosen.flat_map(|it| &it.args));
+                let mut filled = words.map(|text| fill(text, &values));
                 entry.command = filled.next();
                 entry.args = filled.collect();
                 entry.env = self.filled_env(given, &values);

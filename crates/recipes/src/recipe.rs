@@ -218,6 +218,9 @@ pub struct Parameter {
     /// Taken where nobody says otherwise. May hold `${VAR}`.
     #[serde(default)]
     pub default: Option<String>,
+    /// Words that it adds to the start line. One that has them may be left out.
+    #[serde(default)]
+    pub args: Vec<String>,
 }
 
 /// What has to be held back so that a server starts.

@@ -24,7 +24,9 @@ fn texts(recipe: &Recipe) -> Vec<&str> {
             headers.chain([url.as_str()]).collect::<Vec<_>>()
         }
     };
-    way.into_iter().chain(env).collect()
+    let chosen = recipe.parameters.iter().flat_map(|it| &it.args);
+    let chosen = chosen.map(String::as_str);
+    way.into_iter().chain(env).chain(chosen).collect()
 }
 
 /// Names of one kind in all texts of a recipe.

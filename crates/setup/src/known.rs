@@ -288,6 +288,18 @@ mod tests {
     }
 
     #[test]
+    fn a_parameter_that_adds_words_may_be_left_out() {
+        let mut git = answers("git");
+        assert!(git.questions(|_| false).is_empty());
+        assert_eq!(git.server().args, ["mcp-server-git"]);
+        git.set("/srv/repo").unwrap();
+        assert_eq!(
+            git.server().args,
+            ["mcp-server-git", "--repository", "/srv/repo"]
+        );
+    }
+
+    #[test]
     fn a_secret_comes_from_the_environment_or_is_written_and_said_to_be() {
         let needing = recipes::all().iter().find(|it| {
             let is_child = matches!(it.way, recipes::Way::Command(_));

@@ -3,13 +3,16 @@
 use registry::Entry;
 use serde_json::Value;
 
+use crate::search_tools::marks_of_definition;
+
 /// The widest column for the types of arguments, in characters.
 const TYPE_CHARS_MAX: usize = 40;
 
 /// `described` is what [`Gateway::describe_json`](crate::Gateway::describe_json) says of it.
 pub(super) fn page(entry: &Entry, described: &Value) -> String {
     let text = |key: &str| described[key].as_str().unwrap_or_default().trim();
-    let mut lines = vec![format!("{} - {}", entry.at, entry.purpose())];
+    let marks = marks_of_definition(entry);
+    let mut lines = vec![format!("{} - {}{marks}", entry.at, entry.purpose())];
     let description = text("description");
     if description.trim_end_matches('.') != entry.purpose() && !description.is_empty() {
         lines.push(String::new());

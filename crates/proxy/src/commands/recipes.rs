@@ -120,7 +120,11 @@ fn render_whole(recipe: &Recipe) -> String {
 fn parameter_rows(recipe: &Recipe) -> impl Iterator<Item = (&'static str, String)> {
     recipe.parameters.iter().map(|parameter| {
         let default = parameter.default.as_ref();
-        let default = default.map_or(String::new(), |text| format!(" [default: {text}]"));
+        let default = match default {
+            Some(text) => format!(" [default: {text}]"),
+            None if !parameter.args.is_empty() => " [may be left out]".to_owned(),
+            None => String::new(),
+        };
         let text = format!("{}: {}{default}", parameter.name, parameter.what);
         ("choose", text)
     })
@@ -197,7 +201,7 @@ fn describe_check(recipe: &Recipe) -> String {
 /// The table of the configuration, with `{NAME}` where a choice goes.
 fn render_table(recipe: &Recipe) -> String {
     let parameters = recipe.parameters.iter();
-    let chosen = parameters.map(|it| {
+    let chosen = parameters.filter(|it| it.args.is_empty()).map(|it| {
         let default = it.default.clone();
         let open = format!("{{{}}}", it.name);
         (it.name.clone(), default.unwrap_or(open))
@@ -241,8 +245,7 @@ fn to_json(recipe: &Recipe) -> Value {
         })
     };
     let alternative = |it: &Alternative| json!({"way": way_json(&it.way), "variables": it.variables, "why": it.why, "tools": it.tools});
-    let parameter =
-        |it: &recipes::Parameter| json!({"name": it.name, "what": it.what, "default": it.default});
+    let parameter = |it: &recipes::Parameter| json!({"name": it.name, "what": it.what, "default": it.default, "args": it.args});
     let pin = |it: &recipes::Pin| json!({"with": it.with, "why": it.why, "checked": it.checked});
     let example = recipe.example.as_ref();
     let started = recipe.started.as_ref();
