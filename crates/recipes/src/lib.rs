@@ -6,6 +6,7 @@
 mod entry;
 mod file;
 mod lookup;
+mod mend;
 mod raw;
 mod recipe;
 mod template;
@@ -14,6 +15,7 @@ mod versions;
 pub use entry::{Entry, Given};
 pub use file::{SOURCE, all, known};
 pub use lookup::{find, of_package, recipe_of, replacement, search};
+pub use mend::{Mended, mend, of_arguments};
 pub use recipe::{
     Alternative, Auth, Example, Kind, Known, Parameter, Pin, Recipe, Scope, Started, Transport,
     Variable, Way,
