@@ -1,10 +1,6 @@
 //! Bundles (`.mcpb`, before `.dxt`): a zip with a manifest, or the folder it was unpacked to.
 
-use std::{
-    fs::{self, File},
-    io::Read as _,
-    path::Path,
-};
+use std::{fs, io::Read as _, path::Path};
 
 use serde_json::{Map, Value, json};
 
@@ -86,7 +82,7 @@ fn start_of(server: &Value) -> Map<String, Value> {
 /// The server of a bundle that is still packed.
 pub(crate) fn read_packed(path: &Path) -> Result<Entry, String> {
     let fail = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-    let file = File::open(path).map_err(|error| fail(&error))?;
+    let file = files::open_to_read(path).map_err(|error| fail(&error))?;
     let mut archive = zip::ZipArchive::new(file).map_err(|error| fail(&error))?;
     let manifest = archive.by_name(MANIFEST).map_err(|error| fail(&error))?;
     let mut text = String::new();

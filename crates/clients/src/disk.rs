@@ -1,7 +1,7 @@
 //! Files of others: read within a bound, written whole beside their place and then renamed.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read as _},
     path::Path,
 };
@@ -9,24 +9,40 @@ use std::{
 use files::Replaced;
 use sha2::{Digest as _, Sha256};
 
-/// A larger file is no configuration. Claude Code keeps what was pasted into its own.
-const FILE_BYTES_MAX: u64 = 64 << 20;
+/// The most bytes of a file or a pasted text that are read. Claude Code keeps what was pasted into
+/// its file; a list of servers has some kilobytes.
+const TEXT_MIB_MAX: u64 = 8;
 
 /// A file's text, or why it cannot be had.
 pub(crate) fn read_file(path: &Path) -> Result<String, String> {
-    let read = || {
-        let mut bytes = Vec::new();
-        File::open(path)?
-            .take(FILE_BYTES_MAX + 1)
-            .read_to_end(&mut bytes)?;
-        Ok::<_, io::Error>(bytes)
-    };
     let fail = |why: &str| format!("{}: {why}", path.display());
-    let bytes = read().map_err(|error| fail(&error.to_string()))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(fail("too large for a configuration"));
+    let file = files::open_to_read(path).map_err(|error| fail(&error.to_string()))?;
+    let size = file.metadata().map(|about| about.len()).unwrap_or_default();
+    read_stream(file, Some(size)).map_err(|why| fail(&why))
+}
+
+/// The whole text of a stream whose size may be known, or why it cannot be had.
+pub(crate) fn read_stream(stream: impl io::Read, size: Option<u64>) -> Result<String, String> {
+    let bytes = read_bounded(stream, size).map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())
+}
+
+fn read_bounded(stream: impl io::Read, size: Option<u64>) -> io::Result<Vec<u8>> {
+    let most = TEXT_MIB_MAX << 20;
+    let too_large = |size: String| {
+        io::Error::other(format!(
+            "{size}, and no more than {TEXT_MIB_MAX} MiB are read of a configuration"
+        ))
+    };
+    if let Some(size) = size.filter(|size| *size > most) {
+        return Err(too_large(format!("it has {} MiB", size.div_ceil(1 << 20))));
     }
-    String::from_utf8(bytes).map_err(|_| fail("not UTF-8"))
+    let mut bytes = Vec::new();
+    stream.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(too_large("it has more".to_owned()));
+    }
+    Ok(bytes)
 }
 
 /// Replaces a file that holds these bytes, or writes a new one. It keeps its mode, and its place if
@@ -48,8 +64,11 @@ pub(crate) fn delete(path: &Path) -> io::Result<()> {
 
 /// The bytes of a file; none where it is not there.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
+    match files::open_to_read(path) {
+        Ok(file) => {
+            let size = file.metadata()?.len();
+            read_bounded(file, Some(size)).map(Some)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -61,4 +80,28 @@ pub(crate) fn digest(bytes: &[u8]) -> String {
     digest
         .iter()
         .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io};
+
+    use super::{TEXT_MIB_MAX, read, read_file, read_stream};
+
+    #[test]
+    fn no_more_is_read_than_the_limit_and_the_size_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("large.json");
+        let file = fs::File::create(&path).unwrap();
+        file.set_len((TEXT_MIB_MAX << 20) + 1).unwrap();
+        let why = read_file(&path).unwrap_err();
+        assert!(
+            why.ends_with("it has 9 MiB, and no more than 8 MiB are read of a configuration"),
+            "{why}"
+        );
+        assert!(read(&path).is_err());
+        assert!(read_stream(io::repeat(b' '), None).is_err());
+        file.set_len(TEXT_MIB_MAX << 20).unwrap();
+        assert!(read_file(&path).is_ok());
+    }
 }

@@ -96,6 +96,29 @@ impl Entry {
     }
 }
 
+/// The most servers of one file or text, which is more than anybody has: each is compared with each.
+const ENTRIES_MAX: usize = 1_000;
+
+/// Refuses a file or text that lists too many.
+pub(crate) fn refuse_many(entries: &[Entry]) -> Result<(), String> {
+    match entries.len() {
+        ..=ENTRIES_MAX => Ok(()),
+        many => Err(format!(
+            "{many} servers in it, and no more than {ENTRIES_MAX} are taken over at once"
+        )),
+    }
+}
+
+/// Whether an entry says itself that it is switched off.
+pub(crate) fn says_off(value: &Value) -> bool {
+    let says = |key: &str, off: bool| match value.get(key) {
+        Some(Value::Bool(switch)) => *switch == off,
+        Some(Value::String(text)) => text.parse() == Ok(off),
+        _ => false,
+    };
+    says("disabled", true) || says("enabled", false)
+}
+
 impl Place {
     pub(crate) fn slot(&self) -> Slot<'_> {
         Slot {

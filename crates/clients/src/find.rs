@@ -11,7 +11,7 @@ use crate::{
     Home, bundle,
     disk::read_file,
     document::{self, at},
-    entry::{Entry, Place},
+    entry::{Entry, Place, refuse_many, says_off},
     table::{self, Client, ConfigFile, Off, Scope},
 };
 
@@ -162,6 +162,7 @@ impl Found {
                 entries.extend(self.read_table(&whole, &key, project.as_deref(), home));
             }
         }
+        refuse_many(&entries).map_err(|why| format!("{}: {why}", self.path.display()))?;
         if self.file.strict && serde_json::from_str::<Value>(&text).is_err() {
             let remark = "its file holds comments, so the client itself reads no server from it";
             for entry in &mut entries {
@@ -182,14 +183,14 @@ impl Found {
             Scope::Project => home.project().map(Path::to_owned),
             _ => project.map(Path::to_owned),
         };
-        let off = self.names_off(whole, project.as_deref(), home);
+        let off = self.lists_off(whole, project.as_deref(), home);
         let inputs = whole
             .get("inputs")
             .and_then(Value::as_array)
             .cloned()
             .unwrap_or_default();
         let make = |name: &str, value: &Value| Entry {
-            is_off: off.iter().any(|it| it == name) || says_off(value),
+            is_off: off.iter().any(|it| is_listed_off(it, name)) || says_off(value),
             project: project.clone(),
             variables: self.client.variables,
             timeout: self.client.timeout,
@@ -235,8 +236,13 @@ impl Found {
         }
     }
 
-    /// Names that are switched off in lists of their own.
-    fn names_off(&self, whole: &Value, project: Option<&Path>, home: &Home) -> Vec<String> {
+    /// What lists of their own say of what is switched off.
+    fn lists_off(
+        &self,
+        whole: &Value,
+        project: Option<&Path>,
+        home: &Home,
+    ) -> Vec<(bool, Vec<String>)> {
         let list = |off: &Off| {
             let other = match &off.place {
                 None => None,
@@ -250,18 +256,28 @@ impl Found {
                 key => Some(key.to_owned()),
             });
             let key: Vec<String> = key.collect::<Option<_>>()?;
-            let names = at(other.as_ref().unwrap_or(whole), &key)?
-                .as_array()?
-                .clone();
-            Some(
-                names
-                    .iter()
-                    .filter_map(|name| name.as_str().map(str::to_owned))
-                    .collect::<Vec<_>>(),
-            )
+            let names = match at(other.as_ref().unwrap_or(whole), &key)? {
+                Value::Array(names) => {
+                    let names = names.iter().filter_map(Value::as_str);
+                    names.map(str::to_owned).collect()
+                }
+                Value::Object(members) => {
+                    let off = members.iter().filter(|(_, value)| says_off(value));
+                    off.map(|(name, _)| name.clone()).collect()
+                }
+                _ => return None,
+            };
+            Some((off.names_on, names))
         };
-        self.file.off.iter().filter_map(list).flatten().collect()
+        self.file.off.iter().filter_map(list).collect()
     }
+}
+
+/// Whether a list has the name among those that are off, or lacks it among those that are on.
+fn is_listed_off((names_on, names): &(bool, Vec<String>), name: &str) -> bool {
+    let is_listed = names.iter().any(|it| it.eq_ignore_ascii_case(name));
+    // Clients take an empty list of what is on for none at all.
+    is_listed != *names_on && !(*names_on && names.is_empty())
 }
 
 /// The keys that a way with a `*` stands for, each with the project that the `*` is.
@@ -280,11 +296,6 @@ fn expand(whole: &Value, key: &[String], home: &Home) -> Vec<(Vec<String>, Optio
         (key, Some(PathBuf::from(name)))
     });
     names.collect()
-}
-
-fn says_off(value: &Value) -> bool {
-    value.get("disabled") == Some(&Value::Bool(true))
-        || value.get("enabled") == Some(&Value::Bool(false))
 }
 
 /// It says neither what to start nor where to call.

@@ -23,8 +23,20 @@ pub struct Journal {
     pub stamp: String,
     /// Its changes, the oldest first.
     pub(crate) changes: Vec<Record>,
+    /// Secrets that it kept.
+    #[serde(default)]
+    secrets: Vec<KeptSecret>,
     #[serde(skip)]
     path: PathBuf,
+}
+
+/// A secret that a run kept: it is forgotten when the run is undone.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct KeptSecret {
+    /// The name that it is kept by.
+    pub name: String,
+    /// What its value is known by, so that one that was set anew is left alone.
+    digest: String,
 }
 
 /// One file that was changed.
@@ -66,6 +78,7 @@ impl Journal {
         let journal = Self {
             stamp: stamp.to_owned(),
             changes: Vec::new(),
+            secrets: Vec::new(),
             path,
         };
         files::own_folder(folder)?;
@@ -93,11 +106,48 @@ impl Journal {
 
     /// Ends the run. A journal of nothing goes.
     pub fn finish(self) -> io::Result<()> {
-        if self.changes.is_empty() {
+        if self.is_empty() {
             delete(&self.path)
         } else {
             Ok(())
         }
+    }
+
+    /// Writes down the names of secrets before they are kept, each with its value.
+    pub fn note_secrets<'a>(
+        &mut self,
+        secrets: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> io::Result<()> {
+        for (name, value) in secrets {
+            let digest = self.digest_secret(name, value);
+            let name = name.to_owned();
+            self.secrets.push(KeptSecret { name, digest });
+        }
+        self.save()
+    }
+
+    /// The secrets that it tells of.
+    pub fn secrets(&self) -> &[KeptSecret] {
+        &self.secrets
+    }
+
+    /// Whether a secret still has the value that the run kept.
+    pub fn is_unchanged(&self, secret: &KeptSecret, value: &str) -> bool {
+        self.digest_secret(&secret.name, value) == secret.digest
+    }
+
+    /// Forgets these secrets; the journal goes with the last that it tells of.
+    pub fn forget_secrets(&mut self, is_forgotten: impl Fn(&KeptSecret) -> bool) -> io::Result<()> {
+        self.secrets.retain(|secret| !is_forgotten(secret));
+        self.save_rest()
+    }
+
+    fn digest_secret(&self, name: &str, value: &str) -> String {
+        digest(format!("{}\n{name}\n{value}", self.stamp).as_bytes())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.secrets.is_empty()
     }
 
     /// Where the journal lies.
@@ -272,10 +322,14 @@ impl Journal {
         files::write_durable(&self.path, &self.to_bytes()?)
     }
 
-    /// Forgets a change that was undone; the journal goes with its last.
+    /// Forgets a change that was undone.
     pub(crate) fn forget(&mut self, index: usize) -> io::Result<()> {
         self.changes.remove(index);
-        if self.changes.is_empty() {
+        self.save_rest()
+    }
+
+    fn save_rest(&self) -> io::Result<()> {
+        if self.is_empty() {
             delete(&self.path)
         } else {
             self.save()

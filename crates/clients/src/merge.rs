@@ -94,17 +94,30 @@ fn fits(a: &str, b: &str) -> bool {
     a == b || is_filled(a, b) || is_filled(b, a)
 }
 
-/// Whether the text is the template with something in place of the secret that it names.
+/// Whether the text is the template with something in place of each secret that it names.
 fn is_filled(template: &str, text: &str) -> bool {
-    let split = template.split_once("${secret:");
-    let named = split.and_then(|(before, rest)| Some((before, rest.split_once('}')?.1)));
-    named.is_some_and(|(before, behind)| {
-        // Read as another client's, what is ours is escaped.
-        let before = before.strip_suffix('$').unwrap_or(before);
-        let rest = text.strip_prefix(before);
-        rest.and_then(|rest| rest.strip_suffix(behind))
-            .is_some_and(|it| !it.is_empty())
-    })
+    // Read as another client's, what is ours is escaped.
+    let template = template.replace("$${secret:", "${secret:");
+    let mut pieces = template.split("${secret:");
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    let pieces: Option<Vec<&str>> = pieces.map(|it| Some(it.split_once('}')?.1)).collect();
+    let Some((last, middle)) = pieces.as_deref().and_then(<[&str]>::split_last) else {
+        return false;
+    };
+    for piece in middle {
+        let found = rest.char_indices().skip(1);
+        let found = found
+            .map(|(at, _)| at)
+            .find(|at| rest[*at..].starts_with(piece));
+        let Some(at) = found else {
+            return false;
+        };
+        rest = &rest[at + piece.len()..];
+    }
+    rest.strip_suffix(last).is_some_and(|it| !it.is_empty())
 }
 
 fn agree(a: &[(String, String)], b: &[(String, String)]) -> bool {
@@ -174,6 +187,10 @@ mod tests {
         check(&kept, &server("x --key=hunter2 DIR", &[]), true);
         check(&server("x --key=hunter2 DIR", &[]), &kept, true);
         check(&kept, &server("x --key= DIR", &[]), false);
+        let several = server("x https://a:${secret:x.p}@b?k=${secret:x.k}&l=m", &[]);
+        check(&several, &server("x https://a:one@b?k=two&l=m", &[]), true);
+        check(&several, &server("x https://a:one@b?l=two&l=m", &[]), false);
+        check(&several, &server("x https://a:one@b?k=&l=m", &[]), false);
         check(&kept, &server("x --token=hunter2 DIR", &[]), false);
         check(&kept, &server("x --key=hunter2 OTHER", &[]), false);
         check(&plain, &server("npx -y pkg OTHER", &[]), false);

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::{
     Home, bundle,
-    disk::read_file,
+    disk::{read_file, read_stream},
     document::{self, Format, SyntaxError},
-    entry::Entry,
+    entry::{Entry, refuse_many, says_off},
     find, server_json,
     translate::names_server,
 };
@@ -76,10 +76,16 @@ pub fn read_any_file(path: &Path, home: &Home) -> Result<Vec<Entry>, ReadError> 
     Ok(entries)
 }
 
+/// The servers in what is pasted or piped in.
+pub fn read_piped(stream: impl std::io::Read) -> Result<Vec<Entry>, ReadError> {
+    read_text(&read_stream(stream, None).map_err(ReadError::Unreadable)?)
+}
+
 /// The servers in a text.
 pub fn read_text(text: &str) -> Result<Vec<Entry>, ReadError> {
     let whole = read_value(text)?;
     let entries = entries_of(&whole);
+    refuse_many(&entries).map_err(ReadError::Unreadable)?;
     if entries.is_empty() {
         Err(ReadError::NoServer)
     } else {
@@ -158,7 +164,7 @@ fn entries_of(whole: &Value) -> Vec<Entry> {
 fn read_holder(holder: &Value) -> Vec<Entry> {
     let one = |(name, value): (&String, &Value)| {
         names_server(value).then(|| Entry {
-            is_off: is_off(value),
+            is_off: says_off(value),
             ..Entry::pasted(name, value.clone())
         })
     };
@@ -173,18 +179,13 @@ fn read_holder(holder: &Value) -> Vec<Entry> {
     }
 }
 
-fn is_off(value: &Value) -> bool {
-    value.get("disabled") == Some(&Value::Bool(true))
-        || value.get("enabled") == Some(&Value::Bool(false))
-}
-
 /// An entry without a key: it says its name itself, or has none.
 fn named(value: &Value) -> Entry {
     let own = ["name", "id", "title"]
         .into_iter()
         .find_map(|key| value.get(key)?.as_str());
     Entry {
-        is_off: is_off(value),
+        is_off: says_off(value),
         ..Entry::pasted(own.unwrap_or_default(), value.clone())
     }
 }

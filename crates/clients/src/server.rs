@@ -1,6 +1,6 @@
 //! A server in our own words, and what a person should hear of how it came to be so.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use crate::entry::Entry;
 
@@ -65,7 +65,11 @@ pub struct Need {
 pub struct Secret {
     /// Where in the server.
     pub place: SecretPlace,
-    /// The secret itself, for a mask. It is never printed.
+    /// Where in the text of that place, in bytes.
+    pub range: Range<usize>,
+    /// What it is the value of in that text: an option, a parameter, a header.
+    pub name: Option<String>,
+    /// The secret as it stands there. It is never printed.
     pub value: String,
 }
 
@@ -78,7 +82,7 @@ pub enum SecretPlace {
     Header(String),
     /// The argument of this number, or a part of it.
     Argument(usize),
-    /// The query, or the name and password, of the address.
+    /// The address: its password, path or parameters.
     Url,
 }
 
@@ -95,6 +99,7 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secret")
             .field("place", &self.place)
+            .field("range", &self.range)
             .finish_non_exhaustive()
     }
 }

@@ -88,7 +88,11 @@ pub struct ConfigFile {
 pub(crate) struct Off {
     /// Left out: the file itself.
     pub(crate) place: Option<String>,
+    /// The way to a list of names, or to a table whose entries say `enabled` or `disabled`.
     pub(crate) key: Vec<String>,
+    /// It names those that are on; where it is there, all others are off.
+    #[serde(default)]
+    pub(crate) names_on: bool,
 }
 
 /// For whom a client starts a server.
@@ -116,7 +120,7 @@ pub(crate) enum Variables {
     Colon,
     /// `{env:X}` and `{file:path}`.
     Opencode,
-    /// `$X` and `${X}`.
+    /// `$X`, `${X}` and `${X:-default}`.
     Dollar,
     /// As `Dollar`, and `$(command)`, which we never run.
     Shell,

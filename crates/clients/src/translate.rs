@@ -9,7 +9,7 @@ mod template;
 mod words;
 
 pub(crate) use fields::names_server;
-pub use secrets::{find_secrets, mask, mask_line};
+pub use secrets::find_secrets;
 
 use self::{fields::Fields, words::Words};
 use crate::{
@@ -93,7 +93,7 @@ fn local(fields: &Fields, words: &mut Words<'_>) -> Server {
     let args = fields.args.iter().map(|arg| words.translate(arg)).collect();
     let mut env: Vec<(String, String)> = Vec::new();
     for (name, value) in &fields.env {
-        env.push((name.clone(), words.translate_variable(value)));
+        env.push((name.clone(), words.translate(value)));
     }
     for name in &fields.env_needed {
         words.need(name, "kept by its client, in a place that we do not read");

@@ -39,7 +39,7 @@ impl Journal {
     /// Undoes every change, the newest first. What cannot be undone stays in the journal.
     pub fn undo(&mut self, run: &mut Run<'_>) -> io::Result<Vec<Undone>> {
         let mut all = Vec::new();
-        if self.changes.is_empty() {
+        if self.is_empty() {
             // It was cut off before its first change.
             delete(self.path())?;
         }

@@ -1,15 +1,33 @@
-//! Opening files of ours: for their owner alone, and never through a link.
-//!
-//! A link in the place of a file would have us write to whatever it names.
+//! Opening files. Ours are for their owner alone, and never opened through a link, which would
+//! have us write to whatever it names; those of others are opened only where they are files.
 
 use std::{
     fs::{File, OpenOptions},
     io,
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
     path::Path,
 };
 
 use rustix::fs::OFlags;
+
+/// Opens a file of somebody else's to read it, through a link too. What is no file is refused at
+/// once: to open a pipe would wait for whoever writes to it, and a device has no end.
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    let at_once = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = File::options()
+        .read(true)
+        .custom_flags(at_once)
+        .open(path)?;
+    let kind = file.metadata()?.file_type();
+    let what = match kind {
+        _ if kind.is_file() => return Ok(file),
+        _ if kind.is_dir() => "it is a folder",
+        _ if kind.is_fifo() => "it is a pipe",
+        _ if kind.is_char_device() || kind.is_block_device() => "it is a device",
+        _ => "it is a socket",
+    };
+    Err(io::Error::other(format!("{what}, no file")))
+}
 
 /// Opens a file to write at its end; makes it if it is not there.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
@@ -31,7 +49,20 @@ fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 mod tests {
     use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _};
 
-    use super::{open_to_append, open_to_lock};
+    use super::{open_to_append, open_to_lock, open_to_read};
+
+    #[test]
+    fn what_is_no_file_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, pipe) = (folder.path().join("file"), folder.path().join("pipe"));
+        fs::write(&file, "x").unwrap();
+        assert!(open_to_read(&file).is_ok());
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+        let why = |path: &std::path::Path| open_to_read(path).unwrap_err().to_string();
+        assert_eq!(why(&pipe), "it is a pipe, no file");
+        assert_eq!(why(folder.path()), "it is a folder, no file");
+        assert_eq!(why("/dev/zero".as_ref()), "it is a device, no file");
+    }
 
     #[test]
     fn a_file_is_private_and_a_link_is_not_followed() {

@@ -2,8 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
-/// The longest name, in characters.
-const CHARS_MAX: usize = 64;
+/// The longest name of a secret, in characters.
+pub const NAME_CHARS_MAX: usize = 64;
 
 /// The name of a secret that we keep: letters, digits, `-`, `_` and `.`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,7 +16,7 @@ pub enum NameError {
     #[error("a secret needs a name")]
     Empty,
     /// It has more characters than one may have.
-    #[error("the name of a secret has at most {CHARS_MAX} characters")]
+    #[error("the name of a secret has at most {NAME_CHARS_MAX} characters")]
     TooLong,
     /// It holds what none may hold.
     #[error("the name of a secret cannot hold {0:?}: letters, digits, `-`, `_` and `.`")]
@@ -38,7 +38,7 @@ impl FromStr for SecretName {
         match text.chars().find(|c| !is_plain(c)) {
             _ if text.is_empty() => Err(NameError::Empty),
             Some(found) => Err(NameError::Character(found)),
-            None if text.len() > CHARS_MAX => Err(NameError::TooLong),
+            None if text.len() > NAME_CHARS_MAX => Err(NameError::TooLong),
             None => Ok(Self(text.to_owned())),
         }
     }

@@ -2,10 +2,12 @@
 //!
 //! Checks are made of what was found out; finding out, which starts programs, is the caller's.
 
+mod advice;
 mod runtimes;
 mod secrets;
 mod servers;
 
+pub use advice::advise;
 pub use runtimes::{check_runtimes, programs};
 pub use secrets::{check_kept_secrets, check_secrets};
 pub use servers::{check_addresses, check_commands, check_twins, check_variables};

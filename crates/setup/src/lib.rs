@@ -5,7 +5,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod add;
+mod advice;
 pub mod doctor;
 pub mod known;
 pub mod moving;
 pub mod naming;
+
+pub use advice::advise_typed;

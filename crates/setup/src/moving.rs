@@ -12,7 +12,7 @@ mod receive;
 
 pub use clients::{
     Backup, Call, Client, Entry, Home, Installed, Journal, LeftOut, Outcome, Run, Scope, System,
-    Taken, Undone, get, list, mask, mask_line, read_any_file, read_text,
+    Taken, Undone, get, list, read_any_file, read_piped, read_text,
 };
 pub use diff::{Difference, difference};
 pub use found::{Discovery, Own, discover, sort_out};

@@ -215,7 +215,13 @@ fn check_files(house: &House) {
     for (name, text) in FILES {
         let now = read(house, name);
         assert!(now.contains("proxy-under-test"), "{name}: {now}");
-        assert!(!now.contains("script.json"), "{name}: {now}");
+        // The entry that is switched off in Codex stays there.
+        let left = now.matches(".script.json").count();
+        assert_eq!(
+            left,
+            usize::from(name == ".codex/config.toml"),
+            "{name}: {now}"
+        );
         let kept = [
             "// the team uses these",
             "\"numStartups\": 41",
@@ -300,11 +306,77 @@ async fn a_server_that_does_not_answer_stays_with_its_client() {
     assert!(config.contains("${secret:broken.API_KEY}"), "{config}");
     let kept = command(&house, &["secret", "list"]).output().await.unwrap();
     assert_eq!(String::from_utf8(kept.stdout).unwrap(), "broken.API_KEY\n");
-    run(&house, &["init", "--undo"]).await.ended(0);
+    let undone = run(&house, &["init", "--undo"]).await;
+    undone.ended(0);
+    assert!(
+        undone.stderr.contains("secrets removed: broken.API_KEY"),
+        "{}",
+        undone.stderr
+    );
     assert_eq!(look(&house), before);
+    assert_eq!(run(&house, &["secret", "list"]).await.stdout, "");
 
     run(&house, &["init", "--client", "cursr"]).await.ended(2);
     house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn undo_leaves_secrets_that_are_named_or_were_set_since() {
+    let house = house([fake("good").tool("echo", Step::Echo)]);
+    fs::remove_file(house.config()).unwrap();
+    fs::create_dir(house.path(".cursor")).unwrap();
+    let file = json!({"mcpServers": {"far": {"command": "/nowhere/x", "env": {
+        "A_TOKEN": "first-secret-1", "B_TOKEN": "second-secret-2", "C_TOKEN": "third-secret-3"}}}});
+    house.write(".cursor/mcp.json", &file.to_string());
+    run(&house, &["init", "--yes"]).await.ended(3);
+    let config = read(&house, "config.toml");
+    house.write(
+        "config.toml",
+        "[servers.other]\ncommand = \"/nowhere/y\"\nenv.KEY = \"${secret:far.A_TOKEN}\"\n",
+    );
+    pipe(&house, &["secret", "set", "far.B_TOKEN"], "another").await;
+
+    let undone = run(&house, &["init", "--undo"]).await;
+    undone.ended(3);
+    for line in [
+        "secrets removed: far.C_TOKEN",
+        "secret `far.A_TOKEN` stays: the configuration names it; remove it with: proxy secret rm far.A_TOKEN",
+        "secret `far.B_TOKEN` stays: it was set to another value since",
+    ] {
+        assert!(undone.stderr.contains(line), "{}", undone.stderr);
+    }
+    let listed = run(&house, &["secret", "list"]).await.stdout;
+    assert_eq!(listed, "far.A_TOKEN\nfar.B_TOKEN\n");
+
+    // The configuration is what the run wrote again, so the rest can be undone.
+    house.write("config.toml", &config);
+    run(&house, &["init", "--undo"]).await.ended(0);
+    assert!(!house.config().exists());
+    assert_eq!(
+        run(&house, &["secret", "list"]).await.stdout,
+        "far.B_TOKEN\n"
+    );
+    house.stops_clean().await;
+}
+
+/// Runs the command with this on stdin.
+async fn pipe(house: &House, words: &[&str], text: &str) {
+    let mut child = command(house, words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(text.as_bytes()).await.unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().await.unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[tokio::test]
@@ -314,26 +386,7 @@ async fn what_is_pasted_is_taken_over() {
     let good = serde_json::to_value(&table["servers"]["good"]).unwrap();
     house.configure("# mine\n");
     let pasted = json!({"mcpServers": {"Good One": good}}).to_string();
-    let mut child = command(&house, &["import", "-"]);
-    let mut child = child
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(pasted.as_bytes())
-        .await
-        .unwrap();
-    let output = child.wait_with_output().await.unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    pipe(&house, &["import", "-"], &pasted).await;
     let config = read(&house, "config.toml");
     assert!(
         config.starts_with("# mine\n") && config.contains("[servers.good-one]"),
@@ -348,6 +401,12 @@ async fn what_is_pasted_is_taken_over() {
         "{}",
         refused.stderr
     );
+    let fifo = house.path("fifo");
+    let made = Command::new("mkfifo").arg(&fifo).status().await.unwrap();
+    assert!(made.success());
+    let piped = run(&house, &["import", &fifo.display().to_string()]).await;
+    piped.ended(2);
+    assert!(piped.stderr.contains("proxy import -"), "{}", piped.stderr);
     let unknown = run(&house, &["import", "vs-code"]).await;
     unknown.ended(2);
     assert!(

@@ -170,3 +170,102 @@ fn the_file_that_is_to_name_us_is_the_one_that_is_there() {
         ]
     );
 }
+
+/// Writes the files, and tells the names of the client's entries that are off.
+fn off_in(files: &[(&str, &str)]) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), ".claude.json", "{}");
+    for (name, text) in files {
+        write(folder.path(), name, text);
+    }
+    let home = Home::new(folder.path(), []).with_system(System::Linux);
+    let home = home.with_project(folder.path().join("site"));
+    let entries = find(&home)
+        .into_iter()
+        .flat_map(|it| it.read(&home).entries);
+    let off = entries.filter(|entry| entry.is_off);
+    off.map(|entry| entry.name).collect()
+}
+
+#[test]
+fn every_spelling_of_switched_off_is_known() {
+    let table = |key: &str, off: &str| {
+        format!(r#"{{"{key}": {{"a": {{"command": "x", {off}}}, "b": {{"command": "y"}}}}}}"#)
+    };
+    for (file, key, off) in [
+        (".cursor/mcp.json", "mcpServers", r#""disabled": true"#),
+        (".cursor/mcp.json", "mcpServers", r#""enabled": false"#),
+        (
+            ".config/opencode/opencode.json",
+            "mcp",
+            r#""type": "local", "enabled": false"#,
+        ),
+        (
+            ".config/zed/settings.json",
+            "context_servers",
+            r#""enabled": false"#,
+        ),
+        (
+            ".codeium/windsurf/mcp_config.json",
+            "mcpServers",
+            r#""disabled": true"#,
+        ),
+        (
+            ".kiro/settings/mcp.json",
+            "mcpServers",
+            r#""disabled": true"#,
+        ),
+    ] {
+        assert_eq!(off_in(&[(file, &table(key, off))]), ["a"], "{file}: {off}");
+    }
+    let codex =
+        "[mcp_servers.a]\ncommand = \"x\"\nenabled = false\n[mcp_servers.b]\ncommand = \"y\"\n";
+    assert_eq!(off_in(&[(".codex/config.toml", codex)]), ["a"]);
+    let goose = "extensions:\n  a:\n    type: stdio\n    cmd: x\n    enabled: false\n  b:\n    type: stdio\n    cmd: y\n    enabled: true\n";
+    assert_eq!(off_in(&[(".config/goose/config.yaml", goose)]), ["a"]);
+
+    let servers = r#""mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}"#;
+    for list in [
+        r#""mcp": {"excluded": ["a"]}"#,
+        r#""mcp": {"allowed": ["B"]}"#,
+        r#""excludeMCPServers": ["a"]"#,
+        r#""allowMCPServers": ["b"]"#,
+    ] {
+        let settings = format!("{{{servers}, {list}}}");
+        assert_eq!(
+            off_in(&[(".gemini/settings.json", &settings)]),
+            ["a"],
+            "{list}"
+        );
+    }
+    let whole = format!("{{{servers}}}");
+    for files in [
+        [
+            (".gemini/settings.json", whole.as_str()),
+            (
+                ".gemini/mcp-server-enablement.json",
+                r#"{"a": {"enabled": false}, "b": {"enabled": true}}"#,
+            ),
+        ],
+        [
+            ("site/.mcp.json", whole.as_str()),
+            (
+                ".claude/settings.json",
+                r#"{"disabledMcpjsonServers": ["a"]}"#,
+            ),
+        ],
+        [
+            ("site/.mcp.json", whole.as_str()),
+            (
+                "site/.claude/settings.local.json",
+                r#"{"disabledMcpjsonServers": ["a"]}"#,
+            ),
+        ],
+        [
+            (".copilot/mcp-config.json", whole.as_str()),
+            (".copilot/settings.json", r#"{"disabledMcpServers": ["a"]}"#),
+        ],
+    ] {
+        assert_eq!(off_in(&files), ["a"], "{files:?}");
+    }
+}

@@ -107,8 +107,21 @@ fn variables_are_written_our_way() {
 fn a_dollar_is_a_variable_where_its_client_says_so() {
     check(
         Variables::Dollar,
-        json!({"command": "x", "args": ["$A"], "env": {"B": "$C-$5"}}),
-        &["x | $A", "B=${C}-$5"],
+        json!({"command": "$BIN/x", "args": ["$A", "a$", "$5 and $ 6", "${A:-b}"], "cwd": "$D/e", "env": {"B": "$C-$5"}}),
+        &[
+            "${BIN}/x | ${A} | a$ | $5 and $ 6 | ${A:-b}",
+            "B=${C}-$5",
+            "in ${D}/e",
+        ],
+    );
+    check(
+        Variables::Dollar,
+        json!({"httpUrl": "https://$HOST/mcp?a=$5", "headers": {"Authorization": "Bearer $TOKEN", "X-Price": "US$9"}}),
+        &[
+            "https://${HOST}/mcp?a=$5",
+            "Authorization=Bearer ${TOKEN}",
+            "X-Price=US$9",
+        ],
     );
     check(
         Variables::None,

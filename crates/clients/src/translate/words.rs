@@ -33,20 +33,10 @@ impl<'a> Words<'a> {
 
     /// A text of an entry as one of ours.
     pub(super) fn translate(&mut self, text: &str) -> String {
-        self.convert(text, self.entry.variables == Variables::Shell)
-    }
-
-    /// The value of a variable: here `$X` is one for those who write them so.
-    pub(super) fn translate_variable(&mut self, text: &str) -> String {
-        let bare = [Variables::Shell, Variables::Dollar].contains(&self.entry.variables);
-        self.convert(text, bare)
-    }
-
-    fn convert(&mut self, text: &str, bare: bool) -> String {
         let mut template = Template::default();
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
-            match self.variable_at(rest, bare, &mut template) {
+            match self.variable_at(rest, &mut template) {
                 Some(length) => rest = &rest[length..],
                 None => {
                     template.plain.push(c);
@@ -58,7 +48,7 @@ impl<'a> Words<'a> {
     }
 
     /// Takes what begins here if it is a variable; its length.
-    fn variable_at(&mut self, rest: &str, bare: bool, template: &mut Template) -> Option<usize> {
+    fn variable_at(&mut self, rest: &str, template: &mut Template) -> Option<usize> {
         let style = self.entry.variables;
         let one_of = |styles: &[Variables]| style == Variables::Any || styles.contains(&style);
         if let Some(inner) = rest
@@ -88,7 +78,8 @@ impl<'a> Words<'a> {
             template.variable(&name, None);
             return Some(end + 3);
         }
-        if let Some(inner) = rest.strip_prefix('$').filter(|_| bare) {
+        let is_bare = [Variables::Shell, Variables::Dollar].contains(&style);
+        if let Some(inner) = rest.strip_prefix('$').filter(|_| is_bare) {
             let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let end = inner.find(|c| !is_name(c)).unwrap_or(inner.len());
             template.variable(valid_name(&inner[..end])?, None);

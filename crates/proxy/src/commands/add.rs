@@ -9,6 +9,7 @@ use gateway::{Gateway, policy::ClientPolicy};
 use registry::Query;
 use setup::{
     add::{self, Given, Refused, read_env},
+    advise_typed,
     known::{Answers, Question},
 };
 use tool::ServerName;
@@ -87,9 +88,10 @@ fn read(wanted: &Given, given: &Add) -> Result<Prepared, Refused> {
             form: "--env NAME=VALUE",
         });
     }
-    let (name, server) = add::read(wanted)?;
+    let (name, mut server) = add::read(wanted)?;
     let alias = given.alias.as_ref().map(|alias| add::read_name(alias));
-    Ok((alias.transpose()?.unwrap_or(name), server, Vec::new()))
+    let remarks = advise_typed(&mut server);
+    Ok((alias.transpose()?.unwrap_or(name), server, remarks))
 }
 
 fn by_recipe(name: &str, given: &Add) -> anyhow::Result<Result<Prepared, String>> {

@@ -46,6 +46,6 @@ pub(super) fn run_program(call: &Call) -> Result<(), String> {
     Err(format!(
         "{} failed: {}",
         what(),
-        setup::moving::mask_line(&said)
+        printable::mask_lines(&said).join("\n")
     ))
 }

@@ -12,7 +12,7 @@ pub(super) use servers::describe_rule;
 use config::{Config, Environment};
 use serde_json::{Value, json};
 use setup::doctor::{
-    Check, Verdict, check_addresses, check_commands, check_kept_secrets, check_runtimes,
+    Check, Verdict, advise, check_addresses, check_commands, check_kept_secrets, check_runtimes,
     check_secrets, check_twins, check_variables,
 };
 
@@ -87,7 +87,9 @@ async fn examine_servers(
     checks.push(machine::check_sandbox(settings));
     checks.extend(machine::check_state(&settings.state_dir));
     checks.extend(machine::check_daemons(global).await);
+    let settings = config.gateway.clone();
     checks.extend(servers::check(config.gateway, &checks, offline).await?);
+    advise(&settings, &mut checks, !offline);
     Ok(checks)
 }
 

@@ -1,15 +1,15 @@
 //! `proxy import`: servers of clients and files come into the configuration; nobody's file but
 //! ours changes.
 
-use std::{
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{fs, os::unix::fs::FileTypeExt as _, path::Path};
 
-use config::{Environment, edit::Change};
+use config::{
+    Environment,
+    edit::{Change, Document},
+};
 use serde_json::json;
 use setup::moving::{
-    Home, LeftOut, Own, difference, discover, get, read_any_file, read_text, receive, sort_out,
+    Home, LeftOut, Own, difference, discover, get, read_any_file, read_piped, receive, sort_out,
 };
 
 use super::{
@@ -33,11 +33,15 @@ pub(super) fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow:
         }
     };
     let overrides = global.overrides();
+    let receive = |document: &mut Document| {
+        let kept = secret::names(global);
+        receive(document, taken.clone(), &home, &overrides, &env, &kept)
+    };
     if dry_run {
         let Some(mut document) = edit::read(global) else {
             return Ok(Exit::Usage);
         };
-        let receiving = receive(&mut document, taken, &home, &overrides, &env);
+        let receiving = receive(&mut document);
         left.extend(receiving.left);
         let path = document.path().to_owned();
         report::print_data(&difference(path, document.before(), &document.text()).text);
@@ -46,11 +50,8 @@ pub(super) fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow:
     }
     let changed = edit::change_with(
         global,
-        |document| Ok(receive(document, taken.clone(), &home, &overrides, &env)),
-        |receiving, _, write| {
-            secret::keep(global, &receiving.secrets).map_err(io::Error::other)?;
-            write()
-        },
+        |document| Ok(receive(document)),
+        |receiving, _, write| secret::keep_with(global, &receiving.secrets, write),
     )?;
     let Some(Change { value, path, .. }) = changed else {
         return Ok(Exit::Usage);
@@ -105,10 +106,11 @@ fn collect(from: &[String], home: &Home, own: &Own) -> Result<Collected, String>
             continue;
         }
         let read = if name == "-" {
-            let mut text = String::new();
-            let read = std::io::stdin().read_to_string(&mut text);
-            read.map_err(|error| format!("stdin cannot be read: {error}"))?;
-            read_text(&text)
+            read_piped(std::io::stdin().lock())
+        } else if is_pipe(name) {
+            return Err(format!(
+                "{name}: a pipe, not a file\nhint: pass its text on stdin: COMMAND | proxy import -"
+            ));
         } else if Path::new(name).exists() {
             read_any_file(Path::new(name), home)
         } else {
@@ -117,6 +119,11 @@ fn collect(from: &[String], home: &Home, own: &Own) -> Result<Collected, String>
         entries.extend(read.map_err(|error| format!("{name}: {error}"))?);
     }
     Ok(sort_out(&entries, home, own))
+}
+
+/// Whether the shell made this name of a command: `proxy import <(COMMAND)`.
+fn is_pipe(name: &str) -> bool {
+    fs::metadata(name).is_ok_and(|about| about.file_type().is_fifo())
 }
 
 /// Neither a client nor a file.

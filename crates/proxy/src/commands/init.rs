@@ -1,6 +1,6 @@
 //! `proxy init`: moving in, and back out.
 
-use std::{io, path::PathBuf};
+use std::path::PathBuf;
 
 use config::{Environment, edit::Document};
 use serde_json::{Value, json};
@@ -74,6 +74,7 @@ pub(super) fn init(global: &Global, init: &Init) -> anyhow::Result<Exit> {
         &home,
         &global.overrides(),
         &env,
+        &secret::names(global),
     );
     let mut moving = Moving {
         global,
@@ -168,14 +169,20 @@ impl Moving<'_> {
     fn write(&self, env: &Environment, journal: &mut Journal) -> anyhow::Result<Option<Receiving>> {
         let overrides = self.global.overrides();
         let receive = |document: &mut Document| {
-            let taken = self.taken.clone();
-            Ok(receive(document, taken, &self.home, &overrides, env))
+            let (taken, kept) = (self.taken.clone(), secret::names(self.global));
+            Ok(receive(document, taken, &self.home, &overrides, env, &kept))
         };
         let changed = edit::change_with(self.global, receive, |receiving, document, write| {
-            secret::keep(self.global, &receiving.secrets).map_err(io::Error::other)?;
+            let secrets = receiving.secrets.iter();
+            journal.note_secrets(secrets.map(|(name, value)| (name.as_str(), value.expose())))?;
             let (path, before) = (document.path(), document.before());
-            let copied = journal.replace(path, before, &document.text(), Backup::Beside, write);
-            copied.map(drop)
+            let replaced = secret::keep_with(self.global, &receiving.secrets, || {
+                let text = document.text();
+                let copied = journal.replace(path, before, &text, Backup::Beside, write);
+                copied.map(drop)
+            });
+            // Nothing was written, so none of them was kept.
+            replaced.or_else(|error| journal.forget_secrets(|_| true).and(Err(error)))
         })?;
         Ok(changed.map(|it| it.value))
     }
@@ -272,6 +279,10 @@ impl Moving<'_> {
         }
         for (plan, outcome) in plans.iter().zip(outcomes) {
             let name = &plan.client.name;
+            if !plan.kept_off.is_empty() {
+                let off = plan.kept_off.join(", ");
+                report::say(&format!("{name}: keeps what is switched off there: {off}"));
+            }
             match outcome {
                 Err(why) => report::say(&format!("{name}: not changed: {why}")),
                 Ok(_) if plan.files().next().is_none() => {
@@ -324,6 +335,7 @@ impl Moving<'_> {
                 "client": plan.client.id,
                 "files": plan.files().collect::<Vec<_>>(),
                 "removed": plan.removed,
+                "kept_off": plan.kept_off,
                 "copies": outcome.as_ref().ok(),
                 "error": outcome.as_ref().err(),
                 "effect": plan.client.effect,
@@ -368,10 +380,28 @@ fn undo(global: &Global, env: &Environment) -> anyhow::Result<Exit> {
             }
         });
     }
+    let forgotten = secret::forget_kept(global, &mut journal)?;
+    if !forgotten.gone.is_empty() {
+        report::say(&format!("secrets removed: {}", forgotten.gone.join(", ")));
+    }
+    for (name, why) in &forgotten.left {
+        report::say(&format!(
+            "secret `{name}` stays: {why}; remove it with: proxy secret rm {name}"
+        ));
+    }
     if global.json {
         let one = |it: &setup::moving::Undone| json!({"file": it.file, "is_whole": matches!(it.outcome, Outcome::Whole | Outcome::Gone)});
         let files: Value = undone.iter().map(one).collect();
-        report::print_json(&json!({"undone": files}));
+        let left: Vec<&str> = forgotten
+            .left
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        report::print_json(&json!({
+            "undone": files,
+            "secrets_removed": forgotten.gone,
+            "secrets_left": left,
+        }));
     }
     Ok(exit)
 }

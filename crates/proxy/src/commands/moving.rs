@@ -9,9 +9,9 @@ use std::{
 use anyhow::Context as _;
 use config::Environment;
 use gateway::Gateway;
-use printable::shorten;
+use printable::{mask_arguments, mask_secrets, shorten};
 use serde_json::{Value, json};
-use setup::moving::{Entry, Home, LeftOut, Own, Received, mask_line};
+use setup::moving::{Entry, Home, LeftOut, Own, Received};
 use tool::ServerName;
 
 use super::{event_loop::run_async, logging::log, reindex};
@@ -120,15 +120,14 @@ fn unique(mut texts: Vec<String>) -> Vec<String> {
 fn render_start(received: &Received) -> String {
     let server = &received.taken.server;
     let line = match (&server.url, &server.command) {
-        (Some(url), _) => url.clone(),
+        (Some(url), _) => mask_secrets(url, None),
         (None, Some(command)) => {
             let words = std::iter::once(command).chain(&server.args);
-            words.map(String::as_str).collect::<Vec<_>>().join(" ")
+            mask_arguments(words.map(String::as_str)).join(" ")
         }
         (None, None) => String::new(),
     };
-    let line = setup::moving::mask(&line, &received.taken.secrets);
-    shorten(&mask_line(&line), START_CHARS_MAX).into_owned()
+    shorten(&line, START_CHARS_MAX).into_owned()
 }
 
 /// Columns as wide as what stands in them.

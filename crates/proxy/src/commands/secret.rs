@@ -1,11 +1,15 @@
 //! `proxy secret`: secrets that the configuration names.
 
-use std::io::{IsTerminal as _, Read as _};
+use std::{
+    collections::BTreeSet,
+    io::{self, IsTerminal as _, Read as _},
+};
 
 use anyhow::Context as _;
 use config::Environment;
 use secrets::{Secret, SecretName, Store};
 use serde_json::json;
+use setup::moving::Journal;
 
 use super::{event_loop::run_async, status::have_looked_again};
 use crate::{
@@ -50,8 +54,29 @@ fn open(global: &Global) -> Option<Store> {
     }
 }
 
-/// Keeps the secrets that the configuration is about to name.
-pub(super) fn keep(global: &Global, secrets: &[(SecretName, Secret)]) -> anyhow::Result<()> {
+/// The names of all kept secrets; none if they cannot be read: keeping one then fails with the reason.
+pub(super) fn names(global: &Global) -> BTreeSet<String> {
+    let kept = open(global).and_then(|store| store.list().ok());
+    kept.unwrap_or_default().into_iter().collect()
+}
+
+/// Keeps the secrets that the configuration names once `write` has written it, and removes them
+/// again if it is not written.
+pub(super) fn keep_with(
+    global: &Global,
+    secrets: &[(SecretName, Secret)],
+    write: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    let kept = keep(global, secrets).map_err(|error| io::Error::other(format!("{error:#}")));
+    kept.and_then(|()| write()).inspect_err(|_| {
+        for (name, _) in secrets {
+            // The error that is returned says more than a second one.
+            let _ = open(global).map(|store| store.remove(name));
+        }
+    })
+}
+
+fn keep(global: &Global, secrets: &[(SecretName, Secret)]) -> anyhow::Result<()> {
     if secrets.is_empty() {
         return Ok(());
     }
@@ -60,6 +85,67 @@ pub(super) fn keep(global: &Global, secrets: &[(SecretName, Secret)]) -> anyhow:
         store.set(name, secret)?;
     }
     Ok(())
+}
+
+/// Outcome for the secrets that a run of `init` kept.
+#[derive(Debug, Default)]
+pub(super) struct Forgotten {
+    pub(super) gone: Vec<String>,
+    /// Those that stay, each with the reason.
+    pub(super) left: Vec<(String, &'static str)>,
+}
+
+/// Removes the secrets that the run of a journal kept, unless the configuration names them or they
+/// were set to another value since.
+pub(super) fn forget_kept(global: &Global, journal: &mut Journal) -> anyhow::Result<Forgotten> {
+    let mut forgotten = Forgotten::default();
+    if journal.secrets().is_empty() {
+        return Ok(forgotten);
+    }
+    let text = match config::file_path(&global.overrides(), &Environment::of_process()) {
+        Ok(file) => std::fs::read_to_string(file),
+        Err(_) => Ok(String::new()),
+    };
+    let text = match text {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        text => text,
+    };
+    let is_named = |name: &SecretName| {
+        let text = text.as_deref().unwrap_or_default();
+        let mut named = text.split("${secret:").skip(1);
+        named.any(|it| {
+            it.split('}')
+                .next()
+                .is_some_and(|it| it.trim() == name.as_str())
+        })
+    };
+    let store = open(global);
+    for secret in journal.secrets() {
+        let name: SecretName = secret.name.parse()?;
+        let kept = store.as_ref().map(|store| store.get(&name));
+        let why = match kept {
+            Some(Ok(None)) => continue,
+            None | Some(Err(_)) => "the secrets cannot be read",
+            Some(Ok(Some(_))) if text.is_err() => "the configuration cannot be read",
+            Some(Ok(Some(_))) if is_named(&name) => "the configuration names it",
+            Some(Ok(Some(kept))) if !journal.is_unchanged(secret, kept.expose()) => {
+                "it was set to another value since"
+            }
+            Some(Ok(Some(_))) => match store.as_ref().map(|store| store.remove(&name)) {
+                Some(Ok(_)) => {
+                    forgotten.gone.push(secret.name.clone());
+                    continue;
+                }
+                _ => "it cannot be removed",
+            },
+        };
+        forgotten.left.push((secret.name.clone(), why));
+    }
+    // Whatever else of the run is undone later, may free those that stay.
+    let is_whole = journal.files().next().is_none();
+    let left = |name: &str| forgotten.left.iter().any(|(left, _)| left == name);
+    journal.forget_secrets(|secret| is_whole || !left(&secret.name))?;
+    Ok(forgotten)
 }
 
 /// The value is never an argument: everybody on the machine can read those.

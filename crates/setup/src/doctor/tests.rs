@@ -196,3 +196,44 @@ command = "npx"
          Problem server alone: command `uvx` not found -> -"
     );
 }
+
+#[test]
+fn a_failure_is_told_with_what_the_recipe_of_its_server_knows() {
+    let settings = settings(
+        r#"
+[servers.db]
+command = "uvx"
+args = ["mcp-server-sqlite", "--db-path", "${DB:-hunter2}"]
+[servers.ci]
+command = "npx"
+args = ["-y", "@circleci/mcp-server-circleci@latest"]
+[servers.time]
+command = "uvx"
+args = ["mcp-server-time"]
+"#,
+    );
+    let mut checks: Vec<Check> = ["db", "ci", "time"]
+        .map(|name| Check::problem(format!("server {name}"), "it ended").then("proxy log"))
+        .into();
+    advise(&settings, &mut checks, true);
+    let told = render(&checks);
+    assert!(
+        told.contains("write \"--with\", \"mcp<2\" before \"mcp-server-sqlite\" in `args` of [servers.db]; else: proxy log"),
+        "{told}"
+    );
+    assert!(
+        told.contains("it is known to need CIRCLECI_TOKEN"),
+        "{told}"
+    );
+    assert!(
+        told.ends_with("server time: it ended -> proxy log"),
+        "{told}"
+    );
+    assert!(!told.contains("hunter2"), "{told}");
+
+    let mut unasked = Vec::new();
+    advise(&settings, &mut unasked, false);
+    assert_eq!(unasked.len(), 1, "{}", render(&unasked));
+    advise(&settings, &mut unasked, true);
+    assert_eq!(unasked.len(), 1);
+}

@@ -2,7 +2,8 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-use similar::{Algorithm, TextDiff};
+use printable::mask_lines;
+use similar::{Algorithm, TextDiff, udiff::UnifiedHunkHeader};
 
 /// Lines round a change that are shown with it.
 const CONTEXT_LINES: usize = 2;
@@ -32,19 +33,22 @@ pub fn difference(path: PathBuf, before: Option<&str>, after: &str) -> Differenc
         .algorithm(Algorithm::Patience)
         .timeout(DIFF_TIME_MAX)
         .diff_lines(before, after);
-    let unified = difference
-        .unified_diff()
-        .context_radius(CONTEXT_LINES)
-        .header(old, &name)
-        .to_string();
-    let mask = |line: &str| {
-        if line.starts_with("--- ") || line.starts_with("+++ ") {
-            line.to_owned()
-        } else {
-            clients::mask_line(line)
+    let (old_lines, new_lines) = (mask_lines(before), mask_lines(after));
+    let mut text = String::new();
+    for (index, group) in difference.grouped_ops(CONTEXT_LINES).iter().enumerate() {
+        if index == 0 {
+            text += &format!("--- {old}\n+++ {name}\n");
         }
-    };
-    let text = unified.lines().map(|line| mask(line) + "\n").collect();
+        text += &format!("{}\n", UnifiedHunkHeader::new(group));
+        for change in group.iter().flat_map(|op| difference.iter_changes(op)) {
+            // An option and its secret may stand on two lines: each file is masked as a whole.
+            let line = match (change.old_index(), change.new_index()) {
+                (_, Some(at)) => new_lines.get(at),
+                (at, None) => at.and_then(|at| old_lines.get(at)),
+            };
+            text += &format!("{}{}\n", change.tag(), line.map_or("", String::as_str));
+        }
+    }
     Difference { path, text }
 }
 

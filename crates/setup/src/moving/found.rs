@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::advice::advise_taken;
 use clients::{Entry, Home, Installed, LeftOut, Scope, Taken, find, merge, translate};
 
 /// What stands for us in clients' files.
@@ -67,7 +68,10 @@ pub fn sort_out(entries: &[Entry], home: &Home, own: &Own) -> (Vec<Taken>, Vec<L
     for entry in entries {
         match translate(entry, home) {
             Ok(it) if is_own(&it, own) => {}
-            Ok(it) => taken.push(it),
+            Ok(mut it) => {
+                advise_taken(&mut it);
+                taken.push(it);
+            }
             Err(why) => left.push(LeftOut {
                 entry: entry.clone(),
                 why,

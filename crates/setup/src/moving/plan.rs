@@ -18,6 +18,8 @@ pub struct ClientPlan {
     changes: Vec<(Change, Scope, Option<&'static str>)>,
     /// Names of entries that go out, as the client has them.
     pub removed: Vec<String>,
+    /// Names of entries that are switched off there: they stay, for they cost the client nothing.
+    pub kept_off: Vec<String>,
     /// Why the client cannot be given our entry.
     pub failed: Option<String>,
     /// Its entry is there, and new.
@@ -39,6 +41,7 @@ pub fn plan_clients(
             client: installed.client,
             changes: Vec::new(),
             removed: Vec::new(),
+            kept_off: Vec::new(),
             failed: None,
             is_given: false,
         };
@@ -76,6 +79,10 @@ impl ClientPlan {
             for entry in &server.taken.entries {
                 let Some(place) = &entry.place else { continue };
                 if place.client.id != self.client.id || !place.is_removable {
+                    continue;
+                }
+                if entry.is_off {
+                    self.kept_off.push(entry.name.clone());
                     continue;
                 }
                 let known = self

@@ -1,6 +1,8 @@
 //! Servers taken into our configuration: what is there already stays, and one that would be a
 //! mistake is left out with the mistake.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use clients::{
     Entry, Home, LeftOut, Need, SecretPlace, Server, Taken, is_same, read_text, translate,
 };
@@ -12,6 +14,7 @@ use secrets::{Secret, SecretName};
 use tool::ServerName;
 
 use super::naming;
+use crate::advice::mend_server;
 
 /// A server that is in the configuration now.
 #[derive(Debug)]
@@ -36,58 +39,98 @@ pub struct Receiving {
     pub secrets: Vec<(SecretName, Secret)>,
 }
 
-/// Adds the servers to the document. Nothing is written.
+/// Adds the servers to the document. Nothing is written. No secret gets a name of those that are
+/// `kept`.
 pub fn receive(
     document: &mut Document,
     all: Vec<Taken>,
     home: &Home,
     overrides: &Overrides,
     env: &Environment,
+    kept: &BTreeSet<String>,
 ) -> Receiving {
     let known = known_servers(document, home);
+    let before = document.check(overrides, env).err().unwrap_or_default();
     let mut receiving = Receiving::default();
-    let mut mistakes = document.check(overrides, env).err().unwrap_or_default();
+    let mut secrets = BTreeMap::new();
     for mut taken in all {
-        if let Some((name, _)) = known
+        let same = known
             .iter()
-            .find(|(_, server)| is_same(server, &taken.server))
-        {
-            let (name, was_there) = (name.clone(), true);
-            receiving.received.push(Received {
+            .find(|(_, server)| is_same(server, &taken.server));
+        let added = match same {
+            Some((name, _)) => Ok((name.clone(), true)),
+            None => add(document, &mut taken, kept).map(|(name, found)| {
+                secrets.insert(name.clone(), found);
+                (name, false)
+            }),
+        };
+        match added {
+            Ok((name, was_there)) => receiving.received.push(Received {
                 name,
                 taken,
                 was_there,
-            });
-            continue;
+            }),
+            Err(why) => receiving.leave(taken, &why),
         }
-        match add(document, &mut taken, &mut mistakes, overrides, env) {
-            Ok((name, secrets)) => {
-                receiving.secrets.extend(secrets);
-                receiving.received.push(Received {
-                    name,
-                    taken,
-                    was_there: false,
-                });
-            }
-            Err(why) => {
-                let entries = taken.entries.into_iter();
-                receiving.left.extend(entries.map(|entry| LeftOut {
-                    entry,
-                    why: why.clone(),
-                }));
+    }
+    receiving.leave_mistaken(document, overrides, env, &before, &mut secrets);
+    receiving.secrets = secrets.into_values().flatten().collect();
+    receiving
+}
+
+impl Receiving {
+    /// Removes the servers again that brought a mistake; a mistake of no server counts for all.
+    fn leave_mistaken(
+        &mut self,
+        document: &mut Document,
+        overrides: &Overrides,
+        env: &Environment,
+        before: &[Mistake],
+        secrets: &mut BTreeMap<ServerName, Vec<(SecretName, Secret)>>,
+    ) {
+        let after = document.check(overrides, env).err().unwrap_or_default();
+        let new: Vec<&Mistake> = after.iter().filter(|it| !it.is_in(before)).collect();
+        for received in std::mem::take(&mut self.received) {
+            let name = received.name.as_str();
+            let its = new.iter().find(|it| is_of(it, name));
+            let mistake = its.or_else(|| new.iter().find(|it| !it.key.starts_with("servers.")));
+            match mistake.filter(|_| !received.was_there) {
+                None => self.received.push(received),
+                Some(mistake) => {
+                    let (key, what) = (&mistake.key, &mistake.what);
+                    let why = format!("our configuration would not take it: `{key}`: {what}");
+                    let removed = document.remove_server(name);
+                    let removed = removed.map_err(|error| error.to_string());
+                    secrets.remove(&received.name);
+                    self.leave(received.taken, &removed.err().unwrap_or(why));
+                }
             }
         }
     }
-    receiving
+
+    fn leave(&mut self, taken: Taken, why: &str) {
+        let entries = taken.entries.into_iter();
+        self.left.extend(entries.map(|entry| LeftOut {
+            entry,
+            why: why.to_owned(),
+        }));
+    }
 }
+
+/// Whether a mistake is one of this server.
+fn is_of(mistake: &Mistake, server: &str) -> bool {
+    let key = mistake.key.strip_prefix("servers.");
+    let rest = key.and_then(|key| key.strip_prefix(server));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+type Added = (ServerName, Vec<(SecretName, Secret)>);
 
 fn add(
     document: &mut Document,
     taken: &mut Taken,
-    mistakes: &mut Vec<Mistake>,
-    overrides: &Overrides,
-    env: &Environment,
-) -> Result<(ServerName, Vec<(SecretName, Secret)>), String> {
+    kept: &BTreeSet<String>,
+) -> Result<Added, String> {
     let servers = document.servers();
     let is_free = |name: &str| servers.iter().all(|it| it != name);
     let name = naming::name(taken, is_free).ok_or("no name can be made for it")?;
@@ -96,58 +139,51 @@ fn add(
         .remarks
         .extend(rules.map(|rule| format!("it is named already by {rule}")));
     let mut server = write_out(taken);
-    let secrets = take_secrets(&name, taken, &mut server);
+    let secrets = take_secrets(&name, taken, &mut server, |name| kept.contains(name));
     document
         .add_server(&name, &server)
         .map_err(|error| error.to_string())?;
-    let after = document.check(overrides, env).err().unwrap_or_default();
-    if let Some(mistake) = after.iter().find(|it| !it.is_in(mistakes)) {
-        let why = format!(
-            "our configuration would not take it: `{}`: {}",
-            mistake.key, mistake.what
-        );
-        document
-            .remove_server(name.as_str())
-            .map_err(|error| error.to_string())?;
-        return Err(why);
-    }
-    *mistakes = after;
     Ok((name, secrets))
 }
 
-/// Puts the name of a secret where it stands: the server is known again by all but that.
+/// Puts the name of each secret where it stands: the server is known again by all but that.
 fn take_secrets(
     name: &ServerName,
     taken: &mut Taken,
     server: &mut NewServer,
+    is_kept: impl Fn(&str) -> bool,
 ) -> Vec<(SecretName, Secret)> {
+    let mut keys: Vec<Option<SecretName>> = Vec::new();
+    for secret in &taken.secrets {
+        let label = label(secret);
+        let is_free = |key: &SecretName| {
+            !is_kept(key.as_str()) && keys.iter().flatten().all(|known| known != key)
+        };
+        let mut names = (1..NAMES_MAX).filter_map(|number| secret_name(name, &label, number));
+        keys.push(names.find(is_free));
+    }
     let mut kept: Vec<(SecretName, Secret)> = Vec::new();
-    taken.secrets.retain(|secret| {
-        let label = label(&secret.place, &server.args);
+    // From the end on: what is replaced moves nothing that is still to be.
+    let found = std::mem::take(&mut taken.secrets).into_iter().zip(keys);
+    for (secret, key) in found.rev() {
         let text = match &secret.place {
             SecretPlace::Env(variable) => find_text(&mut server.env, variable),
             SecretPlace::Header(header) => find_text(&mut server.headers, header),
             SecretPlace::Argument(index) => server.args.get_mut(*index),
             SecretPlace::Url => server.url.as_mut(),
         };
-        let is_free = |key: &SecretName| kept.iter().all(|(it, _)| it != key);
-        let names = (1..).map(|number| match number {
-            1 => format!("{name}.{label}"),
-            number => format!("{name}.{label}-{number}"),
-        });
-        let mut parsed = names.map_while(|name| name.parse::<SecretName>().ok());
-        let key = parsed.find(is_free);
-        // A `$` in it would be one of ours, or the escape of one.
-        let (Some(text), Some(key), false) = (text, key, secret.value.contains('$')) else {
-            return true;
+        let (Some(text), Some(key)) = (text, key) else {
+            taken.secrets.insert(0, secret);
+            continue;
         };
-        let Some(at) = find_value(text, &secret.value) else {
-            return true;
-        };
-        text.replace_range(at..at + secret.value.len(), &format!("${{secret:{key}}}"));
-        kept.push((key, Secret::new(secret.value.as_str())));
-        false
-    });
+        let before = &text[..secret.range.start];
+        let dollars = before.len() - before.trim_end_matches('$').len();
+        // A plain `$` before our `${` is written `$$`.
+        let escape = if dollars % 2 == 1 { "$" } else { "" };
+        text.replace_range(secret.range, &format!("{escape}${{secret:{key}}}"));
+        kept.push((key, Secret::new(secret.value.replace("$$", "$"))));
+    }
+    kept.reverse();
     if !kept.is_empty() {
         let names: Vec<&str> = kept.iter().map(|(key, _)| key.as_str()).collect();
         taken.remarks.push(format!(
@@ -158,22 +194,30 @@ fn take_secrets(
     kept
 }
 
+/// Of one label there are never so many.
+const NAMES_MAX: usize = 1_000;
+
+/// `SERVER.LABEL`, or `SERVER.LABEL-NUMBER`; the label is cut where the name would be too long.
+fn secret_name(server: &ServerName, label: &str, number: usize) -> Option<SecretName> {
+    let end = match number {
+        1 => String::new(),
+        number => format!("-{number}"),
+    };
+    let room = secrets::NAME_CHARS_MAX.saturating_sub(server.as_str().len() + 1 + end.len());
+    let label = label.get(..room).unwrap_or(label);
+    format!("{server}.{label}{end}").parse().ok()
+}
+
 /// What a secret is called behind the name of its server.
-fn label(place: &SecretPlace, args: &[String]) -> String {
-    match place {
+fn label(secret: &clients::Secret) -> String {
+    let named = secret.name.clone();
+    let label = match &secret.place {
         SecretPlace::Env(name) | SecretPlace::Header(name) => name.clone(),
-        SecretPlace::Url => "url".to_owned(),
-        SecretPlace::Argument(index) => {
-            let arg = args.get(*index).map_or("", String::as_str);
-            let before = index.checked_sub(1).and_then(|it| args.get(it));
-            let named = arg.split_once('=').map(|(name, _)| name);
-            let named = named.filter(|name| !name.contains("://"));
-            let option = named.or_else(|| Some(before?.as_str()).filter(|it| it.starts_with("--")));
-            let option = option.map(|it| it.trim_start_matches('-'));
-            let option = option.filter(|it| it.parse::<SecretName>().is_ok());
-            option.map_or_else(|| format!("argument-{}", index + 1), str::to_owned)
-        }
-    }
+        SecretPlace::Url => named.unwrap_or_else(|| "url".to_owned()),
+        SecretPlace::Argument(index) => named.unwrap_or_else(|| format!("argument-{}", index + 1)),
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    label.replace(|c| !plain(c), "-")
 }
 
 fn find_text<'a>(texts: &'a mut [(String, String)], name: &str) -> Option<&'a mut String> {
@@ -181,23 +225,13 @@ fn find_text<'a>(texts: &'a mut [(String, String)], name: &str) -> Option<&'a mu
     found.map(|(_, text)| text)
 }
 
-/// Where a secret begins in its text: as a password, as a value, at the end, or anywhere.
-fn find_value(text: &str, value: &str) -> Option<usize> {
-    let behind = |sign: &str, end: &str| {
-        let found = text.find(&format!("{sign}{value}{end}"));
-        found.map(|at| at + sign.len())
-    };
-    behind(":", "@")
-        .or_else(|| behind("=", ""))
-        .or_else(|| text.strip_suffix(value).map(str::len))
-        .or_else(|| text.find(value))
-}
-
 /// The servers of the document, in the words in which others' are compared.
 fn known_servers(document: &Document, home: &Home) -> Vec<(ServerName, Server)> {
     let entries = read_text(&document.text()).unwrap_or_default();
     let one = |entry: &Entry| {
-        let server = translate(entry, home).ok()?.server;
+        let mut server = translate(entry, home).ok()?.server;
+        // Others' are compared as they are mended.
+        mend_server(&mut server);
         Some((entry.name.parse().ok()?, server))
     };
     entries.iter().filter_map(one).collect()

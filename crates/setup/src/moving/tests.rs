@@ -29,7 +29,14 @@ fn take_in(folder: &Path, config: &str, pasted: &str) -> (String, Receiving) {
         config: Some(path),
         ..Overrides::default()
     };
-    let mut receiving = receive(&mut document, taken, &home, &overrides, &env);
+    let mut receiving = receive(
+        &mut document,
+        taken,
+        &home,
+        &overrides,
+        &env,
+        &["docs.Authorization".to_owned()].into(),
+    );
     receiving.left.splice(0..0, left);
     (document.text(), receiving)
 }
@@ -96,13 +103,13 @@ fn secrets_in_clear_are_named_and_not_written() {
     let pasted = r#"{"mcpServers": {
         "git": {"command": "x", "env": {"GIT_TOKEN": "ghp_0123456789abcdef", "MODE": "fast"}},
         "docs": {"url": "https://x.dev/mcp", "headers": {"Authorization": "Bearer abcdef0123456789"}},
-        "old": {"command": "y", "args": ["--api-key", "abcdef0123456789", "--key=k3y-0123", "--name", "k3y-0123"]},
-        "far": {"url": "https://far.dev/mcp?a=b&api_key=qwerty0123"},
+        "old": {"command": "y", "args": ["--api-key", "abcdef0123456789", "--key=k3y-0123", "--name", "k3y-0123", "--header=Authorization: Bearer abcd0123", "-e", "TOKEN=efgh0123"]},
+        "far": {"url": "https://ada:pa$${s@far.dev/mcp?a=b&api_key=qwerty0123&sig=asdfgh0123"},
         "base": {"command": "z", "args": ["postgres://ada:lovelace@db/lovelace", "ghp_0123456789abcdef"]}}}"#;
     let (text, receiving) = take_in(folder.path(), "", pasted);
     assert!(text.contains("${secret:git.GIT_TOKEN}"), "{text}");
     assert!(
-        text.contains("Bearer ${secret:docs.Authorization}"),
+        text.contains("Bearer ${secret:docs.Authorization-2}"),
         "{text}"
     );
     assert!(!text.contains("ghp_"), "{text}");
@@ -115,19 +122,23 @@ fn secrets_in_clear_are_named_and_not_written() {
     assert_eq!(
         kept,
         [
-            ("base.argument-1", "lovelace"),
             ("base.argument-2", "ghp_0123456789abcdef"),
-            ("docs.Authorization", "abcdef0123456789"),
-            ("far.url", "qwerty0123"),
+            ("base.password", "lovelace"),
+            ("docs.Authorization-2", "abcdef0123456789"),
+            ("far.api_key", "qwerty0123"),
+            ("far.password", "pa$${s"),
+            ("far.sig", "asdfgh0123"),
             ("git.GIT_TOKEN", "ghp_0123456789abcdef"),
+            ("old.Authorization", "abcd0123"),
+            ("old.TOKEN", "efgh0123"),
             ("old.api-key", "abcdef0123456789"),
             ("old.key", "k3y-0123"),
         ]
     );
     for written in [
-        r#"args = ["--api-key", "${secret:old.api-key}", "--key=${secret:old.key}", "--name", "k3y-0123"]"#,
-        r#"url = "https://far.dev/mcp?a=b&api_key=${secret:far.url}""#,
-        r#"args = ["postgres://ada:${secret:base.argument-1}@db/lovelace", "${secret:base.argument-2}"]"#,
+        r#"args = ["--api-key", "${secret:old.api-key}", "--key=${secret:old.key}", "--name", "k3y-0123", "--header=Authorization: Bearer ${secret:old.Authorization}", "-e", "TOKEN=${secret:old.TOKEN}"]"#,
+        r#"url = "https://ada:${secret:far.password}@far.dev/mcp?a=b&api_key=${secret:far.api_key}&sig=${secret:far.sig}""#,
+        r#"args = ["postgres://ada:${secret:base.password}@db/lovelace", "${secret:base.argument-2}"]"#,
     ] {
         assert!(text.contains(written), "{text}");
     }
