@@ -57,8 +57,7 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "audit.arguments",
         Kind::Choice(&["digest", "full", "none"]),
-        "what the audit log holds of a call's arguments; of `\"full\"` what is named like a secret is \
-         masked",
+        "what the audit log holds of a call's arguments; of `\"full\"` secrets are masked",
     )
     .or("\"digest\"")
     .variable(),

@@ -1,13 +1,14 @@
 //! The report of a daemon on itself, its clients and its servers.
 
 use std::{
+    collections::BTreeSet,
     path::Path,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use fleet::{ServerState, Sharing, State, WaitingQuestion};
-use gateway::{Gateway, clients::ConnectedClient, describe_login};
+use gateway::{Gateway, Weight, clients::ConnectedClient, describe_login, find_idle_rules};
 use serde_json::{Value, json};
 
 use super::{identity::Build, log};
@@ -51,6 +52,7 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
         "config": about.config,
         "config_mistakes": gateway.config_mistakes(),
         "pins": gateway.registry.pin_trouble().map(|it| it.to_string()),
+        "idle_rules": idle_rules(gateway),
         "state_dir": settings.state_dir,
         "socket": about.socket,
         "http": about.http.0.as_ref().map(|http| match http {
@@ -66,6 +68,16 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
         "servers": servers,
         "sharing": sharing,
     })
+}
+
+/// Rules that were meant to keep something out, and match nothing.
+fn idle_rules(gateway: &Gateway) -> Vec<Value> {
+    let (settings, known) = (gateway.settings(), gateway.registry.known_names());
+    let found = find_idle_rules(&settings, known, &[], &BTreeSet::new());
+    let idle = found.idle.into_iter();
+    let idle = idle.filter(|rule| rule.weight == Weight::Safety);
+    idle.map(|rule| json!({"about": rule.about, "found": rule.found, "next": rule.next}))
+        .collect()
 }
 
 /// How many of the tools have a vector; `null` before the first search, or where there are none.

@@ -118,9 +118,9 @@ async fn call_once(
             tries: 0,
             ran: Ran::No,
         }),
-        Err(RequestError::Denied(why)) => Err(CallError::Unavailable {
+        Err(RequestError::Denied(denied)) => Err(CallError::Unavailable {
             server: name(),
-            failure: leased.link.denial(why),
+            failure: leased.link.denial(denied),
             tries: 0,
             ran: Ran::No,
         }),

@@ -147,8 +147,17 @@ pub(crate) enum RequestError {
     /// The request failed although the connection may live.
     Failed(String),
     /// The server wants to know who asks, or more of who does: nothing ran.
-    Denied(String),
+    Denied(Denied),
     Protocol(ProtocolError),
+}
+
+/// A request that the server refused because of who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Denied {
+    /// A sentence without secrets.
+    pub(crate) why: String,
+    /// The server does not know who asks (HTTP 401). Otherwise it knows, and does not serve them.
+    pub(crate) is_unknown: bool,
 }
 
 /// An error with everything below it: the outermost one often says only "error sending request".

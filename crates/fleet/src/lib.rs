@@ -57,6 +57,7 @@ pub use log::log_path;
 pub use login::LoginPlace;
 pub use login_needed::LoginNeeded;
 pub use login_spec::{IdentityProviderSpec, LoginSpec};
+pub use mask::Mask;
 pub use question::{Answer, Asks, ClockStop, Question, QuestionKind};
 pub use request::{LogSink, ProgressSink, Request};
 pub use roster::Applied;

@@ -14,7 +14,7 @@ use crate::{
     changes::OnListChanged,
     channel::CallChannel,
     child::{Pipes, Running},
-    error::{Failure, RequestError},
+    error::{Denied, Failure, RequestError},
     limits::EXIT_REASON_WAIT,
     login::{LoginPlace, denial},
     params::{write_list, write_params},
@@ -149,8 +149,8 @@ impl Link {
                         HandshakeError::Closed => {
                             OpenError::Unanswered(Failure::new("it closed the connection"))
                         }
-                        HandshakeError::Denied(why) => {
-                            denial(why, credential.as_ref(), !headers.is_empty()).into()
+                        HandshakeError::Denied(denied) => {
+                            denial(denied, credential.as_ref(), !headers.is_empty()).into()
                         }
                         HandshakeError::Other(why) => {
                             let failure = Failure::unreachable(&why, host_of(url).as_deref());
@@ -281,15 +281,15 @@ impl Link {
         match &self.kind {
             Kind::Child { .. } => Failure::new("the connection ended"),
             Kind::Remote(remote) => match remote.denied() {
-                Some(why) => self.denial(why),
+                Some(denied) => self.denial(denied),
                 None => Failure::new("the connection ended"),
             },
         }
     }
 
     /// The failure of a request that the server denied.
-    pub(crate) fn denial(&self, why: String) -> Failure {
-        denial(why, self.credential.as_ref(), self.has_headers)
+    pub(crate) fn denial(&self, denied: Denied) -> Failure {
+        denial(denied, self.credential.as_ref(), self.has_headers)
     }
 
     /// Asks the server to end: closes a child's stdin, ends a remote session.
@@ -362,9 +362,9 @@ async fn open_child(
                     let failure = running.exit_reason().await;
                     OpenError::Unanswered(suspect_no_server(failure, channel.stray_line()))
                 }
-                Ok(Err(HandshakeError::Denied(why) | HandshakeError::Other(why))) => {
-                    OpenError::Unanswered(running.with_stderr(Failure::new(why)))
-                }
+                Ok(Err(
+                    HandshakeError::Denied(Denied { why, .. }) | HandshakeError::Other(why),
+                )) => OpenError::Unanswered(running.with_stderr(Failure::new(why))),
                 Ok(Ok(_)) | Err(_) => {
                     let silence = describe_silence(spec, channel.stray_line());
                     suspect_http(running.with_stderr(silence)).into()

@@ -8,8 +8,12 @@ use oauth::{Assertion, Credential, RecordFile, Settings};
 use secrets::{PrivateFiles, Resolver, Secret};
 
 use crate::{
-    Launch, LoginNeeded, ServerSpec, Template, Variables, awaited::Awaited, environment::expand,
-    error::Failure, secrets_named::with_secrets, taken::templates,
+    Launch, LoginNeeded, ServerSpec, Template, Variables,
+    awaited::Awaited,
+    environment::expand,
+    error::{Denied, Failure},
+    secrets_named::with_secrets,
+    taken::templates,
 };
 
 /// A remote server as a login sees it.
@@ -120,7 +124,7 @@ fn read_again(
 /// A server that is sent headers of the configuration, and does not ask for a token, wants another
 /// key: a login would not help.
 pub(crate) fn denial(
-    why: String,
+    Denied { why, is_unknown }: Denied,
     credential: Option<&Arc<Credential>>,
     has_headers: bool,
 ) -> Failure {
@@ -130,9 +134,8 @@ pub(crate) fn denial(
     let file = credential.file().clone();
     let login = file.read_id();
     let record = file.read().unwrap_or_default();
-    let is_missing = why.contains("HTTP 401");
     let wants_token = record.grant.is_some() || record.was_challenged() || !has_headers;
-    if !wants_token || !is_missing && record.wanted_scopes.is_empty() {
+    if !wants_token || !is_unknown && record.wanted_scopes.is_empty() {
         return Failure::denial(why);
     }
     let server = &record.server;
@@ -141,7 +144,7 @@ pub(crate) fn denial(
     } else {
         format!("proxy login {server}, or set `headers.Authorization` where it takes a key")
     };
-    let scopes = if is_missing {
+    let scopes = if is_unknown {
         Vec::new()
     } else {
         record.wanted_scopes
@@ -175,8 +178,12 @@ mod tests {
             )
         };
         let refused = |has_headers| {
-            let why = "HTTP 401 Unauthorized".to_owned();
-            denial(why, Some(&place()), has_headers)
+            let why = "whatever it says".to_owned();
+            let denied = Denied {
+                why,
+                is_unknown: true,
+            };
+            denial(denied, Some(&place()), has_headers)
         };
         assert!(refused(false).login().is_some());
         assert!(refused(true).login().is_none());
@@ -185,10 +192,15 @@ mod tests {
         assert!(failure.login().is_some_and(|it| !it.again));
         let awaited = failure.awaited.unwrap();
         assert!(!awaited.has_come());
-        let forbidden = denial("HTTP 403 Forbidden".to_owned(), Some(&place()), false);
+        // Its own words do not decide what it means.
+        let forbid = || Denied {
+            why: "HTTP 403 Forbidden: no HTTP 401".to_owned(),
+            is_unknown: false,
+        };
+        let forbidden = denial(forbid(), Some(&place()), false);
         assert!(forbidden.login().is_none());
         place().want_scopes(vec!["admin".to_owned()]).await;
-        let forbidden = denial("HTTP 403 Forbidden".to_owned(), Some(&place()), false);
+        let forbidden = denial(forbid(), Some(&place()), false);
         assert_eq!(forbidden.login().unwrap().scopes, ["admin"]);
     }
 }

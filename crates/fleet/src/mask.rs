@@ -26,7 +26,7 @@ const HIDDEN: &str = "***";
 /// The values that must not appear in a server's messages, in any form that programs commonly
 /// print: as they are, as JSON, in hexadecimal, base64, or encoded for an address.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Mask {
+pub struct Mask {
     /// As they were given.
     secrets: Vec<String>,
     /// Those and their other forms, the longest first.
@@ -38,7 +38,8 @@ pub(crate) struct Mask {
 }
 
 impl Mask {
-    pub(crate) fn new(values: impl IntoIterator<Item = String>) -> Self {
+    /// Hides these values, unless they are too short to be secrets.
+    pub fn new(values: impl IntoIterator<Item = String>) -> Self {
         let values = values
             .into_iter()
             .filter(|it| it.len() >= SECRET_BYTES_MIN_AS_VALUE);
@@ -78,7 +79,8 @@ impl Mask {
         error.map(|text| self.apply(text))
     }
 
-    pub(crate) fn apply(&self, text: &str) -> String {
+    /// The text without the values.
+    pub fn apply(&self, text: &str) -> String {
         let hide = |text: String, form: &String| {
             if text.contains(form.as_str()) {
                 return text.replace(form.as_str(), HIDDEN);

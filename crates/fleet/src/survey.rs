@@ -61,7 +61,7 @@ pub(crate) async fn survey_leased(
         }
         Ok(Err(RequestError::Lost(_) | RequestError::Unsent)) => leased.release().why_ended().await,
         Ok(Err(RequestError::Failed(why) | RequestError::Unreached(why))) => Failure::new(why),
-        Ok(Err(RequestError::Denied(why))) => leased.link.denial(why),
+        Ok(Err(RequestError::Denied(denied))) => leased.link.denial(denied),
         Ok(Err(RequestError::Protocol(error))) => Failure::new(format!(
             "`tools/list` failed: {} (error {})",
             error.message, error.code

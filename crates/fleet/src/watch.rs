@@ -11,7 +11,7 @@ use tool::{ClientId, ServerName};
 
 use crate::{
     Asks, CallError, Failure, Fleet, Ran, Request, UpdateSink,
-    error::RequestError,
+    error::{Denied, RequestError},
     limits::{REST_MAX, REST_MIN},
     link::Link,
     roster::Roster,
@@ -153,7 +153,7 @@ impl Wish {
             }
             RequestError::Failed(why)
             | RequestError::Unreached(why)
-            | RequestError::Denied(why) => Failure::new(why),
+            | RequestError::Denied(Denied { why, .. }) => Failure::new(why),
         };
         CallError::Unavailable {
             server,

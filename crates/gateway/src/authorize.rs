@@ -171,10 +171,7 @@ impl Gateway {
 
     /// Begins to take note of a call; it is recorded when the note is dropped.
     pub(crate) fn begin_note(&self, kind: &'static str, context: &CallContext) -> CallNote {
-        let session = context.client.as_ref().and_then(|client| client.connection);
-        CallNote::begin(&self.recorder, kind, &context.policy.name)
-            .in_session(session)
-            .traced(self.traces.begin(context))
+        CallNote::begin(&self.recorder, kind, context).traced(self.traces.begin(context))
     }
 
     /// A line on what would become of a call; nobody is asked.
@@ -204,7 +201,7 @@ impl Gateway {
         client: Option<&str>,
     ) -> Result<(ToolRef, Decision), ToolError> {
         let policy = client.map(|client| self.settings().clients.of(Some(client)));
-        let policy = policy.unwrap_or_default();
+        let policy = policy.unwrap_or_else(ClientPolicy::of_command_line);
         let entry = self.resolve(name, &policy).await?;
         let context = CallContext {
             policy: policy.into(),

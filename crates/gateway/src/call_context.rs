@@ -23,6 +23,11 @@ pub struct CallContext {
     pub(crate) caller: Caller,
     /// The client; none for a person at the command line, who may see everything.
     pub client: Option<ClientId>,
+    /// The token or subject that admitted the client over HTTP, for the audit log; see
+    /// [`Connection::caller`].
+    ///
+    /// [`Connection::caller`]: crate::Connection::caller
+    pub admitted_as: Option<Arc<str>>,
     /// Members of the request's `_meta` that travel on to the server.
     pub meta: Vec<(String, Json)>,
     /// Hears progress, where the client asked for it.

@@ -12,7 +12,7 @@ use otlp::{OpenSpan, TraceContext};
 use telemetry::{Arguments, CallRecord, Event, Recorder};
 use tool::ServerName;
 
-use crate::{settings::KeptArguments, traces::describe_call};
+use crate::{call_context::CallContext, settings::KeptArguments, traces::describe_call};
 
 /// Where nothing else was noted, its caller took it back or went away.
 const TAKEN_BACK: &str = "cancelled";
@@ -28,12 +28,22 @@ pub(crate) struct CallNote {
 }
 
 impl CallNote {
-    pub(crate) fn begin(recorder: &Arc<Recorder>, kind: &'static str, client: &str) -> Self {
+    pub(crate) fn begin(
+        recorder: &Arc<Recorder>,
+        kind: &'static str,
+        context: &CallContext,
+    ) -> Self {
         Self {
             recorder: Arc::clone(recorder),
             record: CallRecord {
                 at_ms: now_ms(),
-                client: client.to_owned(),
+                client: context.policy.name.clone(),
+                caller: context
+                    .admitted_as
+                    .as_deref()
+                    .unwrap_or_default()
+                    .to_owned(),
+                session: context.client.as_ref().and_then(|it| it.connection),
                 kind,
                 outcome: TAKEN_BACK.into(),
                 ..CallRecord::default()
@@ -42,11 +52,6 @@ impl CallNote {
             span: None,
             is_off: false,
         }
-    }
-
-    pub(crate) fn in_session(mut self, session: Option<u64>) -> Self {
-        self.record.session = session;
-        self
     }
 
     /// With a span that lasts as long as it does.

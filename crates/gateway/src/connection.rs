@@ -18,6 +18,8 @@ pub struct Connection {
     pub transport: &'static str,
     /// The name of the token that let it in, over HTTP: clients of different tokens share nothing.
     pub token: Option<Arc<str>>,
+    /// How the audit log names what let it in, over HTTP: `token NAME` or `oauth SUBJECT`.
+    pub caller: Option<Arc<str>>,
     /// The table of `[clients]` that holds for it, whatever name it announces; none: that name's.
     pub rule: Option<Arc<str>>,
     /// Its person sits at this machine, so that a browser that comes back to it finds us.

@@ -54,6 +54,12 @@ impl Gateway {
         note.is_named(&request.tool_name);
         let context = CallContext {
             trace: note.trace().or(context.trace),
+            // A script outlives a change of the configuration; each of its calls follows the
+            // tables as they are at that moment.
+            policy: match &context.script {
+                Some(_) => self.settings().clients.renew(&context.policy),
+                None => context.policy,
+            },
             ..context
         };
         let (tool, repairs) = (&request.tool_name, &request.repairs);
@@ -84,7 +90,16 @@ impl Gateway {
         // Calls within `call_many` pass here too; those of unknown names count as well.
         let counted = context.script.as_ref().map(ScriptCaller::count_call);
         let policy = Arc::clone(&context.policy);
-        let entry = &self.resolve(&tool_name, &policy).await?;
+        let entry = match self.resolve(&tool_name, &policy).await {
+            Ok(entry) => entry,
+            Err(error) => {
+                if let Some(at) = self.intended(&tool_name).await {
+                    note.is_for(&at.server, &at.tool);
+                }
+                return Err(error);
+            }
+        };
+        let entry = &entry;
         note.is_for(&entry.at.server, &entry.at.tool);
         counted.transpose()?;
         let reads = |script: &ScriptCaller| script.check_reads(entry);

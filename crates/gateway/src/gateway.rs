@@ -26,6 +26,7 @@ use crate::{
     connection::Connection,
     error::ToolError,
     forward::Ledgers,
+    kept_secrets::hide_kept_secrets,
     last_spoken::with_last_spoken,
     parked::ParkedCalls,
     recent_searches,
@@ -142,6 +143,7 @@ impl Gateway {
         let recorder = Recorder::new(telemetry::Settings {
             folder: settings.state_dir.clone(),
             audit_bytes_max: settings.audit.bytes_max,
+            hide: hide_kept_secrets(&settings.private_files()),
         });
         let files = settings.private_files();
         let traces = Traces::new(settings.traces.as_ref(), || resolver(&files));

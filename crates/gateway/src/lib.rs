@@ -29,7 +29,9 @@ mod execute_dynamic_tool;
 mod find;
 mod forward;
 mod gateway;
+mod idle_rules;
 mod instructions_told;
+mod kept_secrets;
 mod last_spoken;
 #[cfg(any(test, fuzzing))]
 pub mod laws;
@@ -82,6 +84,7 @@ pub use cost::{count_definition, estimate_definition};
 pub use definitions::{DESCRIBE, EXECUTE, SEARCH, TOOLS, count_ours, instructions};
 pub use error::ToolError;
 pub use gateway::{Gateway, resolver};
+pub use idle_rules::{IdleRule, IdleRules, Weight, find_idle_rules};
 pub use logins::{describe_login, login_of};
 pub use lost::{LOST_CALL, answer_lost_call};
 pub use out::{

@@ -13,6 +13,7 @@ pub struct ClientPolicies(Vec<Table>);
 #[derive(Debug, Clone)]
 struct Table {
     name: String,
+    written: ClientRule,
     pattern: Option<GlobMatcher>,
     max_tokens: Option<u64>,
     view: Option<Arc<View>>,
@@ -47,7 +48,12 @@ pub struct ClientPolicy {
     pub view: Option<Arc<View>>,
     /// Resources are neither announced nor listed to it.
     pub hides_resources: bool,
+    /// The configuration says it; a person at the command line is not bound by its tables.
+    is_configured: bool,
 }
+
+/// The client name of calls from the command line.
+pub const COMMAND_LINE: &str = "proxy-cli";
 
 /// The tokens of one result that a known program takes without a detour. Claude Code counts what
 /// is larger than about 12,500 before it shows it, and puts over 25,000 into a file. Codex, with a
@@ -80,6 +86,29 @@ impl ClientPolicies {
             takes_tokens: known.map(|(_, tokens)| *tokens),
             view: table.and_then(|table| table.view.clone()),
             hides_resources: table.is_some_and(|table| table.hides_resources),
+            is_configured: true,
+        }
+    }
+
+    /// The tables as they are written, by their names.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (&str, &ClientRule)> {
+        self.0
+            .iter()
+            .map(|table| (table.name.as_str(), &table.written))
+    }
+
+    /// Whether a table means a client of this name.
+    pub(crate) fn means(&self, table: &str, client: &str) -> bool {
+        let mut tables = self.0.iter().filter(|it| it.name == table);
+        tables.any(|table| table.means(&client.to_lowercase()))
+    }
+
+    /// The rules for the same client as this configuration has them.
+    pub(crate) fn renew(&self, policy: &Arc<ClientPolicy>) -> Arc<ClientPolicy> {
+        if policy.is_configured {
+            Arc::new(self.of(Some(&policy.name)))
+        } else {
+            Arc::clone(policy)
         }
     }
 }
@@ -92,6 +121,7 @@ impl Table {
         let view = has_rules.then(|| View::new(&rule.allow, &rule.deny));
         Ok(Self {
             name: name.to_owned(),
+            written: rule.clone(),
             pattern: is_pattern
                 .then(|| Glob::new(&lower).map(|glob| glob.compile_matcher()))
                 .transpose()?,
@@ -111,6 +141,15 @@ impl Table {
 }
 
 impl ClientPolicy {
+    /// A person at the command line: rules for calls bind them like any client, tables of clients
+    /// do not.
+    pub fn of_command_line() -> Self {
+        Self {
+            name: COMMAND_LINE.to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// The rule that keeps a tool of this server and category from it.
     pub fn refuses(&self, server: &ServerName, category: &str) -> Option<String> {
         self.view.as_ref()?.refuses(server, category)

@@ -274,7 +274,7 @@ impl Session {
             let (calls, out) = (Arc::clone(&self.calls), self.out.clone());
             let filter = Filter::of(self.announced());
             let telling = async move {
-                changes::tell(&calls.gateway, &calls.policy(), filter, "", &out).await;
+                changes::tell(&calls.gateway, || calls.policy(), filter, "", &out).await;
             };
             AbortOnDropHandle::new(tokio::spawn(telling))
         });

@@ -267,6 +267,7 @@ impl Gateway {
         gone: CancellationToken,
     ) -> ShellReply {
         let context = CallContext {
+            policy: Arc::new(ClientPolicy::of_command_line()),
             client: Some(client),
             cancel: gone,
             ..CallContext::default()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcp::{ADDRESSES_FIRST, MISSING_CAPABILITY};
 use registry::{Entry, Generation};
 use serde_json::value::RawValue;
-use tool::ServerName;
+use tool::{ServerName, ToolRef};
 
 use crate::{
     asks::CallAsker,
@@ -94,6 +94,12 @@ impl Gateway {
                 }));
             }
         }
+    }
+
+    /// The tool that a name was meant for, whether it may be called or not.
+    pub(crate) async fn intended(&self, asked: &str) -> Option<ToolRef> {
+        let generation = self.generation().await.ok()?;
+        generation.intended(asked)
     }
 
     /// Whether a client may know of a server.

@@ -58,6 +58,7 @@ impl Entry {
         let connection = Connection {
             transport: "http",
             token: peer.token.clone(),
+            caller: peer.caller.clone(),
             rule: peer.rule.clone(),
             is_here: peer.is_here,
             ..Connection::default()

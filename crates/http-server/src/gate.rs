@@ -109,7 +109,11 @@ impl Gate {
         let (_, given) = given.ok_or_else(|| self.ask_for_token())?;
         let given = given.trim();
         if let Some(name) = self.tokens.holder(given) {
-            return Ok(Some(Admitted { name, rule: None }));
+            return Ok(Some(Admitted {
+                caller: format!("token {name}").into(),
+                name,
+                rule: None,
+            }));
         }
         match &self.guarding {
             Some(guarding) => guarding.admit(given).await.map(Some),

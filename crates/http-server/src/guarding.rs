@@ -22,6 +22,8 @@ pub(super) struct Guarding {
 pub(super) struct Admitted {
     /// Whose token it is, and under which rules: what nobody else shares.
     pub(super) name: Arc<str>,
+    /// How the audit log names it.
+    pub(super) caller: Arc<str>,
     /// The table of the configuration that holds for it; none: that of the name it announces.
     pub(super) rule: Option<Arc<str>>,
 }
@@ -50,6 +52,7 @@ impl Guarding {
         Ok(Admitted {
             // No name of a configured token holds a space.
             name: format!("oauth {scope} {}", verified.subject).into(),
+            caller: format!("oauth {}", verified.subject).into(),
             rule: rule.map(|it| Arc::from(it.as_str())),
         })
     }

@@ -262,6 +262,7 @@ impl Service {
         let connection = Connection {
             transport: "http",
             token: peer.token.clone(),
+            caller: peer.caller.clone(),
             rule: peer.rule.clone(),
             is_here: peer.is_here,
             is_stateless: true,

@@ -14,6 +14,8 @@ use super::places::{Place, Who};
 pub(super) struct Peer {
     /// The name of the token that let it in; none where no token is asked for.
     pub(super) token: Option<Arc<str>>,
+    /// How the audit log names the token: by its name in the configuration, or its subject.
+    pub(super) caller: Option<Arc<str>>,
     /// The rules that its token has it under; none: those of the name that it announces.
     pub(super) rule: Option<Arc<str>>,
     pub(super) address: IpAddr,

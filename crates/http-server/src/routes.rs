@@ -59,14 +59,11 @@ impl Service {
             ("/mcp" | "/mcp/", &Method::OPTIONS) => Ok(gate::preflight()),
             ("/mcp" | "/mcp/", method) => {
                 let admitted = self.gate.check_token(head).await?;
-                let (token, rule) = match admitted {
-                    Some(admitted) => (Some(admitted.name), admitted.rule),
-                    None => (None, None),
-                };
                 let address = arrival.from;
                 let peer = Peer {
-                    token,
-                    rule,
+                    token: admitted.as_ref().map(|it| Arc::clone(&it.name)),
+                    caller: admitted.as_ref().map(|it| Arc::clone(&it.caller)),
+                    rule: admitted.and_then(|it| it.rule),
                     address,
                     is_here: is_here(address, &head.headers),
                 };

@@ -259,6 +259,7 @@ mod tests {
     fn peer(token: Option<&str>) -> Peer {
         Peer {
             token: token.map(Arc::from),
+            caller: None,
             rule: None,
             address: std::net::Ipv4Addr::LOCALHOST.into(),
             is_here: true,

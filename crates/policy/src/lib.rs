@@ -8,6 +8,7 @@
 
 mod allowance;
 mod arguments;
+mod idle;
 mod matcher;
 mod names;
 mod path;
@@ -19,6 +20,7 @@ mod value_pattern;
 mod tests;
 
 pub use allowance::{Allowance, NotAllowable};
+pub use idle::{IdlePattern, KnownNames, PatternKey};
 pub use rule::{Fault, KEYS, Rule};
 pub use rules::{Decider, Decision, Policy, Preset};
 

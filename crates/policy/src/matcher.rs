@@ -5,6 +5,7 @@ use globset::{GlobBuilder, GlobMatcher};
 /// One pattern.
 #[derive(Debug, Clone)]
 pub(crate) struct Matcher {
+    written: String,
     shape: Shape,
     ignores_case: bool,
     /// It begins at the root, so that it speaks of whole paths.
@@ -25,26 +26,28 @@ enum Shape {
 impl Matcher {
     /// The error says what is wrong with the pattern.
     pub(crate) fn new(pattern: &str, ignores_case: bool) -> Result<Self, String> {
-        let written = if ignores_case {
+        let written = pattern.to_owned();
+        let compared = if ignores_case {
             pattern.to_lowercase()
         } else {
             pattern.to_owned()
         };
         let is_plain = |text: &str| !text.contains(['*', '?', '[', '{', '\\']);
-        let shape = if written == "*" || written == "**" {
+        let shape = if compared == "*" || compared == "**" {
             Shape::Any
-        } else if let Some(whole) = unescape(&written) {
+        } else if let Some(whole) = unescape(&compared) {
             Shape::Whole(whole)
-        } else if let Some(rest) = written.strip_suffix('*').filter(|it| is_plain(it)) {
+        } else if let Some(rest) = compared.strip_suffix('*').filter(|it| is_plain(it)) {
             Shape::Begins(rest.to_owned())
-        } else if let Some(rest) = written.strip_prefix('*').filter(|it| is_plain(it)) {
+        } else if let Some(rest) = compared.strip_prefix('*').filter(|it| is_plain(it)) {
             Shape::Ends(rest.to_owned())
         } else {
-            let glob = GlobBuilder::new(&written).build();
+            let glob = GlobBuilder::new(&compared).build();
             let glob = glob.map_err(|error| error.kind().to_string())?;
             Shape::Glob(Box::new(glob.compile_matcher()))
         };
         Ok(Self {
+            written,
             shape,
             ignores_case,
             is_rooted: pattern.starts_with('/'),
@@ -60,6 +63,11 @@ impl Matcher {
     /// Whether it fits this very text and no other.
     pub(crate) fn is(&self, text: &Text<'_>) -> bool {
         matches!(self.shape, Shape::Whole(_)) && self.fits(text)
+    }
+
+    /// The pattern as it is written.
+    pub(crate) fn written(&self) -> &str {
+        &self.written
     }
 
     pub(crate) fn fits(&self, text: &Text<'_>) -> bool {

@@ -280,7 +280,7 @@ pub(crate) enum Command {
     History(History),
     /// Show what was called: by whom, when, how it ended
     #[command(
-        after_help = "Examples:\n  proxy audit --since 1h\n  proxy audit --client claude-code --server files --json\n  proxy audit verify                 is it what was written?"
+        after_help = "Examples:\n  proxy audit --since 1h\n  proxy audit --client claude-code --server files --json\n  proxy audit --caller ci             over HTTP, by this token\n  proxy audit verify                 is it what was written?"
     )]
     Audit(Audit),
     /// Show figures: calls, errors, times, tokens, searches without a hit
@@ -575,6 +575,9 @@ pub(crate) struct Audit {
     /// Not older than this: `90s`, `15m`, `1h`, `7d`
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     pub(crate) since: Option<u64>,
+    /// Only what was let in over HTTP by this token or OAuth subject
+    #[arg(long, value_name = "NAME")]
+    pub(crate) caller: Option<String>,
     /// Only of the client that announces this name
     #[arg(long, value_name = "CLIENT")]
     pub(crate) client: Option<String>,

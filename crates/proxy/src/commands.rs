@@ -25,6 +25,7 @@ mod daemon;
 mod doctor;
 mod edit;
 mod event_loop;
+mod idle_rules;
 mod import;
 mod init;
 mod inspect;

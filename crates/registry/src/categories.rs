@@ -18,6 +18,11 @@ pub fn within(category: &str) -> Option<&'static str> {
     RULES.category.get(category)?.within.as_deref()
 }
 
+/// Every category that our rules give.
+pub(crate) fn list() -> impl Iterator<Item = &'static str> {
+    RULES.category.keys().map(String::as_str)
+}
+
 #[cfg(test)]
 pub(crate) fn exists(category: &str) -> bool {
     RULES.category.contains_key(category)

@@ -129,6 +129,18 @@ impl Generation {
         }
     }
 
+    /// The tool that `asked` is meant for, be it denied, held back or unknown to its server. None
+    /// where the name begins with no configured server and names no tool of any.
+    pub fn intended(&self, asked: &str) -> Option<ToolRef> {
+        match self.find(asked) {
+            Ok(entry) => Some(entry.at.clone()),
+            Err(FindError::Denied { at, .. } | FindError::Held { at, .. }) => Some(at),
+            Err(FindError::Unknown { .. } | FindError::Ambiguous { .. }) => {
+                self.names.claimed(asked)
+            }
+        }
+    }
+
     /// The tool whose name is written as we write it.
     pub(crate) fn named(&self, asked: &str) -> Option<&Arc<Entry>> {
         self.names.full(asked).map(|place| self.entry(place))

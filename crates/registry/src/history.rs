@@ -16,6 +16,9 @@ const DEFINITIONS_BYTES_MAX: usize = 128 * 1024;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HistoryEntry {
+    /// Its place among the entries of all servers, counted from 1.
+    #[serde(skip)]
+    pub number: usize,
     /// Unix seconds.
     pub at: u64,
     /// The server.
@@ -36,9 +39,10 @@ impl Registry {
         let path = self.disk().path(FILE);
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
         let text = [read(&put_aside(&path)), read(&path)].join("\n");
-        let entries = text
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok());
+        let lines = text.lines();
+        let entries = lines.filter_map(|line| serde_json::from_str::<HistoryEntry>(line).ok());
+        let entries = (1..).zip(entries);
+        let entries = entries.map(|(number, entry)| HistoryEntry { number, ..entry });
         let is_meant = |it: &HistoryEntry| server.is_none_or(|server| it.server == server);
         entries.filter(is_meant).collect()
     }
@@ -59,6 +63,7 @@ impl Registry {
             let bytes: usize = altered.values().map(|(a, b)| a.len() + b.len()).sum();
             let is_short = bytes <= DEFINITIONS_BYTES_MAX;
             let entry = HistoryEntry {
+                number: 0,
                 at: now,
                 server: server.to_string(),
                 added: plan.added.clone(),
@@ -82,5 +87,26 @@ impl Registry {
         if let Err(error) = log.append(lines.as_bytes()) {
             tracing::debug!(%error, "what changed is not written down");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Registry, Rules};
+
+    #[test]
+    fn an_entry_has_one_number_whatever_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let registry = Registry::open(folder.path(), Rules::default()).unwrap();
+        let lines =
+            ["mail", "notes", "mail"].map(|server| format!("{{\"server\":\"{server}\"}}\n"));
+        std::fs::write(folder.path().join("history.jsonl"), lines.concat()).unwrap();
+        let numbers = |server| {
+            let entries = registry.list_history(server);
+            entries.iter().map(|it| it.number).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(None), [1, 2, 3]);
+        assert_eq!(numbers(Some("mail")), [1, 3]);
+        assert_eq!(numbers(Some("notes")), [2]);
     }
 }

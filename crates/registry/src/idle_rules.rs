@@ -1,37 +1,95 @@
-//! Rules of the configuration that mean no tool.
+//! Rules of the configuration that mean no tool, and the names that a rule can mean.
+
+use std::collections::BTreeSet;
 
 use tool::{ServerName, near};
 
 use crate::allow_deny::{AllowDeny, LetterCase};
 use crate::catalog::Records;
+use crate::categories;
 use crate::server_rules::{Rules, ServerRules};
 
-/// A rule about tools that its server does not have, by its last survey.
+/// A rule about tools that its server does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleRule {
     /// The server.
     pub server: ServerName,
     /// The rule as a person looks for it: `tools.deny "delete_*"`, `overlay.serch`.
     pub rule: String,
+    /// It keeps tools out, or changes them: without it more is let through than was meant.
+    pub restricts: bool,
     /// Tools whose names are near.
     pub near: Vec<String>,
 }
 
-/// The rules without effect, of servers whose tools are known.
-pub(crate) fn find_idle(rules: &Rules, records: &Records) -> Vec<IdleRule> {
-    let surveyed = rules.servers.iter().filter_map(|server_rules| {
-        let record = records.servers.get(server_rules.name.as_str())?;
-        (record.surveyed_at > 0).then_some((server_rules, record.tools.as_slice()))
-    });
-    surveyed
-        .flat_map(|(rules, tools)| find_of(rules, tools))
-        .collect()
+/// The servers of the configuration with their tools, and every category.
+#[derive(Debug, Clone, Default)]
+pub struct KnownNames {
+    /// In the configuration's order, those that are switched off last. None: nobody has listed its
+    /// tools yet.
+    pub tools: Vec<(ServerName, Option<Vec<String>>)>,
+    /// Those of servers and tools, and those that our rules give.
+    pub categories: BTreeSet<String>,
+}
+
+impl KnownNames {
+    /// The names in the configuration alone.
+    pub fn of_rules(rules: &Rules) -> Self {
+        Self::new(rules, &Records::default())
+    }
+
+    pub(crate) fn new(rules: &Rules, records: &Records) -> Self {
+        let of = |rules: &ServerRules| {
+            let record = records.servers.get(rules.name.as_str());
+            let record = record.filter(|record| record.surveyed_at > 0);
+            (rules.name.clone(), record.map(|it| it.tools.clone()))
+        };
+        let disabled = rules.disabled.iter().map(|name| (name.clone(), None));
+        let configured = rules.servers.iter().flat_map(|rules| {
+            let overlays = rules.overlays.values();
+            let overlays = overlays.filter_map(|overlay| overlay.category.clone());
+            rules.category.clone().into_iter().chain(overlays)
+        });
+        let guessed = records
+            .servers
+            .values()
+            .filter_map(|it| it.category.clone());
+        let known = categories::list().map(str::to_owned);
+        Self {
+            tools: rules.servers.iter().map(of).chain(disabled).collect(),
+            categories: configured.chain(guessed).chain(known).collect(),
+        }
+    }
+
+    fn tools_of(&self, server: &ServerName) -> Option<&[String]> {
+        let (_, tools) = self.tools.iter().find(|(name, _)| name == server)?;
+        tools.as_deref()
+    }
+}
+
+/// The rules about tools that are without effect; and the servers that have such rules and whose
+/// tools nobody has listed yet.
+pub fn find_idle(rules: &Rules, known: &KnownNames) -> (Vec<IdleRule>, Vec<ServerName>) {
+    let (mut idle, mut unlisted) = (Vec::new(), Vec::new());
+    for rules in &rules.servers {
+        match known.tools_of(&rules.name) {
+            Some(tools) => idle.extend(find_of(rules, tools)),
+            None if has_rules(rules) => unlisted.push(rules.name.clone()),
+            None => {}
+        }
+    }
+    (idle, unlisted)
+}
+
+fn has_rules(rules: &ServerRules) -> bool {
+    !(rules.allow.is_empty() && rules.deny.is_empty() && rules.overlays.is_empty())
 }
 
 fn find_of(rules: &ServerRules, tools: &[String]) -> Vec<IdleRule> {
-    let idle = |rule: String, name: &str| IdleRule {
+    let idle = |rule: String, restricts: bool, name: &str| IdleRule {
         server: rules.name.clone(),
         rule,
+        restricts,
         near: near(name, tools.iter().map(String::as_str), NEAR_MAX)
             .into_iter()
             .map(str::to_owned)
@@ -41,16 +99,19 @@ fn find_of(rules: &ServerRules, tools: &[String]) -> Vec<IdleRule> {
         let only = AllowDeny::new(&[glob.to_owned()], &[], LetterCase::Matters);
         only.is_ok_and(|only| tools.iter().all(|tool| only.refuses(&[tool]).is_some()))
     };
-    let globs = [("tools.allow", &rules.allow), ("tools.deny", &rules.deny)];
-    let globs = globs.into_iter().flat_map(|(key, globs)| {
+    let globs = [
+        ("tools.allow", &rules.allow, false),
+        ("tools.deny", &rules.deny, true),
+    ];
+    let globs = globs.into_iter().flat_map(|(key, globs, restricts)| {
         let idle_globs = globs.iter().filter(|glob| means_none(glob));
-        idle_globs.map(move |glob| (format!("{key} {glob:?}"), glob.as_str()))
+        idle_globs.map(move |glob| (format!("{key} {glob:?}"), restricts, glob.as_str()))
     });
     let overlays = rules.overlays.keys().filter(|name| !tools.contains(name));
-    let overlays = overlays.map(|name| (format!("overlay.{name}"), name.as_str()));
+    let overlays = overlays.map(|name| (format!("overlay.{name}"), true, name.as_str()));
     globs
         .chain(overlays)
-        .map(|(rule, name)| idle(rule, name))
+        .map(|(rule, restricts, name)| idle(rule, restricts, name))
         .collect()
 }
 

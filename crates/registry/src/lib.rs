@@ -50,7 +50,7 @@ pub use error::{IndexError, RegistryError};
 pub use feedback::{Learned, RelevanceFeedback};
 pub use generation::Generation;
 pub use history::HistoryEntry;
-pub use idle_rules::IdleRule;
+pub use idle_rules::{IdleRule, KnownNames, find_idle};
 pub use limits::EMBEDDED_TOOLS_MAX;
 pub use loaded_tools::{BuiltIn, KnownServer};
 pub use names::FindError;

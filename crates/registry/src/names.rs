@@ -155,6 +155,14 @@ impl Names {
             .map(|claim| claim.server)
     }
 
+    /// The configured server that a name begins with, and the text behind it.
+    pub(crate) fn claimed(&self, asked: &str) -> Option<ToolRef> {
+        let claims = self.list_claims(asked.trim());
+        let claim = claims.iter().find(|claim| !claim.rest.is_empty());
+        let claim = claim.or(claims.first())?;
+        Some(ToolRef::new(claim.server.clone(), claim.rest))
+    }
+
     /// Readings in their order: the text behind the server as it is written, all of it, then both
     /// folded.
     fn find_claimed(&self, claims: &[Claim<'_, '_>]) -> Option<Vec<usize>> {

@@ -19,7 +19,7 @@ use crate::{
     embedding::{self, LazyEncoder, Work},
     entry::Entry,
     generation::Generation,
-    idle_rules::{IdleRule, find_idle},
+    idle_rules::KnownNames,
     index,
     limits::{LOADS_MAX, NOTE_WAIT},
     loaded_tools::{BuiltIn, KnownServer, LoadedTools},
@@ -119,10 +119,10 @@ impl Registry {
         Arc::clone(&self.0.look().catalog)
     }
 
-    /// The rules of the configuration that mean no tool, of servers that were surveyed.
-    pub fn idle_rules(&self) -> Vec<IdleRule> {
+    /// The names that rules can mean, as of the last survey of each server.
+    pub fn known_names(&self) -> KnownNames {
         let seen = self.0.look();
-        find_idle(&seen.applied.rules, &seen.records)
+        KnownNames::new(&seen.applied.rules, &seen.records)
     }
 
     /// The generation that a search sees. Blocks while snapshots and index are loaded: at the first

@@ -71,6 +71,11 @@ impl Store {
         Ok(self.read()?.into_keys().collect())
     }
 
+    /// Every secret.
+    pub fn values(&self) -> Result<Vec<Secret>, StoreError> {
+        Ok(self.read()?.into_values().map(Secret::new).collect())
+    }
+
     /// Keeps a secret; whether there was one of that name before. It outlives a loss of power.
     pub fn set(&self, name: &SecretName, secret: &Secret) -> Result<bool, StoreError> {
         match secret.expose().len() {

@@ -15,10 +15,10 @@ mod recorder;
 mod stats;
 mod totals;
 
-pub use audit::{AuditLog, Broken, Filter, Verified, read, verify};
+pub use audit::{AuditLog, Broken, Filter, Hide, Verified, read, verify};
 pub use clock::{day_of, parse_ago, show_time};
 pub use exposition::{CONTENT_TYPE, Exposition, Family, Kind};
 pub use record::{Arguments, CallRecord, Event, estimate_tokens};
 pub use recorder::{Recorder, Settings};
-pub use stats::{By, DAYS_KEPT, Figures, Line, Searches, read as read_stats};
+pub use stats::{By, DAYS_KEPT, Figures, Line, Searches, list_clients, read as read_stats};
 pub use totals::Totals;

@@ -23,6 +23,9 @@ pub struct CallRecord {
     pub at_ms: u64,
     /// The name that its client announced; empty for a person at the command line.
     pub client: String,
+    /// The token or subject that let it in, over HTTP: `token NAME`, `oauth SUBJECT`; empty
+    /// otherwise.
+    pub caller: String,
     /// The number of the client's connection.
     pub session: Option<u64>,
     /// The server.

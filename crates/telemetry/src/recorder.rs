@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tracing::warn;
 
 use crate::{
-    audit::AuditLog,
+    audit::{AuditLog, Hide},
     record::{CallRecord, Event},
     stats::Stats,
     totals::Totals,
@@ -42,12 +42,15 @@ pub struct Settings {
     pub folder: PathBuf,
     /// The room of the audit log; 0: there is none.
     pub audit_bytes_max: u64,
+    /// Takes the secrets of the configuration out of arguments.
+    pub hide: Hide,
 }
 
 /// Takes records, and has them written by a thread that starts with the first of them.
 #[derive(Debug)]
 pub struct Recorder {
     folder: PathBuf,
+    hide: Hide,
     shared: Arc<Shared>,
     writer: OnceLock<Option<Handle>>,
 }
@@ -81,6 +84,7 @@ impl Recorder {
     pub fn new(settings: Settings) -> Self {
         Self {
             folder: settings.folder,
+            hide: settings.hide,
             shared: Arc::new(Shared {
                 lost: AtomicU64::new(0),
                 uncounted: AtomicU64::new(0),
@@ -131,7 +135,7 @@ impl Recorder {
     fn start(&self) -> Option<Handle> {
         let (sender, receiver) = sync_channel(QUEUE_MAX);
         let writer = Writer {
-            audit: AuditLog::new(self.folder.join("audit")),
+            audit: AuditLog::new(self.folder.join("audit"), self.hide.clone()),
             stats: Stats::new(self.folder.join("stats")),
             shared: Arc::clone(&self.shared),
             is_failing: false,

@@ -18,7 +18,7 @@ use crate::{
 use day::Day;
 use list::list;
 
-pub use figures::{By, Figures, Line, Searches, read};
+pub use figures::{By, Figures, Line, Searches, list_clients, read};
 
 /// How many days are kept, today among them.
 pub const DAYS_KEPT: u64 = 90;

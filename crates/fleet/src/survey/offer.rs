@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tool::{Capability, Item, ItemKind, Offer};
 
 use crate::{
-    error::RequestError,
+    error::{Denied, RequestError},
     limits::{
         DROPPED_REASONS_MAX, ITEM_BYTES_MAX, ITEMS_BYTES_MAX, ITEMS_MAX, OFFER_TIMEOUT, PAGES_MAX,
     },
@@ -162,7 +162,9 @@ impl Reading {
 fn explain(error: RequestError) -> String {
     match error {
         RequestError::Lost(_) | RequestError::Unsent => "the connection ended".to_owned(),
-        RequestError::Failed(why) | RequestError::Unreached(why) | RequestError::Denied(why) => why,
+        RequestError::Failed(why)
+        | RequestError::Unreached(why)
+        | RequestError::Denied(Denied { why, .. }) => why,
         RequestError::Protocol(error) => format!("{} (error {})", error.message, error.code),
     }
 }

@@ -26,7 +26,7 @@ use super::listen;
 use crate::{
     About, Spoken,
     changes::OnListChanged,
-    error::describe,
+    error::{Denied, describe},
     limits::{ABOUT_CHARS_MAX, INSTRUCTIONS_CHARS_MAX},
     request::Request,
     roots::Roots,
@@ -40,7 +40,7 @@ pub(crate) enum HandshakeError {
     /// The stream ended.
     Closed,
     /// The server wants to know who asks, or does not want to serve us.
-    Denied(String),
+    Denied(Denied),
     Other(String),
 }
 

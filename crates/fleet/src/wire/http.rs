@@ -12,7 +12,13 @@ use reqwest::{
     redirect::{Action, Attempt, Policy},
 };
 
-use crate::{Template, Variables, environment::expand, error::describe, mask::Mask, proxies};
+use crate::{
+    Template, Variables,
+    environment::expand,
+    error::{Denied, describe},
+    mask::Mask,
+    proxies,
+};
 
 /// Connecting a socket, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -323,6 +329,14 @@ impl Refusal {
     /// The server wants to know who asks, or knows and does not want to serve.
     pub(super) fn is_denial(&self) -> bool {
         [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&self.status)
+    }
+
+    /// The denial that it is, if it is one; `why` is masked.
+    pub(super) fn denied(&self, why: &str) -> Option<Denied> {
+        self.is_denial().then(|| Denied {
+            why: why.to_owned(),
+            is_unknown: self.status == StatusCode::UNAUTHORIZED,
+        })
     }
 
     /// Tells whether a server that speaks HTTP+SSE only refuses a `POST` of `initialize` so.

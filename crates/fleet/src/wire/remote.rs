@@ -13,7 +13,10 @@ use super::{
     streamable::Streamable,
 };
 use crate::{
-    About, Request, Spoken, asking::Asking, changes::OnListChanged, error::RequestError,
+    About, Request, Spoken,
+    asking::Asking,
+    changes::OnListChanged,
+    error::{Denied, RequestError},
     updates::Updates,
 };
 
@@ -109,7 +112,7 @@ impl Remote {
     }
 
     /// The refusal with which the server denied us, if it did.
-    pub(crate) fn denied(&self) -> Option<String> {
+    pub(crate) fn denied(&self) -> Option<Denied> {
         match self {
             Self::Streamable(streamable) => streamable.denied(),
             Self::Sse(sse) => sse.denied(),

@@ -38,7 +38,7 @@ use crate::{
     asking::Asking,
     changes::OnListChanged,
     channel::{self, CallChannel},
-    error::RequestError,
+    error::{Denied, RequestError},
     limits::LIST_BYTES_MAX,
     params::{write_list, write_params},
     request::Listeners,
@@ -55,7 +55,7 @@ const WAITING_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct SseConnection {
     channel: CallChannel,
-    denied: Arc<Mutex<Option<String>>>,
+    denied: Arc<Mutex<Option<Denied>>>,
     service: Option<Service>,
     _open: DropGuard,
 }
@@ -171,7 +171,7 @@ impl SseConnection {
         self.channel.ended().await;
     }
 
-    pub(super) fn denied(&self) -> Option<String> {
+    pub(super) fn denied(&self) -> Option<Denied> {
         self.denied.lock().clone()
     }
 
@@ -225,8 +225,8 @@ async fn subscribe(site: &Site) -> Result<(Events, Url), SseError> {
 
 fn explain_refusal(site: &Site, refusal: &Refusal) -> SseError {
     let why = site.mask.apply(&refusal.to_string());
-    if refusal.is_denial() {
-        return SseError::Failed(HandshakeError::Denied(why));
+    if let Some(denied) = refusal.denied(&why) {
+        return SseError::Failed(HandshakeError::Denied(denied));
     }
     if refusal.status.is_client_error() && refusal.status.as_u16() != 429 {
         return SseError::NotSpoken;

@@ -54,7 +54,7 @@ use crate::{
     About, Request, Spoken,
     asking::Asking,
     changes::OnListChanged,
-    error::{RequestError, describe},
+    error::{Denied, RequestError, describe},
     limits::PAGES_MAX,
     request::Listeners,
     updates::Updates,
@@ -243,7 +243,7 @@ impl Streamable {
             None if error.is_unreached => return RequestError::Unreached(error.why),
             None => return RequestError::Failed(error.why),
         }
-        RequestError::Denied(error.why)
+        RequestError::Denied(error.denied())
     }
 
     /// An error of rmcp's own; a server's are in the pending call.
@@ -276,7 +276,7 @@ impl Streamable {
     }
 
     /// The refusal with which the server denied us, if it did.
-    pub(super) fn denied(&self) -> Option<String> {
+    pub(super) fn denied(&self) -> Option<Denied> {
         self.client.denied()
     }
 
@@ -311,7 +311,7 @@ fn configure(site: &Site) -> StreamableHttpClientTransportConfig {
 fn explain_refusal(error: HandshakeError, client: &InterceptingClient) -> Refused {
     let error = match (error, client.take_error()) {
         (HandshakeError::Other(_), Some(http)) if http.denial.is_some() => {
-            HandshakeError::Denied(http.why)
+            HandshakeError::Denied(http.denied())
         }
         (HandshakeError::Other(_), Some(http)) => HandshakeError::Other(http.why),
         (HandshakeError::Other(why), None) => HandshakeError::Other(client.mask(&why)),

@@ -55,8 +55,6 @@ const LISTENERS_MAX: usize = 16;
 pub(super) struct Calls {
     pub(super) gateway: Arc<Gateway>,
     pub(super) client: Arc<ConnectedClient>,
-    /// What holds for the client, from the moment that it says its name.
-    policy: OnceLock<Arc<ClientPolicy>>,
     /// Of a legacy session; a modern request says its own.
     pub(super) level: LogLevel,
     /// The revision of a legacy session, as far as its `initialize` was seen.
@@ -95,7 +93,6 @@ impl Calls {
             subscriptions: Subscriptions::default(),
             gateway,
             client,
-            policy: OnceLock::new(),
             level: LogLevel::unsaid(),
             revision: OnceLock::new(),
             told: Arc::default(),
@@ -117,7 +114,7 @@ impl Calls {
         {
             let _ = self.revision.set(revision);
         }
-        if self.policy.get().is_some() {
+        if self.client.info().is_some() {
             return;
         }
         if let Some(info) = read_client_info(message) {
@@ -129,10 +126,6 @@ impl Calls {
         if let Some(name) = self.client.set_info(info) {
             self.searches.set_client(&name);
             self.record_session(&name);
-            let rule = self.client.connection.rule.as_deref();
-            let clients = &self.gateway.settings().clients;
-            let policy = clients.of(Some(rule.unwrap_or(&name)));
-            let _ = self.policy.set(Arc::new(policy));
         }
     }
 
@@ -150,11 +143,12 @@ impl Calls {
         });
     }
 
-    /// The rules for this client, whether it has said its name or not.
+    /// The rules for this client, as the configuration has them now. A change of the configuration
+    /// reaches a session that is open by its next request.
     pub(super) fn policy(&self) -> Arc<ClientPolicy> {
-        let rule = self.client.connection.rule.as_deref();
-        let nameless = || Arc::new(self.gateway.settings().clients.of(rule));
-        self.policy.get().cloned().unwrap_or_else(nameless)
+        let announced = self.client.info().map(|info| info.name.as_str());
+        let rule = self.client.connection.rule.as_deref().or(announced);
+        Arc::new(self.gateway.settings().clients.of(rule))
     }
 
     /// The servers that this client does not share, since its variables differ from those of others.
@@ -213,7 +207,7 @@ impl Calls {
         };
         let calls = Arc::clone(self);
         self.listening.spawn(async move {
-            changes::listen(Arc::clone(&calls.gateway), listening).await;
+            changes::listen(Arc::clone(&calls.gateway), listening, || calls.policy()).await;
             calls.running.remove(&key);
         });
     }
@@ -365,6 +359,7 @@ impl Calls {
             policy: self.policy(),
             caller: self.caller(),
             client: Some(self.client_id()),
+            admitted_as: self.client.connection.caller.clone(),
             is_here: self.client.connection.is_here,
             meta: meta.passed,
             progress: progress.map(|token| forward_progress(out.clone(), token, cancel.clone())),

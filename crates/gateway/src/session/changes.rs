@@ -68,15 +68,16 @@ impl Filter {
 
 /// Tells of every list that changes, until it is dropped. What a client does not read in time it is
 /// not told: it asks for the list when it looks again.
+/// `policy` answers the client's rules as they are at that moment.
 pub(super) async fn tell(
     gateway: &Gateway,
-    policy: &ClientPolicy,
+    policy: impl Fn() -> Arc<ClientPolicy>,
     filter: Filter,
     meta: &str,
     out: &Out,
 ) {
     let mut changes = gateway.lists_changed.subscribe();
-    let state = || ListState::of(&gateway.registry.catalog(), policy);
+    let state = || ListState::of(&gateway.registry.catalog(), &policy());
     let mut told = state();
     let params = if meta.is_empty() {
         "{}".to_owned()
@@ -124,7 +125,11 @@ pub(super) struct Listening {
 
 /// Answers it: what is heard of first, then every change, and a result when it is we who end it. A
 /// resource that cannot be watched is not among what is heard of.
-pub(super) async fn listen(gateway: Arc<Gateway>, listening: Listening) {
+pub(super) async fn listen(
+    gateway: Arc<Gateway>,
+    listening: Listening,
+    policy: impl Fn() -> Arc<ClientPolicy>,
+) {
     let Listening {
         uris,
         context,
@@ -149,7 +154,7 @@ pub(super) async fn listen(gateway: Arc<Gateway>, listening: Listening) {
     if out.tell(vec![acknowledged]).await.is_err() {
         return;
     }
-    let telling = tell(&gateway, &context.policy, filter, &meta, &out);
+    let telling = tell(&gateway, policy, filter, &meta, &out);
     let _ = cancel.run_until_cancelled(telling).await;
     if gone.is_cancelled() {
         let result = format!(r#"{{"resultType":"complete","_meta":{meta}}}"#);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::policy::{Allowance, Policy, Preset, Rule};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::to_raw_value};
 use tool::{Capability, ItemKind};
 
 use super::{
@@ -12,7 +12,11 @@ use super::{
     memory::{Memory, Scene},
     peer::Peer,
 };
-use crate::{EXECUTE, OnAlways, Thing};
+use crate::{
+    CallContext, EXECUTE, OnAlways, SEARCH, Thing,
+    policy::{ClientPolicies, ClientRule},
+    script_caller::ScriptCaller,
+};
 
 const ELICIT: &str = "elicitation/create";
 
@@ -396,4 +400,125 @@ async fn a_client_that_goes_in_rounds_is_asked_in_its_own_way() {
         "inputResponses": {key: {"action": "accept", "content": {"allow": "once"}}}});
     let told = peer.ask("tools/call", again).await;
     assert_eq!(told["result"]["content"][0]["text"], "done", "{told}");
+}
+
+/// The same scene with other tables of clients.
+fn set_clients(scene: &Scene, denied: &[&str]) {
+    let mut settings = (*scene.gateway.settings()).clone();
+    let rule = ClientRule {
+        deny: denied.iter().map(ToString::to_string).collect(),
+        ..ClientRule::default()
+    };
+    settings.clients = ClientPolicies::new([("curs*".to_owned(), rule)]).unwrap();
+    scene.gateway.apply(settings).unwrap();
+}
+
+#[tokio::test]
+async fn a_changed_client_table_reaches_sessions_that_are_open() {
+    let scene = scene(Preset::Open, &json!([])).await;
+    let (mut peer, _) = Peer::open(&scene, "Cursor").await;
+    let (mut other, _) = Peer::open(&scene, "other").await;
+    let pay = json!({"name": EXECUTE, "arguments": {"tool_name": "bank/pay", "tool_input": {}}});
+    let find = json!({"name": SEARCH, "arguments": {"query": "pay"}});
+    let text = |said: &Value| said["result"]["content"][0]["text"].to_string();
+    let check = async |peer: &mut Peer, is_seen: bool| {
+        let said = text(&peer.ask("tools/call", pay.clone()).await);
+        let expected = if is_seen { "done" } else { "error denied" };
+        assert!(said.contains(expected), "{said}");
+        let found = text(&peer.ask("tools/call", find.clone()).await);
+        assert_eq!(found.contains("bank/pay"), is_seen, "{found}");
+        let prompts = peer.ask("prompts/list", json!({})).await;
+        let prompts = prompts["result"]["prompts"].as_array().unwrap().len();
+        assert_eq!(prompts, usize::from(is_seen));
+    };
+    check(&mut peer, true).await;
+    set_clients(&scene, &["bank"]);
+    peer.hear("notifications/prompts/list_changed").await;
+    check(&mut peer, false).await;
+    check(&mut other, true).await;
+    set_clients(&scene, &[]);
+    peer.hear("notifications/prompts/list_changed").await;
+    check(&mut peer, true).await;
+}
+
+#[tokio::test]
+async fn a_script_that_runs_follows_a_changed_client_table() {
+    let scene = scene(Preset::Open, &json!([])).await;
+    let context = CallContext {
+        policy: Arc::new(scene.gateway.settings().clients.of(Some("Cursor"))),
+        script: Some(ScriptCaller::within(None, None).unwrap()),
+        ..CallContext::default()
+    };
+    let call = async || {
+        let call = to_raw_value(&json!({"tool_name": "bank/pay", "tool_input": {}})).unwrap();
+        let called = scene
+            .gateway
+            .call_tool(EXECUTE, Some(&call), context.clone());
+        called.await.unwrap().printable()
+    };
+    assert_eq!(call().await, "done");
+    set_clients(&scene, &["bank"]);
+    let said = call().await;
+    assert!(said.contains("error denied"), "{said}");
+}
+
+#[tokio::test]
+async fn a_refused_call_is_recorded_with_its_caller_server_and_tool() {
+    let scene = scene(
+        Preset::Open,
+        &json!([{"decision": "deny", "tool": "notes/wipe"}]),
+    )
+    .await;
+    let mut settings = (*scene.gateway.settings()).clone();
+    for server in &mut settings.servers {
+        if server.spec.name.as_str() == "bank" {
+            server.rules.deny = vec!["pay".to_owned()];
+        }
+    }
+    scene.gateway.apply(settings).unwrap();
+    set_clients(&scene, &["notes"]);
+    let context = |client: &str| CallContext {
+        policy: Arc::new(scene.gateway.settings().clients.of(Some(client))),
+        admitted_as: Some("token laptop".into()),
+        ..CallContext::default()
+    };
+    for (client, name) in [
+        ("other", "bank/pay"),
+        ("other", "Bank__Pay"),
+        ("other", "pay"),
+        ("other", "mcp__bank__nothing"),
+        ("other", "notes/wipe"),
+        ("cursor", "notes/write"),
+        ("other", "nowhere/pay"),
+    ] {
+        let call = to_raw_value(&json!({"tool_name": name, "tool_input": {}})).unwrap();
+        let called = scene
+            .gateway
+            .call_tool(EXECUTE, Some(&call), context(client));
+        assert!(called.await.unwrap().is_error(), "{name}");
+    }
+    scene.gateway.recorder.flush();
+    let mut told = Vec::new();
+    let folder = scene.gateway.settings().state_dir.join("audit");
+    telemetry::read(&folder, &telemetry::Filter::default(), |line| {
+        assert_eq!(line["caller"], "token laptop", "{line}");
+        told.push(format!(
+            "{} {}",
+            line["server"].as_str().unwrap(),
+            line["tool"].as_str().unwrap()
+        ));
+    })
+    .unwrap();
+    assert_eq!(
+        told,
+        [
+            "bank pay",
+            "bank pay",
+            "bank pay",
+            "bank nothing",
+            "notes wipe",
+            "notes write",
+            " nowhere/pay"
+        ]
+    );
 }

@@ -20,6 +20,7 @@ pub(super) fn print_audit(config: &Config, global: &Global, audit: &Audit) -> an
     let filter = Filter {
         since_ms: audit.since.map(|span| now_ms().saturating_sub(span)),
         client: audit.client.clone(),
+        caller: audit.caller.clone(),
         server: audit.server.clone(),
         tool: audit.tool.clone(),
     };
@@ -70,6 +71,8 @@ fn row(line: &Value) -> [String; 7] {
         .into_iter()
         .find_map(|kind| Some((kind, line[kind].as_str()?)));
     let what = match what {
+        // A name that belongs to no server is shown as it was called.
+        Some((_, name)) if text("server").is_empty() => name.to_owned(),
         Some(("tool", name)) => format!("{}/{name}", text("server")),
         Some((kind, name)) => format!("{}: {kind} {name}", text("server")),
         None => text("server"),
@@ -77,9 +80,10 @@ fn row(line: &Value) -> [String; 7] {
     let rule = line["rule"]
         .as_u64()
         .map_or(String::new(), |rule| format!(" (rule {rule})"));
-    let client = match text("client") {
-        client if client.is_empty() => "-".to_owned(),
-        client => client,
+    let client = match (text("client"), text("caller")) {
+        (client, caller) if client.is_empty() && caller.is_empty() => "-".to_owned(),
+        (client, caller) if caller.is_empty() => client,
+        (client, caller) => format!("{client} ({caller})").trim_start().to_owned(),
     };
     [
         text("at"),
@@ -99,16 +103,30 @@ fn print_verified(verified: Result<Verified, Broken>, global: &Global) -> Exit {
             first,
             last,
             digest,
+            unfinished,
+            anchored_since,
         }) => {
             if global.json {
-                let found = json!({"ok": true, "lines": lines, "first": first, "last": last, "digest": digest});
-                report::print_json(&found);
+                report::print_json(&json!({
+                    "ok": true, "lines": lines, "first": first, "last": last, "digest": digest,
+                    "unfinished_writes": unfinished, "anchored_since": anchored_since,
+                }));
             } else {
                 report::print_data(&format!(
                     "{lines} lines, {first} to {last}, are as they were written\nlast digest: {digest}"
                 ));
+                if unfinished > 0 {
+                    report::say(&format!(
+                        "unfinished writes: {unfinished}; a process was killed while it wrote, or the disk was full"
+                    ));
+                }
+                if anchored_since > first {
+                    report::say(&format!(
+                        "the anchor counts from line {anchored_since} on; lines taken from the end before it was made do not show"
+                    ));
+                }
                 report::say(
-                    "lines taken away from the end show by the last digest alone; keep it elsewhere",
+                    "a log that was replaced together with its anchor shows by the last digest alone; keep it elsewhere",
                 );
             }
             Exit::Success

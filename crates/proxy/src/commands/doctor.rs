@@ -7,8 +7,6 @@ mod scripts;
 mod servers;
 mod traces;
 
-pub(super) use servers::describe_rule;
-
 use config::{Config, Environment};
 use serde_json::{Value, json};
 use setup::doctor::{
@@ -16,7 +14,7 @@ use setup::doctor::{
     check_secrets, check_twins, check_variables,
 };
 
-use super::run_async;
+use super::{idle_rules, run_async};
 use crate::{cli::Global, exit::Exit, report};
 
 /// Looks, and prints what was found. `offline` starts nothing: no server, no other program.
@@ -61,6 +59,7 @@ async fn examine_servers(
     config: Config,
     offline: bool,
 ) -> anyhow::Result<Vec<Check>> {
+    let clients = idle_rules::list_clients(&config);
     let settings = &config.gateway;
     let variable = |name: &str| std::env::var(name).ok();
     let mut checks = check_variables(settings, variable);
@@ -88,7 +87,7 @@ async fn examine_servers(
     checks.extend(machine::check_state(&settings.state_dir));
     checks.extend(machine::check_daemons(global).await);
     let settings = config.gateway.clone();
-    checks.extend(servers::check(config.gateway, &checks, offline).await?);
+    checks.extend(servers::check(config.gateway, &checks, &clients, offline).await?);
     advise(&settings, &mut checks, !offline);
     Ok(checks)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use config::{Config, Environment};
 use serde_json::json;
 
-use super::doctor;
+use super::idle_rules;
 use crate::{cli::Global, exit::Exit, report};
 
 pub(super) fn print_config_path(global: &Global) -> Exit {
@@ -26,7 +26,7 @@ pub(super) fn print_config_path(global: &Global) -> Exit {
 
 pub(super) fn print_config_check(config: &Config, as_json: bool) -> Exit {
     let mut notes = config.notes();
-    notes.extend(find_idle_rules(config));
+    notes.extend(idle_rules::list(config));
     let enabled = config.gateway.enabled().count();
     if as_json {
         report::print_json(&json!({
@@ -49,22 +49,6 @@ pub(super) fn print_config_check(config: &Config, as_json: bool) -> Exit {
     lines.extend(notes.iter().map(|note| format!("note: {note}")));
     report::print_data(&lines.join("\n"));
     Exit::Success
-}
-
-/// Rules about tools that their server does not have, where it was ever asked.
-fn find_idle_rules(config: &Config) -> Vec<String> {
-    let settings = &config.gateway;
-    if !settings.state_dir.is_dir() {
-        return Vec::new();
-    }
-    let registry = registry::Registry::open(&settings.state_dir, settings.rules());
-    let idle = registry.map_or_else(|_| Vec::new(), |registry| registry.idle_rules());
-    let idle = idle.iter().map(doctor::describe_rule);
-    idle.map(|check| {
-        let next = check.next.unwrap_or_default();
-        format!("{}: {} ({next})", check.about, check.found)
-    })
-    .collect()
 }
 
 /// Prints what a server wrote to stderr, as far as it is kept.

@@ -1,10 +1,10 @@
 //! `proxy policy`, `proxy allow`: the rules for calls.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use ::policy::{NotAllowable, Verdict};
 use config::{Environment, edit::EditError};
-use gateway::{Gateway, Thing};
+use gateway::{Gateway, Thing, Weight};
 use serde_json::json;
 
 use super::{call::read_arguments, edit};
@@ -28,6 +28,16 @@ pub(super) async fn look(
     let tested = gateway
         .test_call(&name, arguments.get(), client.as_deref())
         .await;
+    let known = gateway.registry.known_names();
+    let found = gateway::find_idle_rules(&gateway.settings(), known, &[], &BTreeSet::new());
+    let idle = found.idle.iter();
+    let idle: Vec<_> = idle.filter(|it| it.weight == Weight::Safety).collect();
+    for rule in &idle {
+        report::say(&format!(
+            "warning: {}: {}\nhint: {}",
+            rule.about, rule.found, rule.next
+        ));
+    }
     let (at, decision) = match tested {
         Ok(tested) => tested,
         Err(error) => {
@@ -43,6 +53,9 @@ pub(super) async fn look(
             "by": by,
             "rule": decision.rule(),
             "reason": decision.reason,
+            "idle_rules": idle.iter().map(|rule| json!({
+                "about": rule.about, "found": rule.found, "next": rule.next,
+            })).collect::<Vec<_>>(),
         }));
     } else {
         let reason = decision.reason.iter().map(|reason| format!(": {reason}"));

@@ -272,11 +272,12 @@ fn show_difference(name: &str, before: Option<&str>, now: &str) -> String {
 pub(super) fn print_history(gateway: &Gateway, global: &Global, asked: &History) -> Exit {
     let entries = gateway.registry.list_history(asked.server.as_deref());
     if let [from, to] = asked.diff.as_slice() {
-        return print_between(&entries, *from, *to);
+        let last = gateway.registry.list_history(None).len();
+        return print_between(&entries, *from, *to, last);
     }
     if global.json {
-        let numbered = entries.iter().enumerate().map(|(at, it)| {
-            json!({"number": at + 1, "at": it.at, "server": it.server, "added": it.added,
+        let numbered = entries.iter().map(|it| {
+            json!({"number": it.number, "at": it.at, "server": it.server, "added": it.added,
                 "changed": it.changed, "removed": it.removed})
         });
         report::print_json(&Value::from(numbered.collect::<Vec<_>>()));
@@ -286,9 +287,9 @@ pub(super) fn print_history(gateway: &Gateway, global: &Global, asked: &History)
         report::say("no survey changed anything, as far back as is kept");
         return Exit::Success;
     }
-    let lines = entries.iter().enumerate().map(|(at, it)| {
+    let lines = entries.iter().map(|it| {
         let time = telemetry::show_time(it.at * 1_000);
-        format!("{}  {time}  {}: {}", at + 1, it.server, names_of(it))
+        format!("{}  {time}  {}: {}", it.number, it.server, names_of(it))
     });
     report::print_data(&lines.collect::<Vec<_>>().join("\n"));
     Exit::Success
@@ -305,19 +306,22 @@ fn names_of(entry: &HistoryEntry) -> String {
     lists.collect::<Vec<_>>().join("; ")
 }
 
-/// From the state behind one entry to that behind another; 0 is before all of them.
-fn print_between(entries: &[HistoryEntry], from: usize, to: usize) -> Exit {
-    if from >= to || to > entries.len() {
+/// From the state behind one entry to that behind another; 0 is before all of them. `last` is the
+/// number of the newest entry of all servers.
+fn print_between(entries: &[HistoryEntry], from: usize, to: usize, last: usize) -> Exit {
+    if from >= to || to > last {
         report::say(&format!(
-            "error: no such entries\nhint: `proxy history` numbers them, 1 to {}; the first of the two is the older, 0 before all",
-            entries.len()
+            "error: no such entries\nhint: `proxy history` numbers them, 1 to {last}; the first of the two is the older, 0 before all"
         ));
         return Exit::Usage;
     }
-    let between = &entries[from..to];
+    let between = entries
+        .iter()
+        .filter(|it| it.number > from && it.number <= to);
+    let between: Vec<_> = between.collect();
     let mut texts = Vec::new();
     let mut names: Vec<(&String, &String)> = Vec::new();
-    for entry in between {
+    for entry in &between {
         texts.push(format!("{}: {}", entry.server, names_of(entry)));
         for tool in entry.definitions.keys() {
             if !names.contains(&(&entry.server, tool)) {

@@ -130,6 +130,7 @@ fn render(daemon: &Value) -> String {
             "pins: {trouble}; nothing counts as accepted: proxy review"
         ));
     }
+    lines.extend(render_idle_rules(&daemon["idle_rules"]));
     lines.push(String::new());
     lines.push(render_clients(&daemon["clients"]));
     lines.push(String::new());
@@ -148,6 +149,16 @@ fn render(daemon: &Value) -> String {
     }
     lines.extend(remarks);
     lines.join("\n")
+}
+
+/// A line for each rule that was meant to keep something out, and matches nothing.
+fn render_idle_rules(rules: &Value) -> Vec<String> {
+    let render = |rule: &Value| {
+        let part = |key: &str| printable::one_line(rule[key].as_str().unwrap_or_default());
+        let (about, found, next) = (part("about"), part("found"), part("next"));
+        format!("{about}: {found}\n  -> {next}")
+    };
+    rules.as_array().into_iter().flatten().map(render).collect()
 }
 
 fn render_traces(traces: &Value) -> Option<String> {
@@ -370,6 +381,8 @@ mod tests {
         let daemon = json!({
             "version": "1.2.3", "pid": 7, "uptime_s": 61, "memory_bytes": 5 << 20,
             "config": "/c.toml", "config_mistakes": "c.toml:1:1: no",
+            "idle_rules": [{"about": "rule 1", "found": "`server = \"tiem\"` matches no known server",
+                "next": "did you mean time?"}],
             "clients": [{"name": "claude\u{1b}[2J\u{202e}-code\n", "transport": "stdio", "pid": 8, "calls": 3,
                 "cwd": "/home/ada"}],
             "servers": [
@@ -389,11 +402,13 @@ mod tests {
                     "lent": [{"name": "TOKEN", "from": "claude-code (pid 8)"}]},
             ],
         });
-        assert_snapshot!(render(&daemon), @"
+        assert_snapshot!(render(&daemon), @r#"
         daemon 1.2.3, pid 7, up 1 min, 5 MiB
         config /c.toml
         The file has mistakes; what it said before still holds:
           c.toml:1:1: no
+        rule 1: `server = "tiem"` matches no known server
+          -> did you mean time?
 
         client       version  over   pid  calls  folder
         claude-code  -        stdio  8    3      /home/ada
@@ -407,6 +422,6 @@ mod tests {
         scripts/a.ts: no tool: line 2: no
         git runs apart for codex (pid 9): TOKEN, USER differs from that of others
         git gets TOKEN from claude-code (pid 8) for clients over HTTP
-        ");
+        "#);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::masking::{mask, mask_text};
 use crate::{
     clock::show_time,
     record::{Arguments, CallRecord, estimate_tokens},
@@ -58,11 +59,6 @@ fn hex(bytes: &[u8]) -> String {
     digits
 }
 
-pub(super) fn digest_in(line: &str) -> Option<&str> {
-    let at = line.rfind(DIGEST)?;
-    line[at + DIGEST.len()..].strip_suffix("\"}")
-}
-
 pub(super) fn number_in(line: &str) -> Option<u64> {
     let rest = line.strip_prefix("{\"n\":")?;
     rest.split(',').next()?.parse().ok()
@@ -73,23 +69,54 @@ pub(super) fn head(before: &str) -> String {
     format!("{{\"follows\":\"{before}\"}}")
 }
 
+/// The line behind a write that was not finished: it follows this digest, and that many bytes between
+/// are no line.
+pub(super) fn continuation(before: &str, torn_bytes: u64) -> String {
+    format!("{{\"follows\":\"{before}\",\"unfinished\":{torn_bytes}}}")
+}
+
+/// The digest that a segment's first line or a continuation follows, and the bytes before it that are
+/// no line.
+pub(super) fn followed(body: &str) -> Option<(&str, u64)> {
+    let rest = body.strip_prefix("{\"follows\":\"")?.strip_suffix('}')?;
+    match rest.split_once("\",\"unfinished\":") {
+        Some((digest, bytes)) => Some((digest, bytes.parse().ok()?)),
+        None => Some((rest.strip_suffix('"')?, 0)),
+    }
+}
+
 /// A line that stands for records that were lost.
 pub(super) fn lost_body(number: u64, lost: u64) -> String {
     format!("{{\"n\":{number},\"lost\":{lost}}}")
 }
 
-pub(super) fn body(number: u64, call: &CallRecord) -> String {
+/// The body of a call's line. `hide` takes the secrets of the configuration out of arguments; it
+/// answers none where they cannot be read, and then the arguments are written down as a digest.
+pub(super) fn body(
+    number: u64,
+    call: &CallRecord,
+    hide: impl Fn(&str) -> Option<String>,
+) -> String {
     let text = |text: &str| Value::from(printable::one_line_of(text, NAME_CHARS_MAX));
     let mut line = format!("{{\"n\":{number},\"at\":\"{}\"", show_time(call.at_ms));
     let mut add = |key: &str, value: Value| {
         let _ = write!(line, ",\"{key}\":{value}");
     };
     add("client", text(&call.client));
+    if !call.caller.is_empty() {
+        add("caller", text(&call.caller));
+    }
     if let Some(session) = call.session {
         add("session", session.into());
     }
     add("server", text(&call.server));
-    add(call.kind, text(&call.name));
+    let name = if call.name.contains("://") {
+        // An address may hold a password.
+        mask_text(&call.name)
+    } else {
+        call.name.as_str().into()
+    };
+    add(call.kind, text(&name));
     add("decision", call.decision.into());
     if let Some(rule) = call.rule {
         add("rule", rule.into());
@@ -98,58 +125,28 @@ pub(super) fn body(number: u64, call: &CallRecord) -> String {
     add("bytes", call.bytes.into());
     add("tokens", estimate_tokens(call.bytes_sent).into());
     add("ms", json!(call.micros / 1_000));
-    match &call.arguments {
-        Arguments::None => {}
-        Arguments::Full(json) if json.len() <= ARGUMENTS_BYTES_MAX => {
-            add("arguments", masked(json));
-        }
-        Arguments::Digest(json) | Arguments::Full(json) => {
-            let digest = hex(&Sha256::digest(json));
-            add("arguments", Value::from(format!("sha256:{digest}")));
-        }
+    if let Some(arguments) = write_arguments(&call.arguments, hide) {
+        add("arguments", arguments);
     }
     line.push('}');
     line
 }
 
-/// Words in names of members whose values are not written down.
-const SECRET_WORDS: [&str; 11] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "token",
-    "apikey",
-    "authorization",
-    "credential",
-    "privatekey",
-    "cookie",
-    "accesskey",
-];
-
-fn masked(json: &[u8]) -> Value {
-    let mut value = serde_json::from_slice(json).unwrap_or(Value::Null);
-    mask(&mut value);
-    value
-}
-
-fn mask(value: &mut Value) {
-    match value {
-        Value::Object(members) => mask_members(members),
-        Value::Array(items) => items.iter_mut().for_each(mask),
-        Value::String(text) if text.starts_with("Bearer ") => "***".clone_into(text),
-        _ => {}
-    }
-}
-
-fn mask_members(members: &mut Map<String, Value>) {
-    for (name, value) in members {
-        let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-        let plain = plain.to_ascii_lowercase();
-        if SECRET_WORDS.iter().any(|word| plain.contains(word)) {
-            *value = Value::from("***");
-        } else {
-            mask(value);
+fn write_arguments(arguments: &Arguments, hide: impl Fn(&str) -> Option<String>) -> Option<Value> {
+    let json = match arguments {
+        Arguments::None => return None,
+        Arguments::Digest(json) | Arguments::Full(json) => json,
+    };
+    if matches!(arguments, Arguments::Full(_)) && json.len() <= ARGUMENTS_BYTES_MAX {
+        let hidden = std::str::from_utf8(json).ok().and_then(hide);
+        let mut value: Option<Value> = hidden.and_then(|json| serde_json::from_str(&json).ok());
+        value.iter_mut().for_each(mask);
+        if value.is_some() {
+            return value;
         }
     }
+    Some(Value::from(format!(
+        "sha256:{}",
+        hex(&Sha256::digest(json))
+    )))
 }

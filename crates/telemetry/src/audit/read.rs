@@ -2,11 +2,14 @@
 
 use std::{fs::File, io, io::BufRead as _, io::BufReader, path::Path};
 
+use files::Lock;
 use serde_json::Value;
 
 use super::{
-    line::{BEGINNING, digest_of, number_in, parted},
-    segments::list_segments,
+    LOCK,
+    anchor::{Anchor, anchor_path},
+    line::{BEGINNING, digest_of, followed, number_in, parted},
+    segments::{list_segments, segment_path},
 };
 use crate::clock::show_time;
 
@@ -17,6 +20,8 @@ pub struct Filter {
     pub since_ms: Option<u64>,
     /// Of the client of this name.
     pub client: Option<String>,
+    /// Let in by this token or subject: `token NAME`, `oauth SUBJECT`, or the name alone.
+    pub caller: Option<String>,
     /// Of this server.
     pub server: Option<String>,
     /// Of this tool, by its own name.
@@ -39,8 +44,16 @@ impl Filter {
             since.is_none_or(|since| line["at"].as_str().is_some_and(|at| at >= since.as_str()));
         is_late
             && is("client", &self.client)
+            && self.fits_caller(line["caller"].as_str().unwrap_or_default())
             && is("server", &self.server)
             && is("tool", &self.tool)
+    }
+
+    fn fits_caller(&self, caller: &str) -> bool {
+        let name = caller.split_once(' ').map_or(caller, |(_, name)| name);
+        self.caller
+            .as_deref()
+            .is_none_or(|wanted| !caller.is_empty() && [caller, name].contains(&wanted))
     }
 }
 
@@ -48,8 +61,8 @@ impl Filter {
 /// passed over.
 pub fn read(folder: &Path, filter: &Filter, mut take: impl FnMut(Value)) -> io::Result<()> {
     for segment in list_segments(folder)? {
-        for line in BufReader::new(File::open(segment)?).lines() {
-            let line: Option<Value> = serde_json::from_str(&line?).ok();
+        for line in BufReader::new(File::open(segment)?).split(b'\n') {
+            let line: Option<Value> = serde_json::from_slice(&line?).ok();
             let line = line.filter(|line| line["n"].is_u64() && filter.lets_through(line));
             line.into_iter().for_each(&mut take);
         }
@@ -57,7 +70,7 @@ pub fn read(folder: &Path, filter: &Filter, mut take: impl FnMut(Value)) -> io::
     Ok(())
 }
 
-/// A log that is as it was written, as far as it goes.
+/// A log that is as it was written.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Verified {
     /// How many lines there are.
@@ -66,9 +79,13 @@ pub struct Verified {
     pub first: u64,
     /// The number of the last.
     pub last: u64,
-    /// The digest of the last: whoever keeps it elsewhere can tell later that none behind it was
-    /// taken away.
+    /// The digest of the last. Kept elsewhere, it proves later that the whole log was not replaced.
     pub digest: String,
+    /// Writes that a process did not finish: it was killed, or the disk was full.
+    pub unfinished: u64,
+    /// The number of the first line that the anchor counted: lines before it could have been taken
+    /// from the end of the log at that time.
+    pub anchored_since: u64,
 }
 
 /// The first place where a log is not what was written.
@@ -79,82 +96,184 @@ pub struct Broken {
     /// The line in it, counted from 1.
     pub line: u64,
     /// What is wrong there.
-    pub why: &'static str,
+    pub why: String,
 }
 
-/// Reads the whole log and proves every line by the one before.
+/// Reads the whole log, proves every line by the one before, and compares it with its anchor.
 pub fn verify(folder: &Path) -> io::Result<Result<Verified, Broken>> {
-    let mut chain = Chain::default();
+    // No segment goes and no line comes meanwhile. A log that we may only read is read all the same.
+    let turn = folder.is_dir().then(|| Lock::take(&folder.join(LOCK)));
+    let mut chain = Chain {
+        anchor: Anchor::read(folder)?,
+        ..Chain::default()
+    };
     for segment in list_segments(folder)? {
-        let file = segment
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        chain.begin(&segment);
         let mut reader = BufReader::new(File::open(&segment)?);
         let mut bytes = Vec::new();
-        for line in 1.. {
+        while reader.read_until(b'\n', &mut bytes)? > 0 {
+            if let Err(broken) = chain.follow(&bytes) {
+                return Ok(Err(broken));
+            }
             bytes.clear();
-            if reader.read_until(b'\n', &mut bytes)? == 0 {
-                break;
-            }
-            if let Err(why) = chain.follow(&bytes, line == 1) {
-                return Ok(Err(Broken { file, line, why }));
-            }
         }
     }
-    Ok(Ok(Verified {
-        lines: chain.lines,
-        first: chain.first.unwrap_or(0),
-        last: chain.number.unwrap_or(0),
-        digest: chain.digest.unwrap_or_else(|| BEGINNING.to_owned()),
-    }))
+    drop(turn);
+    Ok(chain.end(folder))
 }
 
+/// The log as far as it was read.
 #[derive(Default)]
 struct Chain {
+    anchor: Option<Anchor>,
+    /// The place that is read.
+    file: String,
+    line: u64,
     digest: Option<String>,
     first: Option<u64>,
     number: Option<u64>,
     lines: u64,
+    /// What was read since the last line that is one.
+    torn: Option<Torn>,
+    unfinished: u64,
+}
+
+/// Bytes that are no line of ours. They are the rest of a write that was not finished if the line
+/// behind them says so, or if they end the log.
+struct Torn {
+    bytes: u64,
+    broken: Broken,
 }
 
 impl Chain {
-    fn follow(&mut self, line: &[u8], is_head: bool) -> Result<(), &'static str> {
-        let line = line.strip_suffix(b"\n").ok_or("it breaks off")?;
-        let line = std::str::from_utf8(line).map_err(|_| "it is no text")?;
-        let (body, digest) = parted(line).ok_or("it carries no digest")?;
-        let before = match (&self.digest, is_head) {
-            (None, true) => follows(&body).ok_or(
-                "it does not say which line of the file before it follows, so it was changed",
-            )?,
-            (Some(before), true) if follows(&body).as_ref() != Some(before) => {
-                return Err("lines before it are missing");
+    fn begin(&mut self, segment: &Path) {
+        let name = segment.file_name().unwrap_or_default();
+        self.file = name.to_string_lossy().into_owned();
+        self.line = 0;
+    }
+
+    fn follow(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        self.line += 1;
+        if self.line == 1
+            && let Some(torn) = self.torn.take()
+        {
+            return Err(torn.broken);
+        }
+        match read_line(bytes) {
+            Ok((line, body, digest)) => self.follow_line(line, &body, digest),
+            Err(why) => {
+                let broken = self.broken(why);
+                let torn = self.torn.get_or_insert(Torn { bytes: 0, broken });
+                torn.bytes += bytes.len() as u64;
+                Ok(())
             }
-            (None, false) => return Err("the beginning is missing"),
-            (Some(before), _) => before.clone(),
+        }
+    }
+
+    fn follow_line(&mut self, line: &str, body: &str, digest: &str) -> Result<(), Broken> {
+        let followed = followed(body);
+        if let Some(torn) = self.torn.take() {
+            if followed.is_none_or(|(_, bytes)| bytes != torn.bytes) {
+                return Err(torn.broken);
+            }
+            self.unfinished += 1;
+        }
+        let is_head = followed.is_some();
+        let before = match (&self.digest, followed) {
+            (None, Some((before, _))) => before.to_owned(),
+            (None, None) if self.line == 1 => {
+                return Err(self.broken(
+                    "it does not say which line of the file before it follows, so it was changed",
+                ));
+            }
+            (None, None) => return Err(self.broken("the beginning is missing")),
+            (Some(digest), Some((before, _))) if before != digest => {
+                return Err(self.broken("lines before it are missing"));
+            }
+            (Some(digest), _) => digest.clone(),
         };
-        if digest_of(&before, &body) != digest {
-            return Err(
+        if digest_of(&before, body) != digest {
+            return Err(self.broken(
                 "it or the line before it was changed, or a line between them was taken out",
-            );
+            ));
         }
         self.digest = Some(digest.to_owned());
         if is_head {
             return Ok(());
         }
-        let number = number_in(line).ok_or("it has no number")?;
+        let number = number_in(line).ok_or_else(|| self.broken("it has no number"))?;
         if self.number.is_some_and(|before| number != before + 1) {
-            return Err("lines before it are missing");
+            return Err(self.broken("lines before it are missing"));
         }
         self.first.get_or_insert(number);
         self.number = Some(number);
         self.lines += 1;
+        self.compare(number, digest)
+    }
+
+    /// Compares a line with what the anchor has of it.
+    fn compare(&self, number: u64, digest: &str) -> Result<(), Broken> {
+        let Some(anchor) = &self.anchor else {
+            return Ok(());
+        };
+        if self.first == Some(number) && number > anchor.first {
+            let (first, last) = (anchor.first, number - 1);
+            return Err(self.broken(format!("lines {first} to {last} before it are missing")));
+        }
+        if number == anchor.last && digest != anchor.digest {
+            return Err(self.broken("it is not the line that was written: the log was replaced"));
+        }
         Ok(())
+    }
+
+    fn end(mut self, folder: &Path) -> Result<Verified, Broken> {
+        let last = self.number.unwrap_or(0);
+        if let Some(anchor) = self.anchor.take_if(|anchor| last < anchor.last) {
+            if let Some(torn) = self.torn {
+                return Err(torn.broken);
+            }
+            let first = anchor.first.max(last + 1);
+            if self.file.is_empty() {
+                self.begin(&segment_path(folder, first));
+            }
+            self.line += 1;
+            return Err(self.broken(format!(
+                "the log ends before it: lines {first} to {} are missing",
+                anchor.last
+            )));
+        }
+        if self.anchor.is_none() && self.lines > 0 {
+            self.line += 1;
+            let anchor = anchor_path(folder);
+            let anchor = anchor.file_name().unwrap_or_default().to_string_lossy();
+            return Err(self.broken(format!(
+                "the log ends before it, and without `{anchor}` beside the folder nothing tells \
+                 whether more was written; the next call makes a new one, which counts from then on"
+            )));
+        }
+        Ok(Verified {
+            lines: self.lines,
+            first: self.first.unwrap_or(0),
+            last,
+            digest: self.digest.unwrap_or_else(|| BEGINNING.to_owned()),
+            unfinished: self.unfinished + u64::from(self.torn.is_some()),
+            anchored_since: self.anchor.map_or(0, |anchor| anchor.since),
+        })
+    }
+
+    fn broken(&self, why: impl Into<String>) -> Broken {
+        Broken {
+            file: self.file.clone(),
+            line: self.line,
+            why: why.into(),
+        }
     }
 }
 
-fn follows(body: &str) -> Option<String> {
-    let digest = body.strip_prefix("{\"follows\":\"")?.strip_suffix("\"}")?;
-    Some(digest.to_owned())
+/// A line, its body and its digest; or why it is none.
+fn read_line(bytes: &[u8]) -> Result<(&str, String, &str), &'static str> {
+    let line = bytes.strip_suffix(b"\n").ok_or("it breaks off")?;
+    let line = std::str::from_utf8(line).map_err(|_| "it is no text")?;
+    let (body, digest) = parted(line).ok_or("it carries no digest")?;
+    Ok((line, body, digest))
 }

@@ -1,13 +1,22 @@
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use bytes::Bytes;
 use files::power_loss;
 use serde_json::Value;
 
-use super::{AuditLog, Filter, list_segments, read, verify};
+use super::{AuditLog, Broken, Filter, Hide, Verified, list_segments, read, verify};
 use crate::record::{Arguments, CallRecord};
 
 const ROOM: u64 = 256 * 1024;
+
+/// A log in the folder `audit`, whose arguments hold the secret `hunter2`.
+fn open(folder: &Path) -> AuditLog {
+    let hide = |text: &str| Some(text.replace("hunter2", "***"));
+    AuditLog::new(folder.join("audit"), Hide::new(hide))
+}
 
 fn call(client: &str, at_ms: u64, arguments: Arguments) -> Box<CallRecord> {
     Box::new(CallRecord {
@@ -34,6 +43,10 @@ fn add(log: &mut AuditLog, count: u64) {
     log.append(&calls, 0, ROOM).unwrap();
 }
 
+fn check_log(folder: &Path) -> std::io::Result<Result<Verified, Broken>> {
+    verify(&folder.join("audit"))
+}
+
 fn lines(folder: &Path, filter: &Filter) -> Vec<Value> {
     let mut lines = Vec::new();
     read(folder, filter, |line| lines.push(line)).unwrap();
@@ -43,8 +56,10 @@ fn lines(folder: &Path, filter: &Filter) -> Vec<Value> {
 #[test]
 fn a_line_says_who_called_what_and_how_it_ended() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = AuditLog::new(folder.path().join("audit"));
-    let json = Bytes::from_static(br#"{"path":"/a","api_key":"sk-1","deep":[{"Auth-Token":"t"}]}"#);
+    let mut log = open(folder.path());
+    let json = Bytes::from_static(
+        br#"{"path":"/a","api_key":"sk-1","note":"with hunter2","deep":[{"Auth-Token":"t"}]}"#,
+    );
     let calls = [
         call("cursor", 1_000, Arguments::Full(json.clone())),
         call("claude-code", 9_000, Arguments::Digest(json)),
@@ -57,9 +72,10 @@ fn a_line_says_who_called_what_and_how_it_ended() {
         (&all[1]["tool"], &all[1]["tokens"], &all[1]["ms"]),
         (&"write".into(), &20.into(), &12.into())
     );
-    let masked: Value =
-        serde_json::from_str(r#"{"api_key":"***","deep":[{"Auth-Token":"***"}],"path":"/a"}"#)
-            .unwrap();
+    let masked: Value = serde_json::from_str(
+        r#"{"api_key":"***","deep":[{"Auth-Token":"***"}],"note":"with ***","path":"/a"}"#,
+    )
+    .unwrap();
     assert_eq!(all[1]["arguments"], masked);
     assert!(all[2]["arguments"].as_str().unwrap().starts_with("sha256:"));
     let filter = Filter {
@@ -73,30 +89,27 @@ fn a_line_says_who_called_what_and_how_it_ended() {
 #[test]
 fn several_processes_write_one_chain() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut ours, mut theirs) = (
-        AuditLog::new(folder.path().into()),
-        AuditLog::new(folder.path().into()),
-    );
+    let (mut ours, mut theirs) = (open(folder.path()), open(folder.path()));
     for _ in 0..3 {
         add(&mut ours, 2);
         add(&mut theirs, 3);
     }
-    let found = verify(folder.path()).unwrap().unwrap();
+    let found = check_log(folder.path()).unwrap().unwrap();
     assert_eq!((found.lines, found.first, found.last), (15, 1, 15));
 }
 
 #[test]
 fn the_room_is_kept_and_what_is_left_is_proved() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = AuditLog::new(folder.path().into());
+    let mut log = open(folder.path());
     for _ in 0..40 {
         add(&mut log, 100);
     }
-    let files = list_segments(folder.path()).unwrap();
+    let files = list_segments(&folder.path().join("audit")).unwrap();
     let bytes: u64 = files.iter().map(|it| fs::metadata(it).unwrap().len()).sum();
     assert!(bytes <= ROOM, "{bytes}");
     assert!(bytes > ROOM / 2, "{bytes}");
-    let found = verify(folder.path()).unwrap().unwrap();
+    let found = check_log(folder.path()).unwrap().unwrap();
     assert!(found.first > 1);
     assert_eq!(found.last, 4_000);
 }
@@ -104,30 +117,32 @@ fn the_room_is_kept_and_what_is_left_is_proved() {
 #[test]
 fn every_flipped_byte_is_found() {
     let folder = tempfile::tempdir().unwrap();
-    add(&mut AuditLog::new(folder.path().into()), 3);
-    let path = list_segments(folder.path()).unwrap().remove(0);
+    add(&mut open(folder.path()), 3);
+    let path = list_segments(&folder.path().join("audit"))
+        .unwrap()
+        .remove(0);
     let good = fs::read(&path).unwrap();
     for at in 0..good.len() {
         let mut bad = good.clone();
         bad[at] ^= 1;
         fs::write(&path, &bad).unwrap();
-        assert!(verify(folder.path()).unwrap().is_err(), "byte {at}");
+        assert!(check_log(folder.path()).unwrap().is_err(), "byte {at}");
     }
     let (first, rest) = good.split_at(good.iter().position(|it| *it == b'\n').unwrap() + 1);
     let second = rest.iter().position(|it| *it == b'\n').unwrap() + 1;
     fs::write(&path, [first, &rest[second..]].concat()).unwrap();
-    assert!(verify(folder.path()).unwrap().is_err(), "a line is gone");
+    assert!(check_log(folder.path()).unwrap().is_err(), "a line is gone");
 }
 
 /// What a person reads of it, by what was done to a log of several files.
 #[test]
 fn what_was_done_to_a_log_is_told_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = AuditLog::new(folder.path().into());
+    let mut log = open(folder.path());
     for _ in 0..40 {
         add(&mut log, 100);
     }
-    let files = list_segments(folder.path()).unwrap();
+    let files = list_segments(&folder.path().join("audit")).unwrap();
     assert!(files.len() > 3, "{files:?}");
     let check = |file: usize, change: &dyn Fn(&mut Vec<Vec<u8>>), expected: &str| {
         let good = fs::read(&files[file]).unwrap();
@@ -135,7 +150,7 @@ fn what_was_done_to_a_log_is_told_with_its_place() {
         let mut lines: Vec<Vec<u8>> = lines.map(<[u8]>::to_vec).collect();
         change(&mut lines);
         fs::write(&files[file], lines.concat()).unwrap();
-        let broken = verify(folder.path()).unwrap().expect_err(expected);
+        let broken = check_log(folder.path()).unwrap().expect_err(expected);
         let found = format!("{} {}: {}", broken.file, broken.line, broken.why);
         let name = files[file].file_name().unwrap().to_string_lossy();
         assert_eq!(found, format!("{name} {expected}"));
@@ -161,39 +176,232 @@ fn what_was_done_to_a_log_is_told_with_its_place() {
     );
     let one = fs::read(&files[1]).unwrap();
     fs::remove_file(&files[1]).unwrap();
-    let broken = verify(folder.path()).unwrap().unwrap_err();
+    let broken = check_log(folder.path()).unwrap().unwrap_err();
     assert_eq!(
-        (broken.line, broken.why),
+        (broken.line, broken.why.as_str()),
         (1, "lines before it are missing")
     );
     fs::write(&files[1], one).unwrap();
-    // The oldest makes room by itself, so only the first number tells.
-    let first = verify(folder.path()).unwrap().unwrap().first;
     fs::remove_file(&files[0]).unwrap();
-    assert!(verify(folder.path()).unwrap().unwrap().first > first);
+    let broken = check_log(folder.path()).unwrap().unwrap_err();
+    assert!(broken.why.ends_with("before it are missing"), "{broken:?}");
 }
 
 fn count_lines(file: &Path) -> usize {
     fs::read_to_string(file).unwrap().lines().count()
 }
 
+/// Two logs in one: what lies in the folder after something was done to it.
+fn change(folder: &Path, change: impl Fn(&mut Vec<Vec<u8>>)) {
+    let path = segment(folder);
+    let text = fs::read(&path).unwrap();
+    let mut lines: Vec<_> = text
+        .split_inclusive(|it| *it == b'\n')
+        .map(<[u8]>::to_vec)
+        .collect();
+    change(&mut lines);
+    fs::write(path, lines.concat()).unwrap();
+}
+
+fn segment(folder: &Path) -> PathBuf {
+    list_segments(&folder.join("audit")).unwrap().pop().unwrap()
+}
+
 #[test]
-fn a_line_that_was_not_finished_is_gone_and_the_chain_goes_on() {
+fn a_write_that_was_not_finished_is_told_and_nothing_is_joined_to_it() {
+    // Cut anywhere in the last of three batches, and once more in the batch behind the first cut.
     let folder = tempfile::tempdir().unwrap();
-    add(&mut AuditLog::new(folder.path().into()), 2);
-    let path = list_segments(folder.path()).unwrap().remove(0);
-    let mut text = fs::read(&path).unwrap();
-    text.extend_from_slice(b"{\"n\":3,\"at\":\"20");
-    fs::write(&path, text).unwrap();
-    add(&mut AuditLog::new(folder.path().into()), 2);
-    assert_eq!(verify(folder.path()).unwrap().unwrap().last, 4);
+    add(&mut open(folder.path()), 1);
+    add(&mut open(folder.path()), 1);
+    let anchor = folder.path().join("audit.anchor");
+    let anchored = fs::read(&anchor).unwrap();
+    let before = fs::read(segment(folder.path())).unwrap();
+    add(&mut open(folder.path()), 2);
+    let after = fs::read(segment(folder.path())).unwrap();
+    for cut in [
+        before.len() + 1,
+        before.len() + 40,
+        after.len() - 40,
+        after.len() - 2,
+    ] {
+        fs::write(segment(folder.path()), &after[..cut]).unwrap();
+        fs::write(&anchor, &anchored).unwrap();
+        let found = check_log(folder.path()).unwrap().unwrap();
+        assert_eq!(found.unfinished, 1, "{cut}");
+        add(&mut open(folder.path()), 1);
+        let text = fs::read(segment(folder.path())).unwrap();
+        assert_eq!(text[..cut], after[..cut], "{cut}: it stays as it is");
+        let again = text.len() - 30;
+        fs::write(segment(folder.path()), &text[..again]).unwrap();
+        fs::write(&anchor, &anchored).unwrap();
+        add(&mut open(folder.path()), 3);
+        add(&mut open(folder.path()), 3);
+        let found = check_log(folder.path()).unwrap().unwrap();
+        assert_eq!(found.unfinished, 2, "{cut}");
+        assert_eq!(found.lines, found.last, "{cut}");
+    }
+}
+
+#[test]
+fn a_first_write_that_was_not_finished_is_continued() {
+    for cut in [3, 60, 200] {
+        let folder = tempfile::tempdir().unwrap();
+        add(&mut open(folder.path()), 1);
+        let text = fs::read(segment(folder.path())).unwrap();
+        fs::write(segment(folder.path()), &text[..cut]).unwrap();
+        fs::remove_file(folder.path().join("audit.anchor")).unwrap();
+        add(&mut open(folder.path()), 2);
+        let found = check_log(folder.path()).unwrap().unwrap();
+        assert_eq!((found.unfinished, found.last), (1, 2), "{cut}");
+    }
+}
+
+/// What a person reads after something was done to a log of three calls, at once and after the next
+/// call.
+#[test]
+fn a_log_that_was_emptied_cut_or_replaced_is_found_before_and_after_the_next_call() {
+    let other = tempfile::tempdir().unwrap();
+    let calls: Vec<_> = (0..3)
+        .map(|at| call("other", at, Arguments::None))
+        .collect();
+    open(other.path()).append(&calls, 0, ROOM).unwrap();
+    let other = fs::read(segment(other.path())).unwrap();
+    let audit = |folder: &Path| folder.join("audit");
+    let check = |damage: &dyn Fn(&Path), now: &str, later: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = open(folder.path());
+        add(&mut log, 3);
+        damage(folder.path());
+        let told = |folder: &Path| match check_log(folder).unwrap() {
+            Err(broken) => format!("{} {}: {}", broken.file, broken.line, broken.why),
+            Ok(found) => format!("whole: {found:?}"),
+        };
+        assert_eq!(told(folder.path()), now);
+        // By the process that wrote it, and by another one.
+        add(&mut log, 1);
+        add(&mut open(folder.path()), 1);
+        assert_eq!(told(folder.path()), later);
+    };
+    let one = "000000000001.jsonl";
+    let four = "000000000004.jsonl";
+    let missing = |line| format!("{one} {line}: the log ends before it: lines");
+    let joined = "it or the line before it was changed, or a line between them was taken out";
+    let gone = format!("{four} 2: lines 1 to 3 before it are missing");
+    let all = format!("{} 1 to 3 are missing", missing(1));
+    check(&|it| fs::remove_dir_all(audit(it)).unwrap(), &all, &gone);
+    check(&|it| fs::remove_file(segment(it)).unwrap(), &all, &gone);
+    let emptied = format!("{one} 2: lines 1 to 3 before it are missing");
+    check(&|it| fs::write(segment(it), "").unwrap(), &all, &emptied);
+    let cut = format!("{} 3 to 3 are missing", missing(4));
+    let later = format!("{one} 4: {joined}");
+    check(&|it| change(it, |lines| lines.truncate(3)), &cut, &later);
+    let torn = format!("{one} 4: it breaks off");
+    let later = format!("{one} 4: it carries no digest");
+    check(
+        &|it| change(it, |lines| lines[3].truncate(50)),
+        &torn,
+        &later,
+    );
+    let replaced = format!("{one} 4: it is not the line that was written: the log was replaced");
+    let later = format!("{one} 5: {joined}");
+    check(
+        &|it| fs::write(segment(it), &other).unwrap(),
+        &replaced,
+        &later,
+    );
+    let overwritten = format!("{one} 1: it carries no digest");
+    check(
+        &|it| fs::write(segment(it), "x\n").unwrap(),
+        &overwritten,
+        &overwritten,
+    );
+}
+
+#[test]
+fn a_line_that_lacks_its_end_is_told_and_the_next_one_stands_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = open(folder.path());
+    add(&mut log, 3);
+    let whole = fs::read(segment(folder.path())).unwrap();
+    change(folder.path(), |lines| drop(lines[3].pop()));
+    let broken = check_log(folder.path()).unwrap().unwrap_err();
+    assert_eq!((broken.line, broken.why.as_str()), (4, "it breaks off"));
+    add(&mut log, 1);
+    let text = fs::read(segment(folder.path())).unwrap();
+    assert_eq!(text[..whole.len()], whole);
+    assert_eq!(check_log(folder.path()).unwrap().unwrap().last, 4);
+}
+
+#[test]
+fn a_log_without_its_anchor_is_told_until_the_next_call_and_noted_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = open(folder.path());
+    add(&mut log, 3);
+    assert_eq!(check_log(folder.path()).unwrap().unwrap().anchored_since, 1);
+    fs::remove_file(folder.path().join("audit.anchor")).unwrap();
+    let broken = check_log(folder.path()).unwrap().unwrap_err();
+    assert!(broken.why.contains("`audit.anchor`"), "{broken:?}");
+    add(&mut log, 1);
+    assert_eq!(check_log(folder.path()).unwrap().unwrap().anchored_since, 4);
+}
+
+#[test]
+fn a_process_that_dies_while_the_oldest_segment_goes_leaves_a_whole_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = open(folder.path());
+    let mut kept = Vec::new();
+    for _ in 0..40 {
+        let before = list_segments(&folder.path().join("audit")).unwrap_or_default();
+        kept = before
+            .iter()
+            .map(|it| (it.clone(), fs::read(it).unwrap()))
+            .collect();
+        add(&mut log, 100);
+        if kept.first().is_some_and(|(path, _)| !path.exists()) {
+            break;
+        }
+    }
+    // The anchor has given it up, and it is still there.
+    let (path, text) = &kept[0];
+    fs::write(path, text).unwrap();
+    assert!(check_log(folder.path()).unwrap().unwrap().first > 0);
+    // One that the anchor has is missed.
+    fs::remove_file(path).unwrap();
+    fs::remove_file(&kept[1].0).unwrap();
+    let broken = check_log(folder.path()).unwrap().unwrap_err();
+    assert!(broken.why.ends_with("before it are missing"), "{broken:?}");
+}
+
+#[test]
+fn a_log_is_read_by_who_was_let_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let calls = ["token ci", "oauth ada", ""].map(|caller| {
+        let mut call = call("test", 1, Arguments::None);
+        caller.clone_into(&mut call.caller);
+        call
+    });
+    open(folder.path()).append(&calls, 0, ROOM).unwrap();
+    for (wanted, expected) in [
+        ("ci", 1),
+        ("token ci", 1),
+        ("oauth ci", 0),
+        ("ada", 1),
+        ("", 0),
+    ] {
+        let filter = Filter {
+            caller: Some(wanted.to_owned()),
+            ..Filter::default()
+        };
+        let found = lines(&folder.path().join("audit"), &filter);
+        assert_eq!(found.len(), expected, "{wanted}");
+    }
 }
 
 #[test]
 fn a_loss_of_power_leaves_a_log_that_goes_on_with_every_call_that_was_synced() {
     let folder = tempfile::tempdir().unwrap();
     let audit = |folder: &Path| folder.join("audit");
-    let mut log = AuditLog::new(audit(folder.path()));
+    let mut log = open(folder.path());
     let mut before = 0;
     for count in [3, 4] {
         let count_all = before + count;
@@ -202,7 +410,7 @@ fn a_loss_of_power_leaves_a_log_that_goes_on_with_every_call_that_was_synced() {
             || add(&mut log, count),
             |state| {
                 let audit = audit(state.folder);
-                add(&mut AuditLog::new(audit.clone()), 1);
+                add(&mut open(state.folder), 1);
                 let found = verify(&audit).unwrap();
                 let kept = lines(&audit, &Filter::default()).len() as u64 - 1;
                 assert!(

@@ -20,7 +20,7 @@ const ASKED_CHARS_MAX: usize = 120;
 const CLIENTS_MAX: usize = 200;
 
 /// The name of what is added up.
-const OTHERS: &str = "others";
+pub(super) const OTHERS: &str = "others";
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -56,6 +56,18 @@ pub(super) struct Row {
     pub(super) tokens_cut: u64,
     pub(super) cuts: u64,
     pub(super) times: Histogram,
+    /// The longest of them, in microseconds; 0 where an earlier version wrote the row.
+    pub(super) longest_us: u64,
+}
+
+impl Row {
+    /// The time in microseconds that so many of a hundred stay below.
+    pub(super) fn percentile(&self, percent: u64) -> Option<u64> {
+        let time = self.times.percentile(percent)?;
+        // The bucket may end far behind the longest time in it.
+        let longest = Some(self.longest_us).filter(|it| *it > 0);
+        Some(longest.map_or(time, |longest| time.min(longest)))
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -148,6 +160,7 @@ impl Day {
             row.tokens_cut += estimate_tokens(call.bytes.saturating_sub(call.bytes_sent));
         }
         row.times.count(call.micros);
+        row.longest_us = row.longest_us.max(call.micros);
     }
 
     fn row(&mut self, key: Key) -> &mut Row {
@@ -187,6 +200,7 @@ impl Row {
         self.tokens_cut += other.tokens_cut;
         self.cuts += other.cuts;
         self.times.add(&other.times);
+        self.longest_us = self.longest_us.max(other.longest_us);
     }
 }
 

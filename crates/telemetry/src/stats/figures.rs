@@ -1,9 +1,13 @@
 //! The figures of several days, added up for people.
 
-use std::{collections::BTreeMap, io, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    path::Path,
+};
 
 use super::{
-    day::{Day, Key, Row},
+    day::{Day, Key, OTHERS, Row},
     list::list,
 };
 use crate::clock::days_before;
@@ -119,6 +123,19 @@ pub fn read(folder: &Path, by: By, days: u64, now_ms: u64) -> io::Result<Figures
     Ok(figures)
 }
 
+/// The names of the clients that called or connected in the days that are kept.
+pub fn list_clients(folder: &Path) -> io::Result<BTreeSet<String>> {
+    let mut clients = BTreeSet::new();
+    for (_, path) in list(folder)? {
+        let day = Day::read(&path)?;
+        clients.extend(day.calls.keys().map(|key| key.client.clone()));
+        clients.extend(day.sessions.keys().cloned());
+    }
+    clients.remove("");
+    clients.remove(OTHERS);
+    Ok(clients)
+}
+
 fn name_of(by: By, key: &Key, day: &str) -> String {
     match by {
         By::Tool => format!("{}/{}", key.server, key.tool),
@@ -134,8 +151,8 @@ impl Line {
         Self {
             name: name.to_owned(),
             calls: row.calls,
-            p50_us: row.times.percentile(50),
-            p95_us: row.times.percentile(95),
+            p50_us: row.percentile(50),
+            p95_us: row.percentile(95),
             errors: row.errors,
             tokens_in: row.tokens_in,
             tokens_out: row.tokens_out,

@@ -12,6 +12,7 @@ use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::super::http::{Refusal, Site};
+use crate::error::Denied;
 
 /// A connection that is closed waits this long for posts under way.
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
@@ -61,7 +62,7 @@ fn ends_handshake(line: &Bytes) -> bool {
 pub(super) struct Post {
     pub(super) site: Site,
     pub(super) endpoint: Url,
-    pub(super) denied: Arc<Mutex<Option<String>>>,
+    pub(super) denied: Arc<Mutex<Option<Denied>>>,
     /// Cancelled here when the server denies us: no further message will fare better.
     pub(super) open: CancellationToken,
 }
@@ -76,9 +77,8 @@ impl Post {
             Ok(response) => {
                 let refusal = Refusal::read(response).await;
                 let why = self.site.mask.apply(&refusal.to_string());
-                if refusal.is_denial() {
-                    let mut denied = self.denied.lock();
-                    *denied = Some(why);
+                if let Some(denied) = refusal.denied(&why) {
+                    *self.denied.lock() = Some(denied);
                     self.open.cancel();
                     return None;
                 }

@@ -37,6 +37,7 @@ pub(super) fn read_events(
                     call?.put(Outcome::Failed(TransportError {
                         why,
                         denial: None,
+                        is_unknown: false,
                         is_unreached: false,
                     }));
                     return None;

@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{
     asking::{AnswerSink, Asking, Questions},
-    error::describe,
+    error::{Denied, describe},
     mask::Mask,
     request::bytes_max,
     updates::Updates,
@@ -56,7 +56,7 @@ pub(super) struct InterceptingClient {
 struct Notes {
     /// Why a request of rmcp's own failed last.
     error: Mutex<Option<TransportError>>,
-    denied: Mutex<Option<String>>,
+    denied: Mutex<Option<Denied>>,
     may_be_sse: AtomicBool,
     /// The server has given a session.
     has_session: AtomicBool,
@@ -83,7 +83,7 @@ impl InterceptingClient {
         error.take()
     }
 
-    pub(super) fn denied(&self) -> Option<String> {
+    pub(super) fn denied(&self) -> Option<Denied> {
         let denied = self.notes.denied.lock();
         denied.clone()
     }
@@ -114,7 +114,8 @@ impl InterceptingClient {
     }
 
     /// Keeps why a request failed: rmcp's errors leave out the cause.
-    fn note(&self, error: &HttpError, call: Option<&PendingCall>) {
+    fn note(&self, failed: &Failed, call: Option<&PendingCall>) {
+        let error = &failed.error;
         let why = match error {
             StreamableHttpError::SessionExpired => return,
             StreamableHttpError::Client(error) => describe(error),
@@ -122,17 +123,18 @@ impl InterceptingClient {
             other => describe(other),
         };
         let why = self.mask(&why);
-        let is_stranger = why.starts_with("HTTP 401");
+        let is_unknown = failed.status == Some(StatusCode::UNAUTHORIZED);
+        let is_forbidden = failed.status == Some(StatusCode::FORBIDDEN);
         let is_unreached =
             matches!(error, StreamableHttpError::Client(error) if error.is_connect());
-        if is_stranger {
-            let mut denied = self.notes.denied.lock();
-            *denied = Some(why.clone());
+        if is_unknown {
+            let why = why.clone();
+            *self.notes.denied.lock() = Some(Denied { why, is_unknown });
         }
         match call {
             Some(call) => {
-                let is_step_up = why.starts_with("HTTP 403") && self.site.has_login();
-                let denial = if is_stranger {
+                let is_step_up = is_forbidden && self.site.has_login();
+                let denial = if is_unknown {
                     Some(Denial::Stranger)
                 } else {
                     is_step_up.then_some(Denial::StepUp)
@@ -140,16 +142,18 @@ impl InterceptingClient {
                 call.put(Outcome::Failed(TransportError {
                     why,
                     denial,
+                    is_unknown,
                     is_unreached,
                 }));
             }
             None => {
-                let is_denial = is_stranger || why.starts_with("HTTP 403");
+                let is_denial = is_unknown || is_forbidden;
                 let denial = is_denial.then_some(Denial::Stranger);
                 let mut error = self.notes.error.lock();
                 *error = Some(TransportError {
                     why,
                     denial,
+                    is_unknown,
                     is_unreached,
                 });
             }
@@ -167,7 +171,7 @@ impl InterceptingClient {
         message: &ClientJsonRpcMessage,
         asked: &Asked,
         request: reqwest::RequestBuilder,
-    ) -> Result<StreamableHttpPostResponse, HttpError> {
+    ) -> Result<StreamableHttpPostResponse, Failed> {
         let sent = self.site.send(request.json(message)).await;
         let response = sent.map_err(explain_unsent)?;
         let session = header_text(&response, "mcp-session-id");
@@ -223,9 +227,9 @@ impl InterceptingClient {
         &self,
         refusal: &Refusal,
         asked: &Asked,
-    ) -> Result<StreamableHttpPostResponse, HttpError> {
+    ) -> Result<StreamableHttpPostResponse, Failed> {
         if asked.has_session && is_lost_session(refusal) {
-            return Err(StreamableHttpError::SessionExpired);
+            return Err(StreamableHttpError::SessionExpired.into());
         }
         if asked.kind == Kind::Initialize && refusal.may_be_sse() {
             self.notes.may_be_sse.store(true, Ordering::Relaxed);
@@ -242,7 +246,10 @@ impl InterceptingClient {
             let error = ServerJsonRpcMessage::error(error, Some(asked.id.clone()));
             return Ok(StreamableHttpPostResponse::Json(error, None));
         }
-        Err(unexpected(self.mask(&refusal.to_string())))
+        Err(Failed {
+            error: unexpected(self.mask(&refusal.to_string())),
+            status: Some(refusal.status),
+        })
     }
 
     fn intercept(
@@ -306,6 +313,21 @@ fn read_error(body: &Bytes, asked: &Asked) -> Option<ServerJsonRpcMessage> {
     }
     let error: ErrorData = serde_json::from_str(error.get()).ok()?;
     Some(ServerJsonRpcMessage::error(error, Some(asked.id.clone())))
+}
+
+/// A request that failed, and the status with which the server refused it, if it did.
+struct Failed {
+    error: HttpError,
+    status: Option<StatusCode>,
+}
+
+impl From<HttpError> for Failed {
+    fn from(error: HttpError) -> Self {
+        Self {
+            error,
+            status: None,
+        }
+    }
 }
 
 /// One request that is being posted.
@@ -397,7 +419,8 @@ impl StreamableHttpClient for InterceptingClient {
         let posting = self.post_request(&message, &asked, post);
         posting
             .await
-            .inspect_err(|error| self.note(error, asked.call.as_deref()))
+            .inspect_err(|failed| self.note(failed, asked.call.as_deref()))
+            .map_err(|failed| failed.error)
     }
 
     async fn delete_session(

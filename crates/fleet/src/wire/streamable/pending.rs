@@ -15,6 +15,7 @@ use tracing::debug;
 use super::super::http::Headers;
 use crate::{
     asking::{Asker, Questions},
+    error::Denied,
     params::read_progress_token,
     request::{Listeners, find_sole_log},
     updates::Updates,
@@ -51,8 +52,20 @@ pub(super) struct TransportError {
     pub(super) why: String,
     /// The server did not want to serve us.
     pub(super) denial: Option<Denial>,
+    /// It does not know who asks (HTTP 401).
+    pub(super) is_unknown: bool,
     /// No connection could be had: the server was sent nothing.
     pub(super) is_unreached: bool,
+}
+
+impl TransportError {
+    /// The denial that it is.
+    pub(super) fn denied(self) -> Denied {
+        Denied {
+            why: self.why,
+            is_unknown: self.is_unknown,
+        }
+    }
 }
 
 /// Why a server does not want to serve us.

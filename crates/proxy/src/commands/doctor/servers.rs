@@ -1,28 +1,29 @@
 //! What servers answer when they are asked, and rules about tools that they do not have.
 
+use std::collections::BTreeSet;
+
 use futures::StreamExt as _;
 use gateway::{Gateway, Settings, survey};
-use registry::{IdleRule, PinTrouble, Shown, Subject};
+use registry::{PinTrouble, Shown, Subject};
 use setup::doctor::{Check, Verdict};
 use tool::ServerName;
+
+use crate::commands::idle_rules;
 
 /// Asks every server for its tools that nothing was found wrong with yet, all in processes of
 /// their own; what they answer is not taken in.
 pub(super) async fn check(
     settings: Settings,
     before: &[Check],
+    clients: &BTreeSet<String>,
     offline: bool,
 ) -> anyhow::Result<Vec<Check>> {
     let gateway = Gateway::new(settings)?;
-    let mut checks: Vec<Check> = gateway
-        .registry
-        .idle_rules()
-        .iter()
-        .map(describe_rule)
-        .collect();
-    checks.extend(gateway.registry.pin_trouble().iter().map(describe_pins));
-    checks.extend(gateway.registry.list_damaged().iter().map(describe_damage));
-    checks.extend(gateway.registry.list_signs().iter().map(describe_signs));
+    let registry = &gateway.registry;
+    let mut checks: Vec<Check> = registry.pin_trouble().iter().map(describe_pins).collect();
+    checks.extend(registry.list_damaged().iter().map(describe_damage));
+    checks.extend(registry.list_signs().iter().map(describe_signs));
+    let mut asked = Vec::new();
     if !offline {
         let settings = gateway.settings();
         let is_broken = |name: &str| {
@@ -39,11 +40,14 @@ pub(super) async fn check(
         let mut told = Vec::new();
         while let Some(answer) = answers.next().await {
             told.push(describe_answer(&answer));
+            asked.push(answer.news);
         }
         told.sort_by(|one, other| one.about.cmp(&other.about));
         checks.extend(told);
         gateway.stop().await;
     }
+    let found = idle_rules::find(&gateway.settings(), clients, &asked);
+    checks.extend(idle_rules::to_checks(&found));
     Ok(checks)
 }
 
@@ -112,19 +116,5 @@ fn describe_answer(asked: &survey::Asked) -> Check {
             };
             Check::problem(about, why).then(next)
         }
-    }
-}
-
-/// A rule without effect, as it is told here and by `config check`.
-pub(in crate::commands) fn describe_rule(idle: &IdleRule) -> Check {
-    let found = format!("`{}` means none of its tools", idle.rule);
-    let check = Check::warning(format!("server {}", idle.server), found);
-    let server = &idle.server;
-    match idle.near.as_slice() {
-        [] => check.then(format!("proxy list {server}")),
-        near => check.then(format!(
-            "did you mean {}? All: proxy list {server}",
-            near.join(", ")
-        )),
     }
 }

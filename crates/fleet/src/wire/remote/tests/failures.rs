@@ -9,7 +9,11 @@ use super::{
     Asked, ODD, Opening, Reply, SECRET, Web, answer, check, event, failed, fleet, open, play,
     request,
 };
-use crate::{CALL_TIMEOUT_DEFAULT, CallError, Ran, error::RequestError, wire::HandshakeError};
+use crate::{
+    CALL_TIMEOUT_DEFAULT, CallError, Ran,
+    error::{Denied, RequestError},
+    wire::HandshakeError,
+};
 
 type Play = Box<dyn Fn(&Asked) -> Reply + Send + Sync>;
 
@@ -169,7 +173,8 @@ async fn a_server_that_wants_to_know_who_asks_says_so_at_once() {
                 move |_: &Asked| Reply::text(status, SECRET).with("www-authenticate", "Bearer");
             let web = Web::start(deny).await;
             match open(&web.url("/mcp"), opening).await {
-                Err(HandshakeError::Denied(why)) => {
+                Err(HandshakeError::Denied(Denied { why, is_unknown })) => {
+                    assert_eq!(is_unknown, status == 401);
                     assert!(why.starts_with(&format!("HTTP {status}")), "{why}");
                     assert!(why.ends_with(": ***"), "{why}");
                 }

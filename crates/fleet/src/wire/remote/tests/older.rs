@@ -252,7 +252,9 @@ async fn a_refused_post_fails_its_call_and_a_denied_one_the_connection() {
     let listed = remote.list("tools/list", None).await;
     assert!(matches!(listed, Err(RequestError::Lost(_))), "{listed:?}");
     remote.ended().await;
-    assert_eq!(remote.denied().as_deref(), Some("HTTP 401 Unauthorized"));
+    let denied = remote.denied().expect("it was denied");
+    assert_eq!(denied.why, "HTTP 401 Unauthorized");
+    assert!(denied.is_unknown);
 }
 
 #[tokio::test]
@@ -271,7 +273,7 @@ async fn an_older_server_is_refused_where_it_points_elsewhere_or_denies_us() {
     let web = Web::start(|_| Reply::text(401, SECRET)).await;
     let opened = open(&web.url("/sse"), Opening::Handshake).await;
     assert!(
-        matches!(&opened, Err(HandshakeError::Denied(why)) if why == "HTTP 401 Unauthorized: ***"),
+        matches!(&opened, Err(HandshakeError::Denied(denied)) if denied.why == "HTTP 401 Unauthorized: ***"),
         "{opened:?}"
     );
     assert_eq!(web.seen().len(), 1);

@@ -1,0 +1,429 @@
+//! Rules, deny lists, overlays and client tables of the configuration that match nothing there is.
+
+use std::collections::BTreeSet;
+
+use ::policy::{IdlePattern, KnownNames as PolicyNames, PatternKey, Verdict};
+use registry::{KnownNames, News, View, find_idle};
+use tool::{ServerName, near};
+
+use crate::{built_in, policy::COMMAND_LINE, settings::Settings};
+
+/// Names that are shown beside a rule.
+const NEAR_MAX: usize = 3;
+
+/// Names that widely used clients announce. A rule for one of them is no mistake before it connects.
+const KNOWN_CLIENTS: [&str; 17] = [
+    COMMAND_LINE,
+    "claude-code",
+    "claude-ai",
+    "codex-mcp-client",
+    "cursor-vscode",
+    "cursor",
+    "gemini-cli-mcp-client",
+    "opencode",
+    "visual studio code",
+    "windsurf-client",
+    "zed",
+    "cline",
+    "roo code",
+    "goose",
+    "continue-client",
+    "mcp-inspector",
+    "librechat",
+];
+
+/// How much a rule that matches nothing matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// More is let through than was meant.
+    Safety,
+    /// Less is let through, or a client is meant that has not connected yet.
+    Remark,
+}
+
+/// A rule that matches nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleRule {
+    /// Where it stands: `rule 2`, `server git`, `client cursor`.
+    pub about: String,
+    /// The rule as a person looks for it, and what it does not match.
+    pub found: String,
+    /// What a person does about it.
+    pub next: String,
+    /// How much it matters.
+    pub weight: Weight,
+}
+
+/// The rules that match nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IdleRules {
+    /// Those that are sure to, by what is known.
+    pub idle: Vec<IdleRule>,
+    /// Servers whose tools nobody has listed yet, and of which rules speak: nothing is known of these
+    /// rules.
+    pub unlisted: Vec<ServerName>,
+}
+
+/// Finds every rule, list and table that matches no known server, tool, category or client.
+///
+/// `known` is what the registry has; `asked` are servers that were asked for their tools just now.
+/// `clients` are the names of clients that were seen, or that have rules by another way.
+pub fn find_idle_rules(
+    settings: &Settings,
+    mut known: KnownNames,
+    asked: &[News],
+    clients: &BTreeSet<String>,
+) -> IdleRules {
+    for (name, tools) in &mut known.tools {
+        let fresh = asked.iter().find(|news| news.server == *name);
+        if let Some(snapshot) = fresh.and_then(|news| news.outcome.as_ref().ok()) {
+            let names = snapshot.tools.iter().map(|tool| tool.name().to_owned());
+            *tools = Some(names.collect());
+        }
+    }
+    add_our_own(&mut known);
+    let mut found = find_in_servers(settings, &known);
+    find_in_rules(settings, &known, clients, &mut found);
+    find_in_clients(settings, &known, clients, &mut found);
+    found.idle.sort_by_key(|rule| rule.weight);
+    found.unlisted.sort();
+    found.unlisted.dedup();
+    found
+}
+
+/// Our own servers: rules may speak of them.
+fn add_our_own(known: &mut KnownNames) {
+    let own = built_in::tools().into_iter();
+    let own = own.map(|tool| tool.tool.name().to_owned()).collect();
+    known.tools.push((ServerName::built_in(), Some(own)));
+    let scripts = ServerName::scripts();
+    if known.tools.iter().all(|(name, _)| *name != scripts) {
+        known.tools.push((scripts, None));
+    }
+}
+
+fn find_in_servers(settings: &Settings, known: &KnownNames) -> IdleRules {
+    let (idle, unlisted) = find_idle(&settings.rules(), known);
+    let describe = |rule: registry::IdleRule| IdleRule {
+        found: format!("`{}` matches none of its tools", rule.rule),
+        next: advise(&rule.near, &format!("proxy list {}", rule.server)),
+        about: format!("server {}", rule.server),
+        weight: if rule.restricts {
+            Weight::Safety
+        } else {
+            Weight::Remark
+        },
+    };
+    IdleRules {
+        idle: idle.into_iter().map(describe).collect(),
+        unlisted,
+    }
+}
+
+fn find_in_rules(
+    settings: &Settings,
+    known: &KnownNames,
+    clients: &BTreeSet<String>,
+    found: &mut IdleRules,
+) {
+    let servers: Vec<_> = (known.tools.iter())
+        .map(|(name, tools)| (name.to_string(), tools.clone()))
+        .collect();
+    let categories: Vec<String> = known.categories.iter().cloned().collect();
+    let clients: Vec<String> = list_clients(clients).collect();
+    let names = PolicyNames {
+        servers: &servers,
+        categories: &categories,
+        clients: &clients,
+    };
+    for pattern in settings.policy.find_idle(names) {
+        if !pattern.unlisted.is_empty() {
+            let unlisted = pattern.unlisted.iter().filter_map(|name| name.parse().ok());
+            // A server that is switched off has no tools that could be listed.
+            let enabled = |name: &ServerName| settings.enabled().any(|it| it.spec.name == *name);
+            found.unlisted.extend(unlisted.filter(enabled));
+            continue;
+        }
+        found.idle.push(describe_pattern(&pattern, names));
+    }
+}
+
+fn describe_pattern(pattern: &IdlePattern, names: PolicyNames<'_>) -> IdleRule {
+    let written = pattern.pattern.as_str();
+    let servers = || names.servers.iter().map(|(name, _)| name.as_str());
+    let list = |near: Vec<&str>| near.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let (kind, near, all) = match pattern.key {
+        PatternKey::Server => (
+            "server",
+            list(near(written, servers(), NEAR_MAX)),
+            "proxy servers",
+        ),
+        PatternKey::Category => {
+            let all = names.categories.iter().map(String::as_str);
+            (
+                "category",
+                list(near(written, all, NEAR_MAX)),
+                "proxy categories",
+            )
+        }
+        PatternKey::Client => {
+            let all = names.clients.iter().map(String::as_str);
+            (
+                "client",
+                list(near(written, all, NEAR_MAX)),
+                "proxy stats --by client",
+            )
+        }
+        PatternKey::Tool => ("tool", near_tools(written, names), "proxy list"),
+    };
+    let key = pattern.key.as_str();
+    let is_client = pattern.key == PatternKey::Client;
+    IdleRule {
+        about: format!("rule {}", pattern.rule),
+        found: if is_client {
+            format!("`{key} = {written:?}`: no client of this name has been seen yet")
+        } else {
+            format!("`{key} = {written:?}` matches no known {kind}")
+        },
+        next: advise(&near, all),
+        weight: match pattern.verdict {
+            Verdict::Ask | Verdict::Deny if !is_client => Weight::Safety,
+            _ => Weight::Remark,
+        },
+    }
+}
+
+/// Tools that are near; of a pattern that names an unknown server, the pattern with a near server.
+fn near_tools(written: &str, names: PolicyNames<'_>) -> Vec<String> {
+    let servers = || names.servers.iter().map(|(name, _)| name.as_str());
+    if let Some((server, rest)) = written.split_once('/')
+        && servers().all(|known| known != server)
+    {
+        let near = near(server, servers(), NEAR_MAX);
+        return near.iter().map(|near| format!("{near}/{rest}")).collect();
+    }
+    let is_full = written.contains('/');
+    let tools = names.servers.iter().flat_map(|(server, tools)| {
+        let tools = tools.iter().flatten();
+        tools.map(move |tool| match is_full {
+            true => format!("{server}/{tool}"),
+            false => tool.clone(),
+        })
+    });
+    let tools: BTreeSet<String> = tools.collect();
+    let near = near(written, tools.iter().map(String::as_str), NEAR_MAX);
+    near.into_iter().map(str::to_owned).collect()
+}
+
+fn find_in_clients(
+    settings: &Settings,
+    known: &KnownNames,
+    clients: &BTreeSet<String>,
+    found: &mut IdleRules,
+) {
+    let servers = || known.tools.iter().map(|(name, _)| name);
+    let categories = || known.categories.iter().map(String::as_str);
+    for (name, rule) in settings.clients.tables() {
+        let about = format!("client {name}");
+        if !list_clients(clients).any(|client| settings.clients.means(name, &client)) {
+            let all: Vec<String> = list_clients(clients).collect();
+            let near = near(name, all.iter().map(String::as_str), NEAR_MAX);
+            found.idle.push(IdleRule {
+                about: about.clone(),
+                found: "no client of this name has been seen yet".to_owned(),
+                next: advise(&near, "proxy stats --by client"),
+                weight: Weight::Remark,
+            });
+        }
+        for (key, globs) in [("allow", &rule.allow), ("deny", &rule.deny)] {
+            for glob in globs {
+                // The text was read as a pattern before.
+                let Ok(only) = View::new(&[], std::slice::from_ref(glob)) else {
+                    continue;
+                };
+                let is_met = servers().any(|name| !only.admits(name, ""))
+                    || categories().any(|it| !only.admits(&ServerName::scripts(), it));
+                if is_met {
+                    continue;
+                }
+                let names = servers().map(ServerName::as_str).chain(categories());
+                let near = near(glob, names, NEAR_MAX);
+                found.idle.push(IdleRule {
+                    about: about.clone(),
+                    found: format!("`{key} = {glob:?}` matches no known server and no category"),
+                    next: advise(&near, "proxy servers, proxy categories"),
+                    weight: Weight::Safety,
+                });
+            }
+        }
+    }
+}
+
+fn list_clients(seen: &BTreeSet<String>) -> impl Iterator<Item = String> {
+    let known = KNOWN_CLIENTS.iter().map(ToString::to_string);
+    known.chain(seen.iter().map(|name| name.to_lowercase()))
+}
+
+fn advise(near: &[impl AsRef<str>], all: &str) -> String {
+    let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
+    match near.as_slice() {
+        [] => all.to_owned(),
+        near => format!("did you mean {}? All: {all}", near.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ::policy::{Policy, Preset, Rule};
+    use fleet::{Launch, ServerSpec, Template};
+    use registry::{Overlay, ServerRules};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        ServerSettings,
+        policy::{ClientPolicies, ClientRule},
+    };
+
+    fn server(name: &str, enabled: bool) -> ServerSettings {
+        let name: ServerName = name.parse().unwrap();
+        let launch = Launch::Child {
+            command: Template::parse("never-started").unwrap(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+        };
+        ServerSettings {
+            notes: None,
+            spec: ServerSpec::new(name.clone(), launch),
+            enabled,
+            rules: ServerRules::plain(name),
+            max_tokens: None,
+            tools: std::collections::BTreeMap::new(),
+        }
+    }
+
+    /// `time` was asked for its tools, `new` was not, `off` is switched off.
+    fn find(change: impl FnOnce(&mut Settings)) -> (Vec<String>, Vec<String>) {
+        let mut settings = Settings::in_folder("/nowhere".into());
+        settings.servers = vec![
+            server("time", true),
+            server("new", true),
+            server("off", false),
+        ];
+        change(&mut settings);
+        let mut known = KnownNames::of_rules(&settings.rules());
+        known.tools[0].1 = Some(vec!["convert_time".to_owned(), "now".to_owned()]);
+        let seen = BTreeSet::from(["My-Agent".to_owned()]);
+        let found = find_idle_rules(&settings, known, &[], &seen);
+        let tell =
+            |it: &IdleRule| format!("{:?} {}: {} ({})", it.weight, it.about, it.found, it.next);
+        let unlisted = found.unlisted.iter().map(ToString::to_string);
+        (found.idle.iter().map(tell).collect(), unlisted.collect())
+    }
+
+    fn rules(settings: &mut Settings, rules: &[Value]) {
+        let read = |rule: &Value| Rule::read(rule.as_object().unwrap(), None).unwrap();
+        settings.policy = Arc::new(Policy::new(Preset::Open, rules.iter().map(read).collect()));
+    }
+
+    #[track_caller]
+    fn check_rule(rule: &Value, expected: &str) {
+        let (idle, _) = find(|settings| rules(settings, std::slice::from_ref(rule)));
+        assert_eq!(idle.join("; "), expected, "{rule}");
+    }
+
+    #[test]
+    fn a_rule_that_matches_nothing_is_told_with_near_names() {
+        for (rule, expected) in [
+            (
+                json!({"decision": "deny", "tool": "tiem/*"}),
+                "Safety rule 1: `tool = \"tiem/*\"` matches no known tool (did you mean time/*? All: proxy list)",
+            ),
+            (
+                json!({"decision": "ask", "tool": "time/convert_tiem"}),
+                "Safety rule 1: `tool = \"time/convert_tiem\"` matches no known tool (did you mean time/convert_time? All: proxy list)",
+            ),
+            (
+                json!({"decision": "deny", "server": "tmie"}),
+                "Safety rule 1: `server = \"tmie\"` matches no known server (did you mean time? All: proxy servers)",
+            ),
+            (
+                json!({"decision": "allow", "server": "zzz"}),
+                "Remark rule 1: `server = \"zzz\"` matches no known server (proxy servers)",
+            ),
+            (
+                json!({"decision": "deny", "category": "finnance"}),
+                "Safety rule 1: `category = \"finnance\"` matches no known category (did you mean finance? All: proxy categories)",
+            ),
+            (
+                json!({"decision": "deny", "client": "my-agnet"}),
+                "Remark rule 1: `client = \"my-agnet\"`: no client of this name has been seen yet (did you mean my-agent? All: proxy stats --by client)",
+            ),
+            (
+                json!({"decision": "deny", "client": ["proxy-cli", "claude-code"]}),
+                "",
+            ),
+            (
+                json!({"decision": "deny", "server": ["off", "proxy", "scripts"]}),
+                "",
+            ),
+            (
+                json!({"decision": "deny", "tool": ["off/*", "proxy/run_script", "scripts/any"]}),
+                "",
+            ),
+        ] {
+            check_rule(&rule, expected);
+        }
+    }
+
+    #[test]
+    fn of_tools_that_nobody_has_listed_it_is_told_that_nothing_is_known() {
+        let (idle, unlisted) = find(|settings| {
+            rules(settings, &[json!({"decision": "deny", "tool": "new/wipe"})]);
+        });
+        assert_eq!((idle.len(), unlisted), (0, vec!["new".to_owned()]));
+        let (idle, unlisted) =
+            find(|settings| settings.servers[1].rules.deny = vec!["x".to_owned()]);
+        assert_eq!((idle.len(), unlisted), (0, vec!["new".to_owned()]));
+    }
+
+    #[test]
+    fn lists_and_overlays_of_servers_and_clients_are_told() {
+        let (idle, _) = find(|settings| {
+            let rules = &mut settings.servers[0].rules;
+            rules.deny = vec!["nwo".to_owned(), "now".to_owned()];
+            rules.allow = vec!["zzz".to_owned(), "*".to_owned()];
+            rules
+                .overlays
+                .insert("convert".to_owned(), Overlay::default());
+            let list = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+            let rule = ClientRule {
+                allow: list(&["TIME", "finance", "tiem"]),
+                deny: list(&["finnance", "off"]),
+                ..ClientRule::default()
+            };
+            let tables = ["my-*", "nobody"].map(|name| (name.to_owned(), rule.clone()));
+            settings.clients = ClientPolicies::new(tables).unwrap();
+        });
+        let told: Vec<&str> = idle
+            .iter()
+            .map(|it| it.split(" (").next().unwrap())
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "Safety server time: `tools.deny \"nwo\"` matches none of its tools",
+                "Safety server time: `overlay.convert` matches none of its tools",
+                "Safety client nobody: `allow = \"tiem\"` matches no known server and no category",
+                "Safety client nobody: `deny = \"finnance\"` matches no known server and no category",
+                "Safety client my-*: `allow = \"tiem\"` matches no known server and no category",
+                "Safety client my-*: `deny = \"finnance\"` matches no known server and no category",
+                "Remark server time: `tools.allow \"zzz\"` matches none of its tools",
+                "Remark client nobody: no client of this name has been seen yet",
+            ]
+        );
+    }
+}

@@ -1,0 +1,234 @@
+//! Patterns of rules that match nothing there is.
+
+use crate::{
+    Policy, Verdict,
+    matcher::{Matcher, Text},
+    rule::Rule,
+};
+
+/// The names that a rule can match.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownNames<'a> {
+    /// Every configured server with its tools; none where nobody has listed them yet.
+    pub servers: &'a [(String, Option<Vec<String>>)],
+    /// Every category.
+    pub categories: &'a [String],
+    /// Every client that was seen or is widely used.
+    pub clients: &'a [String],
+}
+
+/// The part of a rule that a pattern stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatternKey {
+    /// `server`.
+    Server,
+    /// `tool`.
+    Tool,
+    /// `category`.
+    Category,
+    /// `client`.
+    Client,
+}
+
+impl PatternKey {
+    /// The key in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Tool => "tool",
+            Self::Category => "category",
+            Self::Client => "client",
+        }
+    }
+}
+
+/// A pattern of a rule that matches nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdlePattern {
+    /// The place of the rule in the configuration, counted from 1.
+    pub rule: usize,
+    /// What the rule says of calls.
+    pub verdict: Verdict,
+    /// The key that the pattern stands in.
+    pub key: PatternKey,
+    /// The pattern as it is written.
+    pub pattern: String,
+    /// Servers whose tools nobody has listed yet, and which may have what the pattern matches. With
+    /// any of them nothing is known; with none the pattern matches nothing.
+    pub unlisted: Vec<String>,
+}
+
+impl Policy {
+    /// Every pattern that matches none of the known names. Prompts and resources are left out: a
+    /// server may have more of them than it lists.
+    pub fn find_idle(&self, known: KnownNames<'_>) -> Vec<IdlePattern> {
+        let rules = self.rules().iter().zip(1..);
+        rules
+            .flat_map(|(rule, number)| find_in(rule, number, known))
+            .collect()
+    }
+}
+
+fn find_in(rule: &Rule, number: usize, known: KnownNames<'_>) -> Vec<IdlePattern> {
+    let mut idle = Vec::new();
+    let mut note = |key, pattern: &Matcher, unlisted| {
+        idle.push(IdlePattern {
+            rule: number,
+            verdict: rule.verdict,
+            key,
+            pattern: pattern.written().to_owned(),
+            unlisted,
+        });
+    };
+    let servers: Vec<String> = known.servers.iter().map(|(name, _)| name.clone()).collect();
+    let simple = [
+        (PatternKey::Server, &rule.server, servers.as_slice()),
+        (PatternKey::Category, &rule.category, known.categories),
+        (PatternKey::Client, &rule.client, known.clients),
+    ];
+    for (key, patterns, names) in simple {
+        for pattern in patterns.iter().flatten() {
+            if !names.iter().any(|name| fits(pattern, name)) {
+                note(key, pattern, Vec::new());
+            }
+        }
+    }
+    let in_scope = |server: &str| {
+        let patterns = rule.server.as_ref();
+        patterns.is_none_or(|list| list.iter().any(|it| fits(it, server)))
+    };
+    let scope: Vec<_> = known
+        .servers
+        .iter()
+        .filter(|(name, _)| in_scope(name))
+        .collect();
+    if scope.is_empty() {
+        return idle;
+    }
+    for pattern in rule.tool.iter().flatten() {
+        let listed = scope
+            .iter()
+            .filter_map(|(server, tools)| Some((server, tools.as_ref()?)));
+        let is_met = listed.into_iter().any(|(server, tools)| {
+            let mut tools = tools.iter();
+            tools.any(|tool| fits(pattern, tool) || fits(pattern, &format!("{server}/{tool}")))
+        });
+        if !is_met {
+            let unlisted = scope
+                .iter()
+                .filter(|(server, tools)| tools.is_none() && may_name_tool_of(pattern, server));
+            note(
+                PatternKey::Tool,
+                pattern,
+                unlisted.map(|(name, _)| name.clone()).collect(),
+            );
+        }
+    }
+    idle
+}
+
+fn fits(pattern: &Matcher, name: &str) -> bool {
+    pattern.fits(&Text::new(name))
+}
+
+/// Whether a tool of this server may have such a name, whatever its tools are.
+fn may_name_tool_of(pattern: &Matcher, server: &str) -> bool {
+    let Some((before, _)) = pattern.written().split_once('/') else {
+        return true;
+    };
+    // What is not a pattern by itself is cut out of braces or brackets: it may be anything.
+    Matcher::new(before, true).map_or(true, |of_server| fits(&of_server, server))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{KnownNames, PatternKey};
+    use crate::{Policy, Preset, Rule};
+
+    /// What is told of one rule: each idle pattern, with servers that nobody has asked.
+    fn find(rule: &Value) -> Vec<String> {
+        let rule = Rule::read(rule.as_object().unwrap(), None).unwrap();
+        let tools = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect());
+        let servers = [
+            ("time".to_owned(), tools(&["convert_time", "now"])),
+            ("notes".to_owned(), tools(&["delete_note", "Write"])),
+            ("new".to_owned(), None),
+        ];
+        let known = KnownNames {
+            servers: &servers,
+            categories: &["finance".to_owned(), "utility".to_owned()],
+            clients: &["cursor".to_owned()],
+        };
+        let policy = Policy::new(Preset::Open, vec![rule]);
+        let describe = |it: &super::IdlePattern| {
+            let key = match it.key {
+                PatternKey::Client => "a client",
+                key => key.as_str(),
+            };
+            format!("{key} {} {}", it.pattern, it.unlisted.join(","))
+        };
+        policy.find_idle(known).iter().map(describe).collect()
+    }
+
+    #[track_caller]
+    fn check(rule: &Value, expected: &[&str]) {
+        let mut rule = rule.clone();
+        rule["decision"] = "deny".into();
+        assert_eq!(find(&rule), expected, "{rule}");
+    }
+
+    #[test]
+    fn a_pattern_that_matches_nothing_is_found_under_its_key() {
+        for rule in [
+            json!({"server": "time"}),
+            json!({"server": "TI*"}),
+            json!({"tool": "time/*"}),
+            json!({"tool": ["now", "notes/write"]}),
+            json!({"tool": "{time,notes}/*"}),
+            json!({"server": "notes", "tool": "delete_*"}),
+            json!({"category": "fin*", "client": "Cursor", "annotation": "destructive"}),
+            json!({"resource": "file:///none/*", "prompt": "none", "arguments": {"/a": "none"}}),
+        ] {
+            check(&rule, &[]);
+        }
+        check(&json!({"server": ["tiem", "notes"]}), &["server tiem "]);
+        check(&json!({"tool": "tiem/*"}), &["tool tiem/* "]);
+        check(
+            &json!({"server": "time", "tool": "delete_*"}),
+            &["tool delete_* "],
+        );
+        check(&json!({"tool": ["now", "time/nwo"]}), &["tool time/nwo "]);
+        check(&json!({"category": "finnance"}), &["category finnance "]);
+        check(&json!({"client": "cursr"}), &["a client cursr "]);
+    }
+
+    #[test]
+    fn nothing_is_known_of_tools_that_nobody_has_listed() {
+        check(&json!({"tool": "new/wipe"}), &["tool new/wipe new"]);
+        check(&json!({"tool": "wipe"}), &["tool wipe new"]);
+        check(&json!({"server": "new", "tool": "w*"}), &["tool w* new"]);
+        check(
+            &json!({"tool": "{new,time}/wipe"}),
+            &["tool {new,time}/wipe new"],
+        );
+    }
+
+    #[test]
+    fn a_rule_is_counted_from_one_and_keeps_its_verdict() {
+        let rule = |it: Value| Rule::read(it.as_object().unwrap(), None).unwrap();
+        let rules = vec![
+            rule(json!({"decision": "allow", "server": "a"})),
+            rule(json!({"decision": "ask", "server": "b"})),
+        ];
+        let known = KnownNames {
+            servers: &[("a".to_owned(), None)],
+            categories: &[],
+            clients: &[],
+        };
+        let idle = Policy::new(Preset::Open, rules).find_idle(known);
+        assert_eq!((idle.len(), idle[0].rule), (1, 2));
+        assert_eq!(idle[0].verdict, crate::Verdict::Ask);
+    }
+}

@@ -1,0 +1,61 @@
+//! Rules of the configuration that match nothing, as `config check`, `doctor` and `policy test` tell them.
+
+use std::collections::BTreeSet;
+
+use config::Config;
+use gateway::{IdleRules, Settings, Weight, find_idle_rules};
+use registry::{KnownNames, News, Registry};
+use setup::doctor::Check;
+
+/// Finds them with what is on disk; no server is asked. `asked` are those that were asked just now.
+pub(super) fn find(settings: &Settings, clients: &BTreeSet<String>, asked: &[News]) -> IdleRules {
+    let rules = settings.rules();
+    // A folder that is not there is not made for this.
+    let registry = settings
+        .state_dir
+        .is_dir()
+        .then(|| Registry::open(&settings.state_dir, rules.clone()));
+    let known = match registry {
+        Some(Ok(registry)) => registry.known_names(),
+        _ => KnownNames::of_rules(&rules),
+    };
+    find_idle_rules(settings, known, asked, clients)
+}
+
+/// Clients that were seen in the last days, and scopes of tokens, which have tables like clients.
+pub(super) fn list_clients(config: &Config) -> BTreeSet<String> {
+    let seen = telemetry::list_clients(&config.gateway.state_dir.join("stats"));
+    let scopes = config
+        .http
+        .oauth
+        .iter()
+        .flat_map(|guard| guard.scopes.clone());
+    seen.unwrap_or_default().into_iter().chain(scopes).collect()
+}
+
+/// A line for each.
+pub(super) fn list(config: &Config) -> Vec<String> {
+    let checks = to_checks(&find(&config.gateway, &list_clients(config), &[]));
+    let line = |check: Check| {
+        let next = check.next.unwrap_or_default();
+        format!("{}: {} ({next})", check.about, check.found)
+    };
+    checks.into_iter().map(line).collect()
+}
+
+/// A rule that was meant to keep something out and does not is a problem, any other a warning.
+pub(super) fn to_checks(found: &IdleRules) -> Vec<Check> {
+    let idle = found.idle.iter().map(|rule| {
+        let check = match rule.weight {
+            Weight::Safety => Check::problem(&rule.about, &rule.found),
+            Weight::Remark => Check::warning(&rule.about, &rule.found),
+        };
+        check.then(&rule.next)
+    });
+    let unlisted = found.unlisted.iter().map(|server| {
+        let found =
+            "its tools were never listed: whether the rules about them match is not known yet";
+        Check::warning(format!("server {server}"), found).then(format!("proxy reindex {server}"))
+    });
+    idle.chain(unlisted).collect()
+}

@@ -1,0 +1,279 @@
+//! Secrets in the recorded arguments of a call, known by their shape or by the name of what holds
+//! them. The shapes err on the side of masking: a log that lacks a word is read all the same.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+use regex::{Captures, Regex};
+use serde_json::{Map, Value};
+
+/// The text in the place of a secret.
+const HIDDEN: &str = "***";
+
+/// Words in names of members whose values are masked.
+const SECRET_WORDS: [&str; 16] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pwd",
+    "secret",
+    "token",
+    "apikey",
+    "authorization",
+    "bearer",
+    "credential",
+    "privatekey",
+    "accesskey",
+    "accountkey",
+    "cookie",
+    "connectionstring",
+];
+
+/// Names of members whose values are masked; they are parts of harmless names as well.
+const SECRET_NAMES: [&str; 9] = [
+    "pass", "auth", "pat", "pin", "otp", "totp", "jwt", "dsn", "cvv",
+];
+
+/// Masks every member with such a name, and every text of such a shape.
+pub(super) fn mask(value: &mut Value) {
+    match value {
+        Value::Object(members) => mask_members(members),
+        Value::Array(items) => items.iter_mut().for_each(mask),
+        Value::String(text) => {
+            if let Cow::Owned(masked) = mask_text(text) {
+                *text = masked;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn mask_members(members: &mut Map<String, Value>) {
+    let named = std::mem::take(members).into_iter();
+    members.extend(named.map(|(name, mut value)| {
+        if is_secret(&name) {
+            value = Value::from(HIDDEN);
+        } else {
+            mask(&mut value);
+        }
+        (mask_text(&name).into_owned(), value)
+    }));
+}
+
+fn is_secret(name: &str) -> bool {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let plain = plain.to_ascii_lowercase();
+    SECRET_WORDS.iter().any(|word| plain.contains(word)) || SECRET_NAMES.contains(&plain.as_str())
+}
+
+/// A text without secrets of well-known shapes.
+pub(super) fn mask_text(text: &str) -> Cow<'_, str> {
+    static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+        let compile = |shape: &&str| Regex::new(shape).expect("the shapes are tested");
+        SHAPES_WRITTEN.iter().map(compile).collect()
+    });
+    SHAPES.iter().fold(Cow::Borrowed(text), |text, shape| {
+        let hide = |found: &Captures<'_>| {
+            let part = |name| found.name(name).map_or("", |it| it.as_str());
+            format!("{}{HIDDEN}{}", part("before"), part("after"))
+        };
+        match shape.replace_all(&text, hide) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(masked) => Cow::Owned(masked),
+        }
+    })
+}
+
+/// Shapes of secrets; of a match, the groups `before` and `after` are kept.
+const SHAPES_WRITTEN: [&str; 10] = [
+    // Keys in PEM, whole or cut off.
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|\z)",
+    // Users and passwords in addresses.
+    r#"(?P<before>\b[A-Za-z][a-zA-Z0-9+.-]*://[^\s/:@"']*:)[^\s/"']+(?P<after>@)"#,
+    r#"(?P<before>\b[A-Za-z][a-zA-Z0-9+.-]*://)[^\s/:@"']{16,}(?P<after>@)"#,
+    // Webhooks, whose addresses are their secrets.
+    r"(?P<before>hooks\.slack\.com/\w+/|discord(?:app)?\.com/api/webhooks/\d+/)[\w/-]+",
+    // Headers.
+    r#"(?i)(?P<before>\b(?:set-)?cookie["']?\s*[:=]\s*["']?)[^\r\n"']+"#,
+    r#"(?i)(?P<before>\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?)[^\r\n"',]+"#,
+    r"(?i)(?P<before>\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}",
+    // Parameters, variables and options.
+    r#"(?ix)(?P<before>
+        (?:[?&;\#](?:key|sig|code|auth|pat|pass)
+          |[\w.-]*(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key
+            |private[_-]?key|account[_-]?key|secret[_-]?key|credentials?|signature))
+        \\?["']?\s*(?:=>|:=|[:=])\s*\\?["']?
+      )[^\s"',;&\\}]{4,}"#,
+    r#"(?ix)(?P<before>
+        --?(?:[\w-]+-)?(?:password|passwd|pass|token|secret|api-?key)["']?,?[\s=]\s*["']?
+        |\bsshpass\s+-p\s*
+        |\s(?:-u|--user)[\s=][^\s:]+:
+      )[^\s"']+"#,
+    TOKENS,
+];
+
+/// Tokens that say by themselves which service they are for.
+const TOKENS: &str = r"(?x-u)
+    \b(?:
+      eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){0,3}                        # JWT
+    | gh[opusr]_\w{16,} | github_pat_\w{16,}
+    | gl(?:pat|oas|dt|rt|cbt|ptt|ft|imt|agent|wt|soat)-[\w.-]{16,}    # GitLab
+    | xox[a-z](?:\.xox[a-z])?-[\w-]{8,} | xapp-[\w-]{8,}              # Slack
+    | [rsp]k_(?:live|test)_\w{8,} | whsec_[\w+/=]{16,}                # Stripe
+    | sk-[\w-]{12,}                                                   # OpenAI, Anthropic
+    | (?:AKIA|ASIA|ABIA|ACCA|AGPA|AIDA|AIPA|ANPA|ANVA|AROA)[A-Z0-9]{12,}
+    | AIza[\w-]{30,} | ya29\.[\w-]{16,} | GOCSPX-[\w-]{16,} | 1//0[\w-]{20,}
+    | npm_\w{16,} | pypi-[\w-]{16,} | rubygems_[0-9a-f]{32,} | dckr_(?:pat|oat)_[\w-]{16,}
+    | hf_\w{16,} | r8_\w{20,} | gsk_\w{20,} | xai-\w{20,} | pplx-\w{20,} | tvly-[\w-]{16,}
+    | nvapi-[\w-]{20,} | SG\.[\w-]{16,}\.[\w-]{16,} | key-[0-9a-f]{32} | SK[0-9a-f]{32}
+    | do[opr]_v1_[0-9a-f]{16,} | lin_(?:api|oauth)_\w{16,} | ntn_\w{16,} | secret_\w{16,}
+    | sntry[su]_[\w+/=-]{16,} | figd_[\w-]{16,} | shp(?:at|ca|pa|ss)_[0-9a-fA-F]{16,}
+    | dapi[0-9a-f]{32} | hv[sbr]\.[\w-]{16,} | sbp_[0-9a-f]{16,} | pat-[a-z]{2}\d-[\w-]{16,}
+    | pat[A-Za-z0-9]{14}\.[0-9a-f]{16,} | apify_api_\w{16,} | AT[AC]TT3[\w=-]{16,}
+    | EAA[A-Za-z0-9_-]{24,} | \d{8,10}:[\w-]{35} | AGE-SECRET-KEY-1[0-9A-Z]{20,}
+    | [MNO][\w-]{23,27}\.[\w-]{6,7}\.[\w-]{27,}                       # Discord
+    | ops_eyJ[\w-]{16,} | fo1_[\w-]{20,} | dp\.[a-z]{2,5}\.\w{20,} | pul-[0-9a-f]{32,}
+    | nfp_\w{16,} | PMAK-[0-9a-f-]{32,} | NRAK-[A-Z0-9]{20,} | glsa_\w{20,} | CFPAT-[\w-]{20,}
+    | sq0[a-z]{3}-[\w-]{20,} | rzp_(?:live|test)_\w{8,} | \w{14}\.atlasv1\.[\w-]{40,}
+    )";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{mask, mask_text};
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(mask_text(text), expected, "{text}");
+    }
+
+    #[test]
+    fn tokens_of_well_known_services_are_masked() {
+        let a = |count| "Ab3".repeat(count);
+        let hex = "0123456789abcdef".repeat(4);
+        for token in [
+            format!("eyJ{}.{}.{}", a(5), a(9), a(9)),
+            format!("ghp_{}", a(12)),
+            format!("ghs_{}", a(12)),
+            format!("github_pat_{}_{}", a(7), a(20)),
+            format!("glpat-{}", a(7)),
+            format!("xoxb-1234567890-{}", a(8)),
+            format!("xapp-1-{}", a(8)),
+            format!("sk_live_{}", a(8)),
+            format!("rk_test_{}", a(8)),
+            format!("sk-{}", a(16)),
+            format!("sk-proj-{}", a(16)),
+            format!("sk-ant-api03-{}", a(16)),
+            "AKIAIOSFODNN7EXAMPLE".to_owned(),
+            "ASIAIOSFODNN7EXAMPLE".to_owned(),
+            format!("AIza{}", "Ab3-x".repeat(7)),
+            format!("ya29.{}", a(20)),
+            format!("GOCSPX-{}", a(9)),
+            format!("npm_{}", a(12)),
+            format!("pypi-{}", a(20)),
+            format!("hf_{}", a(11)),
+            format!("SG.{}.{}", a(7), a(14)),
+            format!("dop_v1_{hex}"),
+            format!("lin_api_{}", a(13)),
+            format!("hvs.{}", a(8)),
+            format!("shpat_{}", &hex[..32]),
+            format!("12345678:{}", "Ab3-x".repeat(7)),
+        ] {
+            check(&token, "***");
+            check(&format!("use \"{token}\", please"), "use \"***\", please");
+        }
+    }
+
+    #[test]
+    fn secrets_in_headers_addresses_options_and_files_are_masked() {
+        for (text, expected) in [
+            ("Bearer abcdefgh12345678", "Bearer ***"),
+            (
+                "send bearer   abcdefgh12345678 now",
+                "send bearer   *** now",
+            ),
+            ("Basic YWRhOmxvdmVsYWNl", "Basic ***"),
+            (
+                "Authorization: token abc def\nHost: x",
+                "Authorization: ***\nHost: x",
+            ),
+            ("Cookie: sid=1; b=2\nHost: x", "Cookie: ***\nHost: x"),
+            ("postgres://ada:love/../x", "postgres://ada:love/../x"),
+            (
+                "postgres://ada:lov@elace@db/app",
+                "postgres://ada:***@db/app",
+            ),
+            ("redis://:hunter2@db:6379/0", "redis://:***@db:6379/0"),
+            (
+                "https://0123456789abcdef0123@host/x.git",
+                "https://***@host/x.git",
+            ),
+            (
+                "https://x/y?a=1&access_token=hunter2&b=2",
+                "https://x/y?a=1&access_token=***&b=2",
+            ),
+            (
+                "https://x/y?key=hunter2&sig=hunter2",
+                "https://x/y?key=***&sig=***",
+            ),
+            ("export DB_PASSWORD='hunter2'", "export DB_PASSWORD='***'"),
+            (
+                "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG",
+                "AWS_SECRET_ACCESS_KEY=***",
+            ),
+            (
+                "AccountKey=abc+/def==;EndpointSuffix=x",
+                "AccountKey=***;EndpointSuffix=x",
+            ),
+            (
+                r#"{"client_secret": "hunter2", "a": 1}"#,
+                r#"{"client_secret": "***", "a": 1}"#,
+            ),
+            (
+                "x --password hunter2 --verbose",
+                "x --password *** --verbose",
+            ),
+            ("x --api-key=hunter2", "x --api-key=***"),
+            ("curl -u ada:hunter2 https://x", "curl -u ada:*** https://x"),
+            (
+                "https://hooks.slack.com/services/T0/B0/x1",
+                "https://hooks.slack.com/services/***",
+            ),
+            (
+                "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb",
+                "a\n***\nb",
+            ),
+            ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl", "***"),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    #[test]
+    fn ordinary_text_stays_as_it_is() {
+        for text in [
+            "/home/ada/projects/proxy/src/main.rs",
+            "git log --oneline -5",
+            "https://example.com:8443/a/b?page=2&sort=asc#top",
+            "the token is renewed; a password has eight characters",
+            "mailto:ada@example.com, ssh ada@host:22",
+            "SELECT author, key FROM books WHERE id = 7",
+            "f631ef6b2c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f",
+            "skeleton sk- ghp eyJ AKIA",
+        ] {
+            check(text, text);
+        }
+    }
+
+    #[test]
+    fn members_are_masked_by_their_names_at_any_depth() {
+        let mut value = json!({"path": "/a", "api_key": "x", "deep": [{"Auth-Token": "t", "auth": 7}],
+            "author": "ada", "ghp_0123456789abcdef0123": true, "list": ["Bearer 0123456789"]});
+        mask(&mut value);
+        let expected: Value = json!({"path": "/a", "api_key": "***",
+            "deep": [{"Auth-Token": "***", "auth": "***"}], "author": "ada", "***": true,
+            "list": ["Bearer ***"]});
+        assert_eq!(value, expected);
+    }
+}
