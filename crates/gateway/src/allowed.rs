@@ -10,8 +10,8 @@ use ::policy::Allowance;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
-/// The most that one session remembers; after that a person is asked again.
-const ALLOWED_MAX: usize = 1_000;
+/// Most answers of either kind that are remembered; after that a person is asked again.
+const ANSWERS_MAX: usize = 1_000;
 
 /// Answers of the person of one session, or of one request that stands alone.
 #[derive(Debug)]
@@ -30,12 +30,12 @@ pub(crate) enum Scope {
 #[derive(Debug, Default)]
 struct State {
     allowed: HashSet<String>,
-    /// Calls that were refused, and the number of arrivals by then: the answer is that of the calls
-    /// that waited for it.
+    /// Calls that were refused, and the number of arrivals by then: the answer is that of all calls
+    /// that had come before it.
     refused: HashMap<String, u64>,
-    arrivals: u64,
-    waiting: usize,
     turns: HashMap<String, Arc<AsyncMutex<()>>>,
+    arrivals: u64,
+    under_way: usize,
 }
 
 impl Allowed {
@@ -54,42 +54,55 @@ impl Allowed {
         self.state.lock().allowed.contains(call)
     }
 
-    /// Waits until the person is asked nothing else. A client of a request that stands alone takes
-    /// several questions at once, so there only calls of one key wait for one another.
-    pub(crate) async fn take_turn(&self, call: String) -> Turn<'_> {
-        let (arrival, turn) = {
-            let mut state = self.state.lock();
-            state.arrivals += 1;
-            state.waiting += 1;
-            let of = if self.is_of_session() { "" } else { &call };
-            let turn = Arc::clone(state.turns.entry(of.to_owned()).or_default());
-            (state.arrivals, turn)
-        };
-        let waiting = Waiting {
-            allowed: self,
-            call,
-            arrival,
-        };
-        Turn {
-            _guard: turn.lock_owned().await,
-            waiting,
+    /// Counts a call that comes now.
+    pub(crate) fn arrive(self: &Arc<Self>) -> Arrival {
+        let mut state = self.state.lock();
+        state.arrivals += 1;
+        state.under_way += 1;
+        Arrival {
+            allowed: Arc::clone(self),
+            number: state.arrivals,
         }
     }
 }
 
-/// A call that waits for an answer, or for its turn to be asked about.
+/// A call from when it comes until it ends.
 #[derive(Debug)]
-struct Waiting<'a> {
-    allowed: &'a Allowed,
-    call: String,
-    arrival: u64,
+pub(crate) struct Arrival {
+    pub(crate) allowed: Arc<Allowed>,
+    number: u64,
 }
 
-impl Drop for Waiting<'_> {
+impl Arrival {
+    /// Waits until the person is asked nothing else. A client of a request that stands alone takes
+    /// several questions at once, so there only calls of one key wait for one another.
+    pub(crate) async fn take_turn(&self, call: String) -> Turn<'_> {
+        let of = if self.allowed.is_of_session() {
+            ""
+        } else {
+            &call
+        };
+        let turn = Arc::clone(
+            self.allowed
+                .state
+                .lock()
+                .turns
+                .entry(of.to_owned())
+                .or_default(),
+        );
+        Turn {
+            _guard: turn.lock_owned().await,
+            arrival: self,
+            call,
+        }
+    }
+}
+
+impl Drop for Arrival {
     fn drop(&mut self) {
         let mut state = self.allowed.state.lock();
-        state.waiting -= 1;
-        if state.waiting == 0 {
+        state.under_way -= 1;
+        if state.under_way == 0 {
             state.refused.clear();
             state.turns.clear();
         }
@@ -99,41 +112,39 @@ impl Drop for Waiting<'_> {
 /// A call whose person may be asked; the next one waits until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
-    waiting: Waiting<'a>,
+    arrival: &'a Arrival,
+    call: String,
     _guard: OwnedMutexGuard<()>,
 }
 
 impl Turn<'_> {
-    /// The answer that was given while it waited: whether the call is allowed.
+    /// The answer that was given since it came: whether the call is allowed.
     pub(crate) fn find_answer(&self) -> Option<bool> {
-        let Waiting {
-            allowed,
-            call,
-            arrival,
-        } = &self.waiting;
-        let state = allowed.state.lock();
-        if state.allowed.contains(call) {
+        let state = self.arrival.allowed.state.lock();
+        if state.allowed.contains(&self.call) {
             return Some(true);
         }
-        let refused = state.refused.get(call);
+        let refused = state.refused.get(&self.call);
         refused
-            .is_some_and(|arrivals| arrival <= arrivals)
+            .is_some_and(|arrivals| self.arrival.number <= *arrivals)
             .then_some(false)
     }
 
     /// Allows the call for as long as the scope lasts.
     pub(crate) fn allow(&self) {
-        let mut state = self.waiting.allowed.state.lock();
-        if state.allowed.len() < ALLOWED_MAX {
-            state.allowed.insert(self.waiting.call.clone());
+        let mut state = self.arrival.allowed.state.lock();
+        if state.allowed.len() < ANSWERS_MAX {
+            state.allowed.insert(self.call.clone());
         }
     }
 
-    /// Refuses the calls of the same key that wait; a later one is asked about again.
+    /// Refuses the calls of the same key that have come; a later one is asked about again.
     pub(crate) fn refuse(&self) {
-        let mut state = self.waiting.allowed.state.lock();
+        let mut state = self.arrival.allowed.state.lock();
         let arrivals = state.arrivals;
-        state.refused.insert(self.waiting.call.clone(), arrivals);
+        if state.refused.len() < ANSWERS_MAX {
+            state.refused.insert(self.call.clone(), arrivals);
+        }
     }
 }
 
@@ -157,5 +168,67 @@ impl OnAlways {
 impl fmt::Debug for OnAlways {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OnAlways")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::{FutureExt as _, future::join_all};
+
+    use super::*;
+
+    /// Three calls take turns, two of them for the same thing.
+    async fn take_turns(scope: Scope) -> Vec<&'static str> {
+        let allowed = Arc::new(Allowed::new(scope));
+        let calls = [(); 3].map(|()| allowed.arrive());
+        let mut order = Vec::new();
+        let first = calls[0].take_turn("a".to_owned()).await;
+        let mut same = Box::pin(calls[1].take_turn("a".to_owned()));
+        let mut other = Box::pin(calls[2].take_turn("b".to_owned()));
+        assert!(same.as_mut().now_or_never().is_none(), "it waits");
+        if let Some(other) = other.as_mut().now_or_never() {
+            assert_eq!(other.find_answer(), None);
+            order.push("other at once");
+        }
+        first.refuse();
+        drop(first);
+        assert_eq!(same.await.find_answer(), Some(false));
+        order.push("same");
+        if order.len() == 1 {
+            assert_eq!(other.await.find_answer(), None);
+            order.push("other");
+        }
+        let arrival = allowed.arrive();
+        let later = arrival.take_turn("a".to_owned()).await;
+        assert_eq!(later.find_answer(), None, "a later call is asked about");
+        later.allow();
+        drop(later);
+        assert!(allowed.has("a") && !allowed.has("b"));
+        order
+    }
+
+    #[tokio::test]
+    async fn a_no_settles_the_calls_that_had_come_before_it() {
+        assert_eq!(take_turns(Scope::Session).await, ["same", "other"]);
+        // Questions of one request go out together.
+        let order = take_turns(Scope::Request).await;
+        assert_eq!(order, ["other at once", "same"]);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_kept_of_a_no_once_its_calls_have_ended() {
+        let allowed = Arc::new(Allowed::new(Scope::Session));
+        let calls: Vec<Arrival> = (0..50).map(|_| allowed.arrive()).collect();
+        let turn = calls[0].take_turn("a".to_owned()).await;
+        turn.refuse();
+        let waiting = calls.iter().map(|call| call.take_turn("a".to_owned()));
+        assert!(join_all(waiting).now_or_never().is_none(), "they wait");
+        drop(turn);
+        drop(calls);
+        let state = allowed.state.lock();
+        assert_eq!(
+            (state.under_way, state.refused.len(), state.turns.len()),
+            (0, 0, 0)
+        );
     }
 }

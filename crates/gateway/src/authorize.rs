@@ -12,7 +12,7 @@ use tool::{ServerName, ToolRef};
 use tracing::warn;
 
 use crate::{
-    allowed::{Allowed, OnAlways, Turn},
+    allowed::{OnAlways, Turn},
     asks::CallAsker,
     built_in::is_own,
     call_context::CallContext,
@@ -246,15 +246,18 @@ impl Gateway {
         decided: &Decided,
         context: &CallContext,
     ) -> Result<(), ToolError> {
-        let Some(allowed) = &context.allowed else {
+        let Some(arrival) = &context.arrival else {
             return self.ask_person(asked, decided, context, None).await;
         };
         let key = asked.session_key(decided);
-        if allowed.has(&key) {
+        if arrival.allowed.has(&key) {
             return Ok(());
         }
         let _stopped = context.asks.as_ref().map(CallAsker::stop_clocks);
-        let turn = allowed.take_turn(key).await;
+        // A script makes its calls one after another, so each of them comes by itself.
+        let of_script = context.script.as_ref().map(|_| arrival.allowed.arrive());
+        let arrival = of_script.as_ref().unwrap_or(arrival);
+        let turn = arrival.take_turn(key).await;
         match turn.find_answer() {
             Some(true) => Ok(()),
             Some(false) => Err(refuse(asked, &decided.decision, Why::SaidNo)),
@@ -379,10 +382,8 @@ fn question(
         refuse(asked, decision, Why::TooLong { chars, chars_max })
     })?;
     let message = format!("{shown}\nwhy you are asked: {reason} ({})", decision.by());
-    let has_session = context
-        .allowed
-        .as_deref()
-        .is_some_and(Allowed::is_of_session);
+    let arrival = context.arrival.as_ref();
+    let has_session = arrival.is_some_and(|it| it.allowed.is_of_session());
     let mut answers = vec![ONCE];
     answers.extend(has_session.then_some(SESSION));
     answers.extend(has_always.then_some(ALWAYS));
@@ -418,8 +419,11 @@ fn find_command(asked: &Asked<'_>, policy: &Policy, context: &CallContext) -> Op
     let client = &context.policy.name;
     let client = match find_allowance(asked, policy, None) {
         Ok(_) => None,
-        Err(NotAllowable::NamesClients(_)) if !client.trim().is_empty() => Some(client),
-        Err(_) => return None,
+        // A rule for certain clients may decide.
+        Err(_) => {
+            find_allowance(asked, policy, Some(client)).ok()?;
+            Some(client)
+        }
     };
     let switch = match asked.kind {
         Kind::Tool => "",

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 
 use crate::{
-    allowed::Allowed, asks::CallAsker, caller::Caller, forward::UriLedger,
+    allowed::Arrival, asks::CallAsker, caller::Caller, forward::UriLedger,
     instructions_told::InstructionsTold, policy::ClientPolicy, recent_searches::RecentSearches,
     script_caller::ScriptCaller, trace_parent::with_parent,
 };
@@ -44,8 +44,8 @@ pub struct CallContext {
     pub searches: Option<Arc<RecentSearches>>,
     /// The servers whose instructions this session's model was told; none: nobody's are told.
     pub(crate) told: Option<Arc<InstructionsTold>>,
-    /// Answers of its person for this session, or for a request that stands alone.
-    pub(crate) allowed: Option<Arc<Allowed>>,
+    /// When it came, and the answers of its person so far; none: nobody is asked anything.
+    pub(crate) arrival: Option<Arc<Arrival>>,
     /// The script that makes it.
     pub(crate) script: Option<ScriptCaller>,
     /// The URIs that passed to this client.

@@ -170,21 +170,21 @@ impl Allowance {
                 return Err(NotAllowable::ReadsArguments(index + 1));
             }
             if rule.verdict == Verdict::Allow {
-                return Err(allowed(format!("rule {}", index + 1), for_clients));
+                let by = format!("rule {}", index + 1);
+                return Err(NotAllowable::Allowed(match for_clients {
+                    Some(number) => format!("{by}, but for the clients of rule {number}"),
+                    None => by,
+                }));
             }
             return Ok((index, Decider::Rule(rule.written.clone())));
         }
         let decision = policy.preset().decide(&subject);
         if decision.verdict == Verdict::Allow {
-            return Err(allowed(decision.by().to_string(), for_clients));
+            let by = NotAllowable::Allowed(decision.by().to_string());
+            return Err(for_clients.map_or(by, NotAllowable::NamesClients));
         }
         Ok((policy.count_rules(), Decider::Preset(policy.preset())))
     }
-}
-
-/// Every client is allowed, but for those of a rule.
-fn allowed(by: String, for_clients: Option<usize>) -> NotAllowable {
-    for_clients.map_or(NotAllowable::Allowed(by), NotAllowable::NamesClients)
 }
 
 #[cfg(test)]
@@ -269,11 +269,18 @@ mod tests {
         check_place(&json!([guests, ask]), None, &Ok(1));
         let every = json!({"decision": "ask", "client": "*", "tool": "fs/write_*"});
         check_place(&json!([guests, every]), None, &Ok(1));
+        let names_clients = NotAllowable::NamesClients(1);
         check_place(
-            &json!([guests, allow]),
+            &json!([guests, {"decision": "deny", "server": "git"}]),
             None,
-            &Err(NotAllowable::NamesClients(1)),
+            &Ok(2),
         );
+        let open = Policy::new(Preset::Open, policy(&json!([guests])).rules().to_vec());
+        let found = Allowance::new(&open, &call("", "write_file"), true);
+        assert_eq!(found, Err(names_clients));
+        let allowed = "rule 2, but for the clients of rule 1".to_owned();
+        let allowed = Err(NotAllowable::Allowed(allowed));
+        check_place(&json!([guests, allow]), None, &allowed);
     }
 
     #[test]

@@ -14,7 +14,9 @@ use gateway::{Gateway, OnAlways};
 pub(crate) fn follow(gateway: &Gateway, file: &Path) {
     let file = file.to_owned();
     gateway.on_always(OnAlways::new(move |allowance| {
-        write(&file, allowance).map_err(|error| error.to_string())
+        // A log has no use for the hint on the second line.
+        let first_line = |why: String| why.lines().next().unwrap_or_default().to_owned();
+        write(&file, allowance).map_err(|error| first_line(error.to_string()))
     }));
 }
 

@@ -22,7 +22,7 @@ use super::{
     subscriptions::Subscriptions,
 };
 use crate::{
-    allowed::{Allowed, Scope},
+    allowed::{Allowed, Arrival, Scope},
     asks::{CallAsker, SessionQuestions},
     call_context::CallContext,
     call_note::now_ms,
@@ -172,9 +172,19 @@ impl Calls {
         let cancel = self.gone.child_token();
         self.running
             .insert(call.id.as_str().to_owned(), cancel.clone());
+        // In the order of the requests: an answer to a question holds for those that came before it.
+        let arrival = self.arrive();
         let (calls, out) = (Arc::clone(self), out.clone());
         self.tasks
-            .spawn(async move { calls.answer(call, &out, cancel).await });
+            .spawn(async move { calls.answer(call, arrival, &out, cancel).await });
+    }
+
+    fn arrive(&self) -> Arrival {
+        if self.client.connection.is_stateless {
+            Arc::new(Allowed::new(Scope::Request)).arrive()
+        } else {
+            self.allowed.arrive()
+        }
     }
 
     /// Tells of changes on the request's own stream.
@@ -194,7 +204,7 @@ impl Calls {
         let cancel = self.gone.child_token();
         let key = id.as_str().to_owned();
         self.running.insert(key.clone(), cancel.clone());
-        let (mut context, _) = self.context(meta, out, &cancel);
+        let (mut context, _) = self.context(meta, self.arrive(), out, &cancel);
         context.cancel = cancel.clone();
         let listening = Listening {
             uris: changes::uris(filter.as_str(), announced),
@@ -212,7 +222,13 @@ impl Calls {
         });
     }
 
-    async fn answer(&self, call: ClientRequest, out: &Out, cancel: CancellationToken) {
+    async fn answer(
+        &self,
+        call: ClientRequest,
+        arrival: Arrival,
+        out: &Out,
+        cancel: CancellationToken,
+    ) {
         let ClientRequest {
             id,
             meta,
@@ -220,7 +236,7 @@ impl Calls {
             continuation,
         } = call;
         let is_stateless = meta.revision.is_some();
-        let (context, questions) = self.context(meta, out, &cancel);
+        let (context, questions) = self.context(meta, arrival, out, &cancel);
         let _under_way = self.questions.begin_call(out);
         if matches!(wants, Wants::Tool { .. }) {
             self.client.count_call();
@@ -339,6 +355,7 @@ impl Calls {
     fn context(
         &self,
         meta: Meta,
+        arrival: Arrival,
         out: &Out,
         cancel: &CancellationToken,
     ) -> (CallContext, Option<Receiver<RoundQuestions>>) {
@@ -366,11 +383,7 @@ impl Calls {
             log: self.log(meta.log_level, meta.revision.as_ref(), out, cancel.clone()),
             cancel: of_request.unwrap_or_default(),
             searches: Some(Arc::clone(&self.searches)),
-            allowed: Some(if self.client.connection.is_stateless {
-                Arc::new(Allowed::new(Scope::Request))
-            } else {
-                Arc::clone(&self.allowed)
-            }),
+            arrival: Some(Arc::new(arrival)),
             told: (!self.client.connection.is_stateless).then(|| Arc::clone(&self.told)),
             uris: Some(self.uris()),
             script: None,

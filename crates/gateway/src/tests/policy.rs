@@ -278,8 +278,6 @@ async fn calls_that_wait_for_an_answer_share_a_no_and_a_later_one_is_asked_about
                 let said = peer.next().await;
                 if said["method"] == ELICIT {
                     asked += 1;
-                    // All are on their way by now: the last one was read before this is answered.
-                    peer.ask("ping", json!({})).await;
                     let result = json!({"action": "decline"});
                     peer.send(&json!({"jsonrpc": "2.0", "id": said["id"], "result": result}))
                         .await;
@@ -354,6 +352,9 @@ async fn a_command_is_told_that_allows_what_was_refused_and_no_more() {
         "`proxy allow notes/wipe --client 'guest one'`",
     )
     .await;
+    let rest = json!({"decision": "allow", "server": "notes"});
+    let named = "`proxy allow notes/wipe --client 'guest one'`";
+    check(json!([guests, rest]), named).await;
     check(json!([reads]), "The person can change the rules").await;
     check(json!([reads, ask]), "The person can change the rules").await;
     set_rules(&scene, Preset::Open, &json!([ask]));
