@@ -323,7 +323,9 @@ fn a_line_that_lacks_its_end_is_told_and_the_next_one_stands_by_itself() {
     let mut log = open(folder.path());
     add(&mut log, 3);
     let whole = fs::read(segment(folder.path())).unwrap();
-    change(folder.path(), |lines| drop(lines[3].pop()));
+    change(folder.path(), |lines| {
+        lines[3].pop();
+    });
     let broken = check_log(folder.path()).unwrap().unwrap_err();
     assert_eq!((broken.line, broken.why.as_str()), (4, "it breaks off"));
     add(&mut log, 1);
