@@ -133,7 +133,7 @@ impl PinBook {
                 continue;
             }
             let kept = record.read_snapshot(disk);
-            let now = kept.as_ref().map(|it| it.definitions()).unwrap_or_default();
+            let now = kept.as_ref().map(Kept::definitions).unwrap_or_default();
             if self.trouble.is_none() && !self.servers.contains_key(name) {
                 let pins = match &record.legacy_pins {
                     Some(legacy) => Pins::of_legacy(legacy, &now),

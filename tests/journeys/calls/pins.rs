@@ -55,6 +55,25 @@ async fn is_held(client: &Client, tool: &str) {
 }
 
 #[journey(alone = "the command line alone is asked")]
+async fn a_tool_that_was_refused_stays_so_when_its_server_is_renamed() {
+    let house = house([diary("Writes.", "Reads.")]);
+    house.cli(["reindex"]).await.ended(0);
+    house.rewrite(diary("Writes to all.", "Reads."));
+    house.cli(["reindex"]).await.ended(0);
+    let evil = digest_of(&house, "diary/write").await;
+    let words = ["review", "diary", "--refuse", &evil];
+    house.cli(words).await.ended(0);
+    house.cli(["rename", "diary", "log"]).await.ended(0);
+    for _ in 0..2 {
+        let refused = house.cli(["call", "log/write"]).await;
+        assert_ne!(refused.code, Some(0), "{refused:?}");
+        assert!(refused.stderr.contains("proxy review log"), "{refused:?}");
+        house.cli(["call", "log/read"]).await.ended(0);
+        house.cli(["reindex"]).await.ended(0);
+    }
+}
+
+#[journey(alone = "the command line alone is asked")]
 async fn what_was_shown_is_accepted_and_what_was_refused_needs_its_name() {
     let house = house([diary("Writes.", "Reads.")]);
     house.cli(["reindex"]).await.ended(0);
