@@ -88,7 +88,10 @@ impl Mask {
             text
         };
         let text = self.forms.iter().fold(text.to_owned(), hide);
-        let text = self.words.iter().fold(text, hide_as_value);
+        let text = self
+            .words
+            .iter()
+            .fold(text, |text, word| hide_as_value(text, word));
         let sent = self.sent.read();
         let text = sent.iter().fold(text, |text, sent| sent.apply(&text));
         if text.contains(['%', '+']) {
@@ -109,10 +112,10 @@ impl Mask {
 }
 
 /// Takes a short secret or a word out where it stands alone behind a sign that a value follows.
-fn hide_as_value(text: String, word: &String) -> String {
+fn hide_as_value(text: String, word: &str) -> String {
     let mut shown = String::new();
     let mut at = 0;
-    for (found, _) in text.match_indices(word.as_str()) {
+    for (found, _) in text.match_indices(word) {
         let behind = text[found + word.len()..].chars().next();
         let is_value = text[..found].ends_with(['=', ':', '"', '\'', '`']);
         if found >= at && is_value && !behind.is_some_and(char::is_alphanumeric) {

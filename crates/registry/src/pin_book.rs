@@ -13,6 +13,7 @@ use crate::{
     disk::Disk,
     limits::{PINS_FORMAT, REMOVED_SERVERS_PINNED_MAX},
     pins::Pins,
+    snapshot::Kept,
 };
 
 /// The pins of all servers, of removed ones too: a program that is added under an old name is compared

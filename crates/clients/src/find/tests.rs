@@ -223,7 +223,10 @@ fn every_spelling_of_switched_off_is_known() {
     assert_eq!(off_in(&[(".codex/config.toml", codex)]), ["a"]);
     let goose = "extensions:\n  a:\n    type: stdio\n    cmd: x\n    enabled: false\n  b:\n    type: stdio\n    cmd: y\n    enabled: true\n";
     assert_eq!(off_in(&[(".config/goose/config.yaml", goose)]), ["a"]);
+}
 
+#[test]
+fn every_list_of_servers_that_are_off_is_known() {
     let servers = r#""mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}"#;
     for list in [
         r#""mcp": {"excluded": ["a"]}"#,

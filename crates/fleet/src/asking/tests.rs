@@ -269,12 +269,12 @@ async fn calls_of_a_tool_that_asks_nothing_wait_for_no_other_session() {
         asked.recv().await.unwrap();
     }
     for _ in 0..QUIET_CALLS_MIN {
-        let _held = asking.take_turn(&request_of(&first, "echo")).await;
+        let held = asking.take_turn(&request_of(&first, "echo")).await;
         let meanwhile = asking
             .take_turn(&request_of(&second, "echo"))
             .now_or_never();
         assert!(meanwhile.is_none(), "it may still ask");
-        drop(_held);
+        drop(held);
         let mut turn = asking.take_turn(&request_of(&first, "echo")).await;
         turn.note_answer();
     }

@@ -224,7 +224,7 @@ fn lines_of_any_file_are_masked() {
         r#""Authorization": "Bearer abcdef""#,
         r#""Authorization": "Bearer ***""#,
     );
-    check(r#"# text ghp_0123456789ab text"#, r#"# text *** text"#);
+    check("# text ghp_0123456789ab text", "# text *** text");
     check(
         "# Needs the variable API_KEY: Brave API Key.",
         "# Needs the variable API_KEY: Brave API Key.",

@@ -270,6 +270,9 @@ fn check_pins(folder: &Path, name: &str) {
     assert_eq!(registry.pin_trouble(), None);
 }
 
+/// One thing that a process does; false where it was killed.
+type Step<'s> = &'s dyn Fn(&Registry) -> bool;
+
 #[test]
 fn pins_outlive_a_process_that_is_killed_anywhere() {
     let begun = |folder: &Path| {
@@ -284,7 +287,6 @@ fn pins_outlive_a_process_that_is_killed_anywhere() {
     };
     let (from, to) = (server("a"), server("b"));
     let three = || vec![news("a", &["send: three", "read: three"])];
-    type Step<'s> = &'s dyn Fn(&Registry) -> bool;
     let steps: [Step<'_>; 3] = [
         &|registry| registry.commit(three(), true, 2).is_ok(),
         &|registry| registry.adopt_server(&from, &to).is_ok(),
