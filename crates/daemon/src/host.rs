@@ -178,7 +178,7 @@ impl Daemon {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => {
                         let daemon = Arc::clone(self);
-                        tasks.spawn(async move { daemon.receive(stream).await });
+                        tasks.spawn(async move { Box::pin(daemon.receive(stream)).await });
                     }
                     Err(error) => {
                         warn!(%error, "a client could not connect");

@@ -90,17 +90,7 @@ impl Gateway {
         // Calls within `call_many` pass here too; those of unknown names count as well.
         let counted = context.script.as_ref().map(ScriptCaller::count_call);
         let policy = Arc::clone(&context.policy);
-        let entry = match self.resolve(&tool_name, &policy).await {
-            Ok(entry) => entry,
-            Err(error) => {
-                if let Some(at) = self.intended(&tool_name).await {
-                    note.is_for(&at.server, &at.tool);
-                }
-                return Err(error);
-            }
-        };
-        let entry = &entry;
-        note.is_for(&entry.at.server, &entry.at.tool);
+        let entry = &self.resolve_noted(&tool_name, &policy, note).await?;
         counted.transpose()?;
         let reads = |script: &ScriptCaller| script.check_reads(entry);
         context.script.as_ref().map(reads).transpose()?;
@@ -142,9 +132,10 @@ impl Gateway {
             explain(error, entry, available).with_note(untaken.as_deref())
         })?;
         context.note_uris(&entry.at.server, result.as_str());
+        let max_tokens = self.max_tokens(entry, &options, &policy);
         let budget = Budget {
             is_off: options.raw,
-            ..Budget::new(self.max_tokens(entry, &options, &policy))
+            ..Budget::new(max_tokens)
         };
         let origin = Origin {
             client: context.client,
@@ -159,6 +150,26 @@ impl Gateway {
         };
         self.learn(searches.as_deref(), &entry.at, || !called.is_error());
         Ok(called)
+    }
+
+    /// Finds the tool of a call. The record names the server and tool that the call is for, or was meant
+    /// for where there is no such tool.
+    async fn resolve_noted(
+        &self,
+        tool_name: &str,
+        policy: &ClientPolicy,
+        note: &mut CallNote,
+    ) -> Result<Arc<Entry>, ToolError> {
+        let found = self.resolve(tool_name, policy).await;
+        let at = match &found {
+            Ok(entry) => Some(entry.at.clone()),
+            // Boxed, since every call would carry the room of this rare case.
+            Err(_) => Box::pin(self.intended(tool_name)).await,
+        };
+        if let Some(at) = at {
+            note.is_for(&at.server, &at.tool);
+        }
+        found
     }
 
     /// Makes a call that no server hears of.

@@ -205,9 +205,12 @@ fn near_tools(written: &str, names: PolicyNames<'_>) -> Vec<String> {
     let is_full = written.contains('/');
     let tools = names.servers.iter().flat_map(|(server, tools)| {
         let tools = tools.iter().flatten();
-        tools.map(move |tool| match is_full {
-            true => format!("{server}/{tool}"),
-            false => tool.clone(),
+        tools.map(move |tool| {
+            if is_full {
+                format!("{server}/{tool}")
+            } else {
+                tool.clone()
+            }
         })
     });
     let tools: BTreeSet<String> = tools.collect();

@@ -43,7 +43,7 @@ mod tests {
         assert!(
             checks[0]
                 .found
-                .starts_with("line 2: `main` takes an object"),
+                .starts_with("line 2, column 18: `main` takes an object"),
             "{}",
             checks[0].found
         );
