@@ -139,7 +139,7 @@ async fn a_reindex_beside_an_open_session_holds_and_a_review_frees() {
     set_pin(&house, "hold");
     house.cli(["reindex"]).await.ended(0);
     let client = house.client().await;
-    client.execute("diary/read", json!({})).await.good();
+    // Nothing is called before: the survey of a server that starts would be newer than the reindex.
     house.rewrite(diary("Writes.", "Reads all."));
     house.cli(["reindex"]).await.ended(0);
     is_held(&client, "diary/read").await;

@@ -117,9 +117,9 @@ async fn each_thing_that_is_wrong_says_what_to_type() {
         ),
         (
             "server quick",
-            "warning",
+            "problem",
             &[
-                "`tools.deny \"statsu\"` means none of its tools",
+                "`tools.deny \"statsu\"` matches none of its tools",
                 "did you mean status?",
             ],
         ),

@@ -80,7 +80,7 @@ async fn figures_go_up_with_calls_and_tell_no_argument() {
     }
     client.execute("any/fail", json!({})).await;
     client.execute("any/nonsense", json!({})).await;
-    let unknown = "proxy_calls_total{server=\"\",kind=\"tool\",outcome=\"unknown_tool\"}";
+    let unknown = "proxy_calls_total{server=\"any\",kind=\"tool\",outcome=\"unknown_tool\"}";
     let text = timeout(DEADLINE, until_counted(&web, unknown)).await;
     let text = text.expect("the calls are counted");
     for (series, value) in [

@@ -224,8 +224,9 @@ fn messages(headers: &HeaderMap, text: &str) -> Result<Vec<Value>, Heard> {
     if !is_stream {
         return Ok(vec![parse(text)?]);
     }
+    // The first event of a stream has an id and no data: a client may resume from it.
     let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
-    data.map(parse).collect()
+    data.filter(|json| !json.is_empty()).map(parse).collect()
 }
 
 #[cfg(test)]

@@ -42,10 +42,10 @@ fn help_says_what_there_is() {
     Servers:
       recipes      List and search the servers that are known by heart: what they give, what they take
       add          Add a server to the configuration, and ask it for its tools
-      remove       Take servers out of the configuration
+      remove       Remove servers from the configuration, with the rules that name them alone
       enable       Switch servers on
       disable      Switch servers off; their tables stay
-      rename       Give a server another name
+      rename       Give a server another name, with its rules, accepted tools, logins and history
       restart      Have servers of the daemon begin anew, at their next call
       servers      List the configured servers: tools, tokens, last use, and why one failed
       log          Print what a server wrote to its stderr, the oldest first
