@@ -92,9 +92,9 @@ async fn figures_go_up_with_calls_and_tell_no_argument() {
         ("proxy_tool_calls_total{server=\"any\",tool=\"echo\"}", 2.0),
         (
             "proxy_call_duration_seconds_bucket{server=\"any\",le=\"+Inf\"}",
-            3.0,
+            4.0,
         ),
-        ("proxy_call_duration_seconds_count{server=\"any\"}", 3.0),
+        ("proxy_call_duration_seconds_count{server=\"any\"}", 4.0),
         (
             "proxy_policy_decisions_total{decision=\"allow\",refused=\"false\"}",
             3.0,
