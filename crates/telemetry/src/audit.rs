@@ -23,7 +23,7 @@ use files::Lock;
 use crate::record::CallRecord;
 use anchor::Anchor;
 use line::{continuation, head, lost_body};
-use segments::{list_segments, segment_number};
+use segments::{LOCK, list_segments, segment_number};
 use tail::Tail;
 
 pub use read::{Broken, Filter, Verified, read, verify};
@@ -125,9 +125,6 @@ impl AuditLog {
         Ok(())
     }
 }
-
-/// The file in the log's folder that writers and readers lock.
-const LOCK: &str = "lock";
 
 /// Removes the oldest segments until no more than this is left. The anchor gives up their lines before
 /// they go.

@@ -64,9 +64,12 @@ impl ReviewTools {
 
     /// The command that decides on what was shown with this digest.
     fn command(&self, option: &str, digest: &str) -> String {
-        let names = self.server.iter().chain(&self.names);
-        let words: String = names.map(|it| format!("{} ", quote(it))).collect();
-        format!("proxy review {words}{option} {digest}")
+        let mut command = "proxy review".to_owned();
+        for name in self.server.iter().chain(&self.names) {
+            command.push(' ');
+            command.push_str(&quote(name));
+        }
+        format!("{command} {option} {digest}")
     }
 }
 

@@ -6,10 +6,9 @@ use files::Lock;
 use serde_json::Value;
 
 use super::{
-    LOCK,
     anchor::{Anchor, anchor_path},
     line::{BEGINNING, digest_of, followed, number_in, parted},
-    segments::{list_segments, segment_path},
+    segments::{LOCK, list_segments, segment_path},
 };
 use crate::clock::show_time;
 

@@ -27,3 +27,6 @@ pub(super) fn list_segments(folder: &Path) -> io::Result<Vec<PathBuf>> {
     paths.sort_by_key(|path| segment_number(path));
     Ok(paths)
 }
+
+/// The file in the log's folder that writers and readers lock.
+pub(super) const LOCK: &str = "lock";
