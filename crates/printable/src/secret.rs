@@ -5,27 +5,17 @@
 //! line of a configuration file, a value that a message repeats.
 
 mod address;
+mod form;
+mod found;
 mod line;
 mod name;
 mod text;
 
-use std::ops::Range;
-
 pub use address::mask_address;
+use found::hide;
+pub use found::{FoundSecret, HIDDEN};
 pub use line::mask_lines;
 pub use name::names_secret;
-
-/// The text in the place of a secret.
-pub const HIDDEN: &str = "***";
-
-/// A secret in a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundSecret {
-    /// Its place in the text, in bytes.
-    pub range: Range<usize>,
-    /// What it is the value of: a parameter, an option, a header. None where only its form tells.
-    pub name: Option<String>,
-}
 
 /// The secrets in a text, in their order. `name` is what the text is the value of, where that is
 /// known. References such as `${X}` are none.
@@ -53,17 +43,6 @@ pub fn mask_arguments<'a>(
     let found = find_secrets_in_arguments(arguments.clone());
     let masked = arguments.zip(found).map(|(text, found)| hide(text, &found));
     masked.collect()
-}
-
-fn hide(text: &str, found: &[FoundSecret]) -> String {
-    let mut masked = String::with_capacity(text.len());
-    let mut at = 0;
-    for FoundSecret { range, .. } in found {
-        masked += &text[at..range.start];
-        masked += HIDDEN;
-        at = range.end;
-    }
-    masked + &text[at..]
 }
 
 #[cfg(test)]

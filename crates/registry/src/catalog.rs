@@ -11,7 +11,6 @@ use crate::disk::{Disk, snapshot_path};
 use crate::guess::Guess;
 use crate::known_servers::Names;
 use crate::limits::{CHANGE_KEPT_S, FORMAT};
-use crate::pin_book::PinBook;
 use crate::pins::{HeldBy, LegacyPins, Pin, Pins, Subject};
 use crate::server_rules::{Rules, ServerRules};
 use crate::snapshot::{Kept, is_false, part_transport, server_in};
@@ -110,17 +109,17 @@ impl Catalog {
         self.servers.iter().map(|server| server.tools).sum()
     }
 
-    pub(crate) fn new(
+    pub(crate) fn new<'p>(
         rules: &Rules,
         filters: &[AllowDeny],
         records: &Records,
-        book: &PinBook,
+        pins_of: impl Fn(&str) -> &'p Pins,
     ) -> Self {
         let servers = rules.servers.iter().zip(filters);
         let servers = servers.map(|(server_rules, filter)| {
             let name = server_rules.name.as_str();
             let record = records.servers.get(name);
-            CatalogServer::new(server_rules, filter, record, book.of(name))
+            CatalogServer::new(server_rules, filter, record, pins_of(name))
         });
         Self {
             servers: servers.collect(),
@@ -307,7 +306,7 @@ impl Record {
 
 impl Records {
     /// The records on disk; put together from the snapshots where the file is damaged.
-    fn read(disk: &Disk) -> Self {
+    pub(crate) fn read(disk: &Disk) -> Self {
         let Ok(bytes) = disk.read(CATALOG) else {
             return Self::default();
         };
@@ -320,13 +319,6 @@ impl Records {
             }
             _ => Self::salvage_all(disk),
         }
-    }
-
-    /// The records and the pins.
-    pub(crate) fn read_with_pins(disk: &Disk) -> (Self, PinBook) {
-        let mut records = Self::read(disk);
-        let book = PinBook::read(disk, &mut records);
-        (records, book)
     }
 
     pub(crate) fn to_text(&self) -> String {

@@ -84,6 +84,15 @@ struct Format {
     format: u32,
 }
 
+impl Records {
+    /// The records and the pins.
+    pub(crate) fn read_with_pins(disk: &Disk) -> (Self, PinBook) {
+        let mut records = Self::read(disk);
+        let book = PinBook::read(disk, &mut records);
+        (records, book)
+    }
+}
+
 impl PinBook {
     /// Reads the file. Servers whose pins an earlier version kept in the catalog are taken over; their
     /// records are completed with what that version did not write.

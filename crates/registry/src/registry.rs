@@ -351,7 +351,9 @@ impl Inner {
             return seen;
         }
         let (records, book) = Records::read_with_pins(&self.disk);
-        let catalog = Catalog::new(&applied.rules, &applied.filters, &records, &book);
+        let catalog = Catalog::new(&applied.rules, &applied.filters, &records, |name| {
+            book.of(name)
+        });
         let seen = Arc::new(Seen {
             stamp,
             applied,

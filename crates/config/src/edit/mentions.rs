@@ -3,7 +3,7 @@
 
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
-use super::{EditError, pattern, place};
+use super::{error::EditError, pattern, place};
 
 /// What became of the rules that name a server which is removed.
 #[derive(Debug, Default, PartialEq, Eq)]

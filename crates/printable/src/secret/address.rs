@@ -1,9 +1,9 @@
 //! Secrets in an address: a password, parameters, and parts of its path that are keys.
 
 use super::{
-    FoundSecret, HIDDEN, hide,
+    form::{has_reference, is_hex, looks_random, looks_secret},
+    found::{FoundSecret, HIDDEN, hide},
     name::{holds_secret, names_secret},
-    text::{has_reference, is_hex, looks_random, looks_secret},
 };
 
 /// A part of a path with so many hexadecimal digits is a key: many services write it there.

@@ -142,5 +142,5 @@ pub(super) fn holds_secret(value: &str) -> bool {
 fn is_path(value: &str) -> bool {
     let drive = matches!(value.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
     let rooted = value.starts_with(['/', '~', '.', '\\']);
-    drive || (rooted && !value.split('/').any(super::text::looks_random))
+    drive || (rooted && !value.split('/').any(super::form::looks_random))
 }

@@ -1,60 +1,11 @@
 //! Secrets in a text of any form: one value, a pair, a header, JSON, a line of words.
 
 use super::{
-    FoundSecret, address,
+    address,
+    form::{TOKEN_CHARS_MIN, has_reference, is_hex, looks_random, looks_secret},
+    found::FoundSecret,
     name::{holds_secret, names_secret},
 };
-
-/// How tokens of well-known services begin.
-const BEGINNINGS: [&str; 41] = [
-    "sk-",
-    "sk_",
-    "pk_live_",
-    "rk_live_",
-    "whsec_",
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "github_pat_",
-    "glpat-",
-    "gldt-",
-    "xoxb-",
-    "xoxp-",
-    "xoxa-",
-    "xoxe-",
-    "xapp-",
-    "AKIA",
-    "ASIA",
-    "AIza",
-    "ya29.",
-    "GOCSPX-",
-    "eyJ",
-    "hf_",
-    "npm_",
-    "pypi-",
-    "lin_api_",
-    "ntn_",
-    "secret_",
-    "sntrys_",
-    "sntryu_",
-    "pat-",
-    "dop_v1_",
-    "apify_api_",
-    "figd_",
-    "tvly-",
-    "fc-",
-    "dckr_pat_",
-    "shpat_",
-    "SG.",
-];
-
-/// A shorter text is no token.
-const TOKEN_CHARS_MIN: usize = 12;
-
-/// A text of no known form is a key where so many of its letters and digits stand in a row.
-const RANDOM_CHARS_MIN: usize = 20;
 
 /// Words that name how a token is sent.
 const SCHEMES: [&str; 5] = ["Bearer", "Basic", "Token", "ApiKey", "DPoP"];
@@ -278,39 +229,4 @@ fn password_of(text: &str) -> Option<&str> {
     let is_host = has_ending || is_port || host == "localhost";
     let is_login = is_name(user) && !password.is_empty() && user != "mailto";
     (is_login && is_host && !has_reference(password)).then_some(password)
-}
-
-/// Whether something is filled in here later: then it is no secret in clear.
-pub(super) fn has_reference(text: &str) -> bool {
-    // `$$` stands for a `$`.
-    text.replace("$$", "").contains("${")
-}
-
-/// Whether a text has the form of a well-known service's tokens.
-pub(super) fn looks_secret(text: &str) -> bool {
-    let is_token = |c: char| c.is_ascii_alphanumeric() || "-_.=+/~".contains(c);
-    text.len() >= TOKEN_CHARS_MIN
-        && BEGINNINGS.iter().any(|it| text.starts_with(it))
-        && text.chars().all(is_token)
-}
-
-pub(super) fn is_hex(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|it| it.is_ascii_hexdigit())
-}
-
-/// Whether nobody would write such a text by hand: letters and digits in a row that change often.
-/// Names, releases and UUIDs are shorter between their signs.
-pub(super) fn looks_random(text: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_=+~%.".contains(c);
-    let runs = text.split(|c: char| !c.is_ascii_alphanumeric());
-    let is_random = |run: &str| {
-        let kind = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());
-        let changes = run.as_bytes().windows(2);
-        let changes = changes
-            .filter(|pair| kind(pair[0]) != kind(pair[1]))
-            .count();
-        let digits = run.bytes().filter(u8::is_ascii_digit).count();
-        run.len() >= RANDOM_CHARS_MIN && digits >= 2 && changes * 4 >= run.len()
-    };
-    text.chars().all(is_part) && runs.into_iter().any(is_random)
 }

@@ -1,0 +1,78 @@
+//! Reasons why an edit of the configuration is refused.
+
+use std::{io, path::PathBuf};
+
+use policy::NotAllowable;
+use tool::ServerName;
+
+use crate::ConfigError;
+
+/// Why an edit was not made; the document is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    /// The file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The file is no TOML, so there is no place to change.
+    #[error("{0}")]
+    Broken(ConfigError),
+    /// The file would have mistakes that it does not have now.
+    #[error("{0}\nnothing was changed")]
+    Mistakes(ConfigError),
+    /// Another command holds the lock.
+    #[error(
+        "{}: another program has held its lock for 30 s; nothing was changed\nhint: end that program, or try again",
+        .0.display()
+    )]
+    Busy(PathBuf),
+    /// Another program writes the file all the time.
+    #[error(
+        "{}: another program writes it all the time; nothing was changed\nhint: end that program, or try again",
+        .0.display()
+    )]
+    Outrun(PathBuf),
+    /// No rule allows it without overriding what its person did not see.
+    #[error("{0}\nhint: `proxy policy test NAME ARGS` says which rule decides")]
+    NotAllowable(NotAllowable),
+    /// A server of this name is there already.
+    #[error(
+        "server `{0}` is in the configuration already\nhint: choose another name (`--as NAME` in `proxy add`), or: proxy remove {0}"
+    )]
+    Exists(ServerName),
+    /// Rules hold for a name that no server has yet.
+    #[error(
+        "rules name `{name}` already, and would hold for the renamed server:\n  {}\nhint: remove these first, or choose another name",
+        rules.join("\n  ")
+    )]
+    Named {
+        /// The new name.
+        name: ServerName,
+        /// The rules.
+        rules: Vec<String>,
+    },
+    /// A rule cannot be made to hold for another name.
+    #[error(
+        "{0}: this pattern cannot be rewritten for another name, so nothing was changed\nhint: write it without `**`, or as a list"
+    )]
+    Pattern(String),
+    /// No server of this name is there.
+    #[error("no server `{name}` in the configuration{}", list(known))]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// The names that there are, in the order of the file.
+        known: Vec<String>,
+    },
+}
+
+fn list(known: &[String]) -> String {
+    match known {
+        [] => "; it has none".to_owned(),
+        known => format!("; it has `{}`", known.join("`, `")),
+    }
+}

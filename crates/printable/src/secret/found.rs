@@ -1,0 +1,27 @@
+//! A secret that was found in a text, and the text without it.
+
+use std::ops::Range;
+
+/// The text in the place of a secret.
+pub const HIDDEN: &str = "***";
+
+/// A secret in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundSecret {
+    /// Its place in the text, in bytes.
+    pub range: Range<usize>,
+    /// What it is the value of: a parameter, an option, a header. None where only its form tells.
+    pub name: Option<String>,
+}
+
+/// The text without these secrets.
+pub(super) fn hide(text: &str, found: &[FoundSecret]) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut at = 0;
+    for FoundSecret { range, .. } in found {
+        masked += &text[at..range.start];
+        masked += HIDDEN;
+        at = range.end;
+    }
+    masked + &text[at..]
+}
