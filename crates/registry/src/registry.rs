@@ -236,7 +236,7 @@ impl Registry {
 
     /// Takes the marks of changed tools away, now that somebody has read what they are: each with
     /// the time of its [`Entry::changed`], so that one which changed again meanwhile keeps its
-    /// mark. Waits for another writer's turn, but for [`NOTE_WAIT`] at most: a description waits
+    /// mark. Waits for another writer's turn, but for `NOTE_WAIT` at most: a description waits
     /// for it.
     ///
     /// [`Entry::changed`]: crate::Entry::changed

@@ -298,7 +298,6 @@ async fn always_is_an_exception_from_the_rule_that_asked_and_from_no_other() {
     let server = fake("fs")
         .tool("write_file", Step::Echo)
         .tool("wipe\\", Step::Echo)
-        .tool("make", Step::Echo)
         .tool("list", Step::Echo);
     let house = house([server]);
     house.indexed().await;
@@ -338,7 +337,20 @@ async fn always_is_an_exception_from_the_rule_that_asked_and_from_no_other() {
         denied.await.bad().contains("denied by rule 1"),
         "the rule holds"
     );
+    house.stops_clean().await;
+}
 
+#[journey]
+async fn an_exception_is_refused_where_it_would_not_work_or_the_rules_changed() {
+    let server = fake("fs")
+        .tool("write_file", Step::Echo)
+        .tool("make", Step::Echo)
+        .tool("list", Step::Echo);
+    let house = house([server]);
+    house.indexed().await;
+    house.configure_more(RULES);
+    let client = client_with(&house, json!({"elicitation": {}})).await;
+    assert_eq!(house.cli(["allow", "fs/list"]).await.code, Some(0));
     let refused = house.cli(["allow", "fs/write_file"]).await;
     assert_ne!(refused.code, Some(0));
     assert!(
