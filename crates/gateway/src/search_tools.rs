@@ -264,12 +264,11 @@ impl Gateway {
 
     /// `server/tool(arguments) -> {members} - purpose [marks]`.
     pub fn hit_line(&self, entry: &Entry) -> String {
-        let output = entry.tool.output_schema().map(tool::output_signature);
         format!(
             "{}{}{} - {}{}",
             entry.at,
             entry.signature(),
-            output.unwrap_or_default(),
+            entry.output_signature(),
             entry.purpose(),
             self.marks(entry),
         )

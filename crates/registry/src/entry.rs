@@ -104,7 +104,13 @@ impl Entry {
     /// `(owner: string, ...)`, made at the first question.
     pub fn signature(&self) -> &str {
         self.signature
-            .get_or_init(|| tool::signature(&self.tool.input_schema()))
+            .get_or_init(|| tool::signature(&self.tool.input_schema(), &self.output_signature()))
+    }
+
+    /// ` -> {path, size}`, or nothing.
+    pub fn output_signature(&self) -> String {
+        let schema = self.tool.output_schema();
+        schema.map(tool::output_signature).unwrap_or_default()
     }
 
     /// The first sentence of the description, made at the first question.

@@ -10,13 +10,17 @@ const REQUIRED_COLUMNS_MAX: usize = 130;
 /// Room for the whole signature while optional parameters are added.
 const OPTIONAL_COLUMNS_MAX: usize = 99;
 /// Room for the members of a structured result.
-const OUTPUT_COLUMNS_MAX: usize = 48;
+const OUTPUT_COLUMNS_MAX: usize = 24;
+/// The one member in which the Python SDK wraps every value that is no object. It costs each such
+/// hit five tokens and says nothing; a script that reads another member fails with this name.
+const WRAPPER: &str = "result";
 
 /// A tool's arguments as `(owner: string, page?: integer=1)`, required ones first.
 ///
 /// `…` says that something was left out. `()` is a tool without parameters, `(…)` one that takes
-/// what it does not name: any object, or a schema that cannot be read.
-pub fn signature(schema: &str) -> String {
+/// what it does not name: any object, or a schema that cannot be read. Optional parameters leave
+/// room for `output`, which a hit shows behind the arguments.
+pub fn signature(schema: &str, output: &str) -> String {
     let Ok(root) = serde_json::from_str::<Value>(schema) else {
         return "(…)".to_owned();
     };
@@ -28,18 +32,23 @@ pub fn signature(schema: &str) -> String {
     let (required, optional): (Vec<_>, Vec<_>) = fields.iter().partition(|field| field.required);
     let mut line = Line::default();
     line.add_required(&required);
-    line.add_optional(&optional);
+    line.add_optional(
+        &optional,
+        OPTIONAL_COLUMNS_MAX.saturating_sub(columns(output)),
+    );
     line.finish()
 }
 
-/// The members of a tool's structured result as ` -> {path, size}`, by its output schema; nothing where it names none.
+/// The members of a tool's structured result as ` -> {path, size}`, by its output schema.
+///
+/// The text is empty where the schema names no member, or only [`WRAPPER`].
 pub fn output_signature(schema: &str) -> String {
     let Ok(root) = serde_json::from_str::<Value>(schema) else {
         return String::new();
     };
     let reading = Reading::new(&root);
     let fields = reading.root().fields();
-    if fields.is_empty() {
+    if fields.iter().all(|field| field.name == WRAPPER) {
         return String::new();
     }
     let mut line = Line::default();
@@ -70,19 +79,19 @@ impl Line {
         }
     }
 
-    fn add_optional(&mut self, fields: &[&Field<'_>]) {
+    fn add_optional(&mut self, fields: &[&Field<'_>], columns_max: usize) {
         let full: Vec<String> = fields
             .iter()
             .map(|field| field.text(Detail::FULL))
             .collect();
-        let all_fit = self.columns + total(&full) <= OPTIONAL_COLUMNS_MAX;
+        let all_fit = self.columns + total(&full) <= columns_max;
         for (field, full) in fields.iter().zip(full) {
             let text = if all_fit {
                 full
             } else {
                 field.text(Detail::BRIEF)
             };
-            self.add(text, OPTIONAL_COLUMNS_MAX);
+            self.add(text, columns_max);
         }
     }
 
@@ -136,7 +145,7 @@ mod tests {
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "cases read better")]
     fn check(schema: Value, expected: &str) {
-        assert_eq!(signature(&schema.to_string()), expected);
+        assert_eq!(signature(&schema.to_string(), ""), expected);
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "cases read better")]
@@ -170,9 +179,24 @@ mod tests {
         );
         check(json!({"type": "object"}), "");
         check(json!({"type": "array"}), "");
+        check(of(json!({"result": {"type": "string"}})), "");
+        check(
+            of(json!({"result": {"type": "string"}, "n": {}})),
+            " -> {result, n}",
+        );
         let many = (0..40).map(|at| (format!("member{at}"), json!({})));
         let text = output_signature(&of(Value::Object(many.collect())).to_string());
         assert!(text.len() < 70 && text.ends_with(", …}"), "{text}");
+    }
+
+    #[test]
+    fn optional_parameters_leave_room_for_the_result() {
+        let optional = (0..9).map(|at| (format!("parameter{at}"), json!({"type": "string"})));
+        let schema = of(Value::Object(optional.collect())).to_string();
+        let output = " -> {id, name, …}";
+        let beside = signature(&schema, output);
+        assert!(beside.len() < signature(&schema, "").len(), "{beside}");
+        assert!(columns(&beside) + columns(output) <= OPTIONAL_COLUMNS_MAX + "(…, )".len());
     }
 
     #[test]
@@ -257,7 +281,7 @@ mod tests {
             json!({"type": "object", "additionalProperties": {"type": "string"}}),
             "(…)",
         );
-        assert_eq!(signature("no json"), "(…)");
+        assert_eq!(signature("no json", ""), "(…)");
     }
 
     #[test]
@@ -287,7 +311,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_signature_is_one_bounded_line(schema in any_schema()) {
-            let signature = signature(&schema.to_string());
+            let signature = signature(&schema.to_string(), "");
             prop_assert!(columns(&signature) <= REQUIRED_COLUMNS_MAX + "(…, …)".len(), "{}", signature);
             prop_assert_eq!(signature.lines().count(), 1);
         }

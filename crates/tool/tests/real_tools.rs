@@ -21,7 +21,7 @@ const SHOWN_PERCENT_MIN: usize = 99;
 fn hits_of_real_tools_are_cheap() {
     let mut costs: Vec<usize> = Vec::new();
     for (server, tool) in tools() {
-        let signature = signature(&tool.input_schema());
+        let signature = signature(&tool.input_schema(), "");
         let hit = format!(
             "{server}/{}{signature} - {}\n",
             tool.name(),

@@ -350,7 +350,8 @@ async fn an_exception_is_refused_where_it_would_not_work_or_the_rules_changed() 
     house.indexed().await;
     house.configure_more(RULES);
     let client = client_with(&house, json!({"elicitation": {}})).await;
-    assert_eq!(house.cli(["allow", "fs/list"]).await.code, Some(0));
+    let allowed = house.cli(["allow", "fs/list", "--client", "other"]).await;
+    assert_eq!(allowed.code, Some(0), "{allowed:?}");
     let refused = house.cli(["allow", "fs/write_file"]).await;
     assert_ne!(refused.code, Some(0));
     assert!(

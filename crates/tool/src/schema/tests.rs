@@ -104,7 +104,7 @@ fn ten_thousand_levels_do_not_harm() {
     let tool = Tool::parse(&json).unwrap();
     assert_eq!(minified(&tool.input_schema()).len(), schema.len() - 2);
     assert_eq!(parameters(&tool.input_schema()), []);
-    assert_eq!(crate::signature(&tool.input_schema()), "(…)");
+    assert_eq!(crate::signature(&tool.input_schema(), ""), "(…)");
     assert_eq!(crate::example(&tool.input_schema()), None);
     assert!(crate::Checker::new(&tool.input_schema()).is_blind());
     assert_eq!(crate::purpose(&tool, None), "Deep");
