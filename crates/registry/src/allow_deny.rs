@@ -59,7 +59,7 @@ impl Refusal<'_> {
     pub(crate) fn in_configuration(self, prefix: &str) -> String {
         match self {
             Self::Denied(glob) => format!("{prefix}deny {glob:?}"),
-            Self::NotAllowed => format!("not in {prefix}allow"),
+            Self::NotAllowed => format!("{prefix}allow, which does not name it"),
         }
     }
 }
@@ -96,10 +96,18 @@ mod tests {
         use LetterCase::{Ignored, Matters};
         check(Matters, &["git_log"], None);
         check(Matters, &["git_push"], Some(r#"tools.deny "git_push*""#));
-        check(Matters, &["GIT_PUSH"], Some("not in tools.allow"));
+        check(
+            Matters,
+            &["GIT_PUSH"],
+            Some("tools.allow, which does not name it"),
+        );
         check(Ignored, &["GIT_PUSH"], Some(r#"tools.deny "git_push*""#));
         check(Ignored, &["files"], None);
-        check(Matters, &["files"], Some("not in tools.allow"));
+        check(
+            Matters,
+            &["files"],
+            Some("tools.allow, which does not name it"),
+        );
         // One of the names is enough, to be let through and to be kept out.
         check(Matters, &["x", "git"], None);
         check(Matters, &["git", "secret"], Some(r#"tools.deny "secret""#));

@@ -47,7 +47,7 @@ mod tests {
         check(&[], &[], tool, None);
         check(&["git*"], &[], tool, None);
         check(&["Source *"], &[], tool, None);
-        check(&["files"], &[], tool, Some("not in allow"));
+        check(&["files"], &[], tool, Some("allow, which does not name it"));
         check(&["github"], &["source*"], tool, Some("deny \"source*\""));
         check(&[], &["x", "GitHub"], tool, Some("deny \"GitHub\""));
     }

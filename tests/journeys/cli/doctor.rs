@@ -136,7 +136,8 @@ async fn each_thing_that_is_wrong_says_what_to_type() {
     assert!(told(&offline, "server dead").is_empty());
 
     let checked = house.cli(["config", "check"]).await;
-    let checked = checked.ended(0);
+    let checked = checked.ended(1);
+    assert!(checked.contains("rules that match nothing: 1"), "{checked}");
     assert!(checked.contains("did you mean status?"), "{checked}");
     house.stops_clean().await;
 }

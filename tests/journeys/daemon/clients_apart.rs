@@ -137,7 +137,12 @@ async fn a_client_sees_what_its_table_lets_it_see() {
     );
     sees_files_only(&Any::Http(modern), deny.0, deny.1).await;
     let (strict, _) = stdio(&house, "strict").await;
-    sees_files_only(&strict, "[clients.\"strict\"]", "not in allow").await;
+    sees_files_only(
+        &strict,
+        "[clients.\"strict\"]",
+        "allow, which does not name it",
+    )
+    .await;
 
     let (other, began) = stdio(&house, "other").await;
     let says = began["instructions"].as_str().unwrap();

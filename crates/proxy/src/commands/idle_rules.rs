@@ -33,14 +33,9 @@ pub(super) fn list_clients(config: &Config) -> BTreeSet<String> {
     seen.unwrap_or_default().into_iter().chain(scopes).collect()
 }
 
-/// A line for each.
-pub(super) fn list(config: &Config) -> Vec<String> {
-    let checks = to_checks(&find(&config.gateway, &list_clients(config), &[]));
-    let line = |check: Check| {
-        let next = check.next.unwrap_or_default();
-        format!("{}: {} ({next})", check.about, check.found)
-    };
-    checks.into_iter().map(line).collect()
+/// The checks of all of them, with what is on disk.
+pub(super) fn check(config: &Config) -> Vec<Check> {
+    to_checks(&find(&config.gateway, &list_clients(config), &[]))
 }
 
 /// A rule that was meant to keep something out and does not is a problem, any other a warning.

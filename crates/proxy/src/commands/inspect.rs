@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, Environment};
 use serde_json::json;
+use setup::doctor::{Check, Verdict};
 
 use super::idle_rules;
 use crate::{cli::Global, exit::Exit, report};
@@ -24,9 +25,19 @@ pub(super) fn print_config_path(global: &Global) -> Exit {
     }
 }
 
+/// Prints the remarks on a configuration that can be used. A rule that was meant to keep something
+/// out and matches nothing is a problem: the exit code is 1.
 pub(super) fn print_config_check(config: &Config, as_json: bool) -> Exit {
+    let (problems, remarks): (Vec<_>, Vec<_>) = idle_rules::check(config)
+        .into_iter()
+        .partition(|check| check.verdict == Verdict::Problem);
+    let problems: Vec<String> = problems.iter().map(to_line).collect();
     let mut notes = config.notes();
-    notes.extend(idle_rules::list(config));
+    notes.extend(remarks.iter().map(to_line));
+    let exit = match problems.as_slice() {
+        [] => Exit::Success,
+        _ => Exit::Nothing,
+    };
     let enabled = config.gateway.enabled().count();
     if as_json {
         report::print_json(&json!({
@@ -34,21 +45,32 @@ pub(super) fn print_config_check(config: &Config, as_json: bool) -> Exit {
             "state_dir": config.gateway.state_dir,
             "servers": config.gateway.servers.len(),
             "enabled": enabled,
+            "problems": problems,
             "notes": notes,
         }));
-        return Exit::Success;
+        return exit;
     }
+    let verdict = match problems.len() {
+        0 => "no mistakes".to_owned(),
+        _ => format!("rules that match nothing: {}", problems.len()),
+    };
     let mut lines = vec![
-        format!("{}: no mistakes", config.file.display()),
+        format!("{}: {verdict}", config.file.display()),
         format!(
             "servers: {} ({enabled} enabled)",
             config.gateway.servers.len()
         ),
         format!("state: {}", config.gateway.state_dir.display()),
     ];
+    lines.extend(problems.iter().map(|problem| format!("problem: {problem}")));
     lines.extend(notes.iter().map(|note| format!("note: {note}")));
     report::print_data(&lines.join("\n"));
-    Exit::Success
+    exit
+}
+
+fn to_line(check: &Check) -> String {
+    let next = check.next.as_deref().unwrap_or_default();
+    format!("{}: {} ({next})", check.about, check.found)
 }
 
 /// Prints what a server wrote to stderr, as far as it is kept.

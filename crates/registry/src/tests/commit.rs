@@ -152,7 +152,10 @@ fn allow_deny_and_hidden_decide_what_is_found() {
         other => panic!("{other:?}"),
     };
     assert_eq!(refused("delete-branch"), r#"tools.deny "delete_*""#);
-    assert_eq!(refused("db/write_rows"), "not in tools.allow");
+    assert_eq!(
+        refused("db/write_rows"),
+        "tools.allow, which does not name it"
+    );
     assert_eq!(
         hits(&registry, &Query::words("secret")),
         Vec::<String>::new()
