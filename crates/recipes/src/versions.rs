@@ -14,28 +14,42 @@ pub fn fits(version: &str, range: &str) -> Option<bool> {
 }
 
 fn holds(version: [u64; 3], comparisons: &str) -> Option<bool> {
-    // `>= 24` is written as well.
-    let joined = comparisons.replace(">= ", ">=").replace("< ", "<");
     let mut holds = true;
-    for comparison in joined.split([' ', ',']).filter(|text| !text.is_empty()) {
-        holds &= compare(version, comparison)?;
+    // The sign of `>= 24`, until its version comes.
+    let mut sign = "";
+    for word in comparisons.split([' ', ',']).filter(|it| !it.is_empty()) {
+        if sign.is_empty() && SIGNS.contains(&word) {
+            sign = word;
+            continue;
+        }
+        holds &= compare(version, &format!("{sign}{word}"))?;
+        sign = "";
     }
-    Some(holds)
+    sign.is_empty().then_some(holds)
 }
+
+const SIGNS: [&str; 7] = [">=", ">", "<=", "<", "^", "~", "="];
 
 fn compare(version: [u64; 3], comparison: &str) -> Option<bool> {
     let signs = comparison.find(|c: char| c.is_ascii_digit())?;
     let (sign, text) = comparison.split_at(signs);
     let said = numbers(text)?;
     let bound = [0, 1, 2].map(|at| said.get(at).copied().unwrap_or(0));
+    let begins_alike = |numbers: usize| version[..numbers] == bound[..numbers];
+    // `1.2` stands for all of `1.2.x`.
+    let begin = &version[..said.len()];
     Some(match sign {
         ">=" => version >= bound,
-        ">" => version > bound,
-        "<=" => version <= bound,
+        ">" => begin > said.as_slice(),
+        "<=" => begin <= said.as_slice(),
         "<" => version < bound,
-        "^" => version >= bound && version[0] == bound[0],
-        "~" => version >= bound && version[..2] == bound[..2],
-        "" | "=" | "v" => version[..said.len()] == bound[..said.len()],
+        // The first number that is not 0 stays; of zeros alone, all that are written.
+        "^" => {
+            let stays = said.iter().position(|it| *it > 0).map(|at| at + 1);
+            version >= bound && begins_alike(stays.unwrap_or(said.len()))
+        }
+        "~" => version >= bound && begins_alike(said.len().min(2)),
+        "" | "=" | "v" => begins_alike(said.len()),
         _ => return None,
     })
 }
@@ -70,7 +84,34 @@ mod tests {
         check("3.12.4", "3.12", Some(true));
         check("3.12.4", "~3.12.5", Some(false));
         check("22.0.0-nightly", ">=22", Some(true));
+        check("20.1.0", "> 20", Some(false));
+        check("21.0.0", "> 20 <= 21", Some(true));
+        check("1.2.9", "<=1.2", Some(true));
+        check("1.9.0", "~1", Some(true));
+        check("2.0.0", "~1", Some(false));
+        check("22.0.0", ">=", None);
         check("unknown", ">=22", None);
         check("22.0.0", "latest", None);
+    }
+
+    #[test]
+    fn a_caret_keeps_the_first_number_that_is_not_zero() {
+        for (version, range, fits) in [
+            ("0.2.9", "^0.2.3", true),
+            ("0.2.2", "^0.2.3", false),
+            ("0.3.0", "^0.2.3", false),
+            ("1.0.0", "^0.2.3", false),
+            ("0.0.3", "^0.0.3", true),
+            ("0.0.4", "^0.0.3", false),
+            ("0.0.9", "^0.0", true),
+            ("0.1.0", "^0.0", false),
+            ("0.9.1", "^0", true),
+            ("0.9.1", "^0.x", true),
+            ("1.0.0", "^0.x", false),
+            ("1.9.0", "^1.2", true),
+            ("2.0.0", "^1.2", false),
+        ] {
+            check(version, range, Some(fits));
+        }
     }
 }
