@@ -98,7 +98,18 @@ pub(crate) fn ask_secret(prompt: &str) -> io::Result<String> {
 
 /// Says what went wrong.
 pub(crate) fn fail(error: &anyhow::Error) {
-    say(&format!("error: {error:#}"));
+    say(&format!("error: {}", describe(error)));
+}
+
+/// An error with its causes. Many errors repeat their cause in their own text: it is said once.
+pub(crate) fn describe(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 pub(crate) fn print_clap(error: &clap::Error) {
@@ -308,7 +319,7 @@ fn round_to_ms(seconds: f64) -> f64 {
 mod tests {
     use insta::assert_snapshot;
 
-    use super::{Reindexed, make_safe, render_reindex};
+    use super::{Reindexed, describe, make_safe, render_reindex};
 
     fn server(name: &str) -> Reindexed {
         Reindexed {
@@ -323,6 +334,15 @@ mod tests {
             dropped: Vec::new(),
             seconds: 0.25,
         }
+    }
+
+    #[test]
+    fn a_cause_that_an_error_repeats_is_said_once() {
+        let denied = || std::io::Error::other("permission denied");
+        let kept = anyhow::Error::from(secrets::StoreError::File(denied()));
+        assert_eq!(describe(&kept), "secrets: permission denied");
+        let untold = anyhow::Error::from(denied()).context("cannot listen");
+        assert_eq!(describe(&untold), "cannot listen: permission denied");
     }
 
     #[test]

@@ -221,7 +221,7 @@ fn serve(global: &Global, is_launched: bool) -> Result<(), Report> {
     })?;
     serve_config(global, config, is_launched).map_err(|error| Report {
         is_usage: false,
-        text: format!("error: {error:#}"),
+        text: format!("error: {}", report::describe(&error)),
     })
 }
 

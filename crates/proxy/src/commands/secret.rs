@@ -67,7 +67,7 @@ pub(super) fn keep_with(
     secrets: &[(SecretName, Secret)],
     write: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<()> {
-    let kept = keep(global, secrets).map_err(|error| io::Error::other(format!("{error:#}")));
+    let kept = keep(global, secrets).map_err(|error| io::Error::other(report::describe(&error)));
     kept.and_then(|()| write()).inspect_err(|_| {
         for (name, _) in secrets {
             // The error that is returned says more than a second one.

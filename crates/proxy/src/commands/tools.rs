@@ -148,7 +148,7 @@ async fn ask_daemon(global: &Global, request: &ShellRequest) -> Option<ShellRepl
             None
         }
         Err(NoDaemon::Failed(error)) => {
-            report::say(&format!("without the daemon: {error:#}"));
+            report::say(&format!("without the daemon: {}", report::describe(&error)));
             None
         }
     }
