@@ -245,14 +245,17 @@ impl Queue {
         }
     }
 
+    /// Takes what was written off the first part. A write may complete after the queue was given
+    /// up: then nothing waits any more.
     fn take(&mut self, bytes: usize) {
-        self.bytes -= bytes;
-        if let Some(front) = self.parts.front_mut() {
-            let _ = front.split_to(bytes);
-            if front.is_empty() {
-                self.parts.pop_front();
-            }
+        let Some(front) = self.parts.front_mut() else {
+            return;
+        };
+        let _ = front.split_to(bytes);
+        if front.is_empty() {
+            self.parts.pop_front();
         }
+        self.bytes -= bytes;
     }
 
     fn give_up(&mut self) {

@@ -95,3 +95,14 @@ async fn what_waits_for_a_full_pipe_is_unread() {
     assert!(!outbox.is_unread(0));
     assert!(outbox.is_unread(big.len() as u64));
 }
+
+#[tokio::test]
+async fn a_write_that_completes_after_the_queue_was_given_up_counts_nothing() {
+    let (outbox, _theirs) = over_socket();
+    let big = Bytes::from(vec![b'x'; 2 * OUTBOX_BYTES_MAX]);
+    outbox.send(&[big]).await.expect("open");
+    outbox.give_up();
+    outbox.written(1);
+    assert_eq!(outbox.lock().bytes, 0);
+    outbox.drained().await;
+}
