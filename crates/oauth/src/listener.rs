@@ -33,6 +33,9 @@ const HEAD_WAIT: Duration = Duration::from_secs(10);
 /// longest, so silent ones keep no browser waiting.
 const CONNECTIONS_MAX: usize = 16;
 
+/// Attempts to find a port that is free at both addresses of `localhost`.
+const PORTS_TRIED_MAX: usize = 16;
+
 /// Listens for one browser.
 #[derive(Debug)]
 pub(crate) struct Listener {
@@ -58,15 +61,19 @@ impl Listener {
             port: wanted,
             why: error.to_string(),
         };
-        let first = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).await;
-        let first = first.map_err(fail)?;
-        let port = first.local_addr().map_err(fail)?.port();
-        let mut sockets = vec![first];
-        if host == CallbackHost::Name {
-            // `localhost` may be either; a machine without the newer kind has the older one alone.
-            let newer: SocketAddr = (Ipv6Addr::LOCALHOST, port).into();
-            sockets.extend(TcpListener::bind(newer).await.ok());
-        }
+        let mut attempts = 0;
+        let (sockets, port) = loop {
+            attempts += 1;
+            match bind_all(host, wanted).await {
+                Ok(bound) => break bound,
+                // Another one may be free at both addresses.
+                Err(error)
+                    if wanted == 0
+                        && attempts < PORTS_TRIED_MAX
+                        && error.kind() == io::ErrorKind::AddrInUse => {}
+                Err(error) => return Err(fail(error)),
+            }
+        };
         let authority = format!("{}:{port}", host.as_str());
         Ok(Self {
             sockets,
@@ -115,6 +122,24 @@ impl Listener {
             }
         }
     }
+}
+
+/// The sockets at one port of every address that the browser may take for the host.
+async fn bind_all(host: CallbackHost, wanted: u16) -> io::Result<(Vec<TcpListener>, u16)> {
+    let first = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).await?;
+    let port = first.local_addr()?.port();
+    let mut sockets = vec![first];
+    if host == CallbackHost::Name {
+        let newer: SocketAddr = (Ipv6Addr::LOCALHOST, port).into();
+        match TcpListener::bind(newer).await {
+            Ok(socket) => sockets.push(socket),
+            // The browser would bring the code to whoever listens there.
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
+            // A machine without IPv6 has the older address alone.
+            Err(_) => {}
+        }
+    }
+    Ok((sockets, port))
 }
 
 /// Reads one request. Anything but a browser that comes back is told that there is nothing here.
@@ -177,17 +202,17 @@ async fn answer(stream: &mut TcpStream, status: &str, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{net::Ipv6Addr, time::Duration};
 
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
-        net::TcpStream,
+        net::{TcpListener, TcpStream},
         sync::mpsc,
         time::timeout,
     };
 
     use super::{CONNECTIONS_MAX, Listener, find_url};
-    use crate::CallbackHost;
+    use crate::{CallbackHost, LoginError};
 
     #[test]
     fn only_the_browser_that_comes_back_is_heard() {
@@ -205,6 +230,17 @@ mod tests {
         ] {
             assert!(find(other).is_none(), "{other}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_at_the_newer_address_of_localhost_is_taken() {
+        let Ok(stranger) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).await else {
+            // This machine has no IPv6, so nobody can listen there.
+            return;
+        };
+        let port = stranger.local_addr().unwrap().port();
+        let taken = Listener::bind(CallbackHost::Name, Some(port)).await;
+        assert!(matches!(taken, Err(LoginError::Port { port: it, .. }) if it == port));
     }
 
     #[tokio::test]
