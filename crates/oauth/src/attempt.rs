@@ -16,6 +16,7 @@ use crate::{
     metadata::Issuer,
     person::Person,
     proof::{self, Prover},
+    random::random_text,
     record::{Client, Grant, Record, Registration},
     registration::{known, register},
     settings::Settings,
@@ -136,7 +137,13 @@ impl<'a> Attempt<'a> {
     async fn client(&self, redirect_uri: &str, with_device: bool) -> Result<Client, LoginError> {
         let kept = self.kept();
         if let Some(client) = known(self.issuer(), self.settings, kept, redirect_uri) {
-            return Ok(client);
+            if kept.is_none_or(|it| it.client != client) {
+                return Ok(client);
+            }
+            if self.is_still_known(&client, redirect_uri).await? {
+                self.doubt(&client).await?;
+                return Ok(client);
+            }
         }
         let registering = register(&self.web, self.issuer(), redirect_uri, with_device);
         let registration = registering.await?;
@@ -146,6 +153,44 @@ impl<'a> Attempt<'a> {
         })
         .await?;
         Ok(client)
+    }
+
+    /// Whether the authorization server knows a client that it has registered once. It says so to a
+    /// code that nobody gave; the browser would end at its error and never come back. One that
+    /// cannot be asked is believed to.
+    async fn is_still_known(
+        &self,
+        client: &Client,
+        redirect_uri: &str,
+    ) -> Result<bool, LoginError> {
+        let (code, verifier) = (random_text()?, random_text()?);
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("code", code.as_str()),
+            ("redirect_uri", redirect_uri),
+            ("code_verifier", verifier.as_str()),
+        ];
+        let answered = self.asker(client).post(&self.issuer().token, &form).await;
+        let error = answered.ok().and_then(|answer| answer.error_code());
+        let is_known = !matches!(
+            error.as_deref(),
+            Some("invalid_client" | "unauthorized_client")
+        );
+        Ok(is_known)
+    }
+
+    /// Notes that a login begins with a registration of before. If it never comes to its end, however
+    /// that is, the next one registers anew.
+    async fn doubt(&self, client: &Client) -> Result<(), LoginError> {
+        let id = client.id.clone();
+        change(self.file, move |record| {
+            let registration = record.registration.as_mut();
+            if let Some(registration) = registration.filter(|it| it.client.id == id) {
+                registration.is_doubtful = true;
+            }
+        })
+        .await?;
+        Ok(())
     }
 
     pub(crate) async fn by_device(&self, person: &dyn Person) -> Result<Grant, LoginError> {
@@ -275,4 +320,135 @@ fn read_pasted(text: &str, authorization: &Authorization) -> Option<Url> {
     url.query_pairs()
         .any(|(key, _)| key == "state")
         .then_some(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{path::Path, sync::Arc};
+
+    use parking_lot::Mutex;
+    use secrets::PrivateFiles;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    const REDIRECT: &str = "http://127.0.0.1:1/callback";
+
+    /// Registers clients, and answers every code with this error. The paths that were asked.
+    async fn authorization_server(error: &'static str) -> (String, Arc<Mutex<Vec<String>>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let seen = Arc::clone(&asked);
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = Vec::new();
+                while !is_whole(&request) {
+                    assert!(stream.read_buf(&mut request).await.unwrap() > 0);
+                }
+                let text = String::from_utf8_lossy(&request);
+                let path = text.split(' ').nth(1).unwrap().to_owned();
+                let body = if path == "/register" {
+                    r#"{"client_id":"new"}"#.to_owned()
+                } else {
+                    format!(r#"{{"error":"{error}"}}"#)
+                };
+                let status = if path == "/register" {
+                    "201 Created"
+                } else {
+                    "400 Bad Request"
+                };
+                seen.lock().push(path);
+                let head = format!(
+                    "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close"
+                );
+                let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        (origin, asked)
+    }
+
+    fn is_whole(request: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(request).to_lowercase();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            return false;
+        };
+        let length = head
+            .lines()
+            .find_map(|it| it.strip_prefix("content-length: "));
+        length.is_none_or(|it| body.len() >= it.parse().unwrap())
+    }
+
+    /// Who we are in a login that begins with a registration of before.
+    async fn client_of(state: &Path, origin: &str) -> String {
+        let file = RecordFile::of(&PrivateFiles::plain(state), "any", origin);
+        let server = Url::parse(origin).unwrap();
+        let web = Web::of(&server).await.unwrap();
+        let issuer = Issuer::assume(&web, origin).unwrap();
+        let settings = Settings::default();
+        let attempt = Attempt {
+            settings: &settings,
+            guard: Guard {
+                issuer,
+                resource: None,
+                challenged: Vec::new(),
+                offered: Vec::new(),
+                is_bound: false,
+            },
+            scopes: Vec::new(),
+            record: file.read().unwrap(),
+            file: &file,
+            web,
+            proof: None,
+        };
+        attempt.client(REDIRECT, false).await.unwrap().id
+    }
+
+    fn register_before(state: &Path, origin: &str) {
+        let file = RecordFile::of(&PrivateFiles::plain(state), "any", origin);
+        let client = Client {
+            id: "old".to_owned(),
+            secret: None,
+            method: "none".to_owned(),
+            key_id: None,
+        };
+        let registration = Registration {
+            issuer: origin.to_owned(),
+            client,
+            redirect_uri: REDIRECT.to_owned(),
+            secret_expires_at: None,
+            is_doubtful: false,
+        };
+        file.change(|record| record.registration = Some(registration))
+            .unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_the_authorization_server_forgot_registers_anew() {
+        for error in ["invalid_client", "unauthorized_client"] {
+            let state = tempfile::tempdir().unwrap();
+            let (origin, asked) = authorization_server(error).await;
+            register_before(state.path(), &origin);
+            assert_eq!(client_of(state.path(), &origin).await, "new");
+            assert_eq!(*asked.lock(), ["/token", "/register"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_whose_login_did_not_come_to_its_end_registers_anew() {
+        let state = tempfile::tempdir().unwrap();
+        let (origin, asked) = authorization_server("invalid_grant").await;
+        register_before(state.path(), &origin);
+        assert_eq!(client_of(state.path(), &origin).await, "old");
+        assert_eq!(*asked.lock(), ["/token"]);
+        // Whoever ended it, and however.
+        assert_eq!(client_of(state.path(), &origin).await, "new");
+        assert_eq!(*asked.lock(), ["/token", "/register"]);
+        assert_eq!(client_of(state.path(), &origin).await, "new");
+    }
 }

@@ -93,6 +93,10 @@ impl LoginError {
                  `oauth.client_secret = \"${secret:NAME}\"` if it gave one, `oauth.callback_port` \
                  if it wants a fixed address)"
             }
+            Self::TimedOut(_) => {
+                "if the browser showed an error of the authorization server, log in once more: a \
+                 client that registered by itself registers anew then"
+            }
             Self::Port { .. } => "end what listens there, or write another `oauth.callback_port`",
             Self::Address { .. } => {
                 "if it is your own network, the server's `url` has to be there as well"

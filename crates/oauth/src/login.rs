@@ -67,6 +67,9 @@ pub async fn log_in(login: Login<'_>, person: &dyn Person) -> Result<LoggedIn, L
         is_renewable: grant.is_renewable(),
     };
     change(login.file, move |record| {
+        if let Some(registration) = &mut record.registration {
+            registration.is_doubtful &= registration.client.id != grant.client.id;
+        }
         record.grant = Some(grant);
         record.wanted_scopes.clear();
     })

@@ -35,6 +35,10 @@ pub(crate) struct Registration {
     pub(crate) redirect_uri: String,
     /// None: never.
     pub(crate) secret_expires_at: Option<u64>,
+    /// A later login began with it and has not come to its end: the authorization server may have
+    /// forgotten it, and shows the browser an error then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_doubtful: bool,
 }
 
 /// Who we are at an authorization server.

@@ -51,6 +51,7 @@ pub(crate) fn known(
     let is_good = |it: &&Registration| {
         it.issuer == issuer.said.issuer
             && it.redirect_uri == redirect_uri
+            && !it.is_doubtful
             && it.secret_expires_at.is_none_or(|at| now() < at)
     };
     kept.filter(is_good).map(|it| it.client.clone())
@@ -162,6 +163,7 @@ impl Given {
             redirect_uri: redirect_uri.to_owned(),
             // 0 stands for never.
             secret_expires_at: self.client_secret_expires_at.filter(|at| *at > 0),
+            is_doubtful: false,
         }
     }
 }
