@@ -338,7 +338,9 @@ impl Records {
 
     /// The newest snapshot of each server that still proves whole.
     fn salvage_all(disk: &Disk) -> Self {
-        tracing::warn!("the catalog is damaged, taking each server's newest snapshot");
+        if disk.is_newly_damaged(CATALOG) {
+            tracing::warn!("the catalog is damaged, taking each server's newest snapshot");
+        }
         let mut records = Self::default();
         for path in disk.snapshots() {
             let file_name = path.rsplit('/').next().unwrap_or_default();

@@ -20,6 +20,8 @@ pub(crate) struct Disk {
     memory: Mutex<BTreeMap<String, Kept>>,
     /// How often we wrote, whatever others do.
     writes: AtomicU64,
+    /// The damaged files that the log tells of, as they were then.
+    told: Mutex<BTreeMap<String, Stamp>>,
     #[cfg(test)]
     pub(crate) faults: faults::Faults,
 }
@@ -58,6 +60,7 @@ impl Disk {
             folder: folder.to_owned(),
             memory: Mutex::default(),
             writes: AtomicU64::new(0),
+            told: Mutex::default(),
             #[cfg(test)]
             faults: faults::Faults::default(),
         };
@@ -84,6 +87,12 @@ impl Disk {
             Some(Kept { writes, .. }) => Stamp::InMemory { writes },
             None => self.stamp_on_disk(name),
         }
+    }
+
+    /// Whether the log does not tell yet that this file is damaged as it is now; from now on it does.
+    pub(crate) fn is_newly_damaged(&self, name: &str) -> bool {
+        let stamp = self.stamp(name);
+        self.told.lock().insert(name.to_owned(), stamp) != Some(stamp)
     }
 
     fn stamp_on_disk(&self, name: &str) -> Stamp {

@@ -98,7 +98,12 @@ impl PinBook {
     /// records are completed with what that version did not write.
     pub(crate) fn read(disk: &Disk, records: &mut Records) -> Self {
         let mut book = match disk.read(PINS) {
-            Ok(bytes) => Self::parse(&bytes),
+            Ok(bytes) => Self::parse(&bytes).unwrap_or_else(|trouble| {
+                if disk.is_newly_damaged(PINS) {
+                    tracing::warn!(%trouble, "nothing counts as accepted");
+                }
+                Self::troubled(trouble)
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // A record with digests was written together with pins.
                 let had_pins = records.servers.values().any(|it| it.digests.is_some());
@@ -107,30 +112,27 @@ impl PinBook {
                     ..Self::default()
                 }
             }
-            Err(error) => Self {
-                trouble: Some(PinTrouble::Unreadable(error.to_string())),
-                ..Self::default()
-            },
+            Err(error) => Self::troubled(PinTrouble::Unreadable(error.to_string())),
         };
         book.take_over(disk, records);
         book
     }
 
-    fn parse(bytes: &[u8]) -> Self {
-        let trouble = match serde_json::from_slice::<Format>(bytes) {
-            Ok(Format { format }) if format > PINS_FORMAT => PinTrouble::Newer(format),
-            _ => match serde_json::from_slice::<File>(bytes) {
-                Ok(file) => {
-                    return Self {
-                        servers: file.servers,
-                        trouble: file.trouble,
-                        ..Self::default()
-                    };
-                }
-                Err(_) => PinTrouble::Damaged,
-            },
-        };
-        tracing::warn!(%trouble, "nothing counts as accepted");
+    fn parse(bytes: &[u8]) -> Result<Self, PinTrouble> {
+        if let Ok(Format { format }) = serde_json::from_slice(bytes)
+            && format > PINS_FORMAT
+        {
+            return Err(PinTrouble::Newer(format));
+        }
+        let file: File = serde_json::from_slice(bytes).map_err(|_| PinTrouble::Damaged)?;
+        Ok(Self {
+            servers: file.servers,
+            trouble: file.trouble,
+            ..Self::default()
+        })
+    }
+
+    fn troubled(trouble: PinTrouble) -> Self {
         Self {
             trouble: Some(trouble),
             ..Self::default()

@@ -63,6 +63,18 @@ fn a_definition_is_kept_byte_for_byte() {
 }
 
 #[test]
+fn a_damaged_file_is_told_once_until_it_is_damaged_again() {
+    let folder = tempdir().unwrap();
+    let disk = Disk::new(folder.path());
+    for damage in ["{", "{ x"] {
+        fs::write(folder.path().join("catalog.json"), damage).unwrap();
+        assert!(disk.is_newly_damaged("catalog.json"));
+        assert!(!disk.is_newly_damaged("catalog.json"));
+        assert!(disk.is_newly_damaged("pins.json") == (damage == "{"));
+    }
+}
+
+#[test]
 fn a_failed_survey_keeps_the_last_snapshot_marked() {
     let folder = tempdir().unwrap();
     let registry = open(folder.path(), &["notes", "new", "never"]);
