@@ -192,6 +192,12 @@ impl CallChannel {
     pub(crate) fn close(&self) {
         self.outbox.close();
     }
+
+    /// Ends the requests under way, and reads and writes no more.
+    pub(crate) fn give_up(&self) {
+        self.pending.end();
+        self.outbox.give_up();
+    }
 }
 
 /// A request until its answer: dropped early it is forgotten, and the server is told.
@@ -228,8 +234,16 @@ async fn read(
     questions: Questions,
     mut others: impl MessageSink,
 ) {
+    let ended = pending.ended.clone();
+    let mut given_up = std::pin::pin!(ended.cancelled());
     loop {
-        match lines.next().await {
+        let line = tokio::select! {
+            biased;
+            line = lines.next() => line,
+            // Somebody who is no server may hold the other end for ever.
+            () = &mut given_up => break,
+        };
+        match line {
             Ok(Some(Line::Whole(line))) => route(&line, &pending, &questions, &mut others),
             Ok(Some(Line::TooLong { head, bytes })) => refuse_too_long(&pending, &head, bytes),
             Ok(None) => break,

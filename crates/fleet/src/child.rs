@@ -10,7 +10,7 @@ use std::{
 };
 
 use jsonrpc::{LineReader, Outbox, Sink};
-use processes::{Spawner, Tree};
+use processes::{Pace, Spawner, Tree};
 use secrets::{PrivateFiles, Resolver};
 use tokio::{net::unix::pipe, process::Command, task::JoinHandle, time::timeout};
 
@@ -123,6 +123,11 @@ impl Running {
         self.tree.id()
     }
 
+    /// Whether the child itself has left by now.
+    pub(crate) fn has_left(&self) -> bool {
+        self.tree.has_left()
+    }
+
     /// Returns when the child itself has left, and was waited for; others it started may live on.
     pub(crate) async fn reap_leader(&mut self) {
         self.tree.reap_leader().await;
@@ -157,11 +162,13 @@ impl Running {
         }
     }
 
-    /// Ends the child and all it started. The caller has closed the outbox.
-    pub(crate) async fn stop(mut self) {
-        self.tree.stop().await;
+    /// Ends the child and all it started. The caller has closed the outbox. A stop that is dropped
+    /// may be begun again at another pace.
+    pub(crate) async fn stop(&mut self, pace: Pace) {
+        self.tree.stop(pace).await;
         if let Some((container, spawner)) = &self.container {
             container.remove(spawner).await;
+            self.container = None;
         }
         let _ = timeout(STDERR_END_WAIT, self.end_of_stderr()).await;
     }

@@ -27,6 +27,8 @@ pub struct Failure {
     pub hint: Option<String>,
     /// It will not go away by itself, so there is no use in trying soon.
     pub is_lasting: bool,
+    /// The server does not let in who asks.
+    pub is_denied: bool,
     /// A change by a person after which a try is worth its while at once.
     pub awaited: Option<Box<Awaited>>,
 }
@@ -40,6 +42,7 @@ impl Failure {
             stderr: None,
             hint: None,
             is_lasting: false,
+            is_denied: false,
             awaited: None,
         }
     }
@@ -56,9 +59,8 @@ impl Failure {
 
     /// Of a server that wants to know who asks, and will not change its mind by itself.
     pub(crate) fn denial(why: String) -> Self {
-        Self::new(why)
-            .lasting()
-            .hint("set `headers.Authorization` of this server")
+        let denied = Self::new(why).lasting().denied();
+        denied.hint("set `headers.Authorization` of this server")
     }
 
     /// Of a remote server that nobody could talk to, at this host if that is known.
@@ -75,6 +77,11 @@ impl Failure {
 
     pub(crate) fn lasting(mut self) -> Self {
         self.is_lasting = true;
+        self
+    }
+
+    pub(crate) fn denied(mut self) -> Self {
+        self.is_denied = true;
         self
     }
 

@@ -12,7 +12,7 @@ use crate::{
     asked_login::{log_in_by_asking, takes_addresses},
     calling::{self, Progress},
     changes::Changes,
-    limits::LOOK_AGAIN_MIN,
+    ending::Ending,
     patience::Patience,
     roster::Roster,
     server::Server,
@@ -25,27 +25,27 @@ use crate::{
 pub struct Fleet {
     roster: Arc<Roster>,
     changes: Arc<Changes>,
-    stop: CancellationToken,
+    ending: Ending,
     keepers: TaskTracker,
 }
 
 impl Fleet {
     /// Needs a runtime; starts no server.
     pub fn new(specs: Vec<ServerSpec>, surroundings: Surroundings) -> Self {
-        let stop = CancellationToken::new();
+        let ending = Ending::new();
         let keepers = TaskTracker::new();
         let changes = Arc::new(Changes::default());
         let roster = Roster::new(
             surroundings,
             Arc::clone(&changes),
-            stop.clone(),
+            ending.clone(),
             keepers.clone(),
         );
         roster.apply(specs);
         Self {
             roster: Arc::new(roster),
             changes,
-            stop,
+            ending,
             keepers,
         }
     }
@@ -205,7 +205,7 @@ impl Fleet {
         loop {
             match calling::call(&server, request, progress).await {
                 Err(CallError::Unavailable { ran: Ran::No, .. })
-                    if server.is_retired() && !self.stop.is_cancelled() =>
+                    if server.is_retired() && !self.ending.has_begun() =>
                 {
                     let (client, asks) = (request.client.as_ref(), request.asks.as_ref());
                     server = self.roster.find(&server.spec.name, client, asks)?;
@@ -227,20 +227,24 @@ impl Fleet {
         survey_leased(&server, leased).await
     }
 
-    /// The same of a server that is running; `None` of one that is not, which is left alone.
+    /// The same of a server that is running; `None` of one that is not, or that ends meanwhile,
+    /// which is left alone: its next start is a change.
     pub async fn survey_running(&self, server: &ServerName) -> Option<Result<Survey, SurveyError>> {
         let (server, leased) = self.roster.get_open(server)?;
-        Some(survey_leased(&server, leased).await)
+        let link = Arc::clone(&leased.link);
+        let surveyed = survey_leased(&server, leased).await;
+        (surveyed.is_ok() || !link.has_ended()).then_some(surveyed)
     }
 
-    /// Has a server looked at again after its list's time to live, if it still runs then.
+    /// Has a server looked at again after so long, if it still runs then.
     pub fn look_again(&self, server: &ServerName, after: Duration) {
-        let (changes, stop) = (Arc::clone(&self.changes), self.stop.clone());
+        let (changes, ending) = (Arc::clone(&self.changes), self.ending.clone());
         let server = server.clone();
         self.keepers.spawn(async move {
-            let waiting = tokio::time::sleep(after.max(LOOK_AGAIN_MIN));
-            if stop.run_until_cancelled(waiting).await.is_some() {
-                changes.note(&server);
+            let waiting = tokio::time::sleep(after);
+            tokio::select! {
+                () = ending.begun() => {}
+                () = waiting => changes.note(&server),
             }
         });
     }
@@ -275,10 +279,16 @@ impl Fleet {
         mended.map(|(name, _)| name).collect()
     }
 
-    /// Ends every server, all at once. No process of ours is left when this returns, unless the
-    /// system cannot kill it.
+    /// Ends every server, all at once, within 1.5 s. No process of ours is left when this returns,
+    /// unless the system cannot kill it.
     pub async fn stop(&self) {
-        self.stop.cancel();
+        self.ending.hurry();
+        self.end().await;
+    }
+
+    /// The same, with more time for servers that write down what they have.
+    pub async fn end(&self) {
+        self.ending.begin();
         self.keepers.close();
         self.keepers.wait().await;
     }

@@ -1,9 +1,13 @@
 //! The one task that owns a server: it starts it when somebody wants it, watches it, and ends
 //! it.
 
-use std::{convert::Infallible, ops::ControlFlow, sync::Arc, time::Duration};
+#[cfg(test)]
+mod tests;
+
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
+use processes::Pace;
 use tokio::{
     sync::{Notify, watch},
     time::{Instant, sleep_until},
@@ -16,12 +20,15 @@ use crate::{
     asking::Asking,
     changes::{Changes, OnListChanged},
     child::{Running, Surroundings},
+    ending::Ending,
     eras::Eras,
     error::Failure,
-    limits::{HEALTHY_AFTER, IN_USE_WITHIN, REST_MAX, REST_MIN},
+    limits::{
+        HEALTHY_AFTER, IN_USE_WITHIN, LAUNCHED_ANSWER_WAIT, ORPHAN_ANSWER_WAIT, REST_MAX, REST_MIN,
+    },
     link::Link,
     roots::Roots,
-    secrets_named::with_secrets,
+    secrets_named::{forget_printed, have_printed, with_secrets},
     server::{Server, Stage},
     taken::{Taken, templates},
     vitals::Vitals,
@@ -37,7 +44,7 @@ pub(crate) struct Keeper {
     rested: Arc<Notify>,
     vitals: Arc<Vitals>,
     asking: Arc<Asking>,
-    stop: CancellationToken,
+    ending: Ending,
     /// Its calls may finish; then it ends.
     retired: CancellationToken,
     /// Whose place it takes: it starts nothing before that one has ended.
@@ -53,7 +60,7 @@ impl Keeper {
         taken: Taken,
         surroundings: Arc<Surroundings>,
         changes: Arc<Changes>,
-        stop: CancellationToken,
+        ending: Ending,
         before: Option<&Server>,
         roots: Roots,
     ) -> (Self, Server) {
@@ -68,7 +75,7 @@ impl Keeper {
             rested: Arc::clone(&server.rested),
             vitals: Arc::clone(&server.vitals),
             asking: Arc::clone(&server.asking),
-            stop,
+            ending,
             retired: server.retired.clone(),
             before: before.map(|it| it.stage.clone()),
             tries: 0,
@@ -93,7 +100,7 @@ impl Keeper {
         if let Some(mut before) = self.before.take() {
             let ended = before.wait_for(|stage| matches!(stage, Stage::Ended));
             tokio::select! {
-                () = self.stop.cancelled() => {}
+                () = self.ending.begun() => {}
                 _ = ended => {}
             }
         }
@@ -102,7 +109,7 @@ impl Keeper {
     async fn stopped(&self) -> ControlFlow<()> {
         tokio::select! {
             biased;
-            () = self.stop.cancelled() => ControlFlow::Break(()),
+            () = self.ending.begun() => ControlFlow::Break(()),
             () = self.retired.cancelled() => ControlFlow::Break(()),
             () = self.wanted.notified() => ControlFlow::Continue(()),
         }
@@ -120,7 +127,7 @@ impl Keeper {
             let opening = self.open(&on_list_changed, guess.as_ref());
             tokio::select! {
                 biased;
-                () = self.stop.cancelled() => return None,
+                () = self.ending.begun() => return None,
                 opened = opening => opened,
             }
         };
@@ -144,7 +151,30 @@ impl Keeper {
         }
     }
 
+    /// Opens the connection; once more where the server refuses what a command printed for an earlier
+    /// start.
     async fn open(
+        &self,
+        on_list_changed: &OnListChanged,
+        guess: Option<&Spoken>,
+    ) -> Result<(Link, Option<Running>), Failure> {
+        let resolver = self.surroundings.secrets.as_deref();
+        let has_printed = have_printed(templates(&self.spec), resolver);
+        let opened = self.open_once(on_list_changed, guess).await;
+        let is_denied = opened.as_ref().is_err_and(|failure| failure.is_denied);
+        if is_denied && self.forget_printed() && has_printed {
+            return self.open_once(on_list_changed, guess).await;
+        }
+        opened
+    }
+
+    /// Has commands run again that print secrets of the server. Whether there are any.
+    fn forget_printed(&self) -> bool {
+        let resolver = self.surroundings.secrets.as_deref();
+        forget_printed(templates(&self.spec), resolver)
+    }
+
+    async fn open_once(
         &self,
         on_list_changed: &OnListChanged,
         guess: Option<&Spoken>,
@@ -170,32 +200,38 @@ impl Keeper {
         self.stage.send_replace(Stage::Ready(Arc::clone(&link)));
         let end = tokio::select! {
             biased;
-            () = self.stop.cancelled() => End::Stop,
+            () = self.ending.begun() => End::Stop,
             () = link.ended() => End::ByItself,
             () = close_when_idle(&link, self.spec.idle_timeout) => End::Idle,
             () = close_when_retired(&link, &self.retired) => End::Retired,
             () = link.activity().shut() => End::Shut,
-            never = reap_leader(running.as_mut()) => match never {},
+            () = be_orphaned(&link, running.as_mut()) => End::ByItself,
         };
         let mut failure = None;
         if matches!(end, End::ByItself) {
-            let why = match &mut running {
+            let mut why = match &mut running {
                 Some(running) => running.exit_reason().await,
                 None => link.exit_reason(),
             };
+            // What a command prints now may be let in.
+            if why.is_denied && self.forget_printed() {
+                why.is_lasting = false;
+            }
             let (server, starts) = (self.spec.name.as_str(), self.vitals.starts());
             warn!(server, pid, starts, failure = %why, "ended by itself");
             if began.elapsed() >= HEALTHY_AFTER {
                 self.tries = 0;
             }
             link.tell_end(why.clone());
+            link.give_up();
             failure = self.rest_unless_it_answered(&link, why);
         }
         link.tell_end(Failure::stopping());
         link.close().await;
         if let Some(running) = running {
-            running.stop().await;
+            self.stop_child(running, &end).await;
         }
+        link.give_up();
         self.vitals.ended();
         if failure.is_some() {
             self.begin_anew(&link, failure);
@@ -210,6 +246,24 @@ impl Keeper {
             self.forget_wishes();
             self.stage.send_replace(Stage::Stopped { last: None });
         }
+    }
+
+    /// Ends the child and all it started, at the pace of those who wait for that.
+    async fn stop_child(&self, mut running: Running, end: &End) {
+        if matches!(end, End::Idle) {
+            tokio::select! {
+                () = self.ending.begun() => {}
+                () = running.stop(Pace::Unhurried) => return,
+            }
+        }
+        // One that is ended for another era was never called, and its caller waits.
+        if !matches!(end, End::Shut) {
+            tokio::select! {
+                () = self.ending.hurried() => {}
+                () = running.stop(Pace::Orderly) => return,
+            }
+        }
+        running.stop(Pace::Hurried).await;
     }
 
     /// A server that had answered may be started again at once; one that had not rests first. Why
@@ -260,7 +314,7 @@ impl Keeper {
         // Said of an earlier rest.
         let _ = self.rested.notified().now_or_never();
         tokio::select! {
-            () = self.stop.cancelled() => {}
+            () = self.ending.begun() => {}
             () = self.retired.cancelled() => {}
             () = self.rested.notified() => {}
             () = sleep_until(until) => {}
@@ -291,13 +345,22 @@ enum End {
     Shut,
 }
 
-/// Waits for the child itself and no further: under a wrapper that was killed, the server may live
-/// on and be called, and the wrapper must not stay a zombie.
-async fn reap_leader(running: Option<&mut Running>) -> Infallible {
+/// Returns when the child has left and nothing answers in its place. A server whose launcher left
+/// lives on and is called; what merely holds the pipes of a dead one answers nothing. The child is
+/// waited for, so that it is no zombie.
+async fn be_orphaned(link: &Link, running: Option<&mut Running>) {
     if let Some(running) = running {
+        let wait = if running.has_left() {
+            LAUNCHED_ANSWER_WAIT
+        } else {
+            ORPHAN_ANSWER_WAIT
+        };
         running.reap_leader().await;
+        if !link.answers_within(wait).await {
+            return;
+        }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Returns when nobody has used the connection for so long, and closes it to further uses.
@@ -318,7 +381,7 @@ async fn close_when_retired(link: &Link, retired: &CancellationToken) {
 
 /// Doubles with each failure, and varies by a quarter so that servers that failed together do
 /// not start together.
-fn choose_rest(tries: u32) -> Duration {
+pub(crate) fn choose_rest(tries: u32) -> Duration {
     let doubled = REST_MIN
         .saturating_mul(1 << (tries - 1).min(16))
         .min(REST_MAX);

@@ -15,6 +15,7 @@ mod calling;
 mod changes;
 mod channel;
 mod child;
+mod ending;
 mod environment;
 mod eras;
 mod error;

@@ -83,6 +83,14 @@ pub(crate) const HEALTHY_AFTER: Duration = Duration::from_secs(30);
 /// A caller waits for the end of a rest no longer than this; past it, the failure is the answer.
 pub(crate) const REST_WAIT_MAX: Duration = Duration::from_secs(2);
 
+/// After a child has left and others hold its pipes, how long one of them may take to answer a ping:
+/// a server whose launcher left does so at once, and what is in the pipe is read meanwhile.
+pub(crate) const ORPHAN_ANSWER_WAIT: Duration = Duration::from_secs(2);
+
+/// The same where the child had left before the server was ready: then it was a launcher, and the
+/// server may be busy with its first call.
+pub(crate) const LAUNCHED_ANSWER_WAIT: Duration = Duration::from_secs(30);
+
 /// A server that reads no more is ended after so long: what it wrote before comes first.
 pub(crate) const LAST_LINES_WAIT: Duration = Duration::from_millis(500);
 
@@ -96,9 +104,6 @@ pub(crate) const IN_USE_WITHIN: Duration = Duration::from_mins(5);
 
 /// A caller whose server died under it waits this long to learn why.
 pub(crate) const EXIT_REASON_WAIT: Duration = Duration::from_secs(2);
-
-/// A list whose time to live is shorter than this is not looked at more often.
-pub(crate) const LOOK_AGAIN_MIN: Duration = Duration::from_mins(1);
 
 /// A question may wait so long for its person, who may be at lunch. The clock of the call stands
 /// meanwhile, so nothing else would end it.

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jsonrpc::Json;
 use mcp::Transport;
 use oauth::Credential;
+use processes::Pace;
 use tokio::{sync::SetOnce, time::timeout};
 
 use crate::{
@@ -263,6 +264,13 @@ impl Link {
         }
     }
 
+    /// Whether the server answers anything at all within so long, an error as well.
+    pub(crate) async fn answers_within(&self, wait: Duration) -> bool {
+        let ping = Request::new("ping", Vec::new());
+        let answered = timeout(wait, self.ask(&ping)).await;
+        matches!(answered, Ok(Ok(_) | Err(RequestError::Protocol(_))))
+    }
+
     /// Says why it ended, to those who wait for that.
     pub(crate) fn tell_end(&self, failure: Failure) {
         let _ = self.end.set(failure);
@@ -290,6 +298,13 @@ impl Link {
     /// The failure of a request that the server denied.
     pub(crate) fn denial(&self, denied: Denied) -> Failure {
         denial(denied, self.credential.as_ref(), self.has_headers)
+    }
+
+    /// Ends the requests under way: nobody is left to answer them, whoever holds the pipes.
+    pub(crate) fn give_up(&self) {
+        if let Kind::Child { channel, .. } = &self.kind {
+            channel.give_up();
+        }
     }
 
     /// Asks the server to end: closes a child's stdin, ends a remote session.
@@ -371,7 +386,7 @@ async fn open_child(
                 }
             };
             channel.close();
-            running.stop().await;
+            running.stop(Pace::Hurried).await;
             Err(error)
         }
     }

@@ -155,7 +155,7 @@ pub(crate) fn denial(
     };
     Failure {
         awaited: Some(Box::new(Awaited::login(file, login, needed))),
-        ..Failure::new(why).lasting().hint(hint)
+        ..Failure::new(why).lasting().denied().hint(hint)
     }
 }
 

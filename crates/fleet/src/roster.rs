@@ -7,18 +7,20 @@ use std::{
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::Semaphore;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::task::TaskTracker;
 use tool::{ClientId, Digest, ServerName};
 
 use crate::{
     CallError, Launch, Scope, ServerSpec, Start, Surroundings, Template, Variables,
     changes::Changes,
+    ending::Ending,
     keeper::Keeper,
     limits::CALLS_OF_CLIENT_MAX,
     question::Asks,
     roots::Roots,
+    secrets_named::forget_printed,
     server::{LeasedLink, Server},
-    taken::{Environments, Sharing, Taken},
+    taken::{Environments, Sharing, Taken, templates},
 };
 
 /// The effect of a change of the specifications.
@@ -43,7 +45,7 @@ impl Applied {
 pub(crate) struct Roster {
     surroundings: Arc<Surroundings>,
     changes: Arc<Changes>,
-    stop: CancellationToken,
+    ending: Ending,
     keepers: TaskTracker,
     servers: RwLock<Servers>,
 }
@@ -65,13 +67,13 @@ impl Roster {
     pub(crate) fn new(
         surroundings: Surroundings,
         changes: Arc<Changes>,
-        stop: CancellationToken,
+        ending: Ending,
         keepers: TaskTracker,
     ) -> Self {
         Self {
             surroundings: Arc::new(surroundings),
             changes,
-            stop,
+            ending,
             keepers,
             servers: RwLock::new(Servers {
                 shared: BTreeMap::new(),
@@ -172,7 +174,7 @@ impl Roster {
         let mut completed = Vec::new();
         for old in lack {
             let taken = servers.environments.take(&old.spec, None);
-            if self.stop.is_cancelled() || taken.key == old.taken.key {
+            if self.ending.has_begun() || taken.key == old.taken.key {
                 continue;
             }
             let name = old.spec.name.clone();
@@ -266,7 +268,7 @@ impl Roster {
     pub(crate) fn apply(&self, specs: Vec<ServerSpec>) -> Applied {
         let mut applied = Applied::default();
         let mut servers = self.write();
-        if self.stop.is_cancelled() {
+        if self.ending.has_begun() {
             return applied;
         }
         let is_kept = |name: &ServerName| specs.iter().any(|spec| spec.name == *name);
@@ -302,15 +304,18 @@ impl Roster {
         applied
     }
 
-    /// Replaces a server by one of the same, as [`Roster::apply`] replaces one that changed, and with
+    /// Replaces a server by one of the same, for which commands that print its secrets run again, as [`Roster::apply`] replaces one that changed, and with
     /// it those of single clients. Whether there is such a server.
     pub(crate) fn restart(&self, name: &ServerName) -> bool {
         let mut servers = self.write();
         let Some(old) = servers.shared.get(name).cloned() else {
             return false;
         };
-        if !self.stop.is_cancelled() {
+        if !self.ending.has_begun() {
             servers.retire(name);
+            // Whoever restarts a server may have renewed what a command prints.
+            let resolver = self.surroundings.secrets.as_deref();
+            forget_printed(templates(&old.spec), resolver);
             let spec = (*old.spec).clone();
             let taken = servers.environments.take(&spec, None);
             let server = self.begin(spec, taken, Some(&old), None);
@@ -332,7 +337,7 @@ impl Roster {
             taken,
             Arc::clone(&self.surroundings),
             Arc::clone(&self.changes),
-            self.stop.clone(),
+            self.ending.clone(),
             before,
             roots,
         );

@@ -24,6 +24,26 @@ pub async fn with_secrets<'a>(
     Ok(filled)
 }
 
+/// Has the commands run again that these templates name and that have printed a secret. Whether there
+/// is one.
+pub(crate) fn forget_printed<'a>(
+    templates: impl IntoIterator<Item = &'a Template>,
+    resolver: Option<&Resolver>,
+) -> bool {
+    let named = templates.into_iter().flat_map(Template::references);
+    let forgotten = named.filter(|(_, it)| resolver.is_some_and(|all| all.forget(it)));
+    forgotten.count() > 0
+}
+
+/// Whether these templates name a command that has printed a secret.
+pub(crate) fn have_printed<'a>(
+    templates: impl IntoIterator<Item = &'a Template>,
+    resolver: Option<&Resolver>,
+) -> bool {
+    let mut named = templates.into_iter().flat_map(Template::references);
+    named.any(|(_, it)| resolver.is_some_and(|all| all.has_printed(it)))
+}
+
 fn explain(error: ResolveError) -> Failure {
     let failure = Failure::new(error.why).lasting();
     match error.hint {

@@ -5,14 +5,15 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use jsonrpc::Json;
 use serde_json::{Value, json};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tool::{ClientId, ServerName};
 
 use crate::{
     Asks, CallError, Failure, Fleet, Ran, Request, UpdateSink,
     error::{Denied, RequestError},
-    limits::{REST_MAX, REST_MIN},
+    keeper::choose_rest,
+    limits::HEALTHY_AFTER,
     link::Link,
     roster::Roster,
     server::LeasedLink,
@@ -80,13 +81,14 @@ struct Watched {
 
 impl Wish {
     async fn keep(self, mut watched: Watched) {
-        let mut rest = REST_MIN;
+        let mut rests = Rests::default();
         loop {
+            let began = Instant::now();
             watched.ended(&self.uri).await;
             drop(watched);
+            rests.note_held(began.elapsed());
             watched = loop {
-                sleep(rest).await;
-                rest = (rest * 2).min(REST_MAX);
+                sleep(rests.next()).await;
                 if let Ok(again) = self.begin().await {
                     break again;
                 }
@@ -164,6 +166,27 @@ impl Wish {
     }
 }
 
+/// The rests between attempts to watch a resource again.
+#[derive(Default)]
+struct Rests {
+    /// Attempts since the resource was last watched for long.
+    tries: u32,
+}
+
+impl Rests {
+    fn next(&mut self) -> Duration {
+        self.tries += 1;
+        choose_rest(self.tries)
+    }
+
+    /// A resource that was watched for so long is watched again soon.
+    fn note_held(&mut self, held: Duration) {
+        if held >= HEALTHY_AFTER {
+            self.tries = 0;
+        }
+    }
+}
+
 impl Watched {
     /// Returns when nothing more will be heard over this connection.
     async fn ended(&self, uri: &str) {
@@ -227,5 +250,23 @@ impl Drop for Place {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(telling);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Rests;
+    use crate::limits::{HEALTHY_AFTER, REST_MIN};
+
+    #[test]
+    fn a_resource_that_was_watched_for_long_is_watched_again_soon() {
+        let mut rests = Rests::default();
+        let grown = (0..20).map(|_| rests.next()).last();
+        rests.note_held(HEALTHY_AFTER / 2);
+        assert!(grown > Some(REST_MIN) && rests.next() > REST_MIN);
+        rests.note_held(HEALTHY_AFTER);
+        assert!((Duration::from_millis(1)..=REST_MIN).contains(&rests.next()));
     }
 }

@@ -9,6 +9,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use fleet::{Applied, Fleet, ServerSpec, Surroundings, Survey, Variables};
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use processes::{Reaper, Spawner, own_program};
 use registry::{Entry, Generation, Pin, Registry, RelevanceFeedback, Rules, ServerRules, Usage};
@@ -339,9 +340,18 @@ impl Gateway {
         })
     }
 
-    /// Writes down what was counted, and ends every server. A lock that another process holds is
-    /// waited for no longer than a stop may take.
+    /// Writes down what was counted, and ends every server in a hurry. A lock that another process
+    /// holds is waited for no longer than a stop may take.
     pub async fn stop(self: &Arc<Self>) {
+        self.finish(self.servers.stop()).await;
+    }
+
+    /// The same, with time for servers that write down what they have.
+    pub async fn end(self: &Arc<Self>) {
+        self.finish(self.servers.end()).await;
+    }
+
+    async fn finish(self: &Arc<Self>, servers: BoxFuture<'_, ()>) {
         let gateway = Arc::clone(self);
         let counts = tokio::task::spawn_blocking(move || gateway.flush(LAST_FLUSH_WAIT));
         let scripts = async {
@@ -351,7 +361,7 @@ impl Gateway {
         };
         // The last records are those of calls that end with their servers.
         let ends = async {
-            tokio::join!(self.results.finish(), self.servers.stop(), scripts);
+            tokio::join!(self.results.finish(), servers, scripts);
             let recorder = Arc::clone(&self.recorder);
             let written = tokio::task::spawn_blocking(move || recorder.flush());
             let _ = tokio::join!(written, self.traces.finish());

@@ -82,8 +82,11 @@ pub trait Servers: fmt::Debug + Send + Sync {
     /// The servers that failed and may not any more.
     fn list_mended(&self) -> Vec<ServerName>;
 
-    /// Ends every server.
+    /// Ends every server, in a hurry.
     fn stop(&self) -> BoxFuture<'_, ()>;
+
+    /// Ends every server, with time for those that write down what they have.
+    fn end(&self) -> BoxFuture<'_, ()>;
 }
 
 /// A resource is watched until it is dropped.
@@ -180,5 +183,9 @@ impl Servers for Fleet {
 
     fn stop(&self) -> BoxFuture<'_, ()> {
         Box::pin(Self::stop(self))
+    }
+
+    fn end(&self) -> BoxFuture<'_, ()> {
+        Box::pin(Self::end(self))
     }
 }

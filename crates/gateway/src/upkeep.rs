@@ -3,7 +3,10 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use tokio::{task::JoinSet, time::timeout};
+use tokio::{
+    task::JoinSet,
+    time::{error::Elapsed, timeout},
+};
 
 use crate::{gateway::Gateway, state_dir::marker, survey};
 
@@ -16,8 +19,13 @@ const FLUSH_WAIT: Duration = Duration::from_secs(5);
 /// For so long the encoder is kept for another search: it takes 12 MB, and some 10 ms to load.
 const ENCODER_IDLE: Duration = Duration::from_mins(5);
 
-/// The whole shutdown: servers that do not go by then were killed.
+/// The whole shutdown of a process that its client waits for: clients kill one that is not gone 2 s
+/// after they closed its input. Servers that do not go by then were killed.
 const STOP_WAIT: Duration = Duration::from_millis(1_800);
+
+/// The whole shutdown of a daemon: an orderly end of its servers, which takes 6.2 s at most, and the
+/// last records.
+const END_WAIT: Duration = Duration::from_secs(7);
 
 /// The tasks of a gateway that serves; they end with it.
 #[derive(Debug)]
@@ -50,14 +58,24 @@ impl Upkeep {
         self.tasks.spawn(task);
     }
 
-    /// Ends the tasks, then every server.
+    /// Ends the tasks, then every server, before a client loses its patience.
+    pub async fn stop(mut self) {
+        self.tasks.shutdown().await;
+        tell_late(&timeout(STOP_WAIT, self.gateway.stop()).await);
+    }
+
+    /// The same for a daemon, whose servers may write down what they have.
     pub async fn end(mut self) {
         self.tasks.shutdown().await;
-        if timeout(STOP_WAIT, self.gateway.stop()).await.is_err() {
-            tracing::warn!(
-                "not everything ended in time: servers were killed, last records may be lost"
-            );
-        }
+        tell_late(&timeout(END_WAIT, self.gateway.end()).await);
+    }
+}
+
+fn tell_late(ended: &Result<(), Elapsed>) {
+    if ended.is_err() {
+        tracing::warn!(
+            "not everything ended in time: servers were killed, last records may be lost"
+        );
     }
 }
 

@@ -10,6 +10,7 @@ mod group_watch;
 mod limits;
 mod mark;
 mod own_program;
+mod pace;
 mod proc;
 mod proof;
 mod reaper;
@@ -18,6 +19,7 @@ mod sweep;
 mod tree;
 
 pub use own_program::own_program;
+pub use pace::Pace;
 pub use proc::{group_memory, own_memory};
 pub use reaper::{Reaper, reap};
 pub use spawner::Spawner;

@@ -2,12 +2,20 @@
 
 use std::time::Duration;
 
-/// A child that was asked to end by closing its stdin may take this long.
-pub(crate) const GRACE_AFTER_EOF: Duration = Duration::from_millis(600);
+/// The times of [`Pace::Hurried`](crate::Pace::Hurried): measured servers needed up to 0.8 s on a
+/// loaded machine, and clients kill a program that is not gone 2 s after they closed its input.
+pub(crate) const HURRIED_AFTER_EOF: Duration = Duration::from_millis(600);
+pub(crate) const HURRIED_AFTER_TERM: Duration = Duration::from_millis(700);
 
-/// Processes that were sent SIGTERM may take this long; measured servers needed up to
-/// 0.8 s on a loaded machine, and the whole program must be gone within 2 s.
-pub(crate) const GRACE_AFTER_TERM: Duration = Duration::from_millis(700);
+/// The times of [`Pace::Orderly`](crate::Pace::Orderly): a server that writes down what it has needs
+/// a second or two, and the next one, or a person, waits for the end.
+pub(crate) const ORDERLY_AFTER_EOF: Duration = Duration::from_secs(3);
+pub(crate) const ORDERLY_AFTER_TERM: Duration = Duration::from_secs(3);
+
+/// The times of [`Pace::Unhurried`](crate::Pace::Unhurried): as long as containers and service
+/// managers give.
+pub(crate) const UNHURRIED_AFTER_EOF: Duration = Duration::from_secs(10);
+pub(crate) const UNHURRIED_AFTER_TERM: Duration = Duration::from_secs(10);
 
 /// Processes that were sent SIGKILL are gone at once, unless the system is busy with them.
 pub(crate) const GRACE_AFTER_KILL: Duration = Duration::from_millis(200);

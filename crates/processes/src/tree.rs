@@ -16,12 +16,13 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use self::exit::exit;
+use self::exit::{exit, look};
 use crate::{
     group::Group,
     group_watch::GroupWatch,
-    limits::{GRACE_AFTER_EOF, GRACE_AFTER_KILL, GRACE_AFTER_TERM, GROUP_POLL, GROUP_POLL_MAX},
+    limits::{GRACE_AFTER_KILL, GROUP_POLL, GROUP_POLL_MAX},
     mark::Mark,
+    pace::Pace,
     proof::{Claim, Meant, Ours, Proof, Table, Unwaited, send},
 };
 
@@ -97,6 +98,11 @@ impl Tree {
         let _ = self.child.wait().await;
     }
 
+    /// Whether the child itself has left by now.
+    pub fn has_left(&self) -> bool {
+        look(&self.child).map_or(true, |status| status.is_some())
+    }
+
     /// Returns when the child has left, and leaves its number to it.
     pub async fn wait_for_exit(&mut self) -> io::Result<ExitStatus> {
         match exit(&self.child).await {
@@ -107,12 +113,12 @@ impl Tree {
 
     /// Ends the child and all it started, but for who left for a session of his own: end of
     /// input, then TERM, then KILL. The caller has closed the child's stdin. Each step waits for
-    /// all of them, since a leader often leaves before those it started; together they take 1.5 s
-    /// at most.
-    pub async fn stop(&mut self) {
+    /// all of them, since a leader often leaves before those it started. A stop that is dropped may
+    /// be begun again at another pace.
+    pub async fn stop(&mut self, pace: Pace) {
         let steps = [
-            (GRACE_AFTER_EOF, None),
-            (GRACE_AFTER_TERM, Some(Signal::TERM)),
+            (pace.after_eof(), None),
+            (pace.after_term(), Some(Signal::TERM)),
             (GRACE_AFTER_KILL, Some(Signal::KILL)),
         ];
         for (grace, signal) in steps {

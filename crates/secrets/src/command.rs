@@ -2,7 +2,7 @@
 
 use std::{process::Stdio, sync::Arc, time::Duration};
 
-use processes::Spawner;
+use processes::{Pace, Spawner};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
     process::Command,
@@ -40,7 +40,7 @@ pub(crate) async fn run(words: &[String], spawner: &Arc<Spawner>) -> Result<Secr
     };
     let ended = timeout(WAIT, running).await;
     // Whatever it left behind ends as well.
-    tree.stop().await;
+    tree.stop(Pace::Hurried).await;
     let Ok((status, printed, said)) = ended else {
         return Err(fail(
             program,

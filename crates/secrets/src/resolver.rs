@@ -20,7 +20,7 @@ use crate::{
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// Reads secrets each time they are asked for; runs each command once, and keeps what it printed
-/// for the life of the process.
+/// until it is forgotten.
 #[derive(Debug)]
 pub struct Resolver {
     store: Store,
@@ -60,6 +60,29 @@ impl Resolver {
                 cell.get_or_try_init(running).await.cloned()
             }
         }
+    }
+
+    /// Whether the reference is a command that has printed a secret.
+    pub fn has_printed(&self, reference: &Reference) -> bool {
+        let Reference::Command(words) = reference else {
+            return false;
+        };
+        let printed = self.printed.lock();
+        printed.get(words).is_some_and(|cell| cell.initialized())
+    }
+
+    /// Forgets what a command printed, so that the next caller runs it again. Whether there was
+    /// anything; a run under way goes on for those who wait for it.
+    pub fn forget(&self, reference: &Reference) -> bool {
+        let Reference::Command(words) = reference else {
+            return false;
+        };
+        let mut printed = self.printed.lock();
+        let has_printed = printed.get(words).is_some_and(|cell| cell.initialized());
+        if has_printed {
+            printed.remove(words);
+        }
+        has_printed
     }
 
     /// The store that it reads from.
@@ -141,6 +164,22 @@ mod tests {
         let (one, two) = tokio::join!(resolver.resolve(&wanted), resolver.resolve(&wanted));
         assert_eq!((one.clone(), two), (Ok(Secret::new("hunter2")), one));
         assert_eq!(fs::read_to_string(runs).unwrap(), "run\n");
+    }
+
+    #[tokio::test]
+    async fn a_command_whose_secret_is_forgotten_runs_again() {
+        let state = tempfile::tempdir().unwrap();
+        let runs = state.path().join("runs");
+        let script = format!("echo run >> {0}; wc -l < {0}", runs.display());
+        let wanted = Reference::Command(vec!["sh".into(), "-c".into(), script]);
+        let resolver = resolver(&state);
+        assert!(!resolver.forget(&wanted));
+        let first = resolver.resolve(&wanted).await.unwrap();
+        assert!(resolver.has_printed(&wanted) && resolver.forget(&wanted));
+        assert!(!resolver.has_printed(&wanted));
+        let second = resolver.resolve(&wanted).await.unwrap();
+        assert_eq!((first.expose().trim(), second.expose().trim()), ("1", "2"));
+        assert!(!resolver.forget(&reference("secret:linear")));
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use processes::{Spawner, own_program};
+use processes::{Pace, Spawner, own_program};
 use tokio::{process::Command, time::timeout};
 use tracing::warn;
 
@@ -148,7 +148,7 @@ impl Container {
         let removed = async {
             let mut tree = spawner.spawn(command)?;
             let status = timeout(CONTAINER_REMOVAL_WAIT, tree.wait_for_exit()).await;
-            tree.stop().await;
+            tree.stop(Pace::Hurried).await;
             status?
         };
         if let Err(error) = removed.await {

@@ -2,6 +2,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use super::{Running, Surroundings, find_command};
 use files::LOG_BYTES_MAX;
+use processes::Pace;
 
 use crate::{Launch, Sandbox, ServerSpec, Template, Variables, error::Failure, log::log_path};
 
@@ -51,9 +52,9 @@ async fn stderr_is_logged_line_by_line_without_secrets_and_colours() {
     let script = "printf '\\033[31mred\\033[0m \\377 token %s\\n\\nhalf' $API_TOKEN >&2; echo >&2
         printf '%02045d%s%03000d\\n' 0 $API_TOKEN 0 >&2; printf 'no end' >&2";
     let surroundings = surroundings(Some(folder.path()));
-    let (running, pipes) = spawn(&shell(script), &surroundings).unwrap();
+    let (mut running, pipes) = spawn(&shell(script), &surroundings).unwrap();
     drop(pipes);
-    running.stop().await;
+    running.stop(Pace::Hurried).await;
 
     let log = fs::read_to_string(log_path(folder.path(), &"shell".parse().unwrap())).unwrap();
     let lines: Vec<&str> = log
@@ -73,7 +74,7 @@ async fn a_flood_on_stderr_does_not_stop_a_server() {
     let mut running = started(script, "done", &surroundings).await;
     let failure = running.exit_reason().await;
     assert_eq!(failure.why, "it exited with code 0");
-    running.stop().await;
+    running.stop(Pace::Hurried).await;
 
     let log = log_path(folder.path(), &"shell".parse().unwrap());
     assert!(fs::read_to_string(&log).unwrap().ends_with("Z done\n"));
@@ -143,9 +144,9 @@ async fn a_container_gets_what_the_server_was_given_and_is_removed() {
         find_command(&spec).unwrap().unwrap(),
         folder.path().join("podman")
     );
-    let (running, pipes) = spawn(&spec, &surroundings(None)).unwrap();
+    let (mut running, pipes) = spawn(&spec, &surroundings(None)).unwrap();
     drop(pipes);
-    running.stop().await;
+    running.stop(Pace::Hurried).await;
 
     let noted = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let run: Vec<String> = noted("run").lines().map(str::to_owned).collect();

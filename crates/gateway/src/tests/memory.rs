@@ -349,4 +349,8 @@ impl Servers for Memory {
     fn stop(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
+
+    fn end(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
 }

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{NAME, Reaper, reap};
 use crate::{
-    Spawner,
+    Pace, Spawner,
     group::{Group, end, wait_until},
     limits::TEST_WAIT,
     proc::Stat,
@@ -180,7 +180,7 @@ async fn a_child_that_was_stopped_is_forgotten() {
     let mut tree = spawner.spawn(command).unwrap();
     assert_eq!(spawner.watched(), 1);
     drop(tree.take_stdin());
-    tree.stop().await;
+    tree.stop(Pace::Hurried).await;
     assert_eq!(spawner.watched(), 0);
 }
 

@@ -11,18 +11,27 @@ use tokio::{
 /// Returns when a child has left, and does not wait for it in the sense of the system: it stays a
 /// zombie, and its number its own.
 pub(super) async fn exit(child: &Child) -> io::Result<ExitStatus> {
-    let gone = || io::Error::from(rustix::io::Errno::CHILD);
-    let id = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-    let id = id.ok_or_else(gone)?;
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     // Listening comes first, so that an exit after the look is heard.
     let mut exits = signal(SignalKind::child())?;
     loop {
-        if let Some(status) = waitid(WaitId::Pid(id), options)? {
-            return Ok(as_status(&status));
+        if let Some(status) = look(child)? {
+            return Ok(status);
         }
         exits.recv().await.ok_or_else(gone)?;
     }
+}
+
+/// The exit of a child that has left by now. The error is that it was waited for already.
+pub(super) fn look(child: &Child) -> io::Result<Option<ExitStatus>> {
+    let id = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let id = id.ok_or_else(gone)?;
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::Pid(id), options)?;
+    Ok(status.as_ref().map(as_status))
+}
+
+fn gone() -> io::Error {
+    io::Error::from(rustix::io::Errno::CHILD)
 }
 
 /// As `wait` would have given it.

@@ -9,7 +9,7 @@ use tokio::{
 
 use super::Tree;
 use crate::{
-    Spawner,
+    Pace, Spawner,
     group::{Group, wait_until},
     limits::TEST_WAIT,
     mark::Mark,
@@ -61,7 +61,7 @@ async fn check_stop(script: &str) {
     let (all, leader) = (All::of(&tree), tree.id().unwrap());
     assert!(all.living() > 0);
     drop(tree.take_stdin());
-    tree.stop().await;
+    tree.stop(Pace::Hurried).await;
     // On a busy system, those who were sent KILL last may not have gone yet.
     assert!(wait_until(TEST_WAIT, || all.living() == 0), "{script}");
     let zombie = Path::new("/proc").join(leader.to_string());
@@ -96,6 +96,25 @@ async fn after_term_the_whole_group_has_time_to_end_in_order() {
     );
     check_stop(&script).await;
     assert_eq!(fs::read_to_string(note).unwrap(), "bye\n");
+}
+
+#[tokio::test]
+async fn a_stop_that_can_wait_lets_a_child_write_what_it_has() {
+    let check = async |script: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let note = folder.path().join("note");
+        let script = script.replace("WRITES", &format!("sleep 2; echo bye > {}", note.display()));
+        let mut tree = spawn(&script, &Arc::default());
+        let _stderr = ready(&mut tree).await;
+        drop(tree.take_stdin());
+        tree.stop(Pace::Unhurried).await;
+        assert_eq!(fs::read_to_string(note).unwrap(), "bye\n", "{script}");
+    };
+    tokio::join!(
+        check("echo ready >&2; cat >/dev/null; WRITES"),
+        // Deaf to the end of its input, as servers with a timer are.
+        check("trap 'WRITES; exit' TERM; echo ready >&2; while :; do sleep 0.01; done"),
+    );
 }
 
 #[tokio::test]

@@ -112,7 +112,7 @@ pub(super) fn serve_alone(
         };
         let (input, output) = (stdio::input(), stdio::output());
         gateway::serve(Arc::clone(&gateway), connection, input, output, stop).await;
-        upkeep.end().await;
+        upkeep.stop().await;
         Ok(Exit::Success)
     })?
 }

@@ -10,7 +10,7 @@ use std::{
 
 use super::{Tree, ready, spawn};
 use crate::{
-    Reaper, Spawner,
+    Pace, Reaper, Spawner,
     group::Group,
     proc::Identity,
     proof::{Claim, Meant, Table},
@@ -100,7 +100,7 @@ async fn a_stop_and_a_drop_leave_who_has_the_number_now() {
         if is_dropped {
             drop(tree);
         } else {
-            tree.stop().await;
+            tree.stop(Pace::Hurried).await;
         }
         assert!(bystander.lives(), "is_dropped: {is_dropped}");
     }
@@ -114,7 +114,7 @@ async fn the_reaper_is_told_that_a_group_is_over() {
     let (mut tree, stdin, _) = left(&spawner).await;
     assert_eq!(spawner.watched(), 0);
     drop(stdin);
-    tree.stop().await;
+    tree.stop(Pace::Hurried).await;
 }
 
 /// Not even while it is found out how the child left: the number stays taken until the stop is
@@ -128,7 +128,7 @@ async fn nobody_gets_the_number_of_a_child_before_its_stop_is_done() {
     assert!(Bystander::with_number(leader).is_none());
     let identity = Identity::of(leader.cast_signed()).unwrap();
     assert!(tree.group.as_ref().unwrap().knows(identity));
-    tree.stop().await;
+    tree.stop(Pace::Hurried).await;
     assert!(identity.read().is_none());
 }
 
@@ -156,6 +156,6 @@ async fn a_member_without_environment_is_ended_after_its_leader_was_waited_for()
     tree.reap_leader().await;
     let group = tree.group.clone().expect("somebody lives in it");
     assert_eq!(Table::near().led_by(group.id()).len(), 1);
-    tree.stop().await;
+    tree.stop(Pace::Hurried).await;
     assert_eq!(Table::near().led_by(group.id()).len(), 0);
 }

@@ -1,0 +1,39 @@
+//! How long a child that is asked to end may take.
+
+use std::time::Duration;
+
+use crate::limits::{
+    HURRIED_AFTER_EOF, HURRIED_AFTER_TERM, ORDERLY_AFTER_EOF, ORDERLY_AFTER_TERM,
+    UNHURRIED_AFTER_EOF, UNHURRIED_AFTER_TERM,
+};
+
+/// How long a child that is asked to end may take before it is killed. One that ends sooner delays
+/// nobody at any pace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// Our own process is about to be killed: 1.5 s in all.
+    Hurried,
+    /// Somebody waits for the end, and can wait for data to be written: 3 s after the end of input,
+    /// and 3 s after TERM.
+    Orderly,
+    /// Nobody waits: 10 s after the end of input, and 10 s after TERM.
+    Unhurried,
+}
+
+impl Pace {
+    pub(crate) fn after_eof(self) -> Duration {
+        match self {
+            Self::Hurried => HURRIED_AFTER_EOF,
+            Self::Orderly => ORDERLY_AFTER_EOF,
+            Self::Unhurried => UNHURRIED_AFTER_EOF,
+        }
+    }
+
+    pub(crate) fn after_term(self) -> Duration {
+        match self {
+            Self::Hurried => HURRIED_AFTER_TERM,
+            Self::Orderly => ORDERLY_AFTER_TERM,
+            Self::Unhurried => UNHURRIED_AFTER_TERM,
+        }
+    }
+}
