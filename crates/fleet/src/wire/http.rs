@@ -149,11 +149,16 @@ impl Site {
             credential.note_challenge(challenge).await;
         }
         let used = bearer.as_ref().map_or("", Bearer::expose);
-        let Ok(Some(newer)) = credential.renew(used).await else {
-            if let Some(bearer) = &bearer {
-                credential.give_up_unrenewable(bearer).await;
+        let newer = match credential.renew(used).await {
+            Ok(Some(newer)) => newer,
+            // Nobody has said that the login has ended: it may be renewed in a moment.
+            Err(CredentialError::Failed(why)) => return Err(SendError::NoToken(why)),
+            Ok(None) | Err(CredentialError::LoginNeeded { .. }) => {
+                if let Some(bearer) = &bearer {
+                    credential.give_up_unrenewable(bearer).await;
+                }
+                return Ok(response);
             }
-            return Ok(response);
         };
         self.mask.add_sent(newer.expose());
         let response = send_with(again, Some(&newer)).await?;

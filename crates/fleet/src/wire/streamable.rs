@@ -267,8 +267,9 @@ impl Streamable {
         let _ = self.peer.notify_roots_list_changed().await;
     }
 
+    /// Whether it has ended, or is about to: after a refusal it is used no more.
     pub(super) fn has_ended(&self) -> bool {
-        self.ended.is_cancelled()
+        self.ended.is_cancelled() || self.stop.lock().is_none()
     }
 
     pub(super) async fn ended(&self) {

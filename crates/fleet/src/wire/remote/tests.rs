@@ -93,17 +93,25 @@ fn request_with(tool: &str, arguments: &str) -> Request {
 
 /// A fleet of one remote server.
 fn fleet(url: &str) -> (Fleet, tool::ServerName) {
+    fleet_in(url, Vec::new(), Surroundings::default())
+}
+
+fn fleet_in(
+    url: &str,
+    headers: Vec<(String, Template)>,
+    surroundings: Surroundings,
+) -> (Fleet, tool::ServerName) {
     let name: tool::ServerName = "web".parse().unwrap();
     let launch = Launch::Remote {
         url: Template::parse(url).unwrap(),
-        headers: Vec::new(),
+        headers,
     };
     let spoken = Some(Opening::Handshake.guess());
     let spec = ServerSpec {
         spoken,
         ..ServerSpec::new(name.clone(), launch)
     };
-    (Fleet::new(vec![spec], Surroundings::default()), name)
+    (Fleet::new(vec![spec], surroundings), name)
 }
 
 /// Plays whatever is not about tools.

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::{
-    super::http::{Headers, Refusal, Site, header_text, is_event_stream, read_body},
+    super::http::{Headers, Refusal, SendError, Site, header_text, is_event_stream, read_body},
     errors::{HttpError, explain_unread, explain_unsent, unexpected, without_address},
     events::read_events,
     pending::{
@@ -125,8 +125,8 @@ impl InterceptingClient {
         let why = self.mask(&why);
         let is_unknown = failed.status == Some(StatusCode::UNAUTHORIZED);
         let is_forbidden = failed.status == Some(StatusCode::FORBIDDEN);
-        let is_unreached =
-            matches!(error, StreamableHttpError::Client(error) if error.is_connect());
+        let is_unreached = failed.is_unsent
+            || matches!(error, StreamableHttpError::Client(error) if error.is_connect());
         if is_unknown {
             let why = why.clone();
             *self.notes.denied.lock() = Some(Denied { why, is_unknown });
@@ -173,7 +173,7 @@ impl InterceptingClient {
         request: reqwest::RequestBuilder,
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let sent = self.site.send(request.json(message)).await;
-        let response = sent.map_err(explain_unsent)?;
+        let response = sent.map_err(Failed::of_unsent)?;
         let session = header_text(&response, "mcp-session-id");
         if session.is_some() {
             self.notes.has_session.store(true, Ordering::Relaxed);
@@ -249,6 +249,7 @@ impl InterceptingClient {
         Err(Failed {
             error: unexpected(self.mask(&refusal.to_string())),
             status: Some(refusal.status),
+            is_unsent: false,
         })
     }
 
@@ -319,6 +320,17 @@ fn read_error(body: &Bytes, asked: &Asked) -> Option<ServerJsonRpcMessage> {
 struct Failed {
     error: HttpError,
     status: Option<StatusCode>,
+    /// There was no token to send it with, so that nothing ran.
+    is_unsent: bool,
+}
+
+impl Failed {
+    fn of_unsent(error: SendError) -> Self {
+        Self {
+            is_unsent: matches!(error, SendError::NoToken(_)),
+            ..explain_unsent(error).into()
+        }
+    }
 }
 
 impl From<HttpError> for Failed {
@@ -326,6 +338,7 @@ impl From<HttpError> for Failed {
         Self {
             error,
             status: None,
+            is_unsent: false,
         }
     }
 }

@@ -1,16 +1,28 @@
 //! Servers that refuse, and what is said about it.
 
-use std::process::Command;
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
 
+use oauth::{Credential, RecordFile};
+use secrets::{PrivateFiles, Resolver, Store};
+use serde_json::{Value, json};
 use tokio::time::{advance, pause, resume};
 use tokio_util::sync::CancellationToken;
+use tool::ServerName;
 
 use super::{
-    Asked, ODD, Opening, Reply, SECRET, Web, answer, check, event, failed, fleet, open, play,
-    request,
+    Asked, ODD, Opening, Reply, SECRET, Web, answer, check, event, failed, fleet, fleet_in, open,
+    play, request,
 };
 use crate::{
-    CALL_TIMEOUT_DEFAULT, CallError, Ran,
+    CALL_TIMEOUT_DEFAULT, CallError, Fleet, Ran, Surroundings, Template,
     error::{Denied, RequestError},
     wire::HandshakeError,
 };
@@ -209,6 +221,140 @@ async fn a_server_that_no_longer_knows_us_is_not_asked_again() {
         Some("set `headers.Authorization` of this server")
     );
     fleet.stop().await;
+}
+
+/// A server that lets in whoever has the newest token, and its authorization server, which gives it
+/// while it works.
+async fn guarded(newest: &Arc<AtomicUsize>, works: &Arc<AtomicBool>) -> Web {
+    let (newest, works) = (Arc::clone(newest), Arc::clone(works));
+    Web::start(move |asked: &Asked| {
+        let newest = format!("t{}", newest.load(Ordering::Relaxed));
+        if asked.path == "/token" {
+            let given = json!({"access_token": newest, "token_type": "Bearer", "expires_in": 3600});
+            return if works.load(Ordering::Relaxed) {
+                Reply::json(given.to_string())
+            } else {
+                Reply::status(503)
+            };
+        }
+        let is_known = asked.header("authorization") == Some(&format!("Bearer {newest}"));
+        let is_asked = asked.method == "POST";
+        match (is_known, asked.what()) {
+            (false, _) if is_asked => Reply::status(401).with("www-authenticate", "Bearer"),
+            (_, "tools/call") => Reply::result(asked, "{}"),
+            _ => play(asked),
+        }
+    })
+    .await
+}
+
+/// Writes a login with this token, which can be renewed.
+async fn log_in(files: &PrivateFiles, state: &Path, web: &Web, token: &str) {
+    let url = web.url("/mcp");
+    let file = RecordFile::of(files, "web", &url);
+    let credential = Credential::new(file, url.clone(), oauth::Settings::default());
+    credential.note_challenge(oauth::Challenge::default()).await;
+    let mut kept = fs::read_dir(state.join("auth")).unwrap();
+    let path = kept.find_map(|it| {
+        let path = it.unwrap().path();
+        (path.extension()? == "json").then_some(path)
+    });
+    let path = path.unwrap();
+    let mut record: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    record["grant"] = json!({
+        "id": "1", "issuer": url, "scopes": [], "obtained_at": 0, "access_token": token,
+        "refresh_token": "r", "token_endpoint": web.url("/token"),
+        "client": {"id": "c", "method": "none"},
+    });
+    fs::write(&path, record.to_string()).unwrap();
+}
+
+#[tokio::test]
+async fn a_login_that_cannot_be_renewed_now_has_not_ended() {
+    let (newest, works) = (Arc::new(AtomicUsize::new(2)), Arc::default());
+    let web = guarded(&newest, &works).await;
+    let state = tempfile::tempdir().unwrap();
+    let files = PrivateFiles::plain(state.path());
+    log_in(&files, state.path(), &web, "t1").await;
+    let surroundings = Surroundings {
+        private: Some(files),
+        ..Surroundings::default()
+    };
+    let (fleet, name) = fleet_in(&web.url("/mcp"), Vec::new(), surroundings);
+    let never = CancellationToken::new();
+    // First where it is started, then where it runs.
+    for round in 3..5 {
+        let error = fleet.call(&name, &request("t"), &never).await.unwrap_err();
+        let CallError::Unavailable { failure, ran, .. } = error else {
+            panic!("{error} is another error");
+        };
+        assert_eq!(ran, Ran::No);
+        assert!(
+            failure.login().is_none() && !failure.is_lasting,
+            "{failure:?}"
+        );
+        assert!(
+            failure.why.contains("the login was not renewed"),
+            "{failure:?}"
+        );
+        works.store(true, Ordering::Relaxed);
+        fleet.call(&name, &request("t"), &never).await.unwrap();
+        works.store(false, Ordering::Relaxed);
+        newest.store(round, Ordering::Relaxed);
+    }
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_command_that_prints_a_key_runs_again_where_the_key_is_refused_or_the_server_restarted() {
+    let state = tempfile::tempdir().unwrap();
+    let runs = state.path().join("runs").display().to_string();
+    let key = format!("${{command:sh -c 'echo run >>{runs}; wc -l <{runs}'}}");
+    let valid = Arc::new(AtomicUsize::new(1));
+    let is_valid = Arc::clone(&valid);
+    let web = Web::start(move |asked: &Asked| {
+        let valid = is_valid.load(Ordering::Relaxed).to_string();
+        match asked.what() {
+            _ if asked.header("x-key").map(str::trim) != Some(&valid) => Reply::status(401),
+            "tools/call" => Reply::result(asked, "{}"),
+            _ => play(asked),
+        }
+    })
+    .await;
+    let resolver = Resolver::new(Store::in_state(state.path()), Arc::default());
+    let secrets = Some(Arc::new(resolver));
+    let open = || {
+        let surroundings = Surroundings {
+            secrets: secrets.clone(),
+            ..Surroundings::default()
+        };
+        let headers = vec![("X-Key".to_owned(), Template::parse(&key).unwrap())];
+        fleet_in(&web.url("/mcp"), headers, surroundings)
+    };
+    let never = CancellationToken::new();
+    let call = async |(fleet, name): &(Fleet, ServerName)| {
+        fleet.call(name, &request("t"), &never).await.map(drop)
+    };
+    let first = open();
+    call(&first).await.unwrap();
+    // Refused when it starts.
+    valid.store(2, Ordering::Relaxed);
+    let second = open();
+    call(&second).await.unwrap();
+    // Refused while it runs: that call fails, and the next has the new key.
+    valid.store(3, Ordering::Relaxed);
+    assert!(call(&second).await.is_err());
+    call(&second).await.unwrap();
+    assert!(second.0.restart(&second.1));
+    valid.store(4, Ordering::Relaxed);
+    call(&second).await.unwrap();
+    // A key that is refused although it was just printed is printed once.
+    valid.store(0, Ordering::Relaxed);
+    assert!(second.0.restart(&second.1));
+    assert!(call(&second).await.is_err() && call(&second).await.is_err());
+    assert_eq!(fs::read_to_string(runs).unwrap().lines().count(), 5);
+    first.0.stop().await;
+    second.0.stop().await;
 }
 
 #[tokio::test]
