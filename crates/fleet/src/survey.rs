@@ -3,7 +3,11 @@
 
 mod offer;
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -35,6 +39,8 @@ pub struct Survey {
     pub time_to_live: Option<Duration>,
     /// It was seen to ask its clients for something where nothing says for which call.
     pub asks_clients: bool,
+    /// When the server was asked for its tools.
+    pub asked_at: SystemTime,
 }
 
 /// Reads every page of the list over an open connection.
@@ -139,6 +145,7 @@ impl Reading {
                 about,
                 time_to_live: None,
                 asks_clients: false,
+                asked_at: SystemTime::now(),
             },
             names: HashSet::new(),
             bytes: 0,

@@ -5,6 +5,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
+    time::SystemTime,
 };
 
 use fleet::{About, Spoken, Survey};
@@ -100,6 +101,7 @@ impl SavedScripts {
             },
             time_to_live: None,
             asks_clients: false,
+            asked_at: SystemTime::now(),
         }
     }
 

@@ -404,6 +404,7 @@ mod tests {
             asks_clients: false,
             tokens: 0,
             surveyed_at: 0,
+            asked_ms: 0,
         };
         News {
             server: server.clone(),

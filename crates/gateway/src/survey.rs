@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -19,7 +19,12 @@ use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 use tracing::{info, warn};
 
-use crate::{clock::now, cost::estimate_definition, gateway::Gateway, surveys::SurveyNote};
+use crate::{
+    clock::{millis, now},
+    cost::estimate_definition,
+    gateway::Gateway,
+    surveys::SurveyNote,
+};
 
 /// The outcome of asking one server.
 #[derive(Debug)]
@@ -112,6 +117,7 @@ async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot
         asks_clients: survey.asks_clients,
         tokens,
         surveyed_at: now(),
+        asked_ms: millis(survey.asked_at),
     }
 }
 
@@ -238,8 +244,13 @@ pub async fn keep_fresh(gateway: Arc<Gateway>) {
             // What follows at once is looked at once.
             tokio::time::sleep(GATHER).await;
             turn.is_due.store(false, Ordering::Release);
-            if let Err(error) = refresh(&gateway, &server).await {
-                warn!(%server, %error, "its changed tools were not taken in");
+            match refresh(&gateway, &server).await {
+                Ok(()) => turn.failures.store(0, Ordering::Release),
+                Err(error) => {
+                    warn!(%server, %error, "its changed tools were not taken in");
+                    let failures = turn.failures.fetch_add(1, Ordering::AcqRel);
+                    gateway.servers.look_again(&server, choose_wait(failures));
+                }
             }
         });
         while looks.try_join_next().is_some() {}
@@ -252,17 +263,44 @@ struct Turn {
     looking: Mutex<()>,
     /// A look is to come that has not begun.
     is_due: AtomicBool,
+    /// Looks in a row that failed.
+    failures: AtomicU32,
 }
 
 /// Servers were seen to tell of every single tool they add.
 const GATHER: Duration = Duration::from_millis(100);
 
+/// A server whose list cannot be read is asked again after so long; after twice as long by each
+/// further failure, up to the maximum.
+const ASK_AGAIN_MIN: Duration = Duration::from_secs(2);
+const ASK_AGAIN_MAX: Duration = Duration::from_mins(5);
+
+/// A list whose time to live is shorter than this is not looked at more often.
+const TIME_TO_LIVE_MIN: Duration = Duration::from_mins(1);
+
+fn choose_wait(failures: u32) -> Duration {
+    let doubled = ASK_AGAIN_MIN.saturating_mul(1 << failures.min(16));
+    doubled.min(ASK_AGAIN_MAX)
+}
+
+/// Asks a server that runs. Where it does not answer with a list, what we have is marked as stale.
 async fn refresh(gateway: &Arc<Gateway>, server: &ServerName) -> anyhow::Result<()> {
     let Some(surveyed) = gateway.servers.survey_running(server).await else {
         return Ok(());
     };
-    let survey = surveyed?;
+    let survey = match surveyed {
+        Ok(survey) => survey,
+        Err(error) => {
+            let news = News {
+                server: server.clone(),
+                outcome: Err(error.to_string()),
+            };
+            commit_when_free(gateway, news).await?;
+            return Err(error.into());
+        }
+    };
     if let Some(after) = survey.time_to_live {
+        let after = after.max(TIME_TO_LIVE_MIN);
         gateway.servers.look_again(server, after);
     }
     gateway.surveys.note_left_out(server, &survey.dropped);

@@ -77,6 +77,7 @@ fn news_of(server: ServerName, tools: &[&str]) -> Result<News, Box<dyn Error>> {
         asks_clients: false,
         tokens: 0,
         surveyed_at: 0,
+        asked_ms: 0,
     };
     Ok(News {
         server,

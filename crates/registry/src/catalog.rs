@@ -179,6 +179,9 @@ pub(crate) struct Record {
     pub(crate) tokens: u64,
     pub(crate) stale: Option<String>,
     pub(crate) surveyed_at: u64,
+    /// When the server was asked for the snapshot, in milliseconds.
+    #[serde(default)]
+    pub(crate) asked_ms: u64,
     pub(crate) protocol: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) transport: Option<String>,

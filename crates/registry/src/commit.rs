@@ -63,6 +63,7 @@ impl<'a> Commit<'a> {
                 .cloned()
                 .unwrap_or_default();
             let (record, plan, altered) = match outcome {
+                Ok(snapshot) if is_outdated(&known, &snapshot, now) => keep(known),
                 Ok(snapshot) => self.fresh(&known, &snapshot.in_order())?,
                 Err(why) => mark_stale(known, why, now),
             };
@@ -121,6 +122,7 @@ impl<'a> Commit<'a> {
             tokens: snapshot.tokens,
             stale: None,
             surveyed_at: snapshot.surveyed_at,
+            asked_ms: snapshot.asked_ms,
             protocol: snapshot.protocol.clone(),
             transport: snapshot.transport.clone(),
             asks_clients: snapshot.asks_clients,
@@ -175,9 +177,23 @@ fn find_altered(plan: &Plan, before: &[Tool], now: &[Tool]) -> Altered {
     altered.collect()
 }
 
+/// Whether another process has committed a survey that asked the server later. A time that is still
+/// to come was written before the clock was set back, and says nothing.
+fn is_outdated(known: &Record, snapshot: &Snapshot, now: u64) -> bool {
+    let now_ms = (now + 1) * 1_000;
+    known.snapshot.is_some() && snapshot.asked_ms < known.asked_ms && known.asked_ms <= now_ms
+}
+
+fn keep(known: Record) -> (Record, Plan, Altered) {
+    let plan = Plan {
+        same: known.tools.clone(),
+        ..Plan::default()
+    };
+    (known, plan, Altered::new())
+}
+
 /// A failed survey changes nothing but the mark.
 fn mark_stale(known: Record, why: String, now: u64) -> (Record, Plan, Altered) {
-    let same = known.tools.clone();
     let surveyed_at = if known.snapshot.is_some() {
         known.surveyed_at
     } else {
@@ -188,14 +204,7 @@ fn mark_stale(known: Record, why: String, now: u64) -> (Record, Plan, Altered) {
         surveyed_at,
         ..known
     };
-    (
-        record,
-        Plan {
-            same,
-            ..Plan::default()
-        },
-        Altered::new(),
-    )
+    keep(record)
 }
 
 impl Done {

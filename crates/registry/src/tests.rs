@@ -46,6 +46,7 @@ pub(super) fn news_of(name: &str, tools: &[Value]) -> News {
         asks_clients: false,
         tokens: 10 * tools.len() as u64,
         surveyed_at: 1_000,
+        asked_ms: 0,
     };
     News {
         server: server(name),

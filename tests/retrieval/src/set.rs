@@ -160,6 +160,7 @@ impl Catalogue {
                 asks_clients: false,
                 tokens: 0,
                 surveyed_at: 0,
+                asked_ms: 0,
             }),
         });
         news.collect()

@@ -148,6 +148,7 @@ fn snapshot(server: &ServerName, script: &Script) -> Snapshot {
         transport: None,
         asks_clients: false,
         surveyed_at: now(),
+        asked_ms: now() * 1_000,
     }
 }
 

@@ -377,6 +377,41 @@ async fn long_lists_come_in_pages_and_a_cursor_of_another_list_is_none() {
 }
 
 #[tokio::test]
+async fn a_list_that_cannot_be_read_after_a_change_is_marked_and_read_again_later() {
+    let failures = std::sync::atomic::AtomicU32::new(3);
+    let read_list = move |_: &Value| {
+        let order = std::sync::atomic::Ordering::Relaxed;
+        let left = failures.fetch_update(order, order, |it| it.checked_sub(1));
+        let error = json!({"code": -32603, "message": "busy"});
+        let error = serde_json::value::to_raw_value(&error).unwrap();
+        let failed = CallError::Protocol {
+            server: "git".parse().unwrap(),
+            error: ProtocolError::read(&error),
+        };
+        left.map_or(Ok(Value::Null), |_| Err(failed))
+    };
+    let memory = Memory::default().item("git", Prompt, &json!({"name": "old"}));
+    let scene = memory.says("git", "tools/list", read_list).open().await;
+    let keeping = tokio::spawn(survey::keep_fresh(Arc::clone(&scene.gateway)));
+    let record = || scene.gateway.registry.catalog().servers[0].clone();
+    let mut looks = scene.looks.subscribe();
+    scene.add("git", Prompt, &json!({"name": "new"}));
+    for failed in 1..=3 {
+        looks.wait_for(|it| it.len() == failed).await.unwrap();
+        assert!(record().stale.is_some_and(|why| why.contains("busy")));
+        scene.note_change("git".parse().unwrap());
+    }
+    let mut lists = scene.gateway.lists_changed.subscribe();
+    while record().stale.is_some() {
+        lists.changed().await.unwrap();
+    }
+    assert_eq!(record().offer.unwrap().prompts.count, 2);
+    let waits: Vec<u64> = scene.looks.borrow().iter().map(Duration::as_secs).collect();
+    assert_eq!(waits, [2, 4, 8]);
+    keeping.abort();
+}
+
+#[tokio::test]
 async fn a_list_that_changes_is_told_to_clients_of_both_eras() {
     let scene = everything().open().await;
     let keeping = tokio::spawn(survey::keep_fresh(Arc::clone(&scene.gateway)));

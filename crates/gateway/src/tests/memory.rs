@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Arc, Weak},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use fleet::{
@@ -16,7 +16,7 @@ use jsonrpc::Json;
 use parking_lot::Mutex;
 use registry::ServerRules;
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tool::{Capability, Item, ItemKind, Offer, ServerName, Tool, ToolRef};
 
@@ -37,6 +37,7 @@ pub(super) struct Memory {
     changes: Arc<(Mutex<Vec<ServerName>>, Notify)>,
     watches: Watches,
     called: Arc<Mutex<Vec<String>>>,
+    looks: watch::Sender<Vec<Duration>>,
 }
 
 /// By server and URI, with what lives as long as somebody hears of it.
@@ -54,6 +55,8 @@ pub(super) struct Scene {
     offers: Offers,
     changes: Arc<(Mutex<Vec<ServerName>>, Notify)>,
     watches: Watches,
+    /// After how long servers are to be looked at again.
+    pub(super) looks: watch::Sender<Vec<Duration>>,
     _folder: tempfile::TempDir,
 }
 
@@ -140,7 +143,7 @@ impl Memory {
         settings.servers = names.iter().map(settings_of).collect();
         let called = Arc::clone(&self.called);
         let (offers, changes) = (Arc::clone(&self.offers), Arc::clone(&self.changes));
-        let watches = Arc::clone(&self.watches);
+        let (watches, looks) = (Arc::clone(&self.watches), self.looks.clone());
         let gateway = Gateway::with_servers(settings, |_| Arc::new(self)).unwrap();
         survey::get_to_know(Arc::clone(&gateway), names).await;
         Scene {
@@ -149,6 +152,7 @@ impl Memory {
             offers,
             changes,
             watches,
+            looks,
             _folder: folder,
         }
     }
@@ -196,6 +200,11 @@ impl Scene {
             kind,
             item,
         );
+        self.note_change(server);
+    }
+
+    /// A server is to be looked at.
+    pub(super) fn note_change(&self, server: ServerName) {
         self.changes.0.lock().push(server);
         self.changes.1.notify_one();
     }
@@ -280,6 +289,7 @@ impl Servers for Memory {
             about,
             time_to_live: None,
             asks_clients: false,
+            asked_at: SystemTime::now(),
         };
         Box::pin(async move { Ok(survey) })
     }
@@ -288,7 +298,19 @@ impl Servers for Memory {
         &'a self,
         server: &'a ServerName,
     ) -> BoxFuture<'a, Option<Result<Survey, SurveyError>>> {
-        Box::pin(async move { Some(self.survey(server).await) })
+        let key = (server.clone(), "tools/list".to_owned());
+        let refused = self
+            .answers
+            .get(&key)
+            .and_then(|say| say(&Value::Null).err());
+        Box::pin(async move {
+            Some(match refused {
+                Some(error) => Err(SurveyError {
+                    failure: Failure::new(error.to_string()),
+                }),
+                None => self.survey(server).await,
+            })
+        })
     }
 
     fn changed(&self) -> BoxFuture<'_, ServerName> {
@@ -302,7 +324,9 @@ impl Servers for Memory {
         })
     }
 
-    fn look_again(&self, _: &ServerName, _: Duration) {}
+    fn look_again(&self, _: &ServerName, after: Duration) {
+        self.looks.send_modify(|looks| looks.push(after));
+    }
 
     fn apply(&self, _: Vec<ServerSpec>) -> Applied {
         Applied::default()

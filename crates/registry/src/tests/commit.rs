@@ -75,6 +75,35 @@ fn a_damaged_file_is_told_once_until_it_is_damaged_again() {
 }
 
 #[test]
+fn a_survey_that_asked_earlier_does_not_replace_one_that_asked_later() {
+    let folder = tempdir().unwrap();
+    let (ours, theirs) = (
+        open(folder.path(), &["notes", "other"]),
+        open(folder.path(), &["notes", "other"]),
+    );
+    let asked_at = |seconds: u64, lines: &[&str]| {
+        let mut news = news("notes", lines);
+        news.outcome.as_mut().unwrap().asked_ms = seconds * 1_000;
+        news
+    };
+    theirs
+        .commit(vec![asked_at(5, &["new"])], false, 6)
+        .unwrap();
+    let both = vec![asked_at(4, &["old"]), news("other", &["add"])];
+    let planned = ours.commit(both, false, 7).unwrap();
+    assert_eq!(planned[0].plan.same, ["new"]);
+    assert!(planned[0].plan.added.is_empty() && planned[0].plan.removed.is_empty());
+    assert_eq!(held(&ours), ["notes/new", "other/add"]);
+    assert_eq!(held(&theirs), ["notes/new", "other/add"]);
+    ours.commit(vec![asked_at(8, &["newest"])], true, 9)
+        .unwrap();
+    assert_eq!(held(&theirs), ["notes/newest", "other/add"]);
+    // The clock was set back: what is asked now counts.
+    ours.commit(vec![asked_at(2, &["now"])], true, 3).unwrap();
+    assert_eq!(held(&theirs), ["notes/now", "other/add"]);
+}
+
+#[test]
 fn a_failed_survey_keeps_the_last_snapshot_marked() {
     let folder = tempdir().unwrap();
     let registry = open(folder.path(), &["notes", "new", "never"]);
