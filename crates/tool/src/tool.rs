@@ -147,14 +147,8 @@ impl Tool {
             raw.and_then(|raw| serde_json::from_str::<Flagged>(raw.get()).ok())
                 .is_some_and(|flags| flags.deprecated)
         };
-        let says_so = || {
-            let description = Fields::text(fields.description).unwrap_or_default();
-            let start = description.trim_start_matches(['[', '(', '*', ' ', '\n']);
-            start
-                .get(..10)
-                .is_some_and(|word| word.eq_ignore_ascii_case("deprecated"))
-        };
-        flagged(fields.annotations) || flagged(fields.meta) || says_so()
+        let description = || Fields::text(fields.description).unwrap_or_default();
+        flagged(fields.annotations) || flagged(fields.meta) || says_deprecated(&description())
     }
 
     /// The digest of the definition, the same for any order of keys and any white space.
@@ -165,6 +159,78 @@ impl Tool {
     fn fields(&self) -> Fields<'_> {
         serde_json::from_str(&self.json).expect("the same text was read when the tool was built")
     }
+}
+
+/// Whether a description says that its own tool is deprecated: it begins so, one of its sentences does
+/// ("DEPRECATED: use x", "Deprecated."), or it says "this tool is deprecated". One that speaks of
+/// deprecated things, or of one of its parameters, does not.
+fn says_deprecated(description: &str) -> bool {
+    const MARKUP: [char; 8] = ['[', '(', '*', '_', '`', '~', '"', '\u{26a0}'];
+    let is_markup = |c: char| MARKUP.contains(&c) || c.is_whitespace() || c == '\u{fe0f}';
+    let start = description.trim_start_matches(is_markup);
+    if begins_with(start, "deprecated") {
+        return true;
+    }
+    description.lines().any(|line| {
+        let line = line.trim();
+        if is_list_entry(line) {
+            return false;
+        }
+        let lower = line.to_ascii_lowercase();
+        lower.match_indices("deprecated").any(|(at, word)| {
+            let before = lower[..at].trim_end_matches(is_markup);
+            let after = lower[at + word.len()..].trim_start_matches([']', ')', '*', '_', '`', '~']);
+            let begins = before.is_empty() || before.ends_with(['.', '!', '?', ';']);
+            begins && ends_word_or_clause(after) || is_said_of_this(before)
+        })
+    })
+}
+
+fn begins_with(text: &str, word: &str) -> bool {
+    let head = text.get(..word.len());
+    head.is_some_and(|head| head.eq_ignore_ascii_case(word))
+}
+
+/// A bullet, or a parameter's line: `limit (int): ...`.
+fn is_list_entry(line: &str) -> bool {
+    let name = line.split([':', '(']).next().unwrap_or_default().trim();
+    let is_name = name.len() < line.trim().len()
+        && !["", "deprecated", "note", "warning"].contains(&name)
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || "_`".contains(c));
+    let bullets = ["- ", "* ", "\u{2022}"];
+    is_name || bullets.iter().any(|bullet| line.starts_with(bullet))
+}
+
+/// Behind `deprecated`, at the beginning of a sentence: the sentence is over, or goes on with what to do.
+fn ends_word_or_clause(after: &str) -> bool {
+    const GOES_ON: [&str; 8] = [
+        "use ", "since ", "in favo", "as of ", "as ", "by ", "please ", "prefer ",
+    ];
+    let rest = after.trim_start();
+    rest.is_empty()
+        || rest.starts_with([':', '.', ',', '!', ';', '-', '\u{2013}', '\u{2014}'])
+        || rest.len() < after.len() && GOES_ON.iter().any(|words| rest.starts_with(words))
+}
+
+/// Before `deprecated`: "this tool is", "this method has been".
+fn is_said_of_this(before: &str) -> bool {
+    const THINGS: [&str; 7] = [
+        "tool",
+        "method",
+        "function",
+        "endpoint",
+        "command",
+        "operation",
+        "action",
+    ];
+    const VERBS: [&str; 4] = [" is", " is now", " has been", " was"];
+    VERBS.iter().any(|verb| {
+        let subject = before.strip_suffix(verb);
+        let thing = subject.and_then(|it| THINGS.iter().find_map(|thing| it.strip_suffix(thing)));
+        thing.is_some_and(|it| it.ends_with("this "))
+    })
 }
 
 fn refuse_duplicate(json: &str, DuplicateMember(member): &DuplicateMember) -> ToolError {
@@ -338,6 +404,27 @@ mod tests {
         check(r#""annotations":{"deprecated":true}"#, true);
         check(r#""_meta":{"deprecated":true}"#, true);
         check(r#""description":"Lists deprecated APIs""#, false);
+        for text in [
+            "Read the complete contents of a file as text. DEPRECATED: Use read_text_file instead.",
+            "Reads a file.\\n\\n**Deprecated.** Call read_text.",
+            "Reads a file (deprecated).\\nDEPRECATED since 2.0",
+            "Gets the program. Note: This method is deprecated as all accounts have moved.",
+            "Reads. This tool has been deprecated in favour of read_text.",
+            "Reads! ⚠️ Deprecated, use read_text",
+        ] {
+            check(&format!(r#""description":"{text}""#), true);
+        }
+        for text in [
+            "Audit preloads.\\n  - Deprecated <link> tags\\n  - Deprecated: what was removed",
+            "Scan a page for deprecated features. Verdicts: clean | deprecated_found.",
+            "Event reports (deprecated) and recordings (deprecated) are artifacts.",
+            "Does not use the deprecated Post-Order API.",
+            "Lists things.\\nArgs:\\n  old_name: Deprecated, use name\\n  limit (int): At most. Deprecated.",
+            "NOTE: This Example MCP server (@example/mcp) is deprecated and gets no more features.",
+            "Finds calls. Deprecated functions are listed first.",
+        ] {
+            check(&format!(r#""description":"{text}""#), false);
+        }
         check(r#""annotations":{"deprecated":false}"#, false);
     }
 }
