@@ -11,7 +11,7 @@ mod secret;
 mod short;
 
 pub use foreign::{for_terminal, is_hidden, one_line, one_line_of, prose, seen_json};
-pub use number::group_digits;
+pub use number::{count_of, group_digits};
 pub use secret::{
     FoundSecret, HIDDEN, find_secrets, find_secrets_in_arguments, mask_address, mask_arguments,
     mask_lines, mask_secrets, names_secret,

@@ -13,9 +13,21 @@ pub fn group_digits(number: usize) -> String {
     grouped
 }
 
+/// `1 tool`, `1,200 tools`.
+pub fn count_of(number: usize, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", group_digits(number))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::group_digits;
+    use super::{count_of, group_digits};
+
+    #[test]
+    fn one_is_not_several() {
+        let shown = [0, 1, 2, 1_200].map(|number| count_of(number, "tool"));
+        assert_eq!(shown, ["0 tools", "1 tool", "2 tools", "1,200 tools"]);
+    }
 
     #[test]
     fn numbers_are_grouped() {

@@ -14,7 +14,7 @@ use super::{
     edit, import,
     moving::{
         ask_servers, doubt_mode, doubt_program, find_home, find_own, journal_folder, list_remarks,
-        names_to_ask, render_servers, render_table, say_all, to_json,
+        names_to_ask, render_servers, say_all, to_json,
     },
     secret,
 };
@@ -22,6 +22,7 @@ use crate::{
     cli::{Global, Init},
     exit::Exit,
     report,
+    table::render_table,
 };
 
 /// What a model is told to do with three tools that stand for many.
@@ -308,8 +309,7 @@ impl Moving<'_> {
         if !failed.is_empty() {
             let names = failed.join(", ");
             report::say(&format!(
-                "{names}: did not answer, so its clients keep it; `proxy log {}` says more, then run this again",
-                failed[0]
+                "{names}: did not answer, so its clients keep it; `proxy doctor` says why, then run this again"
             ));
         }
         let copies = outcomes.iter().flatten().flatten().count();

@@ -19,6 +19,7 @@ use crate::{
     cli::Global,
     exit::Exit,
     report::{self, Reindexed},
+    table::render_table,
 };
 
 /// Room for a start line in a table.
@@ -128,27 +129,6 @@ fn render_start(received: &Received) -> String {
         (None, None) => String::new(),
     };
     shorten(&line, START_CHARS_MAX).into_owned()
-}
-
-/// Columns as wide as what stands in them.
-pub(super) fn render_table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
-    let head = head.map(str::to_owned);
-    let rows: Vec<[String; N]> = std::iter::once(head).chain(rows).collect();
-    let width = |at: usize| {
-        rows.iter()
-            .map(|row| row[at].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: [usize; N] = std::array::from_fn(width);
-    let line = |row: &[String; N]| {
-        let cells = row
-            .iter()
-            .zip(widths)
-            .map(|(cell, width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// What a person should know of each server, and of what was left, a line each.

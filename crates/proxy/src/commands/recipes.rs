@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use recipes::{Alternative, Auth, Given, Kind, Recipe, Scope, Variable, Way};
 use serde_json::{Value, json};
 
-use crate::{cli::Global, exit::Exit, report};
+use crate::{cli::Global, exit::Exit, report, table::render_rows};
 
 /// Prints recipes a line each, the best first; or all of one, where the words are its name.
 pub(super) fn print_recipes(global: &Global, words: &[String]) -> Exit {
@@ -32,20 +32,15 @@ pub(super) fn print_recipes(global: &Global, words: &[String]) -> Exit {
 
 /// A line a recipe: name, kind, what it gives, what it takes.
 fn render_list(found: &[&Recipe]) -> String {
-    let widest = |text: fn(&Recipe) -> usize| found.iter().map(|it| text(it)).max().unwrap_or(0);
-    let name = widest(|recipe| recipe.name().len());
-    let what = widest(|recipe| recipe.what.chars().count());
-    let line = |recipe: &&Recipe| {
-        let line = format!(
-            "{:name$}  {:6}  {:what$}  {}",
-            recipe.name(),
-            recipe.kind.as_str(),
-            recipe.what,
+    let row = |recipe: &&Recipe| {
+        [
+            recipe.name().to_owned(),
+            recipe.kind.as_str().to_owned(),
+            recipe.what.clone(),
             summarise_needs(recipe),
-        );
-        line.trim_end().to_owned()
+        ]
     };
-    found.iter().map(line).collect::<Vec<_>>().join("\n")
+    render_rows(found.iter().map(row).collect())
 }
 
 /// What somebody has to bring along, in a few words.
@@ -113,7 +108,7 @@ fn render_whole(recipe: &Recipe) -> String {
         recipe.name(),
         recipe.what,
         lines.join("\n"),
-        render_table(recipe),
+        render_entry(recipe),
     )
 }
 
@@ -189,8 +184,9 @@ fn describe_check(recipe: &Recipe) -> String {
     let newest = newest.map_or(String::new(), |newest| format!("; there is a {newest}"));
     match (&recipe.started, &recipe.not_started, &recipe.source) {
         (Some(started), _, _) => format!(
-            "{day}: {} answered with {} tools{newest}",
-            started.version, started.tools
+            "{day}: {} answered with {}{newest}",
+            started.version,
+            printable::count_of(started.tools, "tool"),
         ),
         (None, Some(why), _) => format!("{day}: did not answer us: {why}"),
         (None, None, Some(source)) => format!("not by us; {source} says so ({day})"),
@@ -199,7 +195,7 @@ fn describe_check(recipe: &Recipe) -> String {
 }
 
 /// The table of the configuration, with `{NAME}` where a choice goes.
-fn render_table(recipe: &Recipe) -> String {
+fn render_entry(recipe: &Recipe) -> String {
     let parameters = recipe.parameters.iter();
     let chosen = parameters.filter(|it| it.args.is_empty()).map(|it| {
         let default = it.default.clone();

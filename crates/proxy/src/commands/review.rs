@@ -12,6 +12,7 @@ use crate::{
     cli::{Global, History, ReviewTools},
     exit::Exit,
     report,
+    table::render_rows,
 };
 
 pub(super) fn review(
@@ -290,11 +291,15 @@ pub(super) fn print_history(gateway: &Gateway, global: &Global, asked: &History)
         report::say("no survey changed anything, as far back as is kept");
         return Exit::Success;
     }
-    let lines = entries.iter().map(|it| {
-        let time = telemetry::show_time(it.at * 1_000);
-        format!("{}  {time}  {}: {}", it.number, it.server, names_of(it))
+    let rows = entries.iter().map(|it| {
+        [
+            it.number.to_string(),
+            telemetry::show_time(it.at * 1_000),
+            it.server.clone(),
+            names_of(it),
+        ]
     });
-    report::print_data(&lines.collect::<Vec<_>>().join("\n"));
+    report::print_data(&render_rows(rows.collect()));
     Exit::Success
 }
 
