@@ -42,9 +42,9 @@ pub struct SearchAnswer {
 }
 
 impl SearchAnswer {
-    /// Whether anything fits.
+    /// Whether anything fits; what is merely nearest does not.
     pub fn has_hits(&self) -> bool {
-        !self.found.hits.is_empty()
+        !self.found.hits.is_empty() && self.found.kind != Kind::Nearest
     }
 
     /// Whether it has a tool of a server for all that was asked for, and none of them is a guess.
@@ -55,14 +55,17 @@ impl SearchAnswer {
         }
         let has_hit = |step: Option<usize>| {
             let mut hits = found.hits.iter();
-            hits.any(|hit| !is_own(&hit.entry) && step.is_none_or(|step| hit.step == step))
+            hits.any(|hit| {
+                let is_for_it = step.is_none_or(|step| hit.step == step);
+                !is_own(&hit.entry) && !hit.is_guess && is_for_it
+            })
         };
         let is_whole = match &query.asked {
             Asked::Steps(steps) => (0..steps.len()).all(|step| has_hit(Some(step))),
             Asked::Words(_) => has_hit(None),
         };
         let lacks_names = found.kind == Kind::Selected && !found.unknown_words.is_empty();
-        is_whole && !found.is_guess && !found.without_filter && !lacks_names
+        is_whole && !found.without_filter && !lacks_names
     }
 }
 
@@ -198,8 +201,8 @@ impl Gateway {
             }
             (_, [], []) => self.explain_no_hit(query, found),
             (_, [], missing) => explain_no_hit_yet(query, missing),
-            (_, _, []) => self.list(query, found),
-            (_, _, missing) => self.list(query, found) + "\n" + &list_missing(missing),
+            (_, _, []) => self.list(answer),
+            (_, _, missing) => self.list(answer) + "\n" + &list_missing(missing),
         };
         Ok(describe_tool::whole_lines(text, room))
     }
@@ -233,11 +236,18 @@ impl Gateway {
         if found.is_guess {
             json["perhaps"] = true.into();
         }
+        if found.kind == Kind::Nearest {
+            json["message"] = write_doubt(answer).into();
+        }
         json
     }
 
-    fn list(&self, query: &Query, found: &Found) -> String {
-        let mut lines = vec![write_heading(query, found)];
+    fn list(&self, answer: &SearchAnswer) -> String {
+        let SearchAnswer { query, found, .. } = answer;
+        let mut lines = vec![match found.kind {
+            Kind::Nearest => format!("perhaps: {}. Nearest:", write_doubt(answer)),
+            _ => write_heading(query, found),
+        }];
         let steps = match &query.asked {
             Asked::Steps(steps) => steps,
             Asked::Words(_) => &found.parts,
@@ -250,7 +260,12 @@ impl Gateway {
                 && step != Some(hit.step)
             {
                 step = Some(hit.step);
-                lines.push(format!("{}:", one_line(text)));
+                let perhaps = if hit.is_guess && !found.is_guess {
+                    " perhaps:"
+                } else {
+                    ""
+                };
+                lines.push(format!("{}:{perhaps}", one_line(text)));
             }
             lines.push(self.hit_line(&hit.entry) + &list_twins(hit));
             lines.extend(hit.evidence.iter().map(write_evidence));
@@ -258,6 +273,12 @@ impl Gateway {
         let end = query.offset + found.hits.len();
         if found.kind == Kind::Browse && end < found.total {
             lines.push(format!("more: \"offset\":{end}"));
+        }
+        if found.kind == Kind::Nearest {
+            let down = self.down(query);
+            if !down.is_empty() {
+                lines.push(format!("Down: {}.", down.join(", ")));
+            }
         }
         lines.join("\n")
     }
@@ -295,15 +316,7 @@ impl Gateway {
             return self.explain_no_tools(query);
         }
         let mut text = format!("No tool matches \"{}\"", one_line(&text_of(query)));
-        if !found.unknown_words.is_empty() {
-            let words: Vec<String> = found
-                .unknown_words
-                .iter()
-                .map(|word| format!("\"{}\"", one_line(word)))
-                .collect();
-            let verb = if words.len() == 1 { "matches" } else { "match" };
-            text.push_str(&format!(": {} {verb} nothing", words.join(", ")));
-        }
+        text.push_str(&list_unknown(found));
         if !found.nearest.is_empty() {
             let names: Vec<String> = found.nearest.iter().map(ToString::to_string).collect();
             text.push_str(&format!(". Nearest: {}", names.join(", ")));
@@ -333,7 +346,8 @@ impl Gateway {
             .iter()
             .filter(|server| sees(query.view.as_deref(), server))
             .filter_map(|server| {
-                let why = printable::one_line_of(server.stale.as_ref()?, WHY_CHARS_MAX);
+                let why =
+                    printable::one_line_of(&server.stale.as_ref()?.to_string(), WHY_CHARS_MAX);
                 Some(format!("{}: {why}", server.name))
             })
             .collect();
@@ -386,6 +400,41 @@ fn explain_no_hit_yet(query: &Query, missing: &[ServerName]) -> String {
     let asked = one_line(&text_of(query));
     let missing = list_missing(missing);
     format!("No tool known so far matches \"{asked}\". {missing}")
+}
+
+/// Says that nothing fits for sure, and which words are to blame once every server has told its tools.
+fn write_doubt(answer: &SearchAnswer) -> String {
+    let SearchAnswer {
+        query,
+        found,
+        missing,
+        ..
+    } = answer;
+    let asked = one_line(&text_of(query));
+    let filter = if found.without_filter {
+        describe_empty_filter(query, found) + "; "
+    } else {
+        String::new()
+    };
+    if missing.is_empty() {
+        let unknown = list_unknown(found);
+        format!("{filter}no tool surely matches \"{asked}\"{unknown}")
+    } else {
+        format!("{filter}no tool known so far surely matches \"{asked}\"")
+    }
+}
+
+/// The words of a query that match nothing, behind it.
+fn list_unknown(found: &Found) -> String {
+    let words = found.unknown_words.iter();
+    let words: Vec<String> = words
+        .map(|word| format!("\"{}\"", one_line(word)))
+        .collect();
+    match words.as_slice() {
+        [] => String::new(),
+        [word] => format!(": {word} matches nothing"),
+        words => format!(": {} match nothing", words.join(", ")),
+    }
 }
 
 /// The last line of an answer that may lack something.
@@ -446,16 +495,24 @@ fn write_heading(query: &Query, found: &Found) -> String {
     if !found.without_filter {
         return format!("{counted}{by_server}");
     }
-    let filter = [query.category.as_deref(), query.server.as_deref()];
-    let filter = filter
-        .into_iter()
-        .flatten()
-        .next()
-        .map_or_else(|| query.tags.join(", "), str::to_owned);
     format!(
-        "nothing in \"{}\"; without that filter {counted}{by_server}",
-        one_line(&filter)
+        "{}; without that filter {counted}{by_server}",
+        describe_empty_filter(query, found)
     )
+}
+
+/// Nothing is in the filter, and where it names nothing that there is, what there is.
+fn describe_empty_filter(query: &Query, found: &Found) -> String {
+    let filter = [query.category.as_deref(), query.server.as_deref()];
+    let filter = filter.into_iter().flatten().next();
+    let filter = filter.map_or_else(|| query.tags.join(", "), str::to_owned);
+    let known = if found.categories.is_empty() {
+        String::new()
+    } else {
+        let known = list_counts(&found.categories, CATEGORIES_COUNTED_MAX);
+        format!(" (there are {known})")
+    };
+    format!("nothing in \"{}\"{known}", one_line(&filter))
 }
 
 /// Servers counted in the heading: it is paid for with every answer.
@@ -518,6 +575,9 @@ fn hit_json(hit: &Hit, part: Option<&String>) -> Value {
         "input_schema": schema,
         "relevance_score": hit.score,
     });
+    if hit.is_guess {
+        json["perhaps"] = true.into();
+    }
     if !hit.also.is_empty() {
         let also: Vec<String> = hit.also.iter().map(ToString::to_string).collect();
         json["also_on"] = also.into();

@@ -64,8 +64,12 @@ pub(crate) const SPELLINGS_MAX: usize = 4;
 /// description of the tool takes it away.
 pub(crate) const NOTE_WAIT: Duration = Duration::from_millis(200);
 
-/// Names offered when nothing fits.
+/// Tools offered when nothing fits.
 pub(crate) const NEAREST_MAX: usize = 3;
+
+/// Tools of servers from which a catalogue is large: of a smaller one the nearest tools are always shown
+/// where nothing fits, for a request in it is mostly meant for one of them.
+pub(crate) const LARGE_CATALOGUE: usize = 100;
 
 /// Steps of a task that are searched in one query.
 pub(crate) const STEPS_MAX: usize = 10;

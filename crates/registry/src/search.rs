@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use tool::ToolRef;
 
-use crate::View;
 use crate::generation::Generation;
-use crate::limits::{HITS_MAX, NEAREST_MAX, SECOND_LOOK, STEPS_MAX};
+use crate::limits::{HITS_MAX, LARGE_CATALOGUE, NEAREST_MAX, SECOND_LOOK, STEPS_MAX};
 use crate::search::asked::{ParsedQuery, Wanted};
 use crate::search::filter::Filter;
 use crate::search::found::categories;
-use crate::search::rank::Ranking;
+use crate::search::rank::{Fitting, Ranking};
 use crate::search::sums::Scored;
+use crate::{Entry, View};
 
 mod alike;
 mod asked;
@@ -56,8 +56,9 @@ impl Generation {
         };
         let mut nearest = self.near(asked);
         nearest.retain(|at| query.sees_at(self, at));
-        let hits = self.search(&query).hits;
-        let hit = hits.first().map(|hit| &hit.entry.at);
+        let found = self.search(&query);
+        let hit = found.hits.first().filter(|_| found.kind != Kind::Nearest);
+        let hit = hit.map(|hit| &hit.entry.at);
         if let Some(at) = hit.filter(|at| !nearest.contains(at)) {
             nearest.truncate(NEAREST_MAX - 1);
             nearest.push(at.clone());
@@ -103,6 +104,7 @@ fn answer_steps(generation: &Generation, query: &Query, steps: &[String]) -> Fou
         let found = answer(generation, &of_step, text);
         all.join(found, step);
     }
+    all.is_guess = !all.hits.is_empty() && all.hits.iter().all(|hit| hit.is_guess);
     if all.hits.is_empty() {
         all.categories = categories(generation, query);
     }
@@ -135,6 +137,7 @@ fn browse(generation: &Generation, query: &Query) -> Found {
     if kept.is_empty() && filter.is_set() {
         let mut found = Found::of(generation, Kind::Browse, &all().collect::<Vec<_>>(), query);
         found.without_filter = !found.hits.is_empty();
+        found.categories = categories(generation, query);
         return found;
     }
     Found::of(generation, Kind::Browse, &kept, query)
@@ -171,20 +174,26 @@ fn rank_all(generation: &Generation, query: &Query, wanted: &Wanted, text: &str)
     let ranking = Ranking::new(generation, wanted, text);
     let filter = Filter::of(query);
     let shown = query.offset.saturating_add(query.limit.min(HITS_MAX));
-    let inside = ranking.best(generation, shown, |entry| {
-        query.sees(entry) && filter.admits(entry)
-    });
-    let outside = || ranking.best(generation, shown, |entry| query.sees(entry));
-    let (mut tools, without_filter) = match inside {
-        tools if tools.is_empty() && filter.is_set() => (outside(), true),
-        tools => (tools, false),
-    };
-    let ours = take_ours(generation, &mut tools);
-    if tools.is_empty() && (ours.is_empty() || !filter.is_set()) {
-        return answer_nothing(generation, query, &ranking, text);
+    let is_inside = |entry: &Entry| query.sees(entry) && filter.admits(entry);
+    let mut fitting = ranking.best(generation, shown, is_inside);
+    let mut without_filter = false;
+    if fitting.is_empty() && filter.is_set() {
+        let outside = ranking.best(generation, shown, |entry| query.sees(entry));
+        // A guess elsewhere is no better than what is nearest where the asker looks.
+        let is_better = || !outside.is_guess || !generation.entries().any(is_inside);
+        if !outside.tools.is_empty() && is_better() {
+            (fitting, without_filter) = (outside, true);
+        }
     }
+    if fitting.is_empty() {
+        return answer_nearest(generation, query, &ranking, wanted, text);
+    }
+    let Fitting {
+        mut tools,
+        ours,
+        is_guess,
+    } = fitting;
     learned::lift(generation, query, text, &mut tools);
-    let is_guess = ranking.is_guess(&tools);
     if is_guess {
         put_harmless_first(generation, &mut tools);
     }
@@ -195,27 +204,14 @@ fn rank_all(generation: &Generation, query: &Query, wanted: &Wanted, text: &str)
     };
     found.unknown_words = ranking.unknown_words;
     found.without_filter = without_filter;
-    found.is_guess = is_guess;
+    found.set_guess(is_guess && !tools.is_empty());
+    if without_filter && !generation.entries().any(is_inside) {
+        found.categories = categories(generation, query);
+    }
     found
 }
 
-/// Takes our own tools out: they take no server's place. Those that fit about as well as the best are
-/// left to be told behind the page.
-fn take_ours(generation: &Generation, tools: &mut Vec<Scored>) -> Vec<Scored> {
-    let is_ours = |tool: &Scored| generation.is_built_in(tool.place);
-    let (mut ours, of_servers): (Vec<Scored>, Vec<Scored>) = tools.drain(..).partition(is_ours);
-    let best = of_servers.first().map_or(0.0, |tool| tool.score);
-    ours.retain(|tool| tool.score >= best * OURS_SHARE_MIN);
-    ours.truncate(OURS_MAX);
-    *tools = of_servers;
-    ours
-}
-
-/// The share of the best tool's score with which one of ours is told, and how many are.
-const OURS_SHARE_MIN: f32 = 0.9;
-const OURS_MAX: usize = 2;
-
-/// A guess of ours is not to take anything away: the best tool that does not comes first.
+/// A guess is not to take anything away: the best tool that does not comes first, however far down it is.
 fn put_harmless_first(generation: &Generation, tools: &mut [Scored]) {
     let looked_at = tools.len().min(SECOND_LOOK);
     let mut front = tools[..looked_at].iter();
@@ -225,18 +221,49 @@ fn put_harmless_first(generation: &Generation, tools: &mut [Scored]) {
     }
 }
 
-fn answer_nothing(generation: &Generation, query: &Query, ranking: &Ranking, text: &str) -> Found {
+/// Nothing fits for sure. The nearest tools are shown, for one may be the right one; only in a large
+/// catalogue, where none is near at all, they are no more than named.
+fn answer_nearest(
+    generation: &Generation,
+    query: &Query,
+    ranking: &Ranking,
+    wanted: &Wanted,
+    text: &str,
+) -> Found {
     let filter = Filter::of(query);
-    let mut found = Found::empty(Kind::Nothing);
-    found.unknown_words.clone_from(&ranking.unknown_words);
-    found.nearest = ranking.nearest(generation, |entry| {
-        query.sees(entry) && filter.admits(entry)
-    });
-    if found.nearest.is_empty() && text.len() <= NAME_BYTES_MAX {
-        found.nearest = generation.near(text);
-        found.nearest.retain(|at| query.sees_at(generation, at));
+    let is_inside = |entry: &Entry| query.sees(entry) && filter.admits(entry);
+    let without_filter = !generation.entries().any(is_inside);
+    let admits = |entry: &Entry| query.sees(entry) && (without_filter || filter.admits(entry));
+    let (mut nearest, is_near) = ranking.nearest(generation, admits);
+    learned::lift(generation, query, text, &mut nearest);
+    put_harmless_first(generation, &mut nearest);
+    let is_required = wanted.words.iter().any(|word| word.must);
+    if nearest.is_empty() && !is_required && text.len() <= NAME_BYTES_MAX {
+        let near = generation.near(text);
+        let places = near
+            .iter()
+            .filter_map(|at| generation.visible_place(&at.to_string()));
+        nearest = places.map(|place| Scored::plain(place_of(place))).collect();
+        nearest.retain(|tool| admits(tool.entry(generation)));
     }
-    found.categories = categories(generation, query);
+    let of_servers = generation
+        .entries()
+        .filter(|it| query.sees(it) && !it.at.server.is_built_in());
+    let mut found = if is_near || of_servers.count() < LARGE_CATALOGUE {
+        Found::nearest(generation, &nearest, query)
+    } else {
+        Found::empty(Kind::Nothing)
+    };
+    if without_filter {
+        found.categories = categories(generation, query);
+        found.without_filter = filter.is_set() && !found.hits.is_empty();
+    }
+    if found.hits.is_empty() {
+        let named = nearest.iter().take(NEAREST_MAX);
+        found.nearest = named.map(|it| it.entry(generation).at.clone()).collect();
+        found.categories = categories(generation, query);
+    }
+    found.unknown_words.clone_from(&ranking.unknown_words);
     found
 }
 

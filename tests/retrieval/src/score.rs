@@ -48,8 +48,10 @@ pub struct Report {
     pub marks: Marks,
     /// The same for each kind of request, where the set has kinds.
     pub by_kind: BTreeMap<String, (usize, Marks)>,
-    /// Requests that a tool serves and that were answered with nothing.
+    /// Requests that a tool serves and that were told that none surely does.
     pub false_refusals: f64,
+    /// Those of them that were shown no tool at all.
+    pub hidden: f64,
     /// Requests that no tool serves and that were offered one; none if it was not asked for.
     pub false_offers: Option<f64>,
     pub half: Duration,
@@ -72,12 +74,13 @@ impl Report {
         let (served, hopeless): (Vec<&Request>, Vec<&Request>) =
             requests.iter().partition(|it| !it.relevant.is_empty());
         let (mut times, mut rankings, mut marks) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut refused, mut tokens) = (0, 0);
+        let (mut refused, mut hidden, mut tokens) = (0, 0, 0);
         for request in &served {
             let began = Instant::now();
             let found = generation.search(&(configuration.query)(&request.text));
             times.push(began.elapsed());
-            refused += usize::from(found.kind == Kind::Nothing);
+            refused += usize::from(is_refusal(&found));
+            hidden += usize::from(found.kind == Kind::Nothing);
             tokens += answer_tokens(&found);
             let ranking = ranking(catalogue, &generation, configuration, &request.text);
             marks.push(Marks::of(&request.relevant, &ranking));
@@ -91,6 +94,7 @@ impl Report {
             marks: mean(marks.iter()),
             by_kind: by_kind(kinds, &marks),
             false_refusals: share(refused, served.len()),
+            hidden: share(hidden, served.len()),
             false_offers: offers.share(),
             half: times[times.len() / 2],
             most: times[times.len() * 99 / 100],
@@ -98,6 +102,11 @@ impl Report {
             rankings,
         })
     }
+}
+
+/// It says that no tool surely fits, whether it shows the nearest ones or none.
+fn is_refusal(found: &Found) -> bool {
+    matches!(found.kind, Kind::Nothing | Kind::Nearest)
 }
 
 fn ranking(
@@ -143,7 +152,7 @@ impl Offers {
     fn ask(&mut self, generation: &Generation, configuration: &Configuration, text: &str) {
         let found = generation.search(&(configuration.query)(text));
         self.asked += 1;
-        self.offered += usize::from(found.kind != Kind::Nothing && !found.without_filter);
+        self.offered += usize::from(!is_refusal(&found) && !found.without_filter);
     }
 
     fn share(&self) -> Option<f64> {

@@ -87,10 +87,28 @@ async fn searches() {
     No tool matches "quantum chess": "quantum", "chess" match nothing. Try different keywords or search without a category filter. Categories: utility 6, documents 2, planning 2.
     "#);
     assert_snapshot!(search(&scene, json!({"query": "issue", "category": "gardening"})).await, @r#"
-    nothing in "gardening"; without that filter 2 of 2
+    nothing in "gardening" (there are utility 6, documents 2, planning 2); without that filter 2 of 2
     tracker/delete_issue(number: integer) - Delete an issue [destructive]
     tracker/create_issue(repo: string, title: string, labels?: string[]) - Create an issue in a repository
     "#);
+    assert_snapshot!(search(&scene, json!({"query": "frobnicate a note"})).await, @r#"
+    perhaps: no tool surely matches "frobnicate a note": "frobnicate" matches nothing. Nearest:
+    notes/add_note(title: string) - Write down a new note
+    notes/read() - Read all notes
+    "#);
+    assert_snapshot!(search(&scene, json!({"query": ["create an issue", "frobnicate a note"], "max_results": 2})).await, @r"
+    2 of 3 (tracker 2, notes 1)
+    create an issue:
+    tracker/create_issue(repo: string, title: string, labels?: string[]) - Create an issue in a repository
+    frobnicate a note: perhaps:
+    notes/add_note(title: string) - Write down a new note
+    ");
+    let ours = search(
+        &scene,
+        json!({"query": "run a script that calls several tools"}),
+    )
+    .await;
+    assert!(ours.contains("\nproxy/run_script("), "{ours}");
     let nothing = Memory::default().open().await;
     assert_snapshot!(search(&nothing, json!({"query": "create an issue"})).await, @r"
     No tools are known: no server offers any. A person can add servers to the configuration and run `proxy reindex`.

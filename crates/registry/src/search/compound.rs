@@ -56,7 +56,8 @@ fn rank_parts(
 ) -> Vec<Scored> {
     match asked::ParsedQuery::of(text) {
         asked::ParsedQuery::Words(wanted) => {
-            Ranking::new(generation, &wanted, text).best(generation, shown, admits)
+            let ranking = Ranking::new(generation, &wanted, text);
+            ranking.best(generation, shown, admits).tools
         }
         _ => Vec::new(),
     }

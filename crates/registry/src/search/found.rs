@@ -7,7 +7,7 @@ use tool::{ServerName, ToolRef};
 
 use crate::Entry;
 use crate::generation::Generation;
-use crate::limits::HITS_MAX;
+use crate::limits::{HITS_MAX, NEAREST_MAX, SECOND_LOOK};
 use crate::search::alike::{self, Group};
 use crate::search::evidence::Evidence;
 use crate::search::query::Query;
@@ -24,6 +24,8 @@ pub enum Kind {
     Browse,
     /// By names, one after the other.
     Selected,
+    /// No tool fits for sure: the hits are the nearest ones.
+    Nearest,
     /// No tool fits; see `unknown_words`, `nearest` and `categories`.
     Nothing,
 }
@@ -48,9 +50,9 @@ pub struct Found {
     pub nearest: Vec<ToolRef>,
     /// Only the filter was in the way: the hits are the best without it.
     pub without_filter: bool,
-    /// The hits are no more than a guess: they are near, and none is near enough to be sure.
+    /// All hits are no more than a guess: they are near, and none is near enough to be sure.
     pub is_guess: bool,
-    /// Every category and its tools, most first; only when nothing fits.
+    /// Every category and its tools, most first; only when nothing fits, or nothing is in the filter.
     pub categories: Vec<(String, usize)>,
 }
 
@@ -63,6 +65,8 @@ pub struct Hit {
     pub score: f32,
     /// The step of `Asked::Steps` or of [`Found::parts`] that it answers; else 0.
     pub step: usize,
+    /// It is offered as a guess; of a query in steps some hits may be, and others not.
+    pub is_guess: bool,
     /// The same tool on other servers, the best first.
     pub also: Vec<ToolRef>,
     /// Its evidence, for a query that asks why.
@@ -77,6 +81,7 @@ impl Hit {
             entry: Arc::clone(entry(line.best.place)),
             score: line.best.score,
             step: 0,
+            is_guess: false,
             also: others.map(|place| entry(*place).at.clone()).collect(),
             evidence: Vec::new(),
         }
@@ -113,12 +118,43 @@ impl Found {
         found.by_server = generation.count_by_server(tools.iter().map(|tool| tool.place));
         let limit = query.limit.min(HITS_MAX);
         let lines = match kind {
-            Kind::Ranked => alike::group(generation, tools, query.offset.saturating_add(limit)),
+            Kind::Ranked | Kind::Nearest => {
+                alike::group(generation, tools, query.offset.saturating_add(limit))
+            }
             _ => tools.iter().map(Group::of_one).collect(),
         };
         let page = lines.iter().skip(query.offset).take(limit);
         found.hits = page.map(|line| Hit::of(generation, line)).collect();
         found
+    }
+
+    /// The first few of `tools`, although none fits for sure.
+    pub(super) fn nearest(generation: &Generation, tools: &[Scored], query: &Query) -> Self {
+        let query = Query {
+            limit: query.limit.min(NEAREST_MAX),
+            ..query.clone()
+        };
+        let few = &tools[..tools.len().min(SECOND_LOOK)];
+        let mut found = Self::of(generation, Kind::Nearest, few, &query);
+        found.total = found.hits.iter().map(|hit| 1 + hit.also.len()).sum();
+        let places = found
+            .hits
+            .iter()
+            .flat_map(|hit| std::iter::once(&hit.entry.at).chain(&hit.also));
+        let mut servers: BTreeMap<ServerName, usize> = BTreeMap::new();
+        for at in places {
+            *servers.entry(at.server.clone()).or_default() += 1;
+        }
+        found.by_server = most_first(servers);
+        found.set_guess(true);
+        found
+    }
+
+    pub(super) fn set_guess(&mut self, is_guess: bool) {
+        self.is_guess = is_guess;
+        for hit in &mut self.hits {
+            hit.is_guess = is_guess && !hit.entry.at.server.is_built_in();
+        }
     }
 
     /// With tools of ours behind the first page.

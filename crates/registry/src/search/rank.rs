@@ -10,22 +10,39 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tool::ToolRef;
-
 use crate::Entry;
 use crate::embedding::Similar;
 use crate::generation::Generation;
-use crate::limits::{NEAREST_MAX, SECOND_LOOK};
+use crate::limits::SECOND_LOOK;
 use crate::search::asked::Wanted;
 use crate::search::sums::{Scored, Sums};
 use crate::search::synonyms;
 use crate::search::term::Term;
 use crate::search::values;
 use crate::search::weights::{
-    CONFIDENCE_A_WORD, CONFIDENCE_MIN_LONG, CONFIDENCE_MIN_SHORT, DEPRECATED, KEYWORDS_MAX,
-    KEYWORDS_WEIGHT, MEANT_SHARE_MIN, NAME_SPELT, SCORE_SHARE_MIN, SERVER_ABOUT, SERVER_NAMED,
-    SERVER_NEAR, SERVER_SIZE, SERVER_SPELT, SIMILAR_ENOUGH, SURE, WORDS_WEIGHT,
+    CONFIDENCE_A_WORD, CONFIDENCE_MIN_LONG, CONFIDENCE_MIN_SHORT, CONFIDENCE_NEAR, COVERAGE_NEAR,
+    DEPRECATED, KEYWORDS_MAX, KEYWORDS_WEIGHT, MEANT_SHARE_MIN, NAME_SPELT, OURS_COVERAGE_MIN,
+    OURS_SHARE_MIN, SCORE_SHARE_MIN, SERVER_ABOUT, SERVER_NAMED, SERVER_NEAR, SERVER_SIZE,
+    SERVER_SPELT, SIMILAR_ENOUGH, SURE, WORDS_WEIGHT,
 };
+
+/// The tools that fit a query.
+#[derive(Debug)]
+pub(crate) struct Fitting {
+    /// Tools of servers, best first.
+    pub(crate) tools: Vec<Scored>,
+    /// Tools of ours that fit, best first: about as well as the best of `tools`, or for sure where none of
+    /// those does.
+    pub(crate) ours: Vec<Scored>,
+    /// The best of `tools` is near, and not near enough to be sure.
+    pub(crate) is_guess: bool,
+}
+
+impl Fitting {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tools.is_empty() && self.ours.is_empty()
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Ranking {
@@ -83,36 +100,62 @@ impl Ranking {
         }
     }
 
-    /// Tools that fit, best first; only the first `shown` (and a few more) are in exact order.
-    /// Empty when even the best covers too little of the query.
+    /// Tools of servers that fit, best first, and tools of ours that fit for sure. Only the first
+    /// `shown` (and a few more) are in exact order. Of servers' tools none fits where even the best
+    /// covers too little of the query.
     pub(crate) fn best(
         &self,
         generation: &Generation,
         shown: usize,
         admits: impl Fn(&Entry) -> bool,
-    ) -> Vec<Scored> {
-        let mut tools = self.admitted(generation, admits);
-        // Ours never answer what nothing else fits, but where they alone are asked for.
-        let of_servers = tools.iter();
-        let of_servers = of_servers.filter(|tool| !generation.is_built_in(tool.place));
-        let best = Best::of(of_servers).or_else(|| Best::of(tools.iter()));
-        if best.is_none_or(|best| !self.fits(&best)) {
-            return Vec::new();
+    ) -> Fitting {
+        let tools = self.admitted(generation, admits);
+        let is_ours = |tool: &Scored| generation.is_built_in(tool.place);
+        let (mut ours, mut tools): (Vec<Scored>, Vec<Scored>) =
+            tools.into_iter().partition(is_ours);
+        let fits = |tools: &[Scored]| Best::of(tools).is_some_and(|best| self.fits(&best));
+        // A filter may leave none but ours.
+        let are_asked = tools.is_empty() && fits(&ours);
+        if !fits(&tools) {
+            tools.clear();
         }
-        let top = most(&tools, |tool| tool.score);
         let share = if self.has_similar {
             MEANT_SHARE_MIN
         } else {
             SCORE_SHARE_MIN
         };
+        let top = most(&tools, |tool| tool.score);
         tools.retain(|tool| tool.score >= top * share);
         self.order(generation, &mut tools, shown.max(SECOND_LOOK));
-        tools
+        let is_guess = self.is_guess(&tools);
+        let is_unserved = tools.is_empty() || is_guess;
+        ours.retain(|tool| {
+            let rivals = !tools.is_empty() && tool.score >= top * OURS_SHARE_MIN;
+            are_asked || rivals || is_unserved && self.fits_surely(tool)
+        });
+        self.order(generation, &mut ours, shown.max(SECOND_LOOK));
+        if !are_asked {
+            ours.truncate(OURS_MAX);
+        }
+        Fitting {
+            tools,
+            ours,
+            is_guess,
+        }
     }
 
-    /// Whether what is best among these is no more than a guess.
-    pub(crate) fn is_guess(&self, tools: &[Scored]) -> bool {
+    /// Whether the best of these is no more than a guess.
+    fn is_guess(&self, tools: &[Scored]) -> bool {
         self.has_similar && most(tools, Scored::confidence) < self.confidence_min + SURE
+    }
+
+    /// One of our tools is what the request asks for, whatever servers have.
+    fn fits_surely(&self, tool: &Scored) -> bool {
+        if self.has_similar {
+            tool.confidence() >= self.confidence_min + SURE
+        } else {
+            tool.words >= WORDS_THAT_FIT && tool.coverage >= OURS_COVERAGE_MIN
+        }
     }
 
     /// The best of these serves the request. To be refused what is there hurts more
@@ -125,22 +168,22 @@ impl Ranking {
         best.confidence >= self.confidence_min && (by_words || best.similar >= SIMILAR_ENOUGH)
     }
 
-    /// The closest tools, although none fits.
+    /// Tools of servers that are closest, best first, although none fits; and whether one is so near
+    /// that it may be the right one.
     pub(crate) fn nearest(
         &self,
         generation: &Generation,
         admits: impl Fn(&Entry) -> bool,
-    ) -> Vec<ToolRef> {
+    ) -> (Vec<Scored>, bool) {
         let mut tools = self.admitted(generation, admits);
         tools.retain(|tool| !generation.is_built_in(tool.place));
+        let is_near = if self.has_similar {
+            most(&tools, Scored::confidence) >= CONFIDENCE_NEAR
+        } else {
+            most(&tools, |tool| tool.coverage) >= COVERAGE_NEAR
+        };
         self.order(generation, &mut tools, SECOND_LOOK);
-        tools.truncate(NEAREST_MAX);
-        let nearest = &mut tools;
-        nearest.sort_by_key(|tool| tool.entry(generation).is_destructive());
-        let nearest = nearest.iter();
-        nearest
-            .map(|tool| tool.entry(generation).at.clone())
-            .collect()
+        (tools, is_near)
     }
 
     fn admitted(&self, generation: &Generation, admits: impl Fn(&Entry) -> bool) -> Vec<Scored> {
@@ -236,7 +279,7 @@ struct Best {
 
 impl Best {
     /// Of no tools, none.
-    fn of<'a>(tools: impl Iterator<Item = &'a Scored>) -> Option<Self> {
+    fn of(tools: &[Scored]) -> Option<Self> {
         let mut best = None;
         for tool in tools {
             let best: &mut Self = best.get_or_insert_default();
@@ -317,6 +360,9 @@ fn coverage_min(terms: &[Term]) -> f32 {
 /// A tool that holds two words of a request is offered, whatever else the request says: to be
 /// refused what is there hurts more than to be offered what is not.
 const WORDS_THAT_FIT: u32 = 2;
+
+/// Tools of ours in one answer: they stand beside its page.
+const OURS_MAX: usize = 2;
 
 /// Of a few words each says much; of a long request the embedding does.
 fn words_weight(words: usize) -> f32 {

@@ -35,3 +35,12 @@ pub(super) const CONFIDENCE_MIN_LONG: f32 = 0.335;
 pub(super) const SURE: f32 = 0.09;
 /// So near an embedding needs no word in common.
 pub(super) const SIMILAR_ENOUGH: f32 = 0.5;
+/// The confidence below which the nearest tools are named, and not shown: no request of our sets that a
+/// tool serves has less.
+pub(super) const CONFIDENCE_NEAR: f32 = 0.24;
+/// The same for a search by words alone: the share of the query's weight.
+pub(super) const COVERAGE_NEAR: f32 = 0.13;
+/// The share of the best tool's score with which one of ours stands behind the page.
+pub(super) const OURS_SHARE_MIN: f32 = 0.9;
+/// The share of a query that one of ours must cover to be what a search by words alone asks for.
+pub(super) const OURS_COVERAGE_MIN: f32 = 0.5;

@@ -52,23 +52,97 @@ fn a_request_finds_its_tool_without_a_word_in_common() {
     assert_eq!(found.kind, Kind::Nothing);
 }
 
+const FOREIGN: [&str; 3] = [
+    "book a flight to Lisbon",
+    "frobnicate the widget",
+    "what does this mole mean for my health",
+];
+
 #[test]
-fn what_no_tool_serves_is_refused() {
+fn of_a_small_catalogue_the_nearest_tools_are_shown_where_none_fits() {
     let folder = tempdir().unwrap();
     let registry = understanding(folder.path(), &["repo", "player"]);
     registry.commit(both(), false, 0).unwrap();
     understand(&registry);
-    for request in [
-        "book a flight to Lisbon",
-        "frobnicate the widget",
-        "what does this mole mean for my health",
-    ] {
+    for request in FOREIGN {
         let found = registry
             .generation()
             .unwrap()
             .search(&Query::words(request));
-        assert_eq!(found.kind, Kind::Nothing, "{request}");
+        assert_eq!(found.kind, Kind::Nearest, "{request}");
+        assert_eq!((found.hits.len(), found.total), (3, 3), "{request}");
+        assert!(found.is_guess && found.hits.iter().all(|hit| hit.is_guess));
     }
+}
+
+#[test]
+fn of_a_large_catalogue_what_is_not_near_is_named_and_not_shown() {
+    let folder = tempdir().unwrap();
+    let registry = understanding(folder.path(), &["repo", "player", "many"]);
+    let many: Vec<String> = (0..100)
+        .map(|at| format!("song_{at}: Play song number {at}"))
+        .collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let news = both().into_iter().chain([news("many", &many)]).collect();
+    registry.commit(news, false, 0).unwrap();
+    understand(&registry);
+    let generation = registry.generation().unwrap();
+    let found = generation.search(&Query::words("what does this mole mean for my health"));
+    assert_eq!((found.kind, found.nearest.len()), (Kind::Nothing, 3));
+}
+
+const MEMORY: [&str; 9] = [
+    "create_entities: Create multiple new entities in the knowledge graph",
+    "create_relations: Create multiple new relations between entities in the knowledge graph. Relations should be in active voice",
+    "add_observations: Add new observations to existing entities in the knowledge graph",
+    "delete_entities: Delete multiple entities and their associated relations from the knowledge graph",
+    "delete_observations: Delete specific observations from entities in the knowledge graph",
+    "delete_relations: Delete multiple relations from the knowledge graph",
+    "read_graph: Read the entire knowledge graph",
+    "search_nodes: Search for nodes in the knowledge graph based on a query",
+    "open_nodes: Open specific nodes in the knowledge graph by their names",
+];
+
+#[test]
+fn a_plain_need_of_the_only_server_is_not_refused() {
+    let folder = tempdir().unwrap();
+    let registry = understanding(folder.path(), &["memory"]);
+    registry
+        .commit(vec![news("memory", &MEMORY)], false, 0)
+        .unwrap();
+    understand(&registry);
+    for (request, wanted) in [
+        ("remember that I like tea", "memory/add_observations"),
+        ("remember something", "memory/add_observations"),
+        ("store a fact about the user", "memory/add_observations"),
+        ("save a note about the project", "memory/add_observations"),
+        ("forget what I told you", "memory/delete_observations"),
+    ] {
+        let found = hits(&registry, &Query::words(request));
+        assert!(found.contains(&wanted.to_owned()), "{request}: {found:?}");
+        // A guess takes nothing away.
+        assert!(!found[0].contains("/delete_"), "{request}: {found:?}");
+    }
+}
+
+#[test]
+fn a_guess_elsewhere_does_not_hide_what_is_nearest_where_the_asker_looks() {
+    let folder = tempdir().unwrap();
+    let registry = understanding(folder.path(), &["memory", "repo"]);
+    let all = vec![news("memory", &MEMORY), news("repo", &REPO)];
+    registry.commit(all, false, 0).unwrap();
+    understand(&registry);
+    let within = |server: &str, text: &str| {
+        let query = Query {
+            server: Some(server.to_owned()),
+            ..Query::words(text)
+        };
+        registry.generation().unwrap().search(&query)
+    };
+    let found = within("memory", "remember that I like tea");
+    assert!(!found.without_filter && found.kind == Kind::Nearest);
+    let found = within("memory", "upload commits to the remote");
+    assert!(found.without_filter, "{found:?}");
 }
 
 #[test]

@@ -176,28 +176,83 @@ fn an_exact_name_answers_alone() {
 }
 
 #[test]
-fn when_nothing_fits_it_says_what_is_unknown_and_what_is_near() {
-    for query in ["frobnicate the widget", "frobnicate", "zzyzx qwxj", "🎉"] {
+fn when_nothing_fits_it_says_what_is_unknown_and_shows_what_is_near() {
+    for query in ["frobnicate", "zzyzx qwxj", "🎉"] {
         assert_eq!(search(&Query::words(query)).kind, Kind::Nothing, "{query}");
     }
     let found = search(&Query::words("frobnicate the widget"));
+    assert_eq!(found.kind, Kind::Nearest);
     assert_eq!(found.unknown_words, ["frobnicate"]);
-    assert_eq!(
-        found.nearest.first().map(ToString::to_string).as_deref(),
-        Some("widgets/list")
-    );
-    assert!(
-        found
-            .categories
-            .iter()
-            .map(|(_, tools)| tools)
-            .sum::<usize>()
-            > 10
-    );
+    assert_eq!(found.hits[0].entry.at.to_string(), "widgets/list");
+    assert!(found.is_guess);
+    let categories = search(&Query::words("frobnicate")).categories;
+    assert!(categories.iter().map(|(_, tools)| tools).sum::<usize>() > 10);
     assert_eq!(
         search(&Query::words("invoices of frobnicorp Ltd for Ms Smith")).kind,
         Kind::Ranked
     );
+}
+
+#[test]
+fn the_nearest_tools_begin_with_a_harmless_one_and_hold_the_best_whatever_it_does() {
+    let folder = tempdir().unwrap();
+    let registry = open(folder.path(), &["disk"]);
+    let lines = [
+        "delete_page: Delete a page",
+        "remove_page: Remove a page",
+        "wipe_page: Wipe a page",
+        "purge_page: Purge a page",
+        "rename_a_page_in_its_folder: Rename a page, wherever it is kept in its folder",
+    ];
+    registry
+        .commit(vec![news("disk", &lines)], false, 0)
+        .unwrap();
+    let generation = registry.generation().unwrap();
+    let found = generation.search(&Query::words("frobnicate the page"));
+    assert_eq!(found.kind, Kind::Nearest);
+    let destructive: Vec<bool> = found
+        .hits
+        .iter()
+        .map(|hit| hit.entry.is_destructive())
+        .collect();
+    assert_eq!(destructive, [false, true, true]);
+}
+
+#[test]
+fn a_step_that_nothing_fits_for_sure_is_told_as_a_guess_beside_others_that_are_sure() {
+    let steps = ["send an sms", "frobnicate the widget"].map(str::to_owned);
+    let found = search(&Query {
+        asked: Asked::Steps(steps.to_vec()),
+        limit: 2,
+        ..Query::words("")
+    });
+    let hits = found.hits.iter();
+    let hits: Vec<(usize, bool)> = hits.map(|hit| (hit.step, hit.is_guess)).collect();
+    assert_eq!(hits, [(0, false), (1, true)]);
+    assert!(!found.is_guess);
+}
+
+#[test]
+fn a_tool_of_ours_is_found_where_a_request_is_for_it_alone() {
+    let folder = tempdir().unwrap();
+    let script = tool("run_script: Run a script that calls several tools, and answer its value");
+    let options = crate::Options {
+        built_in: vec![tool::Tool::parse(&script.to_string()).unwrap().into()],
+        ..crate::Options::default()
+    };
+    let registry = Registry::open_with(folder.path(), rules(&["notes"]), options).unwrap();
+    registry
+        .commit(vec![news("notes", &["add: Write down a note"])], false, 0)
+        .unwrap();
+    let found = |text: &str| hits(&registry, &Query::words(text));
+    assert_eq!(
+        found("run a script that calls several tools"),
+        ["proxy/run_script"]
+    );
+    assert_eq!(found("write a note"), ["notes/add"]);
+    // One word in common is not what ours are for.
+    let found = found("run to the station and buy tickets");
+    assert!(!found.contains(&"proxy/run_script".to_owned()), "{found:?}");
 }
 
 #[test]
