@@ -5,7 +5,7 @@ use std::{error::Error, fmt, time::Duration};
 use jsonrpc::ProtocolError;
 use tool::ServerName;
 
-use crate::{awaited::Awaited, login_needed::LoginNeeded};
+use crate::{awaited::Awaited, login_needed::LoginNeeded, wire::Obstacle};
 
 /// The answer to whether a call that failed may have acted. Only `No` is safe to try again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,16 +63,47 @@ impl Failure {
         denied.hint("set `headers.Authorization` of this server")
     }
 
-    /// Of a remote server that nobody could talk to, at this host if that is known.
-    pub(crate) fn unreachable(why: &str, host: Option<&str>) -> Self {
+    /// Of a remote server that nobody could talk to; `place` is its host and port, where no secret
+    /// is in its address.
+    pub(crate) fn unreachable(why: &str, obstacle: Obstacle, place: Option<&str>) -> Self {
+        // reqwest's own words in front of every cause.
         let why = why.replace("error sending request: client error (Connect): ", "");
-        let found = UNREACHABLE.iter().find(|(words, ..)| why.contains(words));
-        let Some((words, what, hint)) = found else {
-            return Self::new(why);
+        let there = place.map_or_else(|| "there".to_owned(), |place| format!("at {place}"));
+        let (what, hint) = match obstacle {
+            Obstacle::NothingListens => (
+                format!("nothing listens {there}: "),
+                "start the server, or look at host and port of `url`",
+            ),
+            Obstacle::UnknownHost => (
+                match place.and_then(|place| place.rsplit_once(':')) {
+                    Some((host, _)) => format!("no host has this name: {host}: "),
+                    None => "no host has this name: ".to_owned(),
+                },
+                "look at `url`, and at the network",
+            ),
+            Obstacle::Distrusted => (
+                format!("the certificate {there} is not trusted: "),
+                "name your authority's file in `SSL_CERT_FILE`, or look at the clock",
+            ),
+            Obstacle::NotTls => (
+                format!("no TLS is spoken {there}: "),
+                "write `http://` in `url`, or the port of `https://`",
+            ),
+            Obstacle::NoEndpoint => (
+                String::new(),
+                "no MCP endpoint is there: look at the path of `url`, which mostly ends in `/mcp` or \
+                 `/sse`",
+            ),
+            Obstacle::Redirected => (
+                String::new(),
+                "write that address in `url`, if it is trusted with the headers",
+            ),
+            Obstacle::ServerFails => (
+                String::new(),
+                "it is the server's own trouble: ask again later",
+            ),
         };
-        let host = host.filter(|_| *words == "dns error");
-        let host = host.map(|host| format!("{host}: ")).unwrap_or_default();
-        Self::new(format!("{what}{host}{why}")).hint(*hint)
+        Self::new(what + &why).hint(hint)
     }
 
     pub(crate) fn lasting(mut self) -> Self {
@@ -90,45 +121,6 @@ impl Failure {
         self
     }
 }
-
-/// What an error of a connection holds, what it means, and what can be done about it.
-const UNREACHABLE: [(&str, &str, &str); 9] = [
-    (
-        "Connection refused",
-        "nothing listens there: ",
-        "start the server, or look at host and port of `url`",
-    ),
-    (
-        "dns error",
-        "no host has this name: ",
-        "look at `url`, and at the network",
-    ),
-    (
-        "certificate",
-        "its certificate is not trusted: ",
-        "name your authority's file in `SSL_CERT_FILE`, or look at the clock",
-    ),
-    (
-        "InvalidContentType",
-        "it does not speak TLS there: ",
-        "write `http://` in `url`, or the port of `https://`",
-    ),
-    ("HTTP 404", "", NO_ENDPOINT),
-    ("HTTP 405", "", NO_ENDPOINT),
-    ("its answer is no JSON-RPC", "", NO_ENDPOINT),
-    (
-        "it redirects to",
-        "",
-        "write that address in `url`, if it is trusted with the headers",
-    ),
-    (
-        "HTTP 5",
-        "",
-        "it is the server's own trouble: ask again later",
-    ),
-];
-const NO_ENDPOINT: &str =
-    "no MCP endpoint is there: look at the path of `url`, which mostly ends in `/mcp` or `/sse`";
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -153,10 +153,12 @@ impl Link {
                         HandshakeError::Denied(denied) => {
                             denial(denied, credential.as_ref(), !headers.is_empty()).into()
                         }
-                        HandshakeError::Other(why) => {
-                            let failure = Failure::unreachable(&why, host_of(url).as_deref());
+                        HandshakeError::Unreached { why, obstacle } => {
+                            let place = place_of(url);
+                            let failure = Failure::unreachable(&why, obstacle, place.as_deref());
                             OpenError::Unanswered(failure)
                         }
+                        HandshakeError::Other(why) => OpenError::Unanswered(Failure::new(why)),
                     })?;
                 let kind = Kind::Remote(remote);
                 let link = Self {
@@ -378,7 +380,9 @@ async fn open_child(
                     OpenError::Unanswered(suspect_no_server(failure, channel.stray_line()))
                 }
                 Ok(Err(
-                    HandshakeError::Denied(Denied { why, .. }) | HandshakeError::Other(why),
+                    HandshakeError::Denied(Denied { why, .. })
+                    | HandshakeError::Unreached { why, .. }
+                    | HandshakeError::Other(why),
                 )) => OpenError::Unanswered(running.with_stderr(Failure::new(why))),
                 Ok(Ok(_)) | Err(_) => {
                     let silence = describe_silence(spec, channel.stray_line());
@@ -392,10 +396,11 @@ async fn open_child(
     }
 }
 
-/// The host of an address in which no secret is.
-fn host_of(url: &Template) -> Option<String> {
+/// Host and port of an address in which no secret is.
+fn place_of(url: &Template) -> Option<String> {
     let url = reqwest::Url::parse(&url.plain()?).ok()?;
-    url.host_str().map(str::to_owned)
+    let port = url.port_or_known_default()?;
+    Some(format!("{}:{port}", url.host_str()?))
 }
 
 fn describe_silence(spec: &ServerSpec, stray: Option<String>) -> Failure {

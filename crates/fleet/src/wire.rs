@@ -4,6 +4,7 @@
 mod handshake;
 mod http;
 mod listen;
+mod obstacle;
 mod pipes;
 mod remote;
 mod sse;
@@ -11,5 +12,6 @@ mod streamable;
 
 pub(crate) use handshake::{HandshakeError, OwnMeta, Service, open_session, probe_session};
 pub(crate) use http::Site;
+pub(crate) use obstacle::Obstacle;
 pub(crate) use pipes::PipeTransport;
 pub(crate) use remote::Remote;

@@ -113,7 +113,7 @@ async fn each_thing_that_is_wrong_says_what_to_type() {
         (
             "server dead",
             "problem",
-            &["nothing listens there", "port of `url`"],
+            &["nothing listens at 127.0.0.1:", "port of `url`"],
         ),
         (
             "server quick",

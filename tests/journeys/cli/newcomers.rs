@@ -371,7 +371,7 @@ async fn in_an_address() {
     let mistakes = vec![
         list(
             url("refused", "http://127.0.0.1:9/mcp"),
-            &["refused: nothing listens there", "start the server"],
+            &["refused: nothing listens at 127.0.0.1:", "start the server"],
         ),
         list(
             url("dns", "https://mcp.nowhere.invalid/mcp"),

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 use tool::Capability;
 
-use super::listen;
+use super::{listen, obstacle::Obstacle};
 use crate::{
     About, Spoken,
     changes::OnListChanged,
@@ -41,7 +41,21 @@ pub(crate) enum HandshakeError {
     Closed,
     /// The server wants to know who asks, or does not want to serve us.
     Denied(Denied),
+    /// There is no connection, for a known reason.
+    Unreached {
+        why: String,
+        obstacle: Obstacle,
+    },
     Other(String),
+}
+
+impl HandshakeError {
+    pub(super) fn unreached(why: String, obstacle: Option<Obstacle>) -> Self {
+        match obstacle {
+            Some(obstacle) => Self::Unreached { why, obstacle },
+            None => Self::Other(why),
+        }
+    }
 }
 
 /// An open connection's rmcp service. Dropping it ends its tasks.

@@ -12,6 +12,7 @@ use reqwest::{
     redirect::{Action, Attempt, Policy},
 };
 
+use super::obstacle::{Lookup, Obstacle};
 use crate::{
     Template, Variables,
     environment::expand,
@@ -52,6 +53,13 @@ pub(super) enum SendError {
 }
 
 impl SendError {
+    pub(super) fn obstacle(&self) -> Option<Obstacle> {
+        match self {
+            Self::Http(error) => Obstacle::of_error(error),
+            Self::NoToken(_) => None,
+        }
+    }
+
     /// In words; an address may hold a secret, and is left out.
     pub(super) fn explain(self) -> String {
         match self {
@@ -214,6 +222,7 @@ fn carry(bearer: &Bearer, method: &Method, url: &Url) -> Vec<(HeaderName, Header
 fn client(url: &Url) -> Result<Client, reqwest::Error> {
     let mut builder = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
+        .dns_resolver(Lookup::shared())
         .redirect(Policy::custom(redirect));
     if is_loopback(url) {
         // A proxy's loopback is another machine's.
@@ -369,12 +378,31 @@ impl fmt::Display for Refusal {
             write!(f, ", it redirects to {to}")?;
         }
         let text = String::from_utf8_lossy(&self.body);
-        let shown = printable::one_line_of(&text, REFUSAL_SHOWN_CHARS_MAX);
+        let told = page_title(&text).unwrap_or(&*text);
+        let shown = printable::one_line_of(told, REFUSAL_SHOWN_CHARS_MAX);
         if shown.is_empty() {
             return Ok(());
         }
         write!(f, ": {shown}")
     }
+}
+
+/// The title of a page for browsers, empty where it has none; of any other text nothing.
+fn page_title(text: &str) -> Option<&str> {
+    let lower = text.to_ascii_lowercase();
+    let is_page = ["<!doctype html", "<html", "<head", "<body"];
+    if !is_page
+        .iter()
+        .any(|tag| lower.trim_start().starts_with(tag))
+    {
+        return None;
+    }
+    let title = lower.find("<title").and_then(|at| {
+        let begin = at + lower[at..].find('>')? + 1;
+        let end = begin + lower[begin..].find("</title")?;
+        text.get(begin..end)
+    });
+    Some(title.unwrap_or_default())
 }
 
 pub(super) fn header_text(response: &Response, name: &str) -> Option<String> {
@@ -404,4 +432,38 @@ pub(super) async fn read_body(response: Response, bytes_max: usize) -> Result<By
         body.extend_from_slice(&chunk);
     }
     Ok(body.freeze())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_for_browsers_is_told_by_its_title() {
+        let check = |body: &'static str, expected: &str| {
+            let refusal = Refusal {
+                status: StatusCode::UNAUTHORIZED,
+                body: Bytes::from_static(body.as_bytes()),
+                retry_after: None,
+                location: None,
+            };
+            assert_eq!(refusal.to_string(), expected);
+        };
+        check(
+            "<!DOCTYPE html>\n<HTML><head><Title lang=en>Wrong key</title></head><body><p>x</p>",
+            "HTTP 401 Unauthorized: Wrong key",
+        );
+        check(
+            "<html><body>no title</body></html>",
+            "HTTP 401 Unauthorized",
+        );
+        check(
+            "the key is wrong",
+            "HTTP 401 Unauthorized: the key is wrong",
+        );
+        check(
+            "<error>wrong</error>",
+            "HTTP 401 Unauthorized: <error>wrong</error>",
+        );
+    }
 }

@@ -31,6 +31,7 @@ use self::post::{POSTS_MAX, Post, post_lines};
 use super::{
     handshake::{HandshakeError, Service, open_session},
     http::{Refusal, Site, is_event_stream},
+    obstacle::Obstacle,
     pipes::PipeTransport,
 };
 use crate::{
@@ -193,8 +194,9 @@ async fn subscribe(site: &Site) -> Result<(Events, Url), SseError> {
     let get = site.get(site.url.clone());
     let asked = site.send(get.header(header::ACCEPT, "text/event-stream"));
     let response = asked.await.map_err(|error| {
-        let why = error.explain();
-        SseError::Failed(HandshakeError::Other(site.mask.apply(&why)))
+        let obstacle = error.obstacle();
+        let why = site.mask.apply(&error.explain());
+        SseError::Failed(HandshakeError::unreached(why, obstacle))
     })?;
     if !response.status().is_success() {
         return Err(explain_refusal(site, &Refusal::read(response).await));
@@ -231,7 +233,8 @@ fn explain_refusal(site: &Site, refusal: &Refusal) -> SseError {
     if refusal.status.is_client_error() && refusal.status.as_u16() != 429 {
         return SseError::NotSpoken;
     }
-    SseError::Failed(HandshakeError::Other(why))
+    let obstacle = Obstacle::of_status(refusal.status);
+    SseError::Failed(HandshakeError::unreached(why, obstacle))
 }
 
 /// The lines that the call channel reads.

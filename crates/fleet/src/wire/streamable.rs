@@ -314,7 +314,9 @@ fn explain_refusal(error: HandshakeError, client: &InterceptingClient) -> Refuse
         (HandshakeError::Other(_), Some(http)) if http.denial.is_some() => {
             HandshakeError::Denied(http.denied())
         }
-        (HandshakeError::Other(_), Some(http)) => HandshakeError::Other(http.why),
+        (HandshakeError::Other(_), Some(http)) => {
+            HandshakeError::unreached(http.why, http.obstacle)
+        }
         (HandshakeError::Other(why), None) => HandshakeError::Other(client.mask(&why)),
         (error, _) => error,
     };

@@ -39,6 +39,7 @@ pub(super) fn read_events(
                         denial: None,
                         is_unknown: false,
                         is_unreached: false,
+                        obstacle: None,
                     }));
                     return None;
                 }

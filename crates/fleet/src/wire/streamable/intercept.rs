@@ -27,7 +27,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::{
-    super::http::{Headers, Refusal, SendError, Site, header_text, is_event_stream, read_body},
+    super::{
+        http::{Headers, Refusal, SendError, Site, header_text, is_event_stream, read_body},
+        obstacle::Obstacle,
+    },
     errors::{HttpError, explain_unread, explain_unsent, unexpected, without_address},
     events::read_events,
     pending::{
@@ -127,6 +130,7 @@ impl InterceptingClient {
         let is_forbidden = failed.status == Some(StatusCode::FORBIDDEN);
         let is_unreached = failed.is_unsent
             || matches!(error, StreamableHttpError::Client(error) if error.is_connect());
+        let obstacle = failed.obstacle;
         if is_unknown {
             let why = why.clone();
             *self.notes.denied.lock() = Some(Denied { why, is_unknown });
@@ -144,6 +148,7 @@ impl InterceptingClient {
                     denial,
                     is_unknown,
                     is_unreached,
+                    obstacle,
                 }));
             }
             None => {
@@ -155,6 +160,7 @@ impl InterceptingClient {
                     denial,
                     is_unknown,
                     is_unreached,
+                    obstacle,
                 });
             }
         }
@@ -197,26 +203,28 @@ impl InterceptingClient {
     }
 
     /// A body that is one answer.
-    fn read_answer(&self, body: &Bytes, asked: &Asked) -> Result<ServerJsonRpcMessage, HttpError> {
+    fn read_answer(&self, body: &Bytes, asked: &Asked) -> Result<ServerJsonRpcMessage, Failed> {
         if let Rewrite::Replace(text) =
             self.calls
                 .intercept(body, asked.call.as_deref(), &self.questions)
         {
-            return Ok(serde_json::from_str(&text)?);
+            return Ok(serde_json::from_str(&text).map_err(HttpError::from)?);
         }
         if let Some(error) = read_error(body, asked) {
             return Ok(error);
         }
         match serde_json::from_slice(body) {
             Ok(message) if asked.call.is_none() => Ok(message),
-            Ok(_) => Err(unexpected("its answer is for another request")),
+            Ok(_) => Err(unexpected("its answer is for another request").into()),
             Err(_) => {
                 let text = String::from_utf8_lossy(body);
                 let head = printable::one_line_of(&text, 200);
-                Err(unexpected(format!(
-                    "its answer is no JSON-RPC: {}",
-                    self.mask(&head)
-                )))
+                let why = format!("its answer is no JSON-RPC: {}", self.mask(&head));
+                Err(Failed {
+                    error: unexpected(why),
+                    status: None,
+                    obstacle: Some(Obstacle::NoEndpoint),
+                })
             }
         }
     }
@@ -250,6 +258,7 @@ impl InterceptingClient {
             error: unexpected(self.mask(&refusal.to_string())),
             status: Some(refusal.status),
             is_unsent: false,
+            obstacle: Obstacle::of_status(refusal.status),
         })
     }
 
@@ -322,6 +331,7 @@ struct Failed {
     status: Option<StatusCode>,
     /// There was no token to send it with, so that nothing ran.
     is_unsent: bool,
+    obstacle: Option<Obstacle>,
 }
 
 impl Failed {
@@ -335,10 +345,15 @@ impl Failed {
 
 impl From<HttpError> for Failed {
     fn from(error: HttpError) -> Self {
+        let obstacle = match &error {
+            StreamableHttpError::Client(error) => Obstacle::of_error(error),
+            _ => None,
+        };
         Self {
             error,
             status: None,
             is_unsent: false,
+            obstacle,
         }
     }
 }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::super::http::Headers;
+use super::super::{http::Headers, obstacle::Obstacle};
 use crate::{
     asking::{Asker, Questions},
     error::Denied,
@@ -56,6 +56,8 @@ pub(super) struct TransportError {
     pub(super) is_unknown: bool,
     /// No connection could be had: the server was sent nothing.
     pub(super) is_unreached: bool,
+    /// The reason, where it is a known one.
+    pub(super) obstacle: Option<Obstacle>,
 }
 
 impl TransportError {

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     CALL_TIMEOUT_DEFAULT, CallError, Fleet, Ran, Surroundings, Template,
     error::{Denied, RequestError},
-    wire::HandshakeError,
+    wire::{HandshakeError, Obstacle},
 };
 
 type Play = Box<dyn Fn(&Asked) -> Reply + Send + Sync>;
@@ -157,9 +157,11 @@ async fn our_headers_stay_with_the_server_they_are_meant_for() {
     let elsewhere = Web::start(play).await;
     let target = elsewhere.url("/mcp");
     let web = Web::start(move |_| Reply::status(307).with("location", &target)).await;
-    let Err(HandshakeError::Other(why)) = open(&web.url("/mcp"), Opening::Handshake).await else {
+    let refused = open(&web.url("/mcp"), Opening::Handshake).await;
+    let Err(HandshakeError::Unreached { why, obstacle }) = refused else {
         panic!("another server is not followed");
     };
+    assert_eq!(obstacle, Obstacle::Redirected);
     let named = format!(
         "HTTP 307 Temporary Redirect, it redirects to {}",
         elsewhere.url("/mcp")

@@ -1,0 +1,147 @@
+//! Why a remote server cannot be talked to, read from the types of errors and never from their words.
+
+use std::{error::Error, io, sync::Arc};
+
+use http::StatusCode;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::net::lookup_host;
+
+/// A known reason why there is no connection, for which we know a next step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// The host refuses connections to this port.
+    NothingListens,
+    /// The name of the host has no address.
+    UnknownHost,
+    /// TLS: the certificate does not verify.
+    Distrusted,
+    /// TLS: the answer is not TLS.
+    NotTls,
+    /// There is an HTTP server, and no MCP endpoint at this path.
+    NoEndpoint,
+    /// The server redirects to where our headers must not go.
+    Redirected,
+    /// The server itself fails (HTTP 5xx).
+    ServerFails,
+}
+
+impl Obstacle {
+    /// Of a response that is no success.
+    pub(super) fn of_status(status: StatusCode) -> Option<Self> {
+        match status {
+            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Some(Self::NoEndpoint),
+            status if status.is_redirection() => Some(Self::Redirected),
+            status if status.is_server_error() => Some(Self::ServerFails),
+            _ => None,
+        }
+    }
+
+    /// Of a request that brought no response.
+    pub(super) fn of_error(error: &(dyn Error + 'static)) -> Option<Self> {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            if let Some(found) = Self::of_cause(error) {
+                return Some(found);
+            }
+            next = error.source();
+        }
+        None
+    }
+
+    fn of_cause(error: &(dyn Error + 'static)) -> Option<Self> {
+        if error.is::<LookupError>() {
+            return Some(Self::UnknownHost);
+        }
+        if let Some(error) = error.downcast_ref::<rustls::Error>() {
+            return Self::of_tls(error);
+        }
+        let error = error.downcast_ref::<io::Error>()?;
+        if error.kind() == io::ErrorKind::ConnectionRefused {
+            return Some(Self::NothingListens);
+        }
+        // The source of an `io::Error` is the source of the error inside it, not that error.
+        Self::of_cause(error.get_ref()?)
+    }
+
+    fn of_tls(error: &rustls::Error) -> Option<Self> {
+        match error {
+            rustls::Error::InvalidCertificate(_) => Some(Self::Distrusted),
+            rustls::Error::InvalidMessage(_) => Some(Self::NotTls),
+            _ => None,
+        }
+    }
+}
+
+/// The system's lookup of names, with an error that can be told from others.
+pub(super) struct Lookup;
+
+impl Lookup {
+    pub(super) fn shared() -> Arc<Self> {
+        Arc::new(Self)
+    }
+}
+
+impl Resolve for Lookup {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found = lookup_host((name.as_str(), 0)).await.map_err(LookupError)?;
+            let addresses: Addrs = Box::new(found.collect::<Vec<_>>().into_iter());
+            Ok(addresses)
+        })
+    }
+}
+
+/// The name of a host could not be looked up.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct LookupError(io::Error);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("error sending request")]
+    struct Outer(#[source] io::Error);
+
+    #[test]
+    fn a_cause_is_found_by_its_type_however_deep_and_whatever_it_says() {
+        let check = |error: io::Error, expected: Option<Obstacle>| {
+            assert_eq!(Obstacle::of_error(&Outer(error)), expected);
+        };
+        let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
+        check(refused(), Some(Obstacle::NothingListens));
+        check(
+            io::Error::other(LookupError(io::Error::other("no such name"))),
+            Some(Obstacle::UnknownHost),
+        );
+        let untrusted = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        check(io::Error::other(untrusted), Some(Obstacle::Distrusted));
+        let plain = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
+        check(
+            io::Error::new(io::ErrorKind::InvalidData, plain),
+            Some(Obstacle::NotTls),
+        );
+        // Words of a server decide nothing.
+        for words in [
+            "Connection refused",
+            "dns error",
+            "certificate",
+            "HTTP 404",
+            "HTTP 500",
+        ] {
+            check(io::Error::other(words), None);
+        }
+    }
+
+    #[test]
+    fn a_status_says_what_stands_in_the_way() {
+        let of = |status: u16| Obstacle::of_status(StatusCode::from_u16(status).unwrap());
+        assert_eq!(of(404), Some(Obstacle::NoEndpoint));
+        assert_eq!(of(405), Some(Obstacle::NoEndpoint));
+        assert_eq!(of(308), Some(Obstacle::Redirected));
+        assert_eq!(of(503), Some(Obstacle::ServerFails));
+        assert_eq!(of(400), None);
+        assert_eq!(of(429), None);
+    }
+}
