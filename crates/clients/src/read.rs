@@ -27,6 +27,11 @@ pub enum ReadError {
     /// It lists no server in any shape that we know.
     #[error("no server in it; these shapes are understood: {SHAPES}")]
     NoServer,
+    /// It is a command that adds a server to a client.
+    #[error(
+        "a command, not a list of servers; in place of `{0} ...` type `proxy add NAME -- COMMAND` or `proxy add NAME URL`, with the same `--env` and `--header`"
+    )]
+    Command(&'static str),
     /// The file or the bundle cannot be opened.
     #[error("{0}")]
     Unreadable(String),
@@ -83,6 +88,18 @@ pub fn read_piped(stream: impl std::io::Read) -> Result<Vec<Entry>, ReadError> {
 
 /// The servers in a text.
 pub fn read_text(text: &str) -> Result<Vec<Entry>, ReadError> {
+    let words: Vec<&str> = text
+        .trim_start_matches(['$', ' '])
+        .split_whitespace()
+        .take(3)
+        .collect();
+    if let [client, "mcp", "add"] = words.as_slice()
+        && let Some(command) = ADD_COMMANDS
+            .iter()
+            .find(|it| it.split(' ').next() == Some(client))
+    {
+        return Err(ReadError::Command(command));
+    }
     let whole = read_value(text)?;
     let entries = entries_of(&whole);
     refuse_many(&entries).map_err(ReadError::Unreadable)?;
@@ -92,6 +109,15 @@ pub fn read_text(text: &str) -> Result<Vec<Entry>, ReadError> {
         Ok(entries)
     }
 }
+
+/// Commands of clients that take a server as `proxy add` does.
+const ADD_COMMANDS: [&str; 5] = [
+    "claude mcp add",
+    "codex mcp add",
+    "gemini mcp add",
+    "amp mcp add",
+    "copilot mcp add",
+];
 
 /// The text in the first form that it is of. Pieces without their braces are JSON too.
 fn read_value(text: &str) -> Result<Value, SyntaxError> {

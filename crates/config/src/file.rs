@@ -112,8 +112,8 @@ impl File {
     fn hint_to_begin(&self) -> String {
         match self.named_by {
             NamedBy::Nobody => format!(
-                "write it, for example with these lines:\n{EXAMPLE}\n\
-                 or see it work without one: `proxy demo`"
+                "`proxy init` writes it from the servers of your MCP clients; or write it, for example with \
+                 these lines:\n{EXAMPLE}\nor see it work without one: `proxy demo`"
             ),
             _ => self.hint("correct the name, or write the file"),
         }

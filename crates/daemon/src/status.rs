@@ -174,7 +174,7 @@ fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> 
         "pid": state.pid,
         "memory_bytes": state.memory_bytes,
         "tools": known.map_or(0, |it| it.tools),
-        "stale": known.and_then(|it| it.stale.as_ref()),
+        "stale": known.and_then(|it| it.stale.as_ref()).map(ToString::to_string),
         "left_out": gateway.left_out(&state.name).map(|it| json!({"count": it.count, "why": it.why})),
         "login": login,
         "login_required": gateway.needs_login(&state.name, known.is_some_and(|it| it.stale.is_some())),

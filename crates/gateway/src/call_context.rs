@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 
 use crate::{
-    allowed::Arrival, asks::CallAsker, caller::Caller, forward::UriLedger,
+    allowed::Arrival, asks::CallAsker, caller::Caller, error::Audience, forward::UriLedger,
     instructions_told::InstructionsTold, policy::ClientPolicy, recent_searches::RecentSearches,
     script_caller::ScriptCaller, trace_parent::with_parent,
 };
@@ -23,6 +23,8 @@ pub struct CallContext {
     pub(crate) caller: Caller,
     /// The client; none for a person at the command line, who may see everything.
     pub client: Option<ClientId>,
+    /// Who reads its error.
+    pub audience: Audience,
     /// The token or subject that admitted the client over HTTP, for the audit log; see
     /// [`Connection::caller`].
     ///

@@ -8,8 +8,13 @@ use serde_json::value::RawValue;
 use tool::ClientId;
 
 use crate::{
-    built_in::CALL_MANY, call_context::CallContext, called::Called, envelope::ExecuteRequest,
-    error::ToolError, gateway::Gateway, reply::Reply,
+    built_in::CALL_MANY,
+    call_context::CallContext,
+    called::Called,
+    envelope::ExecuteRequest,
+    error::{Audience, ToolError},
+    gateway::Gateway,
+    reply::Reply,
 };
 
 /// Calls under way at one time.
@@ -147,7 +152,7 @@ impl Gateway {
                 }
                 Called::Own(reply) => (name, reply),
             },
-            Outcome::Failed(name, error) => (name, Reply::error(&error)),
+            Outcome::Failed(name, error) => (name, Reply::error(&error, Audience::Model)),
             Outcome::NotMade(name) => {
                 let text = "not called: a call before it failed, and stop_on_error is set";
                 (name, Reply::text(text))

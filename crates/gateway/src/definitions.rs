@@ -129,7 +129,10 @@ fn tools(seen: &[&CatalogServer], list_tokens_max: usize) -> Option<String> {
         .or_else(|| whole_list(&mut categories, list_tokens_max))
         .or_else(|| first_of_list(&categories, list_tokens_max));
     let list = list.map(|list| format!(": {list}")).unwrap_or_default();
-    (total > 0).then(|| format!("Gateway to {total} tools{list}"))
+    (total > 0).then(|| {
+        let plural = if total == 1 { "" } else { "s" };
+        format!("Gateway to {total} tool{plural}{list}")
+    })
 }
 
 /// The servers that were never asked with success, and have not failed.
@@ -305,7 +308,7 @@ mod tests {
         let expected =
             "Gateway to MCP servers; being asked now: some-server-1, some-server-2. When";
         assert!(says.starts_with(expected), "{says}");
-        some.servers[0].stale = Some("it ended".to_owned());
+        some.servers[0].stale = Some(registry::SurveyFailure::new("it ended"));
         assert!(!instructions(&some).contains("some-server-1"));
     }
 }

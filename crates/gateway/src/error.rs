@@ -13,6 +13,25 @@ use crate::refused::Refused;
 /// The longest error text, in characters (interface, section 6).
 const ERROR_CHARS_MAX: usize = 2_000;
 
+/// The reader of an error: each has other next steps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Audience {
+    /// A client's model, which calls tools.
+    #[default]
+    Model,
+    /// A person, who types commands.
+    Person,
+}
+
+/// The thing that a name names which is no tool's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OtherThing {
+    /// A server with several tools.
+    Server(ServerName),
+    /// One of the three tools that clients see.
+    OurThree,
+}
+
 /// An error with everything its text needs.
 #[derive(Debug)]
 pub enum ToolError {
@@ -20,8 +39,10 @@ pub enum ToolError {
     UnknownTool {
         /// The name as it was asked for.
         asked: String,
-        /// Tools whose names are near.
+        /// Tools whose names are near; of a server some of its tools.
         near: Vec<Signed>,
+        /// The thing that the name names instead, if any.
+        instead: Option<OtherThing>,
         /// Servers that may have it: they are being asked for their tools right now.
         missing: Vec<ServerName>,
     },
@@ -242,13 +263,24 @@ impl ToolError {
         self
     }
 
-    fn sentence(&self) -> String {
+    /// The text, with a next step that its reader can take.
+    pub fn told_to(&self, audience: Audience) -> String {
+        let sentence = end_sentence(&self.sentence(audience));
+        let text = format!("error {}: {sentence}", self.code());
+        shorten_middle(&printable::prose(&text), ERROR_CHARS_MAX).into_owned()
+    }
+
+    fn sentence(&self, audience: Audience) -> String {
         match self {
             Self::UnknownTool {
                 asked,
                 near,
+                instead,
                 missing,
-            } => explain_unknown(asked, near, missing),
+            } => match instead {
+                Some(thing) => explain_other_thing(asked, thing, near, audience),
+                None => explain_unknown(asked, near, missing, audience),
+            },
             Self::AmbiguousTool { asked, candidates } => explain_ambiguous(asked, candidates),
             Self::InvalidInput {
                 tool,
@@ -276,7 +308,7 @@ impl ToolError {
                 limit,
                 ran,
                 held_up,
-            } => explain_timeout(tool, *limit, *ran, held_up.as_ref()),
+            } => explain_timeout(tool, *limit, *ran, held_up.as_ref(), audience),
             Self::Denied { tool, rule, table } => format!(
                 "{tool} is kept out by {rule}. A person can change it under [{table}] in the \
                  configuration"
@@ -311,8 +343,7 @@ impl ToolError {
 
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = format!("error {}: {}", self.code(), end_sentence(&self.sentence()));
-        f.write_str(&shorten_middle(&printable::prose(&text), ERROR_CHARS_MAX))
+        f.write_str(&self.told_to(Audience::Model))
     }
 }
 
@@ -325,7 +356,40 @@ fn end_sentence(text: &str) -> String {
     format!("{text}{stop}")
 }
 
-fn explain_unknown(asked: &str, near: &[Signed], missing: &[ServerName]) -> String {
+fn explain_other_thing(
+    asked: &str,
+    thing: &OtherThing,
+    some: &[Signed],
+    audience: Audience,
+) -> String {
+    let asked = shorten_middle(asked, 200);
+    match (thing, audience) {
+        (OtherThing::OurThree, Audience::Model) => {
+            format!("\"{asked}\" is one of the three tools of this gateway: call it by itself")
+        }
+        (OtherThing::OurThree, Audience::Person) => format!(
+            "\"{asked}\" is for models; `proxy search`, `proxy describe` and `proxy call` do the same"
+        ),
+        (OtherThing::Server(server), _) => {
+            let some: Vec<String> = some.iter().map(ToString::to_string).collect();
+            let all = match audience {
+                Audience::Model => format!("describe_tool {{\"name\":\"{server}\"}}"),
+                Audience::Person => format!("`proxy list {server}`"),
+            };
+            format!(
+                "\"{asked}\" is a server, not a tool. Some of its tools: {}. {all} lists all",
+                some.join(", ")
+            )
+        }
+    }
+}
+
+fn explain_unknown(
+    asked: &str,
+    near: &[Signed],
+    missing: &[ServerName],
+    audience: Audience,
+) -> String {
     let asked = shorten_middle(asked, 200);
     if !missing.is_empty() {
         let missing: Vec<&str> = missing.iter().map(ServerName::as_str).collect();
@@ -336,13 +400,18 @@ fn explain_unknown(asked: &str, near: &[Signed], missing: &[ServerName]) -> Stri
         );
     }
     match near {
-        [] => format!("\"{asked}\". Use search_tools to find the right name"),
+        [] => match audience {
+            Audience::Model => format!("\"{asked}\". Use search_tools to find the right name"),
+            Audience::Person => format!("\"{asked}\". `proxy search WORDS` finds the right name"),
+        },
         near => {
             let list: Vec<String> = near.iter().map(ToString::to_string).collect();
-            format!(
-                "\"{asked}\". Did you mean {}? Otherwise use search_tools",
-                list.join(" or ")
-            )
+            let otherwise = match audience {
+                Audience::Model => "use search_tools",
+                Audience::Person => "`proxy search WORDS`",
+            };
+            let list = list.join(" or ");
+            format!("\"{asked}\". Did you mean {list}? Otherwise {otherwise}")
         }
     }
 }
@@ -404,7 +473,13 @@ fn explain_login(server: &ServerName, needed: &LoginNeeded, why: &str) -> String
     text
 }
 
-fn explain_timeout(tool: &ToolRef, limit: Duration, ran: Ran, held_up: Option<&HeldUp>) -> String {
+fn explain_timeout(
+    tool: &ToolRef,
+    limit: Duration,
+    ran: Ran,
+    held_up: Option<&HeldUp>,
+    audience: Audience,
+) -> String {
     let ms = limit.as_millis();
     let happened = match (ran, held_up) {
         _ if tool.server == ServerName::built_in() => {
@@ -418,10 +493,11 @@ fn explain_timeout(tool: &ToolRef, limit: Duration, ran: Ran, held_up: Option<&H
         (Ran::Maybe, _) => "the call was cancelled, and may have run".to_owned(),
     };
     let more = ms.saturating_mul(2);
-    format!(
-        "{tool} gave no answer within {ms} ms; {happened}. To wait longer, put \
-         \"proxy/timeout_ms\":{more} into tool_input"
-    )
+    let longer = match audience {
+        Audience::Model => format!("put \"proxy/timeout_ms\":{more} into tool_input"),
+        Audience::Person => format!("give --timeout-ms {more}"),
+    };
+    format!("{tool} gave no answer within {ms} ms; {happened}. To wait longer, {longer}")
 }
 
 fn explain_server_error(tool: &ToolRef, error: &ProtocolError, signature: &str) -> String {
@@ -445,7 +521,7 @@ mod tests {
     use fleet::{Failure, HeldUp, LoginNeeded, Ran};
     use tool::{ServerName, ToolRef, Violation};
 
-    use super::{ERROR_CHARS_MAX, Signed, ToolError};
+    use super::{Audience, ERROR_CHARS_MAX, OtherThing, Signed, ToolError};
 
     fn at(server: &str, tool: &str) -> ToolRef {
         ToolRef::new(server.parse::<ServerName>().expect("a good name"), tool)
@@ -464,11 +540,57 @@ mod tests {
     }
 
     #[test]
+    fn a_person_is_told_commands_and_a_model_tools() {
+        let timeout = ToolError::Timeout {
+            tool: at("slow", "sleep"),
+            limit: Duration::from_secs(1),
+            ran: Ran::Maybe,
+            held_up: None,
+        };
+        let unknown = |near: Vec<Signed>, instead: Option<OtherThing>| ToolError::UnknownTool {
+            asked: "notes".to_owned(),
+            near,
+            instead,
+            missing: Vec::new(),
+        };
+        let add = || vec![signed("notes", "add", "(text: string)")];
+        let server = OtherThing::Server("notes".parse().expect("a good name"));
+        for (error, model, person) in [
+            (
+                timeout,
+                "put \"proxy/timeout_ms\":2000 into tool_input.",
+                "give --timeout-ms 2000.",
+            ),
+            (
+                unknown(Vec::new(), None),
+                "Use search_tools to find the right name.",
+                "`proxy search WORDS` finds the right name.",
+            ),
+            (
+                unknown(add(), None),
+                "Otherwise use search_tools.",
+                "Otherwise `proxy search WORDS`.",
+            ),
+            (
+                unknown(add(), Some(server)),
+                "\"notes\" is a server, not a tool. Some of its tools: notes/add(text: string). describe_tool {\"name\":\"notes\"} lists all.",
+                "\"notes\" is a server, not a tool. Some of its tools: notes/add(text: string). `proxy list notes` lists all.",
+            ),
+        ] {
+            let told = error.told_to(Audience::Model);
+            assert!(told.ends_with(model), "{told}");
+            let told = error.told_to(Audience::Person);
+            assert!(told.ends_with(person), "{told}");
+        }
+    }
+
+    #[test]
     fn texts_name_the_code_and_the_next_step() {
         check(
             &ToolError::UnknownTool {
                 asked: "github/creat_issue".to_owned(),
                 near: vec![signed("github", "create_issue", "(owner: string)")],
+                instead: None,
                 missing: Vec::new(),
             },
             "error unknown_tool: \"github/creat_issue\". Did you mean \

@@ -8,7 +8,8 @@ use tokio::task::spawn_blocking;
 use tool::{ServerName, ToolRef};
 
 use crate::{
-    error::{Signed, ToolError},
+    definitions::{DESCRIBE, EXECUTE, SEARCH},
+    error::{OtherThing, Signed, ToolError},
     policy::ClientPolicy,
     refused::{Refused, Why},
 };
@@ -57,15 +58,7 @@ fn find_in_doubt(
     match error {
         FindError::Unknown { asked, server } => {
             let toolless = server.and_then(|server| toolless(generation, &server, client));
-            Err(toolless.unwrap_or_else(|| {
-                let near = generation.nearest(&asked, client.view.clone());
-                let near = sign(generation, near);
-                ToolError::UnknownTool {
-                    asked,
-                    near,
-                    missing: Vec::new(),
-                }
-            }))
+            Err(toolless.unwrap_or_else(|| unknown(generation, asked, client)))
         }
         FindError::Ambiguous {
             asked,
@@ -91,6 +84,30 @@ fn find_in_doubt(
         }),
     }
 }
+
+fn unknown(generation: &Generation, asked: String, client: &ClientPolicy) -> ToolError {
+    let servers = generation.servers_named(&asked).into_iter();
+    let mut servers = servers.filter(|it| it.tools > 0 && client.sees(&it.name, &it.category));
+    let (instead, near) = if [SEARCH, DESCRIBE, EXECUTE].contains(&asked.as_str()) {
+        (Some(OtherThing::OurThree), Vec::new())
+    } else if let Some(server) = servers.next() {
+        let tools = generation.entries().map(|entry| &entry.at);
+        let tools = tools.filter(|at| at.server == server.name).cloned();
+        let thing = OtherThing::Server(server.name.clone());
+        (Some(thing), tools.take(TOOLS_NAMED_MAX).collect())
+    } else {
+        (None, generation.nearest(&asked, client.view.clone()))
+    };
+    ToolError::UnknownTool {
+        near: sign(generation, near),
+        asked,
+        instead,
+        missing: Vec::new(),
+    }
+}
+
+/// Tools that are named of a server whose name was taken for a tool's.
+const TOOLS_NAMED_MAX: usize = 3;
 
 /// What refuses a definition of a server that waits for a person, or that a person refused.
 pub(crate) fn held(called: String, server: &ServerName, by: HeldBy) -> ToolError {
@@ -169,20 +186,21 @@ fn toolless(
     let known = seen.find(|known| known.surveyed_at.is_none() && known.name == *server)?;
     let others = others.filter(|known| known.tools > 0 && known.stale.is_none());
     let why = known.stale.clone()?;
-    // Of a failure of last time its text is left, and in it what to do.
-    if let Some((said, _)) = why.split_once(&format!(" (hint: proxy login {server}")) {
+    if why.needs_login {
         return Some(ToolError::LoginRequired {
             server: known.name.clone(),
             needed: Box::new(LoginNeeded {
                 again: false,
                 scopes: Vec::new(),
             }),
-            why: said.to_owned(),
+            why: why.why,
         });
     }
+    let mut failure = Failure::new(why.why);
+    failure.hint = why.hint;
     Some(ToolError::ServerUnavailable {
         server: known.name.clone(),
-        failure: Box::new(Failure::new(why)),
+        failure: Box::new(failure),
         tries: 0,
         ran: Ran::No,
         available: others.map(|known| known.name.clone()).collect(),
@@ -192,7 +210,7 @@ fn toolless(
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that fails says so")]
 mod tests {
-    use registry::{News, Options, Registry, Rules, ServerRules, View};
+    use registry::{News, Options, Registry, Rules, ServerRules, SurveyFailure, View};
 
     use super::*;
 
@@ -250,7 +268,7 @@ mod tests {
         let registry = Registry::open_with(folder.path(), rules(), Options::default()).unwrap();
         let news = News {
             server: "down".parse().unwrap(),
-            outcome: Err("it ended at once".to_owned()),
+            outcome: Err(SurveyFailure::new("it ended at once")),
         };
         registry.commit(vec![news], true, 1).unwrap();
         let hidden: Vec<String> = hidden.iter().map(ToString::to_string).collect();
@@ -261,6 +279,35 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.starts_with(expected), "{asked}: {error}");
+    }
+
+    #[test]
+    fn a_failure_says_by_its_type_whether_a_login_is_wanted_whatever_its_words() {
+        let told = |needs_login: bool| {
+            let folder = tempfile::tempdir().unwrap();
+            let registry = Registry::open_with(folder.path(), rules(), Options::default()).unwrap();
+            let failure = SurveyFailure {
+                why: "it says (hint: proxy login down)".to_owned(),
+                hint: Some("look at `url`".to_owned()),
+                needs_login,
+            };
+            let news = News {
+                server: "down".parse().unwrap(),
+                outcome: Err(failure),
+            };
+            registry.commit(vec![news], true, 1).unwrap();
+            let generation = registry.generation().unwrap();
+            let found = find_in_doubt(&generation, "down/x", &ClientPolicy::default());
+            found.unwrap_err().to_string()
+        };
+        let error = told(true);
+        assert!(error.starts_with("error login_required: "), "{error}");
+        let error = told(false);
+        assert!(error.starts_with("error server_unavailable: "), "{error}");
+        assert!(
+            error.contains("A person can mend it: look at `url`"),
+            "{error}"
+        );
     }
 
     #[test]

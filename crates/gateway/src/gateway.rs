@@ -336,8 +336,15 @@ impl Gateway {
                 .iter()
                 .find(|it| it.name == *server)?
                 .stale
-                .clone()
+                .as_ref()
+                .map(ToString::to_string)
         })
+    }
+
+    /// Whether the server has written to stderr what `proxy log` would show.
+    pub fn has_log(&self, server: &ServerName) -> bool {
+        let newest = fleet::log_path(&crate::logs(&self.settings().state_dir), server);
+        std::fs::metadata(newest).is_ok_and(|it| it.len() > 0)
     }
 
     /// Writes down what was counted, and ends every server in a hurry. A lock that another process

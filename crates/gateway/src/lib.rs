@@ -82,7 +82,7 @@ pub use call_context::CallContext;
 pub use connection::Connection;
 pub use cost::{count_definition, estimate_definition};
 pub use definitions::{DESCRIBE, EXECUTE, SEARCH, TOOLS, count_ours, instructions};
-pub use error::ToolError;
+pub use error::{Audience, OtherThing, ToolError};
 pub use gateway::{Gateway, resolver};
 pub use idle_rules::{IdleRule, IdleRules, Weight, find_idle_rules};
 pub use logins::{describe_login, login_of};

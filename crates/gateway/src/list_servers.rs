@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jsonrpc::Fields;
+use printable::count_of;
 use registry::{Entry, Generation, KnownServer};
 use serde_json::value::RawValue;
 
@@ -49,7 +50,11 @@ impl Gateway {
             .map(AsRef::as_ref)
             .collect();
         let tools: usize = seen.iter().map(|it| it.tools).sum();
-        let mut lines = vec![format!("{} servers, {tools} tools", seen.len())];
+        let mut lines = vec![format!(
+            "{}, {}",
+            count_of(seen.len(), "server"),
+            count_of(tools, "tool")
+        )];
         lines.extend(
             seen.iter()
                 .map(|server| self.server_line(&generation, server)),
@@ -60,15 +65,13 @@ impl Gateway {
 
     /// `github - 35 tools; source-control; most used list_prs (14), get_pr (3); last used list_prs, 2 h ago`.
     fn server_line(&self, generation: &Generation, server: &KnownServer) -> String {
-        let count = match server.tools {
-            1 => "1 tool".to_owned(),
-            count => format!("{count} tools"),
-        };
+        let count = count_of(server.tools, "tool");
         let mut parts = vec![
             format!("{} - {count}", server.name),
             server.category.clone(),
         ];
-        let failure = self.failure(&server.name).or_else(|| server.stale.clone());
+        let failure = self.failure(&server.name);
+        let failure = failure.or_else(|| server.stale.as_ref().map(ToString::to_string));
         if self.needs_login(&server.name, server.stale.is_some()) {
             parts.push("login required".to_owned());
         } else if let Some(why) = failure {

@@ -8,7 +8,7 @@ use mcp::Revision;
 use results::Fitted;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::error::ToolError;
+use crate::error::{Audience, ToolError};
 
 /// A result, ready for the wire.
 #[derive(Debug, Clone)]
@@ -28,8 +28,8 @@ impl Reply {
     }
 
     /// A tool error with its text.
-    pub fn error(error: &ToolError) -> Self {
-        let text = error.to_string();
+    pub fn error(error: &ToolError, audience: Audience) -> Self {
+        let text = error.told_to(audience);
         let result = json!({"content": [{"type": "text", "text": text}], "isError": true});
         Self::of_value(&result, true)
     }

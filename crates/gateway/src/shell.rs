@@ -10,8 +10,8 @@ use tool::{ClientId, ServerName};
 
 use crate::search_tools::marks_of_definition;
 use crate::{
-    call_context::CallContext, connection::Connection, definitions::EXECUTE, gateway::Gateway,
-    policy::ClientPolicy, survey,
+    call_context::CallContext, connection::Connection, definitions::EXECUTE, error::Audience,
+    gateway::Gateway, policy::ClientPolicy, survey,
 };
 
 mod describe;
@@ -149,8 +149,14 @@ impl Gateway {
         let failed = catalog.servers.iter().filter_map(|server| {
             let why = server.stale.as_ref()?;
             let name = server.name.clone();
-            let next = format!("proxy log {name}, then proxy reindex {name}");
-            Some((name.clone(), format!("{name}: {why}\nhint: {next}")))
+            let reindex = format!("proxy reindex {name}");
+            let log = self.has_log(&name).then(|| format!("proxy log {name}"));
+            let next = match (why.hint.clone(), log) {
+                (Some(hint), Some(log)) => format!("{hint}; or: {log}, then {reindex}"),
+                (Some(step), None) | (None, Some(step)) => format!("{step}, then {reindex}"),
+                (None, None) => reindex,
+            };
+            Some((name.clone(), format!("{name}: {}\nhint: {next}", why.why)))
         });
         failed.collect()
     }
@@ -239,7 +245,7 @@ impl Gateway {
                 Ok(entry) => entries.push(entry),
                 Err(error) => match generation.servers_named(name).first() {
                     Some(server) => return self.shell_list(Some(server.name.as_str()), json).await,
-                    None => return Ok(ShellReply::nothing(for_person(&error.to_string()))),
+                    None => return Ok(ShellReply::nothing(error.told_to(Audience::Person))),
                 },
             }
         }
@@ -269,6 +275,7 @@ impl Gateway {
         let context = CallContext {
             policy: Arc::new(ClientPolicy::of_command_line()),
             client: Some(client),
+            audience: Audience::Person,
             cancel: gone,
             ..CallContext::default()
         };
@@ -285,7 +292,7 @@ impl Gateway {
             let told = String::new();
             return ShellReply { data, told, is_hit };
         }
-        ShellReply::nothing(for_person(&data))
+        ShellReply::nothing(data)
     }
 
     /// As JSON `[[name, text]]`, a pair a file.
@@ -345,11 +352,6 @@ impl Gateway {
         let is_hit = !entries.is_empty();
         Ok(ShellReply { data, told, is_hit })
     }
-}
-
-/// An error as it is told to a model, whose tools a person types as commands.
-fn for_person(error: &str) -> String {
-    error.replace("Use search_tools to find", "`proxy search WORDS` finds")
 }
 
 fn pretty(value: &Value) -> String {

@@ -10,10 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fleet::Survey;
+use fleet::{Failure, Survey};
 use futures::{Stream, StreamExt as _, stream};
 use mcp::Transport;
-use registry::{Catalog, News, Planned, RegistryError, Snapshot};
+use registry::{Catalog, News, Planned, RegistryError, Snapshot, SurveyFailure};
 use tokio::{sync::Mutex, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
@@ -71,10 +71,11 @@ pub fn survey(
 async fn ask(gateway: Arc<Gateway>, server: ServerName, note: SurveyNote, count: Count) -> Asked {
     let began = Instant::now();
     let surveyed = if server.is_scripts() {
-        read_scripts(&gateway).await.map_err(|it| it.to_string())
+        let read = read_scripts(&gateway).await;
+        read.map_err(|error| SurveyFailure::new(error.to_string()))
     } else {
         let surveyed = gateway.servers.survey(&server).await;
-        surveyed.map(Some).map_err(|error| error.to_string())
+        surveyed.map(Some).map_err(|error| explain(&error.failure))
     };
     let (outcome, dropped) = match surveyed {
         Ok(Some(mut survey)) => {
@@ -82,7 +83,7 @@ async fn ask(gateway: Arc<Gateway>, server: ServerName, note: SurveyNote, count:
             gateway.surveys.note_left_out(&server, &dropped);
             (Ok(snapshot(&server, survey, count).await), dropped)
         }
-        Ok(None) => (Err("its folder is gone".to_owned()), Vec::new()),
+        Ok(None) => (Err(SurveyFailure::new("its folder is gone")), Vec::new()),
         Err(error) => (Err(error), Vec::new()),
     };
     let news = News { server, outcome };
@@ -91,6 +92,14 @@ async fn ask(gateway: Arc<Gateway>, server: ServerName, note: SurveyNote, count:
         dropped,
         seconds: began.elapsed().as_secs_f64(),
         note,
+    }
+}
+
+fn explain(failure: &Failure) -> SurveyFailure {
+    SurveyFailure {
+        why: failure.to_string(),
+        hint: failure.hint.clone(),
+        needs_login: failure.login().is_some(),
     }
 }
 
@@ -193,7 +202,7 @@ pub fn get_to_know(
             let server = news.server.clone();
             match &news.outcome {
                 Ok(snapshot) => info!(%server, tools = snapshot.tools.len(), "surveyed"),
-                Err(why) => info!(%server, why, "not surveyed"),
+                Err(why) => info!(%server, %why, "not surveyed"),
             }
             if let Err(error) = commit_when_free(&gateway, news).await {
                 warn!(%server, %error, "its tools were not taken in");

@@ -11,7 +11,7 @@ use crate::{
     asks::CallAsker,
     call_context::CallContext,
     definitions::{DESCRIBE, EXECUTE, SEARCH},
-    error::ToolError,
+    error::{Audience, ToolError},
     find::{admit, damaged, find},
     gateway::Gateway,
     policy::ClientPolicy,
@@ -30,7 +30,7 @@ impl Gateway {
         if ![SEARCH, DESCRIBE, EXECUTE].contains(&name) {
             return None;
         }
-        let asks = context.asks.clone();
+        let (asks, audience) = (context.asks.clone(), context.audience);
         let mut span = self.traces.begin_request(name, &mut context);
         let reply = match name {
             SEARCH => self.search_tools(arguments, &context).await,
@@ -45,7 +45,7 @@ impl Gateway {
                 Err(error) => span.fails(error.code()),
             }
         }
-        Some(reply.unwrap_or_else(|error| explain(error, asks.as_ref())))
+        Some(reply.unwrap_or_else(|error| explain(error, asks.as_ref(), audience)))
     }
 
     /// The tool that a name means, or the error that a client would get.
@@ -75,7 +75,13 @@ impl Gateway {
                 Ok(entry) => return Ok(entry),
                 Err(error) => error,
             };
-            let ToolError::UnknownTool { asked, near, .. } = error else {
+            let ToolError::UnknownTool {
+                asked,
+                near,
+                instead: None,
+                ..
+            } = error
+            else {
                 return Err(error);
             };
             if self.settings().servers.is_empty()
@@ -90,6 +96,7 @@ impl Gateway {
                 return Err(damaged.unwrap_or(ToolError::UnknownTool {
                     asked,
                     near,
+                    instead: None,
                     missing,
                 }));
             }
@@ -111,8 +118,8 @@ impl Gateway {
 }
 
 /// What went wrong, for the model; or for the client, where it alone can do something about it.
-fn explain(error: ToolError, asks: Option<&CallAsker>) -> Reply {
-    let reply = Reply::error(&error);
+fn explain(error: ToolError, asks: Option<&CallAsker>, audience: Audience) -> Reply {
+    let reply = Reply::error(&error, audience);
     let (ToolError::ServerError { error, .. }, Some(asks)) = (error, asks) else {
         return reply;
     };

@@ -439,7 +439,13 @@ pub(crate) struct Search {
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
     /// How many, 1 to 20
-    #[arg(long, short = 'n', default_value_t = 5, value_name = "COUNT")]
+    #[arg(
+        long,
+        short = 'n',
+        alias = "limit",
+        default_value_t = 5,
+        value_name = "COUNT"
+    )]
     pub(crate) max_results: usize,
     /// Say what speaks for each hit, term by term
     #[arg(long)]

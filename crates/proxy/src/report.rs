@@ -11,7 +11,7 @@ use std::{
 use dialoguer::Password;
 use gateway::survey::Asked;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use printable::group_digits;
+use printable::{count_of, group_digits};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -160,7 +160,7 @@ impl Reindexed {
             changed: plan.changed.len(),
             removed: plan.removed.len(),
             names: names_of(plan),
-            failure: planned.stale.clone(),
+            failure: planned.stale.as_ref().map(ToString::to_string),
             dropped: asked.map(|asked| asked.dropped.clone()).unwrap_or_default(),
             seconds: asked.map_or(0.0, |asked| asked.seconds),
         }
@@ -288,7 +288,7 @@ fn render_server(server: &Reindexed, widest: usize) -> Vec<String> {
         Some(why) => {
             let kept = match server.tools {
                 0 => "no snapshot yet".to_owned(),
-                tools => format!("kept its last {} tools, stale", group_digits(tools)),
+                tools => format!("kept its last {}, stale", count_of(tools, "tool")),
             };
             vec![format!("{name:widest$}  failed ({kept}): {why}")]
         }
@@ -302,9 +302,10 @@ fn render_server(server: &Reindexed, widest: usize) -> Vec<String> {
 
 fn render_line(server: &Reindexed, widest: usize) -> String {
     format!(
-        "{:widest$}  {:>5} tools  {:>9} tokens  {:<24}  {:.1} s",
+        "{:widest$}  {:>5} {:5}  {:>9} tokens  {:<24}  {:.1} s",
         server.server,
         group_digits(server.tools),
+        if server.tools == 1 { "tool" } else { "tools" },
         group_digits(usize::try_from(server.tokens).unwrap_or(usize::MAX)),
         server.render_difference(),
         server.seconds,

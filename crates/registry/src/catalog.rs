@@ -13,7 +13,7 @@ use crate::known_servers::Names;
 use crate::limits::{CHANGE_KEPT_S, FORMAT};
 use crate::pins::{HeldBy, LegacyPins, Pin, Pins, Subject};
 use crate::server_rules::{Rules, ServerRules};
-use crate::snapshot::{Kept, is_false, part_transport, server_in};
+use crate::snapshot::{Kept, SurveyFailure, is_false, part_transport, server_in};
 
 /// Every configured server in numbers, without opening a single snapshot.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +36,7 @@ pub struct CatalogServer {
     /// Tokens that all of its definitions would cost a model up front.
     pub tokens: u64,
     /// The reason why the last survey failed, when it did.
-    pub stale: Option<String>,
+    pub stale: Option<SurveyFailure>,
     /// Unix seconds; `None` for a server that was never surveyed.
     pub surveyed_at: Option<u64>,
     /// The protocol revision it spoke; empty when it was never surveyed.
@@ -177,7 +177,7 @@ pub(crate) struct Record {
     #[serde(default)]
     pub(crate) changed_at: BTreeMap<String, u64>,
     pub(crate) tokens: u64,
-    pub(crate) stale: Option<String>,
+    pub(crate) stale: Option<SurveyFailure>,
     pub(crate) surveyed_at: u64,
     /// When the server was asked for the snapshot, in milliseconds.
     #[serde(default)]
@@ -379,7 +379,9 @@ fn salvage(disk: &Disk, server: &str, file_name: &str) -> Option<Record> {
             .iter()
             .map(|tool| tool.name().to_owned())
             .collect(),
-        stale: Some("the catalog was damaged; this is the newest snapshot found".to_owned()),
+        stale: Some(SurveyFailure::new(
+            "the catalog was damaged; this is the newest snapshot found",
+        )),
         offer: kept
             .head
             .capabilities

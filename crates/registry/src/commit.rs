@@ -15,7 +15,7 @@ use crate::pin_book::PinBook;
 use crate::pins::Pins;
 use crate::plan::{Plan, Planned, plan};
 use crate::server_rules::Rules;
-use crate::snapshot::{Kept, News, Snapshot};
+use crate::snapshot::{Kept, News, Snapshot, SurveyFailure};
 
 #[derive(Debug)]
 pub(crate) struct Commit<'a> {
@@ -193,7 +193,7 @@ fn keep(known: Record) -> (Record, Plan, Altered) {
 }
 
 /// A failed survey changes nothing but the mark.
-fn mark_stale(known: Record, why: String, now: u64) -> (Record, Plan, Altered) {
+fn mark_stale(known: Record, why: SurveyFailure, now: u64) -> (Record, Plan, Altered) {
     let surveyed_at = if known.snapshot.is_some() {
         known.surveyed_at
     } else {

@@ -61,6 +61,6 @@ pub use registry::{Options, Registry};
 pub use review::{DecideError, Review, Reviews, Shown};
 pub use search::{Asked, Evidence, Found, Hit, Kind, Query};
 pub use server_rules::{Overlay, Rules, ServerRules};
-pub use snapshot::{News, Snapshot};
+pub use snapshot::{News, Snapshot, SurveyFailure};
 pub use usage::{ToolUsage, Usage};
 pub use view::View;

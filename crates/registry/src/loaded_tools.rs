@@ -15,7 +15,7 @@ use crate::limits::SCHEMA_VERSION;
 use crate::pin_book::PinBook;
 use crate::pins::{HeldBy, Pin, Pins, Subject, digest_of_instructions};
 use crate::server_rules::{Overlay, Rules, ServerRules};
-use crate::snapshot::{Head, Kept};
+use crate::snapshot::{Head, Kept, SurveyFailure};
 
 /// Everything a generation is made of but its index.
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ pub struct KnownServer {
     /// Tokens that all of its definitions would cost a model up front.
     pub tokens: u64,
     /// The reason why the last survey failed, when it did.
-    pub stale: Option<String>,
+    pub stale: Option<SurveyFailure>,
     /// Unix seconds.
     pub surveyed_at: Option<u64>,
     /// The reason why the snapshot could not be read; its tools are missing until the next survey.

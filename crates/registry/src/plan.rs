@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use tool::{Digest, ServerName, Tool};
 
+use crate::snapshot::SurveyFailure;
+
 /// Names of tools by what became of them. Pure data: nothing is read or written here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -29,7 +31,7 @@ pub struct Planned {
     /// Tokens that all of its definitions would cost a model up front.
     pub tokens: u64,
     /// The reason why the last snapshot was kept (or that there is none) instead of a fresh one.
-    pub stale: Option<String>,
+    pub stale: Option<SurveyFailure>,
 }
 
 /// Compares two lists by name and [`Tool::digest`]; order and white space do not count.

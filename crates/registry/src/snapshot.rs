@@ -1,6 +1,7 @@
 //! A server's answers to `tools/list` and its other lists, as a file.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -46,7 +47,73 @@ pub struct News {
     /// The server that was to be surveyed.
     pub server: ServerName,
     /// The survey, or why there is none.
-    pub outcome: Result<Snapshot, String>,
+    pub outcome: Result<Snapshot, SurveyFailure>,
+}
+
+/// Why a survey brought nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "KeptFailure")]
+pub struct SurveyFailure {
+    /// A sentence without a full stop.
+    pub why: String,
+    /// The next step, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// A person has to log in first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub needs_login: bool,
+}
+
+impl SurveyFailure {
+    /// A failure of which no more is known.
+    pub fn new(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            hint: None,
+            needs_login: false,
+        }
+    }
+}
+
+impl fmt::Display for SurveyFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)?;
+        match &self.hint {
+            Some(hint) => write!(f, " (hint: {hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A [`SurveyFailure`] as `catalog.json` has it: earlier versions wrote its text alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum KeptFailure {
+    Text(String),
+    Parts {
+        why: String,
+        #[serde(default)]
+        hint: Option<String>,
+        #[serde(default)]
+        needs_login: bool,
+    },
+}
+
+impl From<KeptFailure> for SurveyFailure {
+    fn from(kept: KeptFailure) -> Self {
+        match kept {
+            KeptFailure::Text(why) => Self::new(why),
+            KeptFailure::Parts {
+                why,
+                hint,
+                needs_login,
+            } => Self {
+                why,
+                hint,
+                needs_login,
+            },
+        }
+    }
 }
 
 impl Snapshot {

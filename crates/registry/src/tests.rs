@@ -62,7 +62,7 @@ pub(super) fn news(name: &str, lines: &[&str]) -> News {
 pub(super) fn failed(name: &str, why: &str) -> News {
     News {
         server: server(name),
-        outcome: Err(why.to_owned()),
+        outcome: Err(crate::SurveyFailure::new(why)),
     }
 }
 

@@ -10,7 +10,7 @@ mod servers;
 pub use advice::advise;
 pub use runtimes::{check_runtimes, programs};
 pub use secrets::{check_kept_secrets, check_secrets};
-pub use servers::{check_addresses, check_commands, check_twins, check_variables};
+pub use servers::{check_addresses, check_arguments, check_commands, check_twins, check_variables};
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]

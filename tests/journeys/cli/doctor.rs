@@ -42,7 +42,7 @@ async fn a_house_in_order_has_no_problem() {
         &output,
         "server quick",
         "fine",
-        &["1 tools in ", "revision 20"],
+        &["1 tool in ", "revision 20"],
     );
     check(&output, "state folder", "fine", &["state"]);
     check(&output, "daemon", "fine", &["none runs"]);

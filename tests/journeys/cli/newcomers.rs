@@ -284,7 +284,7 @@ async fn in_a_program_that_is_started() {
             &[
                 "typo: command `gihub-mcp` not found",
                 "install `gihub-mcp`",
-                "proxy log typo",
+                "proxy reindex typo",
             ],
         ),
         list(
@@ -297,7 +297,7 @@ async fn in_a_program_that_is_started() {
         ),
         list(
             command("xbit", "./no-x.sh"),
-            &["xbit: `", "has no x bit", "chmod +x", "proxy log xbit"],
+            &["xbit: `", "has no x bit", "chmod +x", "proxy reindex xbit"],
         ),
         list(
             command("shebang", "./no-interpreter.sh"),
@@ -312,7 +312,7 @@ async fn in_a_program_that_is_started() {
         ),
         list(
             format!("{}cwd = \"/nowhere\"\n", command("cwd", "cat")),
-            &["cwd: `cwd` /nowhere is no folder", "proxy log cwd"],
+            &["cwd: `cwd` /nowhere is no folder", "proxy reindex cwd"],
         ),
         list(
             format!(
@@ -382,10 +382,10 @@ async fn in_an_address() {
         ),
         list(
             here("s404"),
-            &["s404: HTTP 404", "the path of `url`", "proxy log s404"],
+            &["s404: HTTP 404", "the path of `url`", "proxy reindex s404"],
         ),
         list(here("s405"), &["s405: HTTP 405", "the path of `url`"]),
-        list(here("s401"), &["s401: ", "proxy log s401"]),
+        list(here("s401"), &["s401: ", "proxy reindex s401"]),
         list(here("s403"), &["s403: HTTP 403", "headers.Authorization"]),
         list(
             here("s500"),
@@ -408,7 +408,7 @@ async fn in_an_address() {
         ),
         list(
             url("tls", &format!("https://{at}/mcp")),
-            &["tls: it does not speak TLS there", "write `http://`"],
+            &["tls: no TLS is spoken at 127.0.0.1:", "write `http://`"],
         ),
     ];
     play(&house, mistakes).await;

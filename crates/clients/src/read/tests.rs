@@ -148,3 +148,19 @@ fn a_bundle_is_read_packed_and_unpacked() {
     fs::write(&packed, "no zip").unwrap();
     assert!(read_any_file(&packed, &home).is_err());
 }
+
+#[test]
+fn a_pasted_command_of_another_client_is_told_as_ours() {
+    for text in [
+        "claude mcp add github -e TOKEN=x -- npx -y @modelcontextprotocol/server-github",
+        "$ codex mcp add docs --url https://docs.example.com/mcp\n",
+    ] {
+        let told = tell(text);
+        assert!(
+            told.starts_with("a command, not a list of servers"),
+            "{told}"
+        );
+        assert!(told.contains("proxy add NAME -- COMMAND"), "{told}");
+        assert!(!told.contains("TOKEN"), "{told}");
+    }
+}

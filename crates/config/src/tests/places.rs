@@ -55,7 +55,7 @@ fn a_missing_file_says_how_to_begin() {
     let env = Environment::from_iter([("HOME", folder.path())]);
     let expected = "\
 DIR/.config/proxy/config.toml: no such file
-    hint: write it, for example with these lines:
+    hint: `proxy init` writes it from the servers of your MCP clients; or write it, for example with these lines:
           [servers.time]
           command = \"uvx\"
           args = [\"mcp-server-time\"]

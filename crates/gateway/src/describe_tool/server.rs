@@ -36,10 +36,7 @@ impl Gateway {
     }
 
     fn page(&self, generation: &Generation, server: &KnownServer, context: &CallContext) -> String {
-        let count = match server.tools {
-            1 => "1 tool".to_owned(),
-            count => format!("{count} tools"),
-        };
+        let count = printable::count_of(server.tools, "tool");
         let mut lines = vec![format!("{} - {count}; {}", server.name, server.category)];
         let entries = generation
             .entries()

@@ -28,6 +28,7 @@ use crate::{
     call_note::now_ms,
     caller::Caller,
     clients::{ClientInfo, ConnectedClient},
+    error::Audience,
     forward::{Announced, Params, Refusal, UriLedger, text},
     gateway::Gateway,
     instructions_told::InstructionsTold,
@@ -372,6 +373,7 @@ impl Calls {
         // A call that goes on with its client's next request is taken back by dropping it.
         let of_request = questions.is_none().then(|| cancel.clone());
         let context = CallContext {
+            audience: Audience::Model,
             asks: Some(asks),
             policy: self.policy(),
             caller: self.caller(),

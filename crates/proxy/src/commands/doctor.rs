@@ -10,8 +10,8 @@ mod traces;
 use config::{Config, Environment};
 use serde_json::{Value, json};
 use setup::doctor::{
-    Check, Verdict, advise, check_addresses, check_commands, check_kept_secrets, check_runtimes,
-    check_secrets, check_twins, check_variables,
+    Check, Verdict, advise, check_addresses, check_arguments, check_commands, check_kept_secrets,
+    check_runtimes, check_secrets, check_twins, check_variables,
 };
 
 use super::{idle_rules, run_async};
@@ -68,6 +68,7 @@ async fn examine_servers(
     }));
     checks.extend(check_twins(settings));
     checks.extend(check_addresses(settings));
+    checks.extend(check_arguments(settings));
     checks.extend(check_secrets(settings));
     checks.extend(check_kept_secrets(settings));
     checks.extend(scripts::check(settings));

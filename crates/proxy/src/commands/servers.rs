@@ -43,12 +43,15 @@ pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
                 tokens: known.map_or(0, |it| it.tokens),
                 was_asked: known.is_some_and(|it| it.surveyed_at.is_some()),
                 failure: known
-                    .and_then(|it| it.stale.clone())
+                    .and_then(|it| it.stale.as_ref().map(ToString::to_string))
                     .or_else(|| damage_of(&server.spec.name)),
                 needs_login: gateway.needs_login(
                     &server.spec.name,
                     known.is_some_and(|it| it.stale.is_some()),
                 ),
+                log: gateway
+                    .has_log(&server.spec.name)
+                    .then(|| format!("proxy log {name}, then ")),
                 login: login_of(server, &files).and_then(|record| record.grant),
                 login_json: describe_login(server, &files),
                 name,
@@ -83,6 +86,8 @@ struct Row {
     was_asked: bool,
     failure: Option<String>,
     needs_login: bool,
+    /// The step before a new survey, where the server has written anything.
+    log: Option<String>,
     calls: Calls,
     login: Option<Grant>,
     /// The same for programs.
@@ -170,7 +175,8 @@ fn render(rows: &[Row], now: u64) -> String {
             let next = if row.needs_login {
                 format!("proxy login {name}")
             } else {
-                format!("proxy log {name}, then proxy reindex {name}")
+                let log = row.log.as_deref().unwrap_or_default();
+                format!("{log}proxy reindex {name}")
             };
             lines.push(format!("\n{name}: {why}\n  next: {next}"));
         }
@@ -223,6 +229,7 @@ mod tests {
 
     fn row(name: &str) -> Row {
         Row {
+            log: Some(format!("proxy log {name}, then ")),
             name: name.to_owned(),
             is_enabled: true,
             category: "files".to_owned(),

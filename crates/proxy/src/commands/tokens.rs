@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use excerpt::tokens;
 use gateway::{Gateway, instructions, policy::ClientPolicy};
-use printable::group_digits;
+use printable::{count_of, group_digits};
 use serde_json::{Value, json};
 
 use crate::{cli::Global, exit::Exit, report};
@@ -47,10 +47,11 @@ pub(super) async fn count_tokens(
         }));
     } else {
         report::print_data(&format!(
-            "{} tools of {servers} servers, loaded up front  {:>9} tokens\n\
+            "{} of {}, loaded up front  {:>9} tokens\n\
              three tools and instructions of proxy{}  {:>9} tokens\n\
              saved in every session{}  {:>9} tokens ({percent} %)",
-            group_digits(counts.len()),
+            count_of(counts.len(), "tool"),
+            count_of(servers, "server"),
             group_digits(theirs),
             " ".repeat(4),
             group_digits(ours),

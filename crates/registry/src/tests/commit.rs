@@ -6,7 +6,7 @@ use tempfile::tempdir;
 
 use super::*;
 use crate::disk::Disk;
-use crate::{FindError, Options, Overlay};
+use crate::{FindError, Options, Overlay, SurveyFailure};
 
 #[test]
 fn a_commit_says_what_it_changed() {
@@ -104,6 +104,35 @@ fn a_survey_that_asked_earlier_does_not_replace_one_that_asked_later() {
 }
 
 #[test]
+fn a_failure_keeps_its_parts_over_a_restart_and_the_text_of_an_earlier_version_is_read() {
+    let folder = tempdir().unwrap();
+    let failure = SurveyFailure {
+        why: "HTTP 401 Unauthorized".to_owned(),
+        hint: Some("proxy login notes".to_owned()),
+        needs_login: true,
+    };
+    let news = News {
+        server: server("notes"),
+        outcome: Err(failure.clone()),
+    };
+    open(folder.path(), &["notes"])
+        .commit(vec![news], false, 1)
+        .unwrap();
+    let stale = || {
+        open(folder.path(), &["notes"]).catalog().servers[0]
+            .stale
+            .clone()
+    };
+    assert_eq!(stale(), Some(failure));
+    let path = folder.path().join("catalog.json");
+    let mut catalog: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    catalog["servers"]["notes"]["stale"] = "HTTP 401 (hint: proxy login notes)".into();
+    fs::write(&path, catalog.to_string()).unwrap();
+    let text = SurveyFailure::new("HTTP 401 (hint: proxy login notes)");
+    assert_eq!(stale(), Some(text));
+}
+
+#[test]
 fn a_failed_survey_keeps_the_last_snapshot_marked() {
     let folder = tempdir().unwrap();
     let registry = open(folder.path(), &["notes", "new", "never"]);
@@ -112,7 +141,7 @@ fn a_failed_survey_keeps_the_last_snapshot_marked() {
         .unwrap();
     let failures = vec![failed("notes", "exit code 127"), failed("new", "no answer")];
     let planned = registry.commit(failures, true, 2).unwrap();
-    assert_eq!(planned[0].stale.as_deref(), Some("exit code 127"));
+    assert_eq!(planned[0].stale, Some(SurveyFailure::new("exit code 127")));
     assert_eq!(planned[0].plan.same, ["add", "list"]);
     assert!(
         registry
@@ -124,7 +153,8 @@ fn a_failed_survey_keeps_the_last_snapshot_marked() {
     let catalog = registry.catalog();
     let said = |at: usize| {
         let server = &catalog.servers[at];
-        (server.tools, server.stale.as_deref(), server.surveyed_at)
+        let why = server.stale.as_ref().map(|it| it.why.as_str());
+        (server.tools, why, server.surveyed_at)
     };
     assert_eq!(said(0), (2, Some("exit code 127"), Some(1_000)));
     assert_eq!(said(1), (0, Some("no answer"), None));
@@ -377,7 +407,7 @@ fn tools_built_in_are_found_after_real_ones() {
         ["a/read_result", "proxy/read_result"]
     );
     assert_eq!(registry.catalog().tools(), 1);
-    // They take no place of a server's tool, and answer nothing that nothing else fits.
+    // They take no place of a server's tool, and where none fits they answer what is for them.
     let one = Query {
         limit: 1,
         ..Query::words("read result")
@@ -390,7 +420,14 @@ fn tools_built_in_are_found_after_real_ones() {
     registry
         .commit(vec![news("b", &["play: Play chess"])], false, 1)
         .unwrap();
-    assert_eq!(hits(&registry, &Query::words("read result")), [""; 0]);
+    assert_eq!(
+        hits(&registry, &Query::words("read result")),
+        ["proxy/read_result"]
+    );
+    assert_eq!(
+        hits(&registry, &Query::words("result of the match")),
+        [""; 0]
+    );
     let ours = Query {
         server: Some("proxy".to_owned()),
         ..Query::words("read result")

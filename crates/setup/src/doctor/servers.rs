@@ -63,6 +63,49 @@ pub fn check_twins(settings: &Settings) -> Vec<Check> {
     checks
 }
 
+/// Arguments that only a shell would replace: no shell starts a server.
+pub fn check_arguments(settings: &Settings) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for server in settings.enabled() {
+        let Launch::Child { command, args, .. } = &server.spec.launch else {
+            continue;
+        };
+        let command = command.to_string();
+        let program = command.rsplit('/').next().unwrap_or_default();
+        if SHELLS.contains(&program) {
+            continue;
+        }
+        let args = args.iter().map(Template::to_string);
+        let unread: Vec<(String, String)> = args.filter_map(|arg| of_a_shell(&arg)).collect();
+        for (written, instead) in unread {
+            let found =
+                format!("`args` holds `{written}`, which reaches it as it is: no shell reads it");
+            let check = Check::warning(format!("server {}", server.spec.name), found);
+            checks.push(check.then(format!("write `{instead}`")));
+        }
+    }
+    checks
+}
+
+/// These read their arguments as a shell does.
+const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "fish"];
+
+/// `~/` or `$NAME` in an argument, and what is written for it in a configuration.
+fn of_a_shell(arg: &str) -> Option<(String, String)> {
+    let value = arg.rsplit_once('=').map_or(arg, |(_, value)| value);
+    if value == "~" || value.starts_with("~/") {
+        return Some(("~".to_owned(), "${HOME}".to_owned()));
+    }
+    // A template writes a `$` that opens no variable twice.
+    arg.match_indices("$$").find_map(|(at, sign)| {
+        let rest = &arg[at + sign.len()..];
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let name = &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())];
+        let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        begins.then(|| (format!("${name}"), format!("${{{name}}}")))
+    })
+}
+
 /// Addresses and packages in place of which others should be used.
 pub fn check_addresses(settings: &Settings) -> Vec<Check> {
     let replaced = |server: &ServerSettings| {

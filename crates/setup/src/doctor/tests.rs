@@ -51,6 +51,25 @@ enabled = false
 }
 
 #[test]
+fn an_argument_that_only_a_shell_would_read_is_told_with_what_to_write() {
+    let settings = settings(
+        r#"
+[servers.files]
+command = "npx"
+args = ["-y", "files", "~/notes", "--root=~/x", "$HOME/y", "${HOME}/z", "a~b", "costs $5", "^a$"]
+[servers.script]
+command = "/bin/sh"
+args = ["-c", "cd ~/x && exec $PROGRAM"]
+"#,
+    );
+    let told = render(&check_arguments(&settings));
+    let lines: Vec<&str> = told.lines().collect();
+    let home = "Warning server files: `args` holds `~`, which reaches it as it is: no shell reads it -> write `${HOME}`";
+    let name = "Warning server files: `args` holds `$HOME`, which reaches it as it is: no shell reads it -> write `${HOME}`";
+    assert_eq!(lines, [home, home, name]);
+}
+
+#[test]
 fn one_server_twice_is_told() {
     let settings = settings(
         r#"

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::StreamExt as _;
 use gateway::{Gateway, Settings, survey};
+use printable::count_of;
 use registry::{PinTrouble, Shown, Subject};
 use setup::doctor::{Check, Verdict};
 use tool::ServerName;
@@ -39,7 +40,10 @@ pub(super) async fn check(
         let mut answers = std::pin::pin!(asking);
         let mut told = Vec::new();
         while let Some(answer) = answers.next().await {
-            told.push(describe_answer(&answer));
+            told.push(describe_answer(
+                &answer,
+                gateway.has_log(&answer.news.server),
+            ));
             asked.push(answer.news);
         }
         told.sort_by(|one, other| one.about.cmp(&other.about));
@@ -85,36 +89,39 @@ fn describe_damage((server, why): &(ServerName, String)) -> Check {
     Check::warning(format!("server {server}"), found).then(format!("proxy reindex {server}"))
 }
 
-fn describe_answer(asked: &survey::Asked) -> Check {
+fn describe_answer(asked: &survey::Asked, has_log: bool) -> Check {
     let name = &asked.news.server;
+    let log = has_log.then(|| format!("proxy log {name}"));
     let about = format!("server {name}");
     let seconds = asked.seconds;
     match &asked.news.outcome {
         Ok(snapshot) if snapshot.tools.is_empty() => {
             let found = format!("answered in {seconds:.1} s, and has no tools");
-            Check::warning(about, found).then(format!("proxy log {name}"))
+            let check = Check::warning(about, found);
+            log.into_iter().fold(check, Check::then)
         }
         Ok(snapshot) => {
             let (tools, protocol) = (snapshot.tools.len(), &snapshot.protocol);
             let left_out = asked.dropped.len();
-            let found = format!("{tools} tools in {seconds:.1} s, revision {protocol}");
+            let tools = count_of(tools, "tool");
+            let found = format!("{tools} in {seconds:.1} s, revision {protocol}");
             match left_out {
                 0 => Check::fine(about, found),
-                _ => Check::warning(about, format!("{found}; {left_out} tools are left out"))
-                    .then(format!("proxy reindex {name}")),
+                _ => Check::warning(
+                    about,
+                    format!("{found}; {} left out", count_of(left_out, "tool")),
+                )
+                .then(format!("proxy reindex {name}")),
             }
         }
         Err(why) => {
-            let (why, hint) = match why.split_once(" (hint: ") {
-                Some((why, hint)) => (why, hint.strip_suffix(')').unwrap_or(hint)),
-                None => (why.as_str(), ""),
-            };
-            let log = format!("proxy log {name}");
-            let next = match hint {
-                "" => log,
-                hint => format!("{hint}; or: {log}"),
-            };
-            Check::problem(about, why).then(next)
+            let next: Vec<String> = why.hint.clone().into_iter().chain(log).collect();
+            let check = Check::problem(about, why.why.as_str());
+            if next.is_empty() {
+                check
+            } else {
+                check.then(next.join("; or: "))
+            }
         }
     }
 }
