@@ -302,7 +302,7 @@ async fn refresh(gateway: &Arc<Gateway>, server: &ServerName) -> anyhow::Result<
         Err(error) => {
             let news = News {
                 server: server.clone(),
-                outcome: Err(error.to_string()),
+                outcome: Err(SurveyFailure::new(error.to_string())),
             };
             commit_when_free(gateway, news).await?;
             return Err(error.into());

@@ -398,7 +398,7 @@ async fn a_list_that_cannot_be_read_after_a_change_is_marked_and_read_again_late
     scene.add("git", Prompt, &json!({"name": "new"}));
     for failed in 1..=3 {
         looks.wait_for(|it| it.len() == failed).await.unwrap();
-        assert!(record().stale.is_some_and(|why| why.contains("busy")));
+        assert!(record().stale.is_some_and(|why| why.why.contains("busy")));
         scene.note_change("git".parse().unwrap());
     }
     let mut lists = scene.gateway.lists_changed.subscribe();

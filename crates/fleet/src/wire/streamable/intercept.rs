@@ -223,6 +223,7 @@ impl InterceptingClient {
                 Err(Failed {
                     error: unexpected(why),
                     status: None,
+                    is_unsent: false,
                     obstacle: Some(Obstacle::NoEndpoint),
                 })
             }
