@@ -1,7 +1,7 @@
 //! The handshake, and what stands for it where there is none, and what we answer when a server asks
 //! us.
 
-use std::{collections::BTreeSet, fmt, future::ready};
+use std::{collections::BTreeSet, fmt, future::ready, sync::atomic::Ordering};
 
 use jsonrpc::Closed;
 use mcp::{HEADER_MISMATCH, Revision, Transport, meta};
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 use tool::Capability;
 
-use super::{listen, obstacle::Obstacle};
+use super::{listen, obstacle::Obstacle, pipes::PipeTransport};
 use crate::{
     About, Spoken,
     changes::OnListChanged,
@@ -93,24 +93,40 @@ where
         ClientLifecycleMode::Initialize
     };
     let way = guess.transport;
-    open_with(transport, mode, way, on_list_changed, roots).await
+    let (service, mut about) = open_with(transport, mode, way, on_list_changed, roots).await?;
+    if !guess.revision.is_stateless() {
+        cap_revision(&mut about);
+    }
+    Ok((service, about))
 }
 
 /// Opens a session with a child of which nobody knows what it speaks: it is asked in the newest
 /// revision, and with a handshake when it refuses that, or says nothing for 10 s.
-pub(crate) async fn probe_session<T>(
-    transport: T,
+pub(crate) async fn probe_session(
+    transport: PipeTransport,
     on_list_changed: OnListChanged,
     roots: &Roots,
-) -> Result<(Service, About), HandshakeError>
-where
-    T: RmcpTransport<RoleClient> + 'static,
-{
+) -> Result<(Service, About), HandshakeError> {
+    let had_handshake = transport.had_handshake();
     let mode = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: None,
     };
-    open_with(transport, mode, Transport::Stdio, on_list_changed, roots).await
+    let opening = open_with(transport, mode, Transport::Stdio, on_list_changed, roots);
+    let (service, mut about) = opening.await?;
+    if had_handshake.load(Ordering::Relaxed) {
+        cap_revision(&mut about);
+    }
+    Ok((service, about))
+}
+
+/// A server that answers a handshake speaks a revision that has one, whichever it names: some repeat
+/// what they are told. Opened without, it would not answer.
+fn cap_revision(about: &mut About) {
+    let revision = &mut about.spoken.revision;
+    if revision.is_stateless() {
+        *revision = Revision::LAST_WITH_HANDSHAKE;
+    }
 }
 
 async fn open_with<T>(
@@ -235,7 +251,9 @@ impl fmt::Debug for Ourselves {
 
 impl ClientHandler for Ourselves {
     fn get_info(&self) -> ClientConfig {
+        // `initialize` has this revision; the newest has no such request.
         ClientConfig::new(self.capabilities.clone(), implementation())
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     /// Questions are taken out before they come here; rmcp would answer for the person.
@@ -331,7 +349,67 @@ pub(super) fn mirrored_capabilities(request: &Request) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use jsonrpc::{LineReader, Outbox, Sink};
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex, split};
+
     use super::*;
+    use crate::channel::CallChannel;
+
+    /// Opens a connection to a server that answers `initialize` alone, in the revision that
+    /// `answer` makes of the one that it is told. Without a guess it is asked what it speaks.
+    async fn open(guess: Option<Spoken>, answer: fn(&Value) -> Value) -> About {
+        let (ours, theirs) = duplex(64 * 1024);
+        let (input, output) = split(ours);
+        let outbox = Outbox::new(Sink::stream(output));
+        let (transport, feed) = PipeTransport::new(Arc::clone(&outbox), Arc::new(|| {}));
+        let lines = LineReader::new(input);
+        let _channel = CallChannel::start(lines, outbox, feed, Arc::default(), Arc::default());
+        let (requests, mut answers) = split(theirs);
+        let server = async move {
+            let mut requests = BufReader::new(requests).lines();
+            while let Ok(Some(line)) = requests.next_line().await {
+                let asked: Value = serde_json::from_str(&line).unwrap();
+                if asked["method"] != "initialize" {
+                    continue;
+                }
+                let result = json!({
+                    "protocolVersion": answer(&asked["params"]["protocolVersion"]),
+                    "capabilities": {},
+                    "serverInfo": {"name": "any", "version": "1"},
+                });
+                let said = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+                let line = format!("{said}\n");
+                answers.write_all(line.as_bytes()).await.unwrap();
+            }
+        };
+        let opening = async {
+            let (nobody, roots) = (Arc::new(|| {}), Roots::default());
+            match guess {
+                Some(guess) => open_session(transport, &guess, nobody, &roots).await,
+                None => probe_session(transport, nobody, &roots).await,
+            }
+        };
+        tokio::select! {
+            () = server => panic!("the server has no end"),
+            opened = opening => opened.unwrap().1,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_took_a_handshake_is_opened_so_again_whatever_it_calls_its_revision() {
+        let echo = |told: &Value| told.clone();
+        let newest = |_: &Value| json!("2026-07-28");
+        for answer in [echo as fn(&Value) -> Value, newest] {
+            for guess in [None, Some(Spoken::default())] {
+                let about = open(guess, answer).await;
+                assert_eq!(about.spoken.revision, Revision::LAST_WITH_HANDSHAKE);
+            }
+        }
+        let older = open(None, |_| json!("2025-03-26")).await;
+        assert_eq!(older.spoken.revision, Revision::UNNAMED);
+    }
 
     #[test]
     fn rmcp_speaks_the_revisions_that_we_know() {

@@ -1,12 +1,18 @@
 //! The pipes of a child as rmcp's transport.
 
-use std::{future::ready, sync::Arc};
+use std::{
+    future::ready,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use bytes::Bytes;
 use jsonrpc::{Closed, Message, Outbox, frame};
 use rmcp::{
     RoleClient,
-    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage},
     service::RxJsonRpcMessage,
     transport::Transport,
 };
@@ -20,6 +26,7 @@ use crate::{changes::OnListChanged, channel::MessageSink, limits::RMCP_MESSAGES_
 pub(crate) struct PipeTransport {
     outbox: Arc<Outbox>,
     inbox: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
+    had_handshake: Arc<AtomicBool>,
 }
 
 impl PipeTransport {
@@ -31,7 +38,17 @@ impl PipeTransport {
             on_list_changed,
             sender,
         };
-        (Self { outbox, inbox }, feed)
+        let transport = Self {
+            outbox,
+            inbox,
+            had_handshake: Arc::default(),
+        };
+        (transport, feed)
+    }
+
+    /// Set when `initialize` was sent.
+    pub(crate) fn had_handshake(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.had_handshake)
     }
 }
 
@@ -43,6 +60,11 @@ impl Transport<RoleClient> for PipeTransport {
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Closed>> + Send + 'static {
         let outbox = Arc::clone(&self.outbox);
+        if let ClientJsonRpcMessage::Request(request) = &message
+            && let ClientRequest::InitializeRequest(_) = request.request
+        {
+            self.had_handshake.store(true, Ordering::Relaxed);
+        }
         async move {
             let mut line = serde_json::to_vec(&message).map_err(|_| Closed)?;
             line.push(b'\n');
