@@ -18,8 +18,8 @@ struct State {
     users: usize,
     idle_since: Instant,
     is_closed: bool,
-    /// It is closed as soon as nobody uses it, and to further uses at once.
-    is_shut: bool,
+    /// It is closed as soon as nobody uses it, unless it is called before that.
+    is_spare: bool,
     was_called: bool,
     /// When it last answered a call.
     answered: Option<Instant>,
@@ -35,7 +35,7 @@ impl Activity {
             users: 0,
             idle_since: Instant::now(),
             is_closed: false,
-            is_shut: false,
+            is_spare: false,
             was_called: false,
             answered: None,
         };
@@ -48,7 +48,7 @@ impl Activity {
     /// `None` once the connection was closed.
     pub(crate) fn begin(self: &Arc<Self>) -> Option<Lease> {
         let mut state = self.lock();
-        if state.is_closed || state.is_shut {
+        if state.is_closed {
             return None;
         }
         state.users += 1;
@@ -99,24 +99,22 @@ impl Activity {
         Some(self.lock().answered?.elapsed())
     }
 
-    /// Closes it to further uses unless it was called.
-    pub(crate) fn shut_if_never_called(&self) {
-        let mut state = self.lock();
-        state.is_shut |= !state.was_called;
-        drop(state);
+    /// Has it closed as soon as nobody uses it, unless it was called or is called before that.
+    pub(crate) fn set_spare(&self) {
+        self.lock().is_spare = true;
         self.unused.notify_waiters();
     }
 
-    /// Waits until it is shut and nobody uses it.
-    pub(crate) async fn shut(&self) {
+    /// Waits until it is spare and unused, and closes it.
+    pub(crate) async fn close_when_spare(&self) {
         loop {
             let unused = self.unused.notified();
-            let is_over = {
-                let state = self.lock();
-                state.is_shut && state.users == 0
-            };
-            if is_over {
-                return;
+            {
+                let mut state = self.lock();
+                if state.is_spare && !state.was_called && state.users == 0 {
+                    state.is_closed = true;
+                    return;
+                }
             }
             unused.await;
         }
@@ -163,24 +161,32 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_is_shut_for_another_only_before_its_first_call() {
+    async fn a_spare_connection_is_closed_after_its_last_use_unless_it_was_called() {
+        let close = |activity: &Arc<Activity>| {
+            let activity = Arc::clone(activity);
+            tokio::spawn(async move { activity.close_when_spare().await })
+        };
         let activity = Activity::new();
+        let closing = close(&activity);
         let survey = activity.begin().expect("open");
-        activity.shut_if_never_called();
-        assert!(activity.begin().is_none());
-        let shut = tokio::spawn({
-            let activity = Arc::clone(&activity);
-            async move { activity.shut().await }
-        });
+        activity.set_spare();
         tokio::task::yield_now().await;
-        assert!(!shut.is_finished());
+        assert!(!closing.is_finished());
+        drop(activity.begin().expect("still open"));
         drop(survey);
-        shut.await.expect("it ends");
+        closing.await.expect("it ends");
+        assert!(activity.begin().is_none());
 
         let activity = Activity::new();
+        let closing = close(&activity);
+        let call = activity.begin().expect("open");
+        activity.set_spare();
         activity.note_call();
-        activity.shut_if_never_called();
+        drop(call);
+        tokio::task::yield_now().await;
+        assert!(!closing.is_finished());
         assert!(activity.begin().is_some());
+        closing.abort();
     }
 
     #[tokio::test(start_paused = true)]

@@ -45,8 +45,8 @@ pub(crate) struct Asking {
     /// The roots that it is told.
     pub(crate) roots: Roots,
     /// It has asked where nothing names the call: from then on calls of different sessions go one
-    /// after another, but for those that ask nothing.
-    names_no_call: AtomicBool,
+    /// after another, but for those that ask nothing. All processes of the server share it.
+    names_no_call: Arc<AtomicBool>,
     turns: SessionTurns,
     habits: Habits,
     /// The calls that have their turn.
@@ -88,13 +88,13 @@ impl Asking {
         server: &ServerName,
         changes: Arc<Changes>,
         roots: Roots,
-        asks_clients: bool,
+        names_no_call: Arc<AtomicBool>,
     ) -> Self {
         Self {
             server: server.clone(),
             changes,
             roots,
-            names_no_call: AtomicBool::new(asks_clients),
+            names_no_call,
             turns: SessionTurns::default(),
             habits: Habits::default(),
             under_way: DashMap::new(),
@@ -107,6 +107,11 @@ impl Asking {
     /// Whether it has asked where nothing names the call.
     pub(crate) fn names_no_call(&self) -> bool {
         self.names_no_call.load(Ordering::Relaxed)
+    }
+
+    /// The same for another process of the server.
+    pub(crate) fn share_names_no_call(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.names_no_call)
     }
 
     /// Notes that it asks where nothing names the call, and which calls may have asked.

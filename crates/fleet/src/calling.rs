@@ -13,6 +13,8 @@ use crate::{
 /// The progress of a call, for the error of one whose limit ran out.
 #[derive(Debug)]
 pub(crate) struct Progress {
+    /// The server that it is made at.
+    pub(crate) server: Server,
     pub(crate) ran: Ran,
     /// It waits until the calls of other sessions are over.
     pub(crate) waits_for_turn: bool,
@@ -81,7 +83,7 @@ async fn call_once(
         tries: not_ready.tries,
         ran: Ran::No,
     };
-    let leased = match server.ready_for(request.asks.as_ref()).await {
+    let leased = match server.ready_for_call().await {
         Ok(leased) => leased,
         Err(error) => return Ok(Err(not_ready(error))),
     };

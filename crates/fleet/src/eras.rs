@@ -1,93 +1,136 @@
-//! The era in which a child is spoken to that speaks both: that of the client for whom it is started.
-//! What it asks by requests of its own, it can ask no one after a beginning without a handshake.
+//! The two eras of the protocol, before and after the handshake was dropped, and in which of them
+//! each process of a server is spoken to.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::Arc;
 
-use jsonrpc::Fields;
 use mcp::Revision;
 use parking_lot::Mutex;
 
-use crate::{Launch, ServerSpec, Spoken, question::Asks};
+use crate::{ServerSpec, Spoken, question::Asks};
 
-/// What is known of the eras of one server.
+/// The way in which the connection to a process is opened. Clients of different eras have different
+/// processes of a server that speaks both: servers on common SDKs offer what depends on the
+/// handshake, or on its absence, to connections of that kind alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Era {
+    /// In the newest revision that the server speaks, with or without a handshake.
+    #[default]
+    Newest,
+    /// With a handshake, although the server speaks a revision without.
+    Handshake,
+}
+
+/// What is known of the eras of one server. All of its processes share it.
 #[derive(Debug, Default)]
-pub(crate) struct Eras {
-    /// The client for whom it is started next is of before, and can be asked.
-    wants_handshake: AtomicBool,
-    /// It took no handshake when it was asked with one.
-    refuses_handshake: AtomicBool,
-    /// What it speaks where no client wants another.
-    natural: Mutex<Option<Spoken>>,
+pub(crate) struct Eras(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// What the server speaks in [`Era::Newest`].
+    newest: Option<Spoken>,
+    /// A start in which it was spoken to so failed: it may speak something else by now.
+    is_doubtful: bool,
+    handshake: Handshake,
+}
+
+/// Whether a server that speaks a revision without a handshake takes one too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Handshake {
+    #[default]
+    Untried,
+    Taken,
+    Refused,
 }
 
 impl Eras {
-    pub(crate) fn of(spec: &ServerSpec) -> Self {
-        Self {
-            natural: Mutex::new(spec.spoken.clone()),
-            ..Self::default()
+    /// For a server that takes the place of `before`, if there was one.
+    pub(crate) fn of(spec: &ServerSpec, before: Option<&Self>) -> Self {
+        let newest = before.and_then(Self::newest);
+        Self(Mutex::new(Known {
+            newest: newest.or_else(|| spec.spoken.clone()),
+            ..Known::default()
+        }))
+    }
+
+    /// The era of the process that works for this client.
+    pub(crate) fn of_client(&self, client: &Arc<dyn Asks>) -> Era {
+        let known = self.0.lock();
+        let newest = known.newest.as_ref();
+        let has_both = newest.is_some_and(|it| it.revision.is_stateless())
+            && known.handshake != Handshake::Refused;
+        if has_both && !client.takes_rounds() {
+            Era::Handshake
+        } else {
+            Era::Newest
         }
     }
 
-    /// Takes note of the caller for whom the server may be started. Whether a connection without a
-    /// handshake is to make place for one with it.
-    pub(crate) fn note_caller(&self, spec: &ServerSpec, caller: &Arc<dyn Asks>) -> bool {
-        let is_child = matches!(spec.launch, Launch::Child { .. });
-        let wants = is_child && !caller.takes_rounds() && can_be_asked(caller);
-        self.wants_handshake.store(wants, Ordering::Relaxed);
-        wants && !self.refuses_handshake.load(Ordering::Relaxed)
-    }
-
-    /// What to begin with.
-    pub(crate) fn guess(&self) -> Option<Spoken> {
-        let natural = self.natural.lock().clone();
-        let natural_is_stateless = natural
-            .as_ref()
-            .is_some_and(|it| it.revision.is_stateless());
-        let takes_handshake = !self.refuses_handshake.load(Ordering::Relaxed);
-        if natural_is_stateless && takes_handshake && self.wants_handshake.load(Ordering::Relaxed) {
-            return Some(Spoken {
-                revision: Revision::LAST_WITH_HANDSHAKE,
-                ..Spoken::default()
-            });
+    /// What to begin with; none where the server is to be asked what it speaks.
+    pub(crate) fn guess(&self, era: Era) -> Option<Spoken> {
+        let known = self.0.lock();
+        match era {
+            Era::Newest => known.newest.clone().filter(|_| !known.is_doubtful),
+            Era::Handshake => {
+                let transport = known.newest.as_ref().map(|it| it.transport);
+                Some(Spoken {
+                    revision: Revision::LAST_WITH_HANDSHAKE,
+                    transport: transport.unwrap_or_default(),
+                })
+            }
         }
-        natural
     }
 
-    /// Takes in what came of a guess.
-    pub(crate) fn settle(&self, guess: Option<&Spoken>, spoken: &Spoken) {
-        let mut natural = self.natural.lock();
-        let is_stateless = |it: &Spoken| it.revision.is_stateless();
-        let was_forced = natural.as_ref().is_some_and(is_stateless)
-            && guess.is_some_and(|guess| !is_stateless(guess));
-        if was_forced && !is_stateless(spoken) {
-            return;
+    /// Takes in a start that succeeded.
+    pub(crate) fn note_start(&self, era: Era, spoken: &Spoken) {
+        let mut known = self.0.lock();
+        match era {
+            Era::Newest => {
+                known.newest = Some(spoken.clone());
+                known.is_doubtful = false;
+            }
+            Era::Handshake => known.handshake = Handshake::Taken,
         }
-        if was_forced {
-            self.refuses_handshake.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes in a start in the newest revision that failed: the next one asks what the server speaks,
+    /// and a handshake may have been refused for the same reason.
+    pub(crate) fn note_failed_start(&self) {
+        let mut known = self.0.lock();
+        known.is_doubtful = true;
+        if known.handshake == Handshake::Refused {
+            known.handshake = Handshake::Untried;
         }
-        *natural = Some(spoken.clone());
     }
 
-    /// What it speaks where no client wants another.
-    pub(crate) fn natural(&self) -> Option<Spoken> {
-        self.natural.lock().clone()
+    /// Takes in that the server did not take a handshake. Whether it is believed: a server that
+    /// has taken one before failed for another reason.
+    pub(crate) fn note_refusal(&self) -> bool {
+        let mut known = self.0.lock();
+        if known.handshake == Handshake::Taken {
+            return false;
+        }
+        known.handshake = Handshake::Refused;
+        true
     }
-}
 
-/// Whether the client announced anything that it can be asked.
-fn can_be_asked(caller: &Arc<dyn Asks>) -> bool {
-    let capabilities = caller.capabilities();
-    let fields = Fields::of(capabilities.as_str());
-    let has = |name| fields.as_ref().is_some_and(|it| it.filled(name).is_some());
-    ["elicitation", "sampling", "roots"].into_iter().any(has)
+    /// What the server speaks in [`Era::Newest`], as far as is known.
+    pub(crate) fn newest(&self) -> Option<Spoken> {
+        self.0.lock().newest.clone()
+    }
+
+    /// The revision of a process of this era, as far as is known.
+    pub(crate) fn revision(&self, era: Era) -> Option<Revision> {
+        match era {
+            Era::Newest => self.newest().map(|it| it.revision),
+            Era::Handshake => Some(Revision::LAST_WITH_HANDSHAKE),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::question::fake::client;
 
     fn spoken(revision: Revision) -> Spoken {
         Spoken {
@@ -96,31 +139,49 @@ mod tests {
         }
     }
 
-    fn known(revision: Revision) -> Eras {
-        Eras {
-            natural: Mutex::new(Some(spoken(revision))),
-            wants_handshake: AtomicBool::new(true),
-            ..Eras::default()
+    const OLD: Revision = Revision::LAST_WITH_HANDSHAKE;
+    const NEW: Revision = Revision::FIRST_STATELESS;
+
+    fn started(revision: Revision) -> Eras {
+        let eras = Eras::default();
+        eras.note_start(Era::Newest, &spoken(revision));
+        eras
+    }
+
+    #[test]
+    fn clients_with_a_handshake_have_their_own_process_where_the_server_speaks_both_eras() {
+        let [with_handshake, without] = [false, true].map(client);
+        let both = started(NEW);
+        assert_eq!(both.of_client(&with_handshake), Era::Handshake);
+        assert_eq!(both.of_client(&without), Era::Newest);
+        assert_eq!(both.guess(Era::Handshake), Some(spoken(OLD)));
+        assert_eq!(both.guess(Era::Newest), Some(spoken(NEW)));
+        for one in [started(OLD), Eras::default()] {
+            assert_eq!(one.of_client(&with_handshake), Era::Newest);
+            assert_eq!(one.of_client(&without), Era::Newest);
         }
     }
 
     #[test]
-    fn a_handshake_is_tried_once_where_it_is_refused_and_forgets_nothing_where_it_is_taken() {
-        let (old, new) = (Revision::LAST_WITH_HANDSHAKE, Revision::FIRST_STATELESS);
-        let both = known(new.clone());
-        let guess = both.guess();
-        assert_eq!(guess, Some(spoken(old.clone())));
-        both.settle(guess.as_ref(), &spoken(old.clone()));
-        assert_eq!(both.natural(), Some(spoken(new.clone())));
-        both.wants_handshake.store(false, Ordering::Relaxed);
-        assert_eq!(both.guess(), Some(spoken(new.clone())));
+    fn a_refused_handshake_is_remembered_until_the_server_fails_in_its_newest_revision_too() {
+        let client = client(false);
+        let eras = started(NEW);
+        assert!(eras.note_refusal());
+        assert_eq!(eras.of_client(&client), Era::Newest);
+        eras.note_failed_start();
+        assert_eq!(eras.of_client(&client), Era::Handshake);
+        eras.note_start(Era::Handshake, &spoken(OLD));
+        assert!(!eras.note_refusal());
+        assert_eq!(eras.of_client(&client), Era::Handshake);
+        assert_eq!(eras.newest(), Some(spoken(NEW)));
+    }
 
-        let modern = known(new.clone());
-        modern.settle(modern.guess().as_ref(), &spoken(new.clone()));
-        assert_eq!(modern.guess(), Some(spoken(new)));
-
-        let unknown = Eras::default();
-        unknown.settle(None, &spoken(old.clone()));
-        assert_eq!(unknown.guess(), Some(spoken(old)));
+    #[test]
+    fn a_server_that_failed_to_start_is_asked_what_it_speaks() {
+        let eras = started(NEW);
+        eras.note_failed_start();
+        assert_eq!(eras.guess(Era::Newest), None);
+        eras.note_start(Era::Newest, &spoken(OLD));
+        assert_eq!(eras.guess(Era::Newest), Some(spoken(OLD)));
     }
 }

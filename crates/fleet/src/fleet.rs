@@ -7,8 +7,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tool::ServerName;
 
 use crate::{
-    Applied, CallError, Failure, Ran, Request, Scope, ServerSpec, ServerState, Sharing, Start,
-    Surroundings, Survey, SurveyError, Variables,
+    Applied, CallError, Failure, Ran, Request, Scope, ServerSpec, ServerState, Sharing,
+    Start, Surroundings, Survey, SurveyError, Variables,
     asked_login::{log_in_by_asking, takes_addresses},
     calling::{self, Progress},
     changes::Changes,
@@ -137,13 +137,14 @@ impl Fleet {
         let patience = Patience::new(&found.spec, request);
         let request = patience.watch(request);
         let mut progress = Progress {
+            server: found.clone(),
             ran: Ran::No,
             waits_for_turn: false,
         };
         let ended = tokio::select! {
             biased;
             () = cancel.cancelled() => Ok(Err(CallError::Cancelled)),
-            answer = self.call_after_login(&found, &request, &mut progress, &patience) => Ok(answer),
+            answer = self.call_after_login(&request, &mut progress, &patience) => Ok(answer),
             limit = patience.wait_for_end() => Err(limit),
         };
         let answer = ended.unwrap_or_else(|limit| {
@@ -154,22 +155,21 @@ impl Fleet {
                 ran: progress.ran,
                 held_up: progress
                     .waits_for_turn
-                    .then(|| found.asking.explain_wait(session)),
+                    .then(|| progress.server.asking.explain_wait(session)),
             })
         });
-        found.vitals.count(answer.as_ref().err());
+        progress.server.vitals.count(answer.as_ref().err());
         answer
     }
 
     /// Calls; and calls once more where a person had to log in first, and did when the client asked.
     async fn call_after_login(
         &self,
-        server: &Server,
         request: &Request,
         progress: &mut Progress,
         patience: &Patience,
     ) -> Result<Json, CallError> {
-        let answer = self.call_in_turn(server.clone(), request, progress).await;
+        let answer = self.call_in_turn(request, progress).await;
         let needs_login = matches!(
             &answer,
             Err(CallError::Unavailable { failure, .. }) if failure.login().is_some()
@@ -180,35 +180,36 @@ impl Fleet {
             return answer;
         };
         let halt = patience.halt();
-        if !log_in_by_asking(server, self.roster.surroundings(), asks).await {
+        if !log_in_by_asking(&progress.server, self.roster.surroundings(), asks).await {
             return answer;
         }
         drop(halt);
         progress.ran = Ran::No;
-        self.call_in_turn(server.clone(), request, progress).await
+        self.call_in_turn(request, progress).await
     }
 
     /// Waits for a place, calls, and calls once more where that is safe and the server died. A
     /// server that was replaced before the call reached it leaves it to the one in its place.
     async fn call_in_turn(
         &self,
-        mut server: Server,
         request: &Request,
         progress: &mut Progress,
     ) -> Result<Json, CallError> {
         let connection = request.client.as_ref().and_then(|it| it.connection);
-        let turns = connection.map(|it| self.roster.turns(&server.spec.name, it));
+        let name = progress.server.spec.name.clone();
+        let turns = connection.map(|it| self.roster.turns(&name, it));
         let _turn = match &turns {
             Some(turns) => turns.acquire().await.ok(),
             None => None,
         };
         loop {
+            let server = progress.server.clone();
             match calling::call(&server, request, progress).await {
                 Err(CallError::Unavailable { ran: Ran::No, .. })
                     if server.is_retired() && !self.ending.has_begun() =>
                 {
                     let (client, asks) = (request.client.as_ref(), request.asks.as_ref());
-                    server = self.roster.find(&server.spec.name, client, asks)?;
+                    progress.server = self.roster.find(&name, client, asks)?;
                 }
                 answer => return answer,
             }
@@ -261,14 +262,12 @@ impl Fleet {
 
     /// Tells whether this server failed last time and was not started since.
     pub fn is_down(&self, server: &ServerName) -> bool {
-        self.roster
-            .get(server)
-            .is_some_and(|server| server.last_failure().is_some())
+        self.roster.last_failure(server).is_some()
     }
 
     /// Whether this server failed because nobody is logged in.
     pub fn needs_login(&self, server: &ServerName) -> bool {
-        let failure = self.roster.get(server).and_then(|it| it.last_failure());
+        let failure = self.roster.last_failure(server);
         failure.is_some_and(|it| it.login().is_some())
     }
 
@@ -293,3 +292,6 @@ impl Fleet {
         self.keepers.wait().await;
     }
 }
+
+#[cfg(test)]
+mod tests;

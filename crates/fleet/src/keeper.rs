@@ -16,20 +16,20 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    ServerSpec, Spoken,
+    ServerSpec,
     asking::Asking,
     changes::{Changes, OnListChanged},
     child::{Running, Surroundings},
     ending::Ending,
-    eras::Eras,
+    eras::{Era, Eras},
     error::Failure,
     limits::{
         HEALTHY_AFTER, IN_USE_WITHIN, LAUNCHED_ANSWER_WAIT, ORPHAN_ANSWER_WAIT, REST_MAX, REST_MIN,
     },
-    link::Link,
+    link::{Link, OpenError, Opening},
     roots::Roots,
     secrets_named::{forget_printed, have_printed, with_secrets},
-    server::{Server, Stage},
+    server::{Place, Server, Stage},
     taken::{Taken, templates},
     vitals::Vitals,
 };
@@ -51,7 +51,10 @@ pub(crate) struct Keeper {
     before: Option<watch::Receiver<Stage>>,
     /// Failures in a row.
     tries: u32,
+    era: Era,
     eras: Arc<Eras>,
+    /// The same server in its newest revision, where this one is spoken to otherwise.
+    newest: Option<watch::Receiver<Stage>>,
 }
 
 impl Keeper {
@@ -61,10 +64,10 @@ impl Keeper {
         surroundings: Arc<Surroundings>,
         changes: Arc<Changes>,
         ending: Ending,
-        before: Option<&Server>,
+        place: &Place<'_>,
         roots: Roots,
     ) -> (Self, Server) {
-        let (server, stage) = Server::new(spec, taken, before, roots, &changes);
+        let (server, stage) = Server::new(spec, taken, place, roots, &changes);
         let keeper = Self {
             spec: Arc::clone(&server.spec),
             taken: Arc::clone(&server.taken),
@@ -77,8 +80,10 @@ impl Keeper {
             asking: Arc::clone(&server.asking),
             ending,
             retired: server.retired.clone(),
-            before: before.map(|it| it.stage.clone()),
+            before: place.before.map(|it| it.stage.clone()),
             tries: 0,
+            era: server.era,
+            newest: server.newest.clone(),
             eras: Arc::clone(&server.eras),
         };
         (keeper, server)
@@ -122,9 +127,8 @@ impl Keeper {
             let (changes, name) = (Arc::clone(&self.changes), self.spec.name.clone());
             Arc::new(move || changes.note(&name))
         };
-        let guess = self.eras.guess();
         let opened = {
-            let opening = self.open(&on_list_changed, guess.as_ref());
+            let opening = self.open(&on_list_changed);
             tokio::select! {
                 biased;
                 () = self.ending.begun() => return None,
@@ -138,12 +142,20 @@ impl Keeper {
                 let starts = self.vitals.started(pid);
                 let ms = began.elapsed().as_millis();
                 info!(server, pid, starts, ms, "ready");
-                self.eras.settle(guess.as_ref(), &link.about().spoken);
+                self.eras.note_start(self.era, &link.about().spoken);
                 // Its tools may be others than when it was last here.
                 self.changes.note(&self.spec.name);
                 Some((Arc::new(link), running))
             }
-            Err(failure) => {
+            Err(error) => {
+                if self.is_refused(&error) {
+                    info!(server, "takes no handshake");
+                    // Its callers go to the one that speaks the newest revision.
+                    self.retired.cancel();
+                } else if self.era == Era::Newest {
+                    self.eras.note_failed_start();
+                }
+                let failure = error.into_failure();
                 warn!(server, %failure, "did not start");
                 self.fail(failure);
                 None
@@ -151,19 +163,34 @@ impl Keeper {
         }
     }
 
+    /// Whether a start failed since the server takes no handshake. Where it may be down, nothing
+    /// follows from its silence.
+    fn is_refused(&self, error: &OpenError) -> bool {
+        let newest = self.newest.as_ref().map(|it| it.borrow().clone());
+        let is_down = matches!(
+            newest,
+            Some(Stage::Resting { .. } | Stage::Stopped { last: Some(_) })
+        );
+        let may_refuse = match error {
+            OpenError::WrongRevision(_) => true,
+            OpenError::Unanswered(_) | OpenError::Silent(_) => !is_down,
+            OpenError::Failed(_) => false,
+        };
+        self.era == Era::Handshake && may_refuse && self.eras.note_refusal()
+    }
+
     /// Opens the connection; once more where the server refuses what a command printed for an earlier
     /// start.
     async fn open(
         &self,
         on_list_changed: &OnListChanged,
-        guess: Option<&Spoken>,
-    ) -> Result<(Link, Option<Running>), Failure> {
+    ) -> Result<(Link, Option<Running>), OpenError> {
         let resolver = self.surroundings.secrets.as_deref();
         let has_printed = have_printed(templates(&self.spec), resolver);
-        let opened = self.open_once(on_list_changed, guess).await;
-        let is_denied = opened.as_ref().is_err_and(|failure| failure.is_denied);
+        let opened = self.open_once(on_list_changed).await;
+        let is_denied = matches!(&opened, Err(OpenError::Failed(failure)) if failure.is_denied);
         if is_denied && self.forget_printed() && has_printed {
-            return self.open_once(on_list_changed, guess).await;
+            return self.open_once(on_list_changed).await;
         }
         opened
     }
@@ -177,20 +204,25 @@ impl Keeper {
     async fn open_once(
         &self,
         on_list_changed: &OnListChanged,
-        guess: Option<&Spoken>,
-    ) -> Result<(Link, Option<Running>), Failure> {
+    ) -> Result<(Link, Option<Running>), OpenError> {
         let resolver = self.surroundings.secrets.as_deref();
         let named = templates(&self.spec);
         let variables = with_secrets(named, &self.taken.values, resolver).await?;
-        Link::open(
-            &self.spec,
-            &variables,
-            &self.surroundings,
+        let opening = Opening {
+            spec: &self.spec,
+            variables: &variables,
+            surroundings: &self.surroundings,
             on_list_changed,
-            &self.asking,
-            guess,
-        )
-        .await
+            asking: &self.asking,
+        };
+        let guess = self.eras.guess(self.era);
+        match self.era {
+            Era::Newest => opening
+                .open(guess.as_ref())
+                .await
+                .map_err(OpenError::Failed),
+            Era::Handshake => opening.open_with(guess).await,
+        }
     }
 
     async fn ready(&mut self, link: Arc<Link>, mut running: Option<Running>) {
@@ -204,7 +236,7 @@ impl Keeper {
             () = link.ended() => End::ByItself,
             () = close_when_idle(&link, self.spec.idle_timeout) => End::Idle,
             () = close_when_retired(&link, &self.retired) => End::Retired,
-            () = link.activity().shut() => End::Shut,
+            () = link.activity().close_when_spare() => End::Spare,
             () = be_orphaned(&link, running.as_mut()) => End::ByItself,
         };
         let mut failure = None;
@@ -236,10 +268,10 @@ impl Keeper {
         if failure.is_some() {
             self.begin_anew(&link, failure);
         }
-        if let End::Idle | End::Shut = end {
+        if let End::Idle | End::Spare = end {
             let why = match end {
                 End::Idle => "nobody called for long",
-                _ => "a client of before wants a handshake",
+                _ => "those who call are spoken to with a handshake",
             };
             info!(server = %self.spec.name, why, "stopped");
             self.tries = 0;
@@ -250,18 +282,15 @@ impl Keeper {
 
     /// Ends the child and all it started, at the pace of those who wait for that.
     async fn stop_child(&self, mut running: Running, end: &End) {
-        if matches!(end, End::Idle) {
+        if let End::Idle | End::Spare = end {
             tokio::select! {
                 () = self.ending.begun() => {}
                 () = running.stop(Pace::Unhurried) => return,
             }
         }
-        // One that is ended for another era was never called, and its caller waits.
-        if !matches!(end, End::Shut) {
-            tokio::select! {
-                () = self.ending.hurried() => {}
-                () = running.stop(Pace::Orderly) => return,
-            }
+        tokio::select! {
+            () = self.ending.hurried() => {}
+            () = running.stop(Pace::Orderly) => return,
         }
         running.stop(Pace::Hurried).await;
     }
@@ -341,8 +370,8 @@ enum End {
     ByItself,
     Idle,
     Retired,
-    /// For a caller who wants to be spoken to in another era.
-    Shut,
+    /// Those who call have another process.
+    Spare,
 }
 
 /// Returns when the child has left and nothing answers in its place. A server whose launcher left

@@ -67,110 +67,6 @@ impl Link {
         }
     }
 
-    /// Starts or connects a server; with it comes its process, if it has one. What it spoke last is
-    /// a guess: where the server refuses it, the alternative is tried on a fresh connection. One of
-    /// which nothing is known is asked in the newest revision first.
-    pub(crate) async fn open(
-        spec: &ServerSpec,
-        variables: &Variables,
-        surroundings: &Arc<Surroundings>,
-        on_list_changed: &OnListChanged,
-        asking: &Arc<Asking>,
-        guess: Option<&Spoken>,
-    ) -> Result<(Self, Option<Running>), Failure> {
-        let open_with = |guess: Option<Spoken>| {
-            Self::open_with(
-                spec,
-                variables,
-                surroundings,
-                on_list_changed,
-                asking,
-                guess,
-            )
-        };
-        let (alternative, refused) = match (guess, open_with(guess.cloned()).await) {
-            (_, Ok(open)) => return Ok(open),
-            (_, Err(OpenError::Failed(failure)))
-            | (Some(_), Err(OpenError::Unanswered(failure))) => return Err(failure),
-            (Some(guess), Err(OpenError::WrongRevision(why))) => (guess.alternative(), Some(why)),
-            (None, Err(_)) => (Spoken::default(), None),
-        };
-        open_with(Some(alternative))
-            .await
-            .map_err(|error| match (error, refused) {
-                (OpenError::WrongRevision(_), Some(first))
-                | (OpenError::WrongRevision(first), None) => Failure::new(format!(
-                    "it refused both ways to open a connection: {first}"
-                )),
-                (OpenError::Failed(failure) | OpenError::Unanswered(failure), _) => failure,
-            })
-    }
-
-    async fn open_with(
-        spec: &ServerSpec,
-        variables: &Variables,
-        surroundings: &Arc<Surroundings>,
-        on_list_changed: &OnListChanged,
-        asking: &Arc<Asking>,
-        guess: Option<Spoken>,
-    ) -> Result<(Self, Option<Running>), OpenError> {
-        match &spec.launch {
-            Launch::Child { .. } => {
-                let spoken = guess.map(|guess| guess.over(Transport::Stdio));
-                let (link, running) = open_child(
-                    spec,
-                    variables,
-                    surroundings,
-                    on_list_changed,
-                    asking,
-                    spoken.as_ref(),
-                )
-                .await?;
-                Ok((link, Some(running)))
-            }
-            Launch::Remote { url, headers } => {
-                let credential = find_credential(spec, variables, surroundings)?;
-                let site = Site::read(url, headers, variables).map_err(Failure::new)?;
-                let patience = match guess {
-                    Some(_) => spec.start_timeout,
-                    None => spec.start_timeout.min(PROBE_TIMEOUT),
-                };
-                let guess = guess.unwrap_or_else(|| Spoken::default().alternative());
-                let opening = Remote::open(
-                    site.with_login(credential.clone()),
-                    &guess,
-                    Arc::clone(on_list_changed),
-                    asking,
-                );
-                let (remote, about) = timeout(patience, opening)
-                    .await
-                    .map_err(|_| OpenError::Unanswered(describe_silence(spec, None)))?
-                    .map_err(|error| match error {
-                        HandshakeError::WrongRevision(why) => OpenError::WrongRevision(why),
-                        HandshakeError::Closed => {
-                            OpenError::Unanswered(Failure::new("it closed the connection"))
-                        }
-                        HandshakeError::Denied(denied) => {
-                            denial(denied, credential.as_ref(), !headers.is_empty()).into()
-                        }
-                        HandshakeError::Unreached { why, obstacle } => {
-                            let place = place_of(url);
-                            let failure = Failure::unreachable(&why, obstacle, place.as_deref());
-                            OpenError::Unanswered(failure)
-                        }
-                        HandshakeError::Other(why) => OpenError::Unanswered(Failure::new(why)),
-                    })?;
-                let kind = Kind::Remote(remote);
-                let link = Self {
-                    has_headers: !headers.is_empty(),
-                    credential,
-                    ..Self::new(about, kind)
-                };
-                Ok((link, None))
-            }
-        }
-    }
-
     pub(crate) fn activity(&self) -> &Arc<Activity> {
         &self.activity
     }
@@ -318,6 +214,145 @@ impl Link {
     }
 }
 
+/// All that it takes to open a connection to one server.
+#[derive(Clone, Copy)]
+pub(crate) struct Opening<'a> {
+    pub(crate) spec: &'a ServerSpec,
+    pub(crate) variables: &'a Variables,
+    pub(crate) surroundings: &'a Arc<Surroundings>,
+    pub(crate) on_list_changed: &'a OnListChanged,
+    pub(crate) asking: &'a Arc<Asking>,
+}
+
+impl Opening<'_> {
+    /// Starts or connects a server; with it comes its process, if it has one. What it spoke last is
+    /// a guess: where the server refuses it, the alternative is tried on a fresh connection. One of
+    /// which nothing is known is asked in the newest revision first.
+    pub(crate) async fn open(
+        self,
+        guess: Option<&Spoken>,
+    ) -> Result<(Link, Option<Running>), Failure> {
+        let (alternative, refused) = match (guess, self.open_with(guess.cloned()).await) {
+            (_, Ok(open)) => return Ok(open),
+            (_, Err(OpenError::Failed(failure) | OpenError::Silent(failure)))
+            | (Some(_), Err(OpenError::Unanswered(failure))) => return Err(failure),
+            (Some(guess), Err(OpenError::WrongRevision(why))) => (guess.alternative(), Some(why)),
+            (None, Err(_)) => (Spoken::default(), None),
+        };
+        let opened = self.open_with(Some(alternative)).await;
+        opened.map_err(|error| match (error, refused) {
+            (OpenError::WrongRevision(_), Some(first)) => {
+                OpenError::WrongRevision(first).into_failure()
+            }
+            (error, _) => error.into_failure(),
+        })
+    }
+
+    /// The same in this revision and no other.
+    pub(crate) async fn open_with(
+        self,
+        guess: Option<Spoken>,
+    ) -> Result<(Link, Option<Running>), OpenError> {
+        match &self.spec.launch {
+            Launch::Child { .. } => {
+                let spoken = guess.map(|guess| guess.over(Transport::Stdio));
+                let (link, running) = self.open_child(spoken.as_ref()).await?;
+                Ok((link, Some(running)))
+            }
+            Launch::Remote { url, headers } => {
+                Ok((self.open_remote(url, headers, guess).await?, None))
+            }
+        }
+    }
+
+    async fn open_remote(
+        self,
+        url: &Template,
+        headers: &[(String, Template)],
+        guess: Option<Spoken>,
+    ) -> Result<Link, OpenError> {
+        let Self {
+            spec, variables, ..
+        } = self;
+        let credential = find_credential(spec, variables, self.surroundings)?;
+        let site = Site::read(url, headers, variables).map_err(Failure::new)?;
+        let patience = match guess {
+            Some(_) => spec.start_timeout,
+            None => spec.start_timeout.min(PROBE_TIMEOUT),
+        };
+        let guess = guess.unwrap_or_else(|| Spoken::default().alternative());
+        let site = site.with_login(credential.clone());
+        let on_list_changed = Arc::clone(self.on_list_changed);
+        let opening = Remote::open(site, &guess, on_list_changed, self.asking);
+        let opened = timeout(patience, opening).await;
+        let opened = opened.map_err(|_| OpenError::Unanswered(describe_silence(spec, None)))?;
+        let (remote, about) = opened.map_err(|error| match error {
+            HandshakeError::WrongRevision(why) => OpenError::WrongRevision(why),
+            HandshakeError::Closed => {
+                OpenError::Unanswered(Failure::new("it closed the connection"))
+            }
+            HandshakeError::Denied(denied) => {
+                denial(denied, credential.as_ref(), !headers.is_empty()).into()
+            }
+            HandshakeError::Unreached { why, obstacle } => {
+                let failure = Failure::unreachable(&why, obstacle, place_of(url).as_deref());
+                OpenError::Unanswered(failure)
+            }
+            HandshakeError::Other(why) => OpenError::Unanswered(Failure::new(why)),
+        })?;
+        Ok(Link {
+            has_headers: !headers.is_empty(),
+            credential,
+            ..Link::new(about, Kind::Remote(remote))
+        })
+    }
+
+    async fn open_child(self, spoken: Option<&Spoken>) -> Result<(Link, Running), OpenError> {
+        let Self { spec, asking, .. } = self;
+        let (mut running, pipes) = Running::spawn(spec, self.variables, self.surroundings)?;
+        let Pipes { lines, outbox } = pipes;
+        let on_changed = Arc::clone(self.on_list_changed);
+        let (transport, feed) = PipeTransport::new(outbox.clone(), Arc::clone(&on_changed));
+        let channel = CallChannel::start(lines, outbox, feed, running.mask(), Arc::clone(asking));
+        let opening = async {
+            match spoken {
+                Some(spoken) => open_session(transport, spoken, on_changed, &asking.roots).await,
+                None => probe_session(transport, on_changed, &asking.roots).await,
+            }
+        };
+        let error = match timeout(spec.start_timeout, opening).await {
+            Ok(Ok((service, about))) => {
+                let own_meta = OwnMeta::of(&about.spoken.revision);
+                let kind = Kind::Child {
+                    channel,
+                    own_meta,
+                    service,
+                };
+                return Ok((Link::new(about, kind), running));
+            }
+            Ok(Err(HandshakeError::WrongRevision(why))) => OpenError::WrongRevision(why),
+            Ok(Err(HandshakeError::Closed)) => {
+                let failure = running.exit_reason().await;
+                OpenError::Unanswered(suspect_no_server(failure, channel.stray_line()))
+            }
+            Ok(Err(
+                HandshakeError::Denied(Denied { why, .. })
+                | HandshakeError::Unreached { why, .. }
+                | HandshakeError::Other(why),
+            )) => {
+                OpenError::Unanswered(running.with_stderr(Failure::new(why)))
+            }
+            Err(_) => {
+                let silence = describe_silence(spec, channel.stray_line());
+                OpenError::Silent(suspect_http(running.with_stderr(silence)))
+            }
+        };
+        channel.close();
+        running.stop(Pace::Hurried).await;
+        Err(error)
+    }
+}
+
 fn find_credential(
     spec: &ServerSpec,
     variables: &Variables,
@@ -330,69 +365,31 @@ fn find_credential(
     Ok(place.map(LoginPlace::credential))
 }
 
-enum OpenError {
+/// Why a connection was not opened.
+#[derive(Debug)]
+pub(crate) enum OpenError {
     WrongRevision(String),
     /// It did not go on with the handshake, which another one may have done.
     Unanswered(Failure),
+    /// A child that runs said nothing in all its time; another handshake would take as long.
+    Silent(Failure),
     Failed(Failure),
+}
+
+impl OpenError {
+    pub(crate) fn into_failure(self) -> Failure {
+        match self {
+            Self::WrongRevision(why) => {
+                Failure::new(format!("it refused both ways to open a connection: {why}"))
+            }
+            Self::Unanswered(failure) | Self::Silent(failure) | Self::Failed(failure) => failure,
+        }
+    }
 }
 
 impl From<Failure> for OpenError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
-    }
-}
-
-async fn open_child(
-    spec: &ServerSpec,
-    variables: &Variables,
-    surroundings: &Arc<Surroundings>,
-    on_list_changed: &OnListChanged,
-    asking: &Arc<Asking>,
-    spoken: Option<&Spoken>,
-) -> Result<(Link, Running), OpenError> {
-    let (mut running, pipes) = Running::spawn(spec, variables, surroundings)?;
-    let Pipes { lines, outbox } = pipes;
-    let (transport, feed) = PipeTransport::new(outbox.clone(), Arc::clone(on_list_changed));
-    let channel = CallChannel::start(lines, outbox, feed, running.mask(), Arc::clone(asking));
-    let (on_changed, roots) = (Arc::clone(on_list_changed), &asking.roots);
-    let opening = async {
-        match spoken {
-            Some(spoken) => open_session(transport, spoken, on_changed, roots).await,
-            None => probe_session(transport, on_changed, roots).await,
-        }
-    };
-    match timeout(spec.start_timeout, opening).await {
-        Ok(Ok((service, about))) => {
-            let own_meta = OwnMeta::of(&about.spoken.revision);
-            let kind = Kind::Child {
-                channel,
-                own_meta,
-                service,
-            };
-            Ok((Link::new(about, kind), running))
-        }
-        failed => {
-            let error = match failed {
-                Ok(Err(HandshakeError::WrongRevision(why))) => OpenError::WrongRevision(why),
-                Ok(Err(HandshakeError::Closed)) => {
-                    let failure = running.exit_reason().await;
-                    OpenError::Unanswered(suspect_no_server(failure, channel.stray_line()))
-                }
-                Ok(Err(
-                    HandshakeError::Denied(Denied { why, .. })
-                    | HandshakeError::Unreached { why, .. }
-                    | HandshakeError::Other(why),
-                )) => OpenError::Unanswered(running.with_stderr(Failure::new(why))),
-                Ok(Ok(_)) | Err(_) => {
-                    let silence = describe_silence(spec, channel.stray_line());
-                    suspect_http(running.with_stderr(silence)).into()
-                }
-            };
-            channel.close();
-            running.stop(Pace::Hurried).await;
-            Err(error)
-        }
     }
 }
 

@@ -149,3 +149,41 @@ impl fmt::Debug for dyn Asks {
         write!(f, "Asks({})", self.session())
     }
 }
+
+#[cfg(test)]
+pub(crate) mod fake {
+    use super::*;
+
+    struct Client {
+        takes_rounds: bool,
+    }
+
+    /// A client that announces nothing and refuses every question.
+    pub(crate) fn client(takes_rounds: bool) -> Arc<dyn Asks> {
+        Arc::new(Client { takes_rounds })
+    }
+
+    impl Asks for Client {
+        fn session(&self) -> u64 {
+            u64::from(self.takes_rounds)
+        }
+
+        fn capabilities(&self) -> Json {
+            Json::of_built("{}".to_owned())
+        }
+
+        fn takes_rounds(&self) -> bool {
+            self.takes_rounds
+        }
+
+        fn ask(&self, _: Question) -> BoxFuture<'_, Answer> {
+            std::future::ready(Answer::refuse("no")).boxed()
+        }
+
+        fn tell(&self, _: &str, _: &str) {}
+
+        fn without_call(&self) -> Arc<dyn Asks> {
+            client(self.takes_rounds)
+        }
+    }
+}

@@ -11,15 +11,16 @@ use tokio_util::task::TaskTracker;
 use tool::{ClientId, Digest, ServerName};
 
 use crate::{
-    CallError, Launch, Scope, ServerSpec, Start, Surroundings, Template, Variables,
+    CallError, Failure, Launch, Scope, ServerSpec, Start, Surroundings, Template, Variables,
     changes::Changes,
     ending::Ending,
+    eras::Era,
     keeper::Keeper,
     limits::CALLS_OF_CLIENT_MAX,
     question::Asks,
     roots::Roots,
     secrets_named::forget_printed,
-    server::{LeasedLink, Server},
+    server::{LeasedLink, Place, Server},
     taken::{Environments, Sharing, Taken, templates},
 };
 
@@ -54,13 +55,35 @@ pub(crate) struct Roster {
 struct Servers {
     /// One of each; of a server with a scope of clients the one that answers surveys.
     shared: BTreeMap<ServerName, Server>,
-    /// Those that get other variables than the shared one.
-    apart: HashMap<(ServerName, Digest), Server>,
+    /// Those that get other variables than the shared one, or are spoken to in another era.
+    apart: HashMap<ProcessKey, Server>,
     /// What each client uses where they may differ: one of its own, one of those apart, the shared.
-    of_clients: HashMap<(ServerName, u64), Server>,
+    of_clients: HashMap<(ServerName, u64, Era), Server>,
+    /// Shared ones of the other era that were retired, until others take their places.
+    leaving: HashMap<ServerName, Server>,
     environments: Environments,
     /// The calls that each client may still make of each server.
     turns: HashMap<(ServerName, u64), Arc<Semaphore>>,
+}
+
+/// Clients whose servers have the same key share one process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct ProcessKey {
+    server: ServerName,
+    /// What it is started with.
+    variables: Digest,
+    era: Era,
+}
+
+impl ProcessKey {
+    /// Of the shared server, spoken to with a handshake although it speaks a newer revision too.
+    fn of_twin(shared: &Server) -> Self {
+        Self {
+            server: shared.spec.name.clone(),
+            variables: shared.taken.key,
+            era: Era::Handshake,
+        }
+    }
 }
 
 impl Roster {
@@ -79,6 +102,7 @@ impl Roster {
                 shared: BTreeMap::new(),
                 apart: HashMap::new(),
                 of_clients: HashMap::new(),
+                leaving: HashMap::new(),
                 environments: Environments::new(Variables::of_process()),
                 turns: HashMap::new(),
             }),
@@ -90,8 +114,8 @@ impl Roster {
         &self.surroundings
     }
 
-    pub(crate) fn get(&self, name: &ServerName) -> Option<Server> {
-        self.read().shared.get(name).cloned()
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.ending.has_begun()
     }
 
     /// All of them, with the clients whose own they are; those behind the others.
@@ -101,9 +125,13 @@ impl Roster {
         let mut own: Vec<(Vec<u64>, Server)> = servers
             .apart
             .values()
+            .filter(|it| !it.is_retired())
             .map(|it| (Vec::new(), it.clone()))
             .collect();
-        for ((name, client), server) in &servers.of_clients {
+        for ((name, client, _), server) in &servers.of_clients {
+            if server.is_retired() {
+                continue;
+            }
             let is_this = |it: &&mut (Vec<u64>, Server)| it.1.is(server);
             if let Some((clients, _)) = own.iter_mut().find(is_this) {
                 clients.push(*client);
@@ -127,7 +155,7 @@ impl Roster {
     }
 
     /// The server as this client has it: one of its own where its scope is the client, and one
-    /// apart where the client's variables make it another.
+    /// apart where the client's variables or the era in which it speaks make it another.
     pub(crate) fn find(
         &self,
         name: &ServerName,
@@ -135,33 +163,72 @@ impl Roster {
         asks: Option<&Arc<dyn Asks>>,
     ) -> Result<Server, CallError> {
         let unknown = || CallError::UnknownServer(name.clone());
-        let shared = self.get(name).ok_or_else(unknown)?;
-        let client = client.filter(|_| shared.is_personal);
-        let Some((client, connection)) = client.and_then(|it| Some((it, it.connection?))) else {
-            return Ok(shared);
-        };
-        let key = (name.clone(), connection);
-        if let Some(own) = self.read().of_clients.get(&key) {
-            return Ok(own.clone());
+        if let Some(known) = self.read().find(name, client, asks).ok_or_else(unknown)? {
+            return Ok(known);
         }
         let servers = &mut *self.write();
-        // Both may have changed before we held the lock.
-        let shared = servers.shared.get(name).cloned().ok_or_else(unknown)?;
-        if let Some(own) = servers.of_clients.get(&key) {
-            return Ok(own.clone());
+        // It may have come before we held the lock.
+        if let Some(known) = servers.find(name, client, asks).ok_or_else(unknown)? {
+            return Ok(known);
         }
-        let taken = servers.environments.take(&shared.spec, Some(connection));
-        let server = if shared.spec.scope == Scope::Client {
-            self.begin(in_folder_of(&shared.spec, client), taken, None, asks)
-        } else if taken.key == shared.taken.key {
+        let shared = servers.shared.get(name).cloned().ok_or_else(unknown)?;
+        let connection = connection_at(&shared, client);
+        let era = servers.era_of(&shared, connection, asks);
+        let taken = match connection {
+            Some(_) => servers.environments.take(&shared.spec, connection),
+            None => (*shared.taken).clone(),
+        };
+        let place = Place {
+            era,
+            before: None,
+            beside: Some(&shared),
+            is_twin: false,
+        };
+        let own = client.filter(|_| connection.is_some() && shared.spec.scope == Scope::Client);
+        let server = if let Some(client) = own {
+            self.begin(in_folder_of(&shared.spec, client), taken, &place, asks)
+        } else if era == Era::Newest && taken.key == shared.taken.key {
             shared
         } else {
-            let at = (name.clone(), taken.key);
-            let new = || self.begin((*shared.spec).clone(), taken, None, None);
-            servers.apart.entry(at).or_insert_with(new).clone()
+            let key = ProcessKey {
+                server: name.clone(),
+                variables: taken.key,
+                era,
+            };
+            let known = servers.apart.get(&key).filter(|it| !it.is_retired());
+            known.cloned().unwrap_or_else(|| {
+                let is_twin = key == ProcessKey::of_twin(&shared);
+                let before = is_twin.then(|| servers.leaving.remove(name)).flatten();
+                let before = before.as_ref();
+                let place = Place {
+                    before,
+                    is_twin,
+                    ..place
+                };
+                let server = self.begin((*shared.spec).clone(), taken, &place, None);
+                servers.apart.insert(key, server.clone());
+                server
+            })
         };
-        servers.of_clients.insert(key, server.clone());
+        if let Some(connection) = connection {
+            let key = (name.clone(), connection, era);
+            servers.of_clients.insert(key, server.clone());
+        }
         Ok(server)
+    }
+
+    /// Why the server is down for those who share it, if it is; one that is open in either era is
+    /// not.
+    pub(crate) fn last_failure(&self, name: &ServerName) -> Option<Failure> {
+        let servers = self.read();
+        let shared = servers.shared.get(name)?;
+        let twin = servers.apart.get(&ProcessKey::of_twin(shared));
+        let twin = twin.filter(|it| !it.is_retired());
+        let mut both = [Some(shared), twin].into_iter().flatten();
+        if both.clone().any(Server::is_open) {
+            return None;
+        }
+        both.find_map(Server::last_failure)
     }
 
     /// Takes in the variables of a client. Answers the servers that have now what they lacked, and
@@ -183,7 +250,7 @@ impl Roster {
             }
             // What lacks a variable has never run.
             servers.retire(&name);
-            let server = self.begin((*old.spec).clone(), taken, Some(&old), None);
+            let server = self.replace(&old, (*old.spec).clone(), taken);
             if server.spec.start == Start::Eager {
                 server.want();
             }
@@ -235,17 +302,22 @@ impl Roster {
         let mut servers = self.write();
         servers.turns.retain(|(_, of), _| *of != client);
         servers.environments.forget(client);
-        servers.of_clients.retain(|(_, of), server| {
+        servers.of_clients.retain(|(_, of, _), server| {
             if *of == client && server.spec.scope == Scope::Client {
                 server.retire();
             }
             *of != client
         });
         let Servers {
-            apart, of_clients, ..
+            shared,
+            apart,
+            of_clients,
+            ..
         } = &mut *servers;
-        apart.retain(|_, server| {
-            let is_used = of_clients.values().any(|it| it.is(server));
+        apart.retain(|key, server| {
+            let is_twin = |it: &Server| *key == ProcessKey::of_twin(it);
+            let is_used = shared.get(&key.server).is_some_and(is_twin)
+                || of_clients.values().any(|it| it.is(server));
             if !is_used {
                 server.retire();
             }
@@ -259,7 +331,7 @@ impl Roster {
         let own = servers
             .of_clients
             .iter()
-            .filter(|((_, of), it)| *of == client && it.spec.scope == Scope::Client);
+            .filter(|((_, of, _), it)| *of == client && it.spec.scope == Scope::Client);
         own.map(|(_, server)| server.clone()).collect()
     }
 
@@ -280,6 +352,7 @@ impl Roster {
             .collect();
         for name in gone {
             servers.retire(&name);
+            servers.leaving.remove(&name);
             applied.removed.push(name);
         }
         for spec in specs {
@@ -295,7 +368,10 @@ impl Roster {
                 None => applied.added.push(name.clone()),
             }
             let taken = servers.environments.take(&spec, None);
-            let server = self.begin(spec, taken, old.as_ref(), None);
+            let server = match &old {
+                Some(old) => self.replace(old, spec, taken),
+                None => self.begin(spec, taken, &Place::default(), None),
+            };
             if old.is_some() && server.spec.start == Start::Eager {
                 server.want();
             }
@@ -318,17 +394,26 @@ impl Roster {
             forget_printed(templates(&old.spec), resolver);
             let spec = (*old.spec).clone();
             let taken = servers.environments.take(&spec, None);
-            let server = self.begin(spec, taken, Some(&old), None);
+            let server = self.replace(&old, spec, taken);
             servers.shared.insert(name.clone(), server);
         }
         true
+    }
+
+    /// A shared server in the place of this one.
+    fn replace(&self, old: &Server, spec: ServerSpec, taken: Taken) -> Server {
+        let place = Place {
+            before: Some(old),
+            ..Place::default()
+        };
+        self.begin(spec, taken, &place, None)
     }
 
     fn begin(
         &self,
         spec: ServerSpec,
         taken: Taken,
-        before: Option<&Server>,
+        place: &Place<'_>,
         client: Option<&Arc<dyn Asks>>,
     ) -> Server {
         let roots = Roots::of(&spec, &taken.values, client);
@@ -338,7 +423,7 @@ impl Roster {
             Arc::clone(&self.surroundings),
             Arc::clone(&self.changes),
             self.ending.clone(),
-            before,
+            place,
             roots,
         );
         self.keepers.spawn(keeper.run());
@@ -355,8 +440,62 @@ impl Roster {
 }
 
 impl Servers {
+    /// The server as this client has it, where that has begun. None where no server has the name.
+    fn find(
+        &self,
+        name: &ServerName,
+        client: Option<&ClientId>,
+        asks: Option<&Arc<dyn Asks>>,
+    ) -> Option<Option<Server>> {
+        let shared = self.shared.get(name)?;
+        let connection = connection_at(shared, client);
+        let era = self.era_of(shared, connection, asks);
+        let known = self.get(shared, connection, era);
+        Some(known.filter(|it| !it.is_retired()).cloned())
+    }
+
+    fn get<'a>(
+        &'a self,
+        shared: &'a Server,
+        connection: Option<u64>,
+        era: Era,
+    ) -> Option<&'a Server> {
+        match (connection, era) {
+            (Some(connection), era) => {
+                let key = (shared.spec.name.clone(), connection, era);
+                self.of_clients.get(&key)
+            }
+            (None, Era::Newest) => Some(shared),
+            (None, Era::Handshake) => self.apart.get(&ProcessKey::of_twin(shared)),
+        }
+    }
+
+    /// The era of the process that works for a client. Whoever is no client has the one that runs.
+    fn era_of(
+        &self,
+        shared: &Server,
+        connection: Option<u64>,
+        asks: Option<&Arc<dyn Asks>>,
+    ) -> Era {
+        if let Some(client) = asks {
+            return shared.eras.of_client(client);
+        }
+        let is_open = |era| {
+            self.get(shared, connection, era)
+                .is_some_and(Server::is_open)
+        };
+        if !is_open(Era::Newest) && is_open(Era::Handshake) {
+            Era::Handshake
+        } else {
+            Era::Newest
+        }
+    }
+
     fn retire(&mut self, name: &ServerName) {
         if let Some(server) = self.shared.remove(name) {
+            if let Some(twin) = self.apart.get(&ProcessKey::of_twin(&server)) {
+                self.leaving.insert(name.clone(), twin.clone());
+            }
             server.retire();
         }
         let keep = |of: &ServerName, server: &Server| {
@@ -365,9 +504,14 @@ impl Servers {
             }
             of != name
         };
-        self.of_clients.retain(|(of, _), server| keep(of, server));
-        self.apart.retain(|(of, _), server| keep(of, server));
+        self.of_clients.retain(|(of, ..), server| keep(of, server));
+        self.apart.retain(|key, server| keep(&key.server, server));
     }
+}
+
+/// The connection of this client, where clients of the server may have one each or apart.
+fn connection_at(shared: &Server, client: Option<&ClientId>) -> Option<u64> {
+    client.filter(|_| shared.is_personal)?.connection
 }
 
 /// Tells whether both say the same. What was learned of it was not written by anybody.

@@ -1,6 +1,10 @@
 //! The handle on a server: what stage it is in, and a way to have it ready.
 
-use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
+use std::{
+    collections::HashMap,
+    num::NonZeroUsize,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use tokio::{
     sync::{Mutex, Notify, Semaphore, watch},
@@ -13,11 +17,10 @@ use crate::{
     activity::Lease,
     asking::Asking,
     changes::Changes,
-    eras::Eras,
+    eras::{Era, Eras},
     error::Failure,
     limits::REST_WAIT_MAX,
     link::Link,
-    question::Asks,
     roots::Roots,
     taken::{Taken, takes_variables},
     vitals::Vitals,
@@ -54,7 +57,11 @@ pub(crate) struct Server {
     pub(crate) places: Arc<Semaphore>,
     pub(crate) vitals: Arc<Vitals>,
     pub(crate) asking: Arc<Asking>,
+    pub(crate) era: Era,
     pub(crate) eras: Arc<Eras>,
+    /// The stage of the process that speaks the newest revision, where this is the same server
+    /// spoken to with a handshake.
+    pub(crate) newest: Option<watch::Receiver<Stage>>,
     pub(crate) stage: watch::Receiver<Stage>,
     pub(crate) wanted: Arc<Notify>,
     /// Ends its rest: what it waits for has come.
@@ -62,6 +69,18 @@ pub(crate) struct Server {
     /// Held by whoever has a person log in.
     pub(crate) login_turn: Arc<Mutex<()>>,
     pub(crate) retired: CancellationToken,
+}
+
+/// The place of a new server among the others of its name.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place<'a> {
+    pub(crate) era: Era,
+    /// The server whose place it takes: it is counted on, and waited for.
+    pub(crate) before: Option<&'a Server>,
+    /// The shared one, beside which it runs for some of the clients.
+    pub(crate) beside: Option<&'a Server>,
+    /// It is the same as that one, but for its era.
+    pub(crate) is_twin: bool,
 }
 
 /// Why a server is not ready.
@@ -86,34 +105,42 @@ impl LeasedLink {
 }
 
 impl Server {
-    /// The handle, and the sender of its stages, which is the keeper's. It is counted on where
-    /// the server before it was.
+    /// The handle, and the sender of its stages, which is the keeper's.
     pub(crate) fn new(
         spec: ServerSpec,
         taken: Taken,
-        before: Option<&Self>,
+        place: &Place<'_>,
         roots: Roots,
         changes: &Arc<Changes>,
     ) -> (Self, watch::Sender<Stage>) {
         let (sender, stage) = watch::channel(Stage::Stopped { last: None });
-        let places = spec
-            .calls_max
-            .map_or(Semaphore::MAX_PERMITS, NonZeroUsize::get);
+        let (before, beside) = (place.before, place.beside);
+        let twin = beside.filter(|_| place.is_twin);
+        let calls_max = spec.calls_max;
+        let calls_max = calls_max.map_or(Semaphore::MAX_PERMITS, NonZeroUsize::get);
+        let places = || Arc::new(Semaphore::new(calls_max.min(Semaphore::MAX_PERMITS)));
         let is_personal = spec.scope == Scope::Client || takes_variables(&spec);
-        let asks_clients = spec.asks_clients || before.is_some_and(|it| it.asking.names_no_call());
-        let asking = Asking::new(&spec.name, Arc::clone(changes), roots, asks_clients);
+        let names_no_call = beside.map(|it| it.asking.share_names_no_call());
+        let names_no_call = names_no_call.unwrap_or_else(|| {
+            let did = before.is_some_and(|it| it.asking.names_no_call());
+            Arc::new(AtomicBool::new(spec.asks_clients || did))
+        });
+        let asking = Asking::new(&spec.name, Arc::clone(changes), roots, names_no_call);
+        let eras = || Arc::new(Eras::of(&spec, before.map(|it| &*it.eras)));
         let server = Self {
             is_personal,
             taken: Arc::new(taken),
-            places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+            places: twin.map_or_else(places, |it| Arc::clone(&it.places)),
             vitals: before.map_or_else(Arc::default, |it| Arc::clone(&it.vitals)),
             asking: Arc::new(asking),
-            eras: Arc::new(Eras::of(&spec)),
+            era: place.era,
+            eras: beside.map_or_else(eras, |it| Arc::clone(&it.eras)),
+            newest: twin.map(|it| it.stage.clone()),
+            login_turn: twin.map_or_else(Arc::default, |it| Arc::clone(&it.login_turn)),
             spec: Arc::new(spec),
             stage,
             wanted: Arc::default(),
             rested: Arc::default(),
-            login_turn: Arc::default(),
             retired: CancellationToken::new(),
         };
         (server, sender)
@@ -169,23 +196,20 @@ impl Server {
         }
     }
 
-    /// The same for a call. A server that speaks both eras, and was not called since it was started,
-    /// is started anew where its caller is of before.
-    pub(crate) async fn ready_for(
-        &self,
-        caller: Option<&Arc<dyn Asks>>,
-    ) -> Result<LeasedLink, NotReady> {
-        let wants_handshake = caller.is_some_and(|it| self.eras.note_caller(&self.spec, it));
+    /// The same for a call. A process of the newest revision that was only surveyed ends, where
+    /// those who call have one with a handshake.
+    pub(crate) async fn ready_for_call(&self) -> Result<LeasedLink, NotReady> {
         let leased = self.ready().await?;
-        if wants_handshake && leased.link.about().spoken.revision.is_stateless() {
-            leased.link.activity().shut_if_never_called();
-            drop(leased);
-            let leased = self.ready().await?;
-            leased.link.activity().note_call();
-            return Ok(leased);
-        }
         leased.link.activity().note_call();
+        let newest = self.newest.as_ref().map(|it| it.borrow().clone());
+        if let Some(Stage::Ready(link)) = newest {
+            link.activity().set_spare();
+        }
         Ok(leased)
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(&*self.stage.borrow(), Stage::Ready(link) if !link.has_ended())
     }
 
     /// The connection, if it is open now; nothing is started.
@@ -227,8 +251,9 @@ impl Server {
             Stage::Resting { .. } => State::Resting,
         };
         let questions = self.asking.list_open();
+        let revision = self.eras.revision(self.era);
         self.vitals
-            .state(&self.spec, state, clients, memory, questions)
+            .state(&self.spec, state, revision, clients, memory, questions)
     }
 
     /// The last failure, when the server is not ready because of one.

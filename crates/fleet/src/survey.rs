@@ -53,9 +53,9 @@ pub(crate) async fn survey_leased(
         Ok(Ok(mut survey)) => {
             let (offer, dropped) = offer::read(&leased.link).await;
             survey.offer = offer;
-            // What it speaks with this connection may be for the sake of one client.
-            if let Some(natural) = server.eras.natural() {
-                survey.about.spoken = natural;
+            // With some clients it speaks otherwise.
+            if let Some(newest) = server.eras.newest() {
+                survey.about.spoken = newest;
             }
             let listens = survey.about.spoken.revision.is_stateless();
             if listens && survey.offer.capabilities.contains(&Capability::Resources) {

@@ -6,6 +6,7 @@ use std::{
     time::SystemTime,
 };
 
+use mcp::Revision;
 use parking_lot::{Mutex, MutexGuard};
 use tool::ServerName;
 
@@ -33,6 +34,8 @@ pub struct ServerState {
     pub clients: Vec<u64>,
     /// What it is doing now.
     pub state: State,
+    /// The revision of the protocol that this process speaks, as far as is known.
+    pub revision: Option<Revision>,
     /// None for a remote server, and for one that does not run.
     pub pid: Option<u32>,
     /// Of the process and all that it started.
@@ -100,6 +103,7 @@ impl Vitals {
         &self,
         spec: &ServerSpec,
         state: State,
+        revision: Option<Revision>,
         clients: Vec<u64>,
         memory: &HashMap<i32, u64>,
         questions: Vec<WaitingQuestion>,
@@ -111,6 +115,7 @@ impl Vitals {
             name: spec.name.clone(),
             clients,
             state,
+            revision,
             pid,
             memory_bytes: group.and_then(|group| memory.get(&group).copied()),
             starts: self.starts(),

@@ -99,18 +99,23 @@ impl Wish {
 
     async fn begin(&self) -> Result<Watched, CallError> {
         let Subscriber { client, asks, .. } = &self.subscriber;
-        let server = self
-            .roster
-            .find(&self.server, client.as_ref(), asks.as_ref())?;
-        let leased = server
-            .ready()
-            .await
-            .map_err(|not_ready| CallError::Unavailable {
-                server: self.server.clone(),
-                failure: not_ready.failure,
-                tries: not_ready.tries,
-                ran: Ran::No,
-            })?;
+        let (server, leased) = loop {
+            let (client, asks) = (client.as_ref(), asks.as_ref());
+            let server = self.roster.find(&self.server, client, asks)?;
+            match server.ready().await {
+                Ok(leased) => break (server, leased),
+                // Another has its place.
+                Err(_) if server.is_retired() && !self.roster.is_stopping() => {}
+                Err(not_ready) => {
+                    return Err(CallError::Unavailable {
+                        server: self.server.clone(),
+                        failure: not_ready.failure,
+                        tries: not_ready.tries,
+                        ran: Ran::No,
+                    });
+                }
+            }
+        };
         let asking = self.ask(&leased.link);
         let limit = server.spec.call_timeout;
         let place = timeout(limit, asking).await.unwrap_or_else(|_| {

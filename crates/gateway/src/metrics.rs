@@ -49,7 +49,7 @@ impl Gateway {
             of.starts += u64::from(state.starts);
             of.memory_bytes += state.memory_bytes.unwrap_or(0);
         }
-        let help = "Servers by state; one that each client has for itself counts once a client.";
+        let help = "Processes of servers by state; one for each client and protocol revision that has its own.";
         let mut family = text.family("proxy_servers", Kind::Gauge, help);
         for (server, of) in &servers {
             for ((_, state), count) in STATES.iter().zip(of.states) {

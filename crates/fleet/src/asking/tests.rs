@@ -83,7 +83,7 @@ impl Asks for Arc<Client> {
 impl Default for Asking {
     fn default() -> Self {
         let name = "any".parse().unwrap();
-        Self::new(&name, Arc::default(), Roots::default(), false)
+        Self::new(&name, Arc::default(), Roots::default(), Arc::default())
     }
 }
 

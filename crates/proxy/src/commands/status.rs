@@ -196,8 +196,21 @@ fn render_clients(clients: &Value) -> String {
 }
 
 fn render_servers(servers: &Value) -> String {
+    let rows = servers.as_array().map(Vec::as_slice).unwrap_or_default();
+    // Of a server that speaks two revisions, each has a process.
+    let has_twin = |server: &Value| {
+        let same = |it: &&Value| {
+            ["name", "client_name"]
+                .iter()
+                .all(|key| it[key] == server[key])
+        };
+        rows.iter().filter(same).count() > 1
+    };
     let row = |server: &Value| {
-        let name = render_cell(&server["name"]);
+        let mut name = render_cell(&server["name"]);
+        if let Some(revision) = server["protocol"].as_str().filter(|_| has_twin(server)) {
+            name = format!("{name}, {revision}");
+        }
         let why = [&server["last_error"], &server["stale"]].map(Value::as_str);
         let why = why.into_iter().flatten().next().unwrap_or_default();
         [
@@ -217,7 +230,6 @@ fn render_servers(servers: &Value) -> String {
             printable::first_chars(why, WHY_CHARS_MAX).to_owned(),
         ]
     };
-    let rows = servers.as_array().map(Vec::as_slice).unwrap_or_default();
     if rows.is_empty() {
         return "no servers".to_owned();
     }
@@ -392,7 +404,11 @@ mod tests {
                         "since": 0, "holds_up_others": true}],
                     "left_out": {"count": 3, "why": "`a:1`: over 5000 in one list"}},
                 {"name": "shell", "client_name": "claude-code", "state": "stopped", "tools": 1,
-                    "calls": 0, "errors": 0},
+                    "calls": 0, "errors": 0, "protocol": "2025-11-25"},
+                {"name": "both", "state": "stopped", "tools": 2, "calls": 0, "errors": 0,
+                    "protocol": "2026-07-28"},
+                {"name": "both", "state": "ready", "pid": 10, "tools": 2, "calls": 5, "errors": 0,
+                    "protocol": "2025-11-25"},
             ],
             "scripts": {"tools": 2, "mistakes": [{"file": "a.ts", "why": "line 2: no"}]},
             "sharing": [
@@ -416,6 +432,8 @@ mod tests {
         server               state    pid  memory  tools  calls  errors  last error
         git                  ready    9    1 MiB   12     3      1       no answer
         shell (claude-code)  stopped  -    -       1      0      0
+        both, 2026-07-28     stopped  -    -       2      0      0
+        both, 2025-11-25     ready    10   -       2      5      0
 
         git waits for an answer that claude-code is asked for (elicitation/create, since 1970-01-01 00:00); calls of other clients wait for it
         git: left out of its lists: `a:1`: over 5000 in one list (and 2 more)
