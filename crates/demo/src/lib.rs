@@ -155,7 +155,7 @@ impl Play {
             .sum();
         let catalog = self.gateway.registry.catalog();
         let ours = gateway::count_ours()
-            + tokens::count(&instructions(&catalog, &ClientPolicy::default(), &[]));
+            + tokens::count(&instructions(&catalog, &ClientPolicy::default(), &[], &[]));
         (self.say)(&format!(
             "{} tools loaded up front cost {} tokens in every session; the three tools of proxy \
              cost {}.\nWith real servers the left number is tens of thousands, the right one stays.",

@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use jsonrpc::Json;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tool::ServerName;
+use tool::{ClientId, ServerName};
 
 use crate::{
-    Applied, CallError, Failure, Ran, Request, Scope, ServerSpec, ServerState, Sharing,
+    Applied, Asks, CallError, Failure, Ran, Request, Scope, ServerSpec, ServerState, Sharing,
     Start, Surroundings, Survey, SurveyError, Variables,
     asked_login::{log_in_by_asking, takes_addresses},
     calling::{self, Progress},
@@ -186,6 +186,20 @@ impl Fleet {
         drop(halt);
         progress.ran = Ran::No;
         self.call_in_turn(request, progress).await
+    }
+
+    /// Has the person of this client log in to a server, where the client shows addresses; whether
+    /// there is a login then.
+    pub async fn log_in(
+        &self,
+        server: &ServerName,
+        client: Option<&ClientId>,
+        asks: &Arc<dyn Asks>,
+    ) -> bool {
+        let Ok(server) = self.roster.find(server, client, Some(asks)) else {
+            return false;
+        };
+        takes_addresses(asks) && log_in_by_asking(&server, self.roster.surroundings(), asks).await
     }
 
     /// Waits for a place, calls, and calls once more where that is safe and the server died. A

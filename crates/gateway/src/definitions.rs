@@ -69,14 +69,28 @@ const APART_LIST_TOKENS_MAX: usize = 12;
 ///
 /// What this client does not see is not named. Servers with their counts where they fit, else
 /// categories with counts, else the count alone. A server that has never told its tools is named
-/// as one that is being asked. Those of `apart` are not shared with other clients.
-pub fn instructions(catalog: &Catalog, client: &ClientPolicy, apart: &[ServerName]) -> String {
+/// as one that is being asked where it has not failed, or is in `asked`. Those of `apart` are not shared with other clients.
+pub fn instructions(
+    catalog: &Catalog,
+    client: &ClientPolicy,
+    apart: &[ServerName],
+    asked: &[ServerName],
+) -> String {
     let servers = catalog.servers.iter();
     let seen: Vec<&CatalogServer> = servers
         .filter(|server| client.sees(&server.name, &server.category))
         .collect();
     let apart = not_shared(&seen, apart).unwrap_or_default();
-    let written = |(list, asked)| write(&seen, &apart, list, asked);
+    let is_new = |server: &&CatalogServer| {
+        server.surveyed_at.is_none() && (server.stale.is_none() || asked.contains(&server.name))
+    };
+    let new: Vec<&str> = seen
+        .iter()
+        .copied()
+        .filter(is_new)
+        .map(|server| server.name.as_str())
+        .collect();
+    let written = |(list, asked)| write(&seen, &new, &apart, list, asked);
     let (shortest, others) = LISTS_TOKENS_MAX.split_last().expect("there are some");
     let mut texts = others.iter().copied().map(written);
     let room = TOKENS_MAX - OUR_TOKENS;
@@ -89,12 +103,13 @@ const OUR_TOKENS: usize = 218;
 
 fn write(
     seen: &[&CatalogServer],
+    new: &[&str],
     apart: &str,
     list_tokens_max: usize,
     asked_tokens_max: usize,
 ) -> String {
     let tools = tools(seen, list_tokens_max);
-    let says = match (tools, being_asked(seen, asked_tokens_max)) {
+    let says = match (tools, being_asked(new, asked_tokens_max)) {
         (Some(tools), Some(asked)) => format!("{tools}; {asked}"),
         (Some(tools), None) => tools,
         (None, Some(asked)) => format!("Gateway to MCP servers; {asked}"),
@@ -135,11 +150,8 @@ fn tools(seen: &[&CatalogServer], list_tokens_max: usize) -> Option<String> {
     })
 }
 
-/// The servers that were never asked with success, and have not failed.
-fn being_asked(seen: &[&CatalogServer], tokens_max: usize) -> Option<String> {
-    let is_new = |server: &&&CatalogServer| server.surveyed_at.is_none() && server.stale.is_none();
-    let new = seen.iter().filter(is_new);
-    let names: Vec<&str> = new.map(|server| server.name.as_str()).collect();
+/// The servers that are being asked for the first time.
+fn being_asked(names: &[&str], tokens_max: usize) -> Option<String> {
     let list = names.join(", ");
     match names.len() {
         0 => None,
@@ -199,7 +211,7 @@ mod tests {
     use crate::policy::ClientPolicy;
 
     fn instructions(catalog: &Catalog) -> String {
-        super::instructions(catalog, &ClientPolicy::default(), &[])
+        super::instructions(catalog, &ClientPolicy::default(), &[], &[])
     }
 
     fn catalog(servers: usize, tools: usize) -> Catalog {
@@ -246,7 +258,7 @@ mod tests {
             }
             let apart = catalog.servers.iter().take(apart);
             let apart: Vec<ServerName> = apart.map(|it| it.name.clone()).collect();
-            let says = super::instructions(&catalog, &ClientPolicy::default(), &apart);
+            let says = super::instructions(&catalog, &ClientPolicy::default(), &apart, &[]);
             let count = super::OUR_TOKENS + tokens::count(&says);
             assert!(count <= super::TOKENS_MAX, "{count} tokens: {says}");
             let told = says.contains(&format!("Gateway to {} tools", servers * 130));
@@ -258,7 +270,7 @@ mod tests {
     fn servers_that_are_not_shared_are_named_to_who_may_see_them() {
         let check = |apart: &[&str], says: &str| {
             let apart: Vec<ServerName> = apart.iter().map(|it| it.parse().unwrap()).collect();
-            let told = super::instructions(&catalog(4, 7), &ClientPolicy::default(), &apart);
+            let told = super::instructions(&catalog(4, 7), &ClientPolicy::default(), &apart, &[]);
             let (_, told) = told.split_once("some-server-3 7. ").unwrap();
             let (told, _) = told.split_once("When").unwrap();
             assert_eq!(told, says);
@@ -310,5 +322,9 @@ mod tests {
         assert!(says.starts_with(expected), "{says}");
         some.servers[0].stale = Some(registry::SurveyFailure::new("it ended"));
         assert!(!instructions(&some).contains("some-server-1"));
+        // A variable that it lacked has come.
+        let again = [some.servers[0].name.clone()];
+        let says = super::instructions(&some, &ClientPolicy::default(), &[], &again);
+        assert!(says.starts_with(expected), "{says}");
     }
 }

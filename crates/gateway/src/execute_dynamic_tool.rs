@@ -90,7 +90,7 @@ impl Gateway {
         // Calls within `call_many` pass here too; those of unknown names count as well.
         let counted = context.script.as_ref().map(ScriptCaller::count_call);
         let policy = Arc::clone(&context.policy);
-        let entry = &self.resolve_noted(&tool_name, &policy, note).await?;
+        let entry = &self.resolve_noted(&tool_name, &context, note).await?;
         counted.transpose()?;
         let reads = |script: &ScriptCaller| script.check_reads(entry);
         context.script.as_ref().map(reads).transpose()?;
@@ -157,10 +157,10 @@ impl Gateway {
     async fn resolve_noted(
         &self,
         tool_name: &str,
-        policy: &ClientPolicy,
+        context: &CallContext,
         note: &mut CallNote,
     ) -> Result<Arc<Entry>, ToolError> {
-        let found = self.resolve(tool_name, policy).await;
+        let found = self.resolve_after_login(tool_name, context).await;
         let at = match &found {
             Ok(entry) => Some(entry.at.clone()),
             // Boxed, since every call would carry the room of this rare case.

@@ -81,7 +81,7 @@ pub struct Gateway {
     /// The clients that are served now.
     pub clients: ConnectedClients,
     /// Servers that lacked a variable up to now; they may never have told their tools.
-    pub(crate) completed: Mutex<Vec<ServerName>>,
+    pub(crate) completed: Mutex<Vec<(ServerName, SurveyNote)>>,
     /// Told when there are some.
     pub(crate) has_completed: Notify,
     /// Servers whose snapshots are damaged, and what is done about it.
@@ -240,7 +240,15 @@ impl Gateway {
     fn admit_variables(&self, client: u64, variables: &Arc<Variables>) {
         let completed = self.servers.admit_client(client, Arc::clone(variables));
         if !completed.is_empty() {
-            self.completed.lock().extend(completed);
+            // A call that comes before the survey begins waits for it too.
+            let catalog = self.registry.catalog();
+            let noted = completed.into_iter().map(|server| {
+                let known = catalog.servers.iter().find(|it| it.name == server);
+                let is_known = known.is_some_and(|it| it.surveyed_at.is_some());
+                let note = self.surveys.begin(&server, is_known);
+                (server, note)
+            });
+            self.completed.lock().extend(noted);
             self.has_completed.notify_one();
         }
     }

@@ -1,12 +1,16 @@
 //! Who is logged in where, for people.
 
-use fleet::{LoginPlace, Variables};
+use std::sync::Arc;
+
+use fleet::{Asks, LoginPlace, Variables};
 use oauth::Record;
 use secrets::PrivateFiles;
 use serde_json::{Value, json};
 use tool::ServerName;
 
-use crate::{gateway::Gateway, settings::ServerSettings};
+use crate::{
+    call_context::CallContext, gateway::Gateway, settings::ServerSettings, survey::survey_now,
+};
 
 /// What is kept of a server's login; none where nobody can log in, or nobody ever did. Secrets that
 /// its address takes are not read for this.
@@ -22,6 +26,22 @@ fn record_of(server: &ServerSettings, files: &PrivateFiles) -> Option<Record> {
 }
 
 impl Gateway {
+    /// Has the person of this client log in to a server that has not told its tools, and asks the server
+    /// for them then. Whether there was a login.
+    pub(crate) async fn log_in_first(&self, server: &ServerName, context: &CallContext) -> bool {
+        let asks = context.asks.as_ref().filter(|_| context.is_here);
+        let Some(asks) = asks.map(|it| it.for_server(server) as Arc<dyn Asks>) else {
+            return false;
+        };
+        let logging_in = self.servers.log_in(server, context.client.as_ref(), &asks);
+        let logged_in = context.cancel.run_until_cancelled(logging_in).await;
+        if logged_in != Some(true) {
+            return false;
+        }
+        survey_now(self, server).await;
+        true
+    }
+
     /// Whether a call of this server's tools would only be told that nobody is logged in, as far as
     /// that is known without asking. `is_stale`: it could not be asked for its tools last time.
     pub fn needs_login(&self, server: &ServerName, is_stale: bool) -> bool {

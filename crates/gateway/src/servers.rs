@@ -4,13 +4,13 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use fleet::{
-    Applied, CallError, Failure, Fleet, Request, ServerSpec, ServerState, Sharing, Subscriber,
-    Survey, SurveyError, Variables,
+    Applied, Asks, CallError, Failure, Fleet, Request, ServerSpec, ServerState, Sharing,
+    Subscriber, Survey, SurveyError, Variables,
 };
 use futures::future::BoxFuture;
 use jsonrpc::Json;
 use tokio_util::sync::CancellationToken;
-use tool::ServerName;
+use tool::{ClientId, ServerName};
 
 /// The servers of one configuration. What each method promises is said at the one of [`Fleet`].
 pub trait Servers: fmt::Debug + Send + Sync {
@@ -21,6 +21,14 @@ pub trait Servers: fmt::Debug + Send + Sync {
         request: &'a Request,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Json, CallError>>;
+
+    /// Has the person of a client log in to a server; whether there is a login then.
+    fn log_in<'a>(
+        &'a self,
+        server: &'a ServerName,
+        client: Option<&'a ClientId>,
+        asks: &'a Arc<dyn Asks>,
+    ) -> BoxFuture<'a, bool>;
 
     /// Has the sink hear of every change of a resource, until what is answered is dropped.
     fn watch<'a>(
@@ -93,6 +101,15 @@ pub trait Servers: fmt::Debug + Send + Sync {
 pub type Watched = Box<dyn Send + Sync>;
 
 impl Servers for Fleet {
+    fn log_in<'a>(
+        &'a self,
+        server: &'a ServerName,
+        client: Option<&'a ClientId>,
+        asks: &'a Arc<dyn Asks>,
+    ) -> BoxFuture<'a, bool> {
+        Box::pin(Self::log_in(self, server, client, asks))
+    }
+
     fn watch<'a>(
         &'a self,
         server: &'a ServerName,

@@ -244,7 +244,12 @@ impl Session {
             let policy = self.calls.policy();
             let says = match self.calls.gateway.config_mistakes() {
                 Some(_) if catalog.tools() == 0 => BROKEN.to_owned(),
-                _ => instructions(&catalog, &policy, &self.calls.list_apart()),
+                _ => instructions(
+                    &catalog,
+                    &policy,
+                    &self.calls.list_apart(),
+                    &self.calls.gateway.surveys.list_first(),
+                ),
             };
             let face = Face::new(says, self.announced(), self.calls.level.clone());
             let (engine, task) = Engine::start(face, self.out.clone(), self.opening);

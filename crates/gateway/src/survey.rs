@@ -72,21 +72,13 @@ async fn ask(gateway: Arc<Gateway>, server: ServerName, note: SurveyNote, count:
     let began = Instant::now();
     let surveyed = if server.is_scripts() {
         let read = read_scripts(&gateway).await;
-        read.map_err(|error| SurveyFailure::new(error.to_string()))
+        let read = read.map_err(|error| SurveyFailure::new(error.to_string()));
+        read.and_then(|it| it.ok_or_else(|| SurveyFailure::new("its folder is gone")))
     } else {
         let surveyed = gateway.servers.survey(&server).await;
-        surveyed.map(Some).map_err(|error| explain(&error.failure))
+        surveyed.map_err(|error| explain(&error.failure))
     };
-    let (outcome, dropped) = match surveyed {
-        Ok(Some(mut survey)) => {
-            let dropped = std::mem::take(&mut survey.dropped);
-            gateway.surveys.note_left_out(&server, &dropped);
-            (Ok(snapshot(&server, survey, count).await), dropped)
-        }
-        Ok(None) => (Err(SurveyFailure::new("its folder is gone")), Vec::new()),
-        Err(error) => (Err(error), Vec::new()),
-    };
-    let news = News { server, outcome };
+    let (news, dropped) = read_news(&gateway, server, surveyed, count).await;
     Asked {
         news,
         dropped,
@@ -100,6 +92,35 @@ fn explain(failure: &Failure) -> SurveyFailure {
         why: failure.to_string(),
         hint: failure.hint.clone(),
         needs_login: failure.login().is_some(),
+    }
+}
+
+/// The news of a survey, and why each tool that was left out was left out.
+async fn read_news(
+    gateway: &Gateway,
+    server: ServerName,
+    surveyed: Result<Survey, SurveyFailure>,
+    count: Count,
+) -> (News, Vec<String>) {
+    let (outcome, dropped) = match surveyed {
+        Ok(mut survey) => {
+            let dropped = std::mem::take(&mut survey.dropped);
+            gateway.surveys.note_left_out(&server, &dropped);
+            (Ok(snapshot(&server, survey, count).await), dropped)
+        }
+        Err(error) => (Err(error), Vec::new()),
+    };
+    (News { server, outcome }, dropped)
+}
+
+/// Surveys one server, and takes in what it answers.
+pub(crate) async fn survey_now(gateway: &Gateway, server: &ServerName) {
+    let _note = gateway.surveys.begin(server, false);
+    let surveyed = gateway.servers.survey(server).await;
+    let surveyed = surveyed.map_err(|error| explain(&error.failure));
+    let (news, _) = read_news(gateway, server.clone(), surveyed, estimate_definition).await;
+    if let Err(error) = commit_when_free(gateway, news).await {
+        warn!(%server, %error, "its tools were not taken in");
     }
 }
 
@@ -132,7 +153,7 @@ async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot
 
 /// Takes news in. `keep_others` keeps servers that are not in the news.
 pub async fn commit(
-    gateway: &Arc<Gateway>,
+    gateway: &Gateway,
     news: Vec<News>,
     keep_others: bool,
 ) -> anyhow::Result<Vec<Planned>> {
@@ -146,7 +167,7 @@ pub async fn commit(
 
 /// The same in the background, where a lock that another process holds on is waited for until it is
 /// free.
-async fn commit_when_free(gateway: &Arc<Gateway>, news: News) -> anyhow::Result<Vec<Planned>> {
+async fn commit_when_free(gateway: &Gateway, news: News) -> anyhow::Result<Vec<Planned>> {
     loop {
         match commit(gateway, vec![news.clone()], true).await {
             Err(error) if is_busy(&error) => warn!(server = %news.server, %error, "tried again"),
@@ -217,15 +238,18 @@ pub fn get_to_know(
 pub async fn know_completed(gateway: Arc<Gateway>) {
     loop {
         gateway.has_completed.notified().await;
-        let mut servers = std::mem::take(&mut *gateway.completed.lock());
+        let mut completed = std::mem::take(&mut *gateway.completed.lock());
         let unknown = unknown(&gateway.registry.catalog());
-        servers.retain(|it| unknown.contains(it));
+        completed.retain(|(it, _)| unknown.contains(it));
+        let mut servers: Vec<ServerName> = completed.iter().map(|(it, _)| it.clone()).collect();
         let damaged = std::mem::take(&mut gateway.damaged.lock().due);
         for (server, _) in &damaged {
             warn!(%server, "its snapshot is damaged, asking it for its tools again");
         }
         servers.extend(damaged.iter().map(|(server, _)| server.clone()));
-        get_to_know(Arc::clone(&gateway), servers).await;
+        let surveying = get_to_know(Arc::clone(&gateway), servers);
+        drop(completed);
+        surveying.await;
     }
 }
 

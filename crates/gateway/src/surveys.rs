@@ -100,6 +100,13 @@ impl Surveys {
         self.0.left_out.lock().get(server).cloned()
     }
 
+    /// Servers that are being asked for the first time.
+    pub(crate) fn list_first(&self) -> Vec<ServerName> {
+        let under_way = self.0.under_way.lock();
+        let first = under_way.iter().filter(|(_, it)| !it.is_known);
+        first.map(|(name, _)| name.clone()).collect()
+    }
+
     /// Servers whose tools an answer now may lack, of those that `concerns` says yes to.
     pub(crate) fn missing(&self, concerns: impl Fn(&ServerName) -> bool) -> Vec<ServerName> {
         let under_way = self.0.under_way.lock();

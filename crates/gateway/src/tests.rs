@@ -1,6 +1,7 @@
 //! The gateway before servers that live in memory: what needs no process is tested here.
 
 mod forward;
+mod logins;
 mod memory;
 mod peer;
 mod policy;

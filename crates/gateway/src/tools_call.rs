@@ -75,22 +75,29 @@ impl Gateway {
                 Ok(entry) => return Ok(entry),
                 Err(error) => error,
             };
-            let ToolError::UnknownTool {
-                asked,
-                near,
-                instead: None,
-                ..
-            } = error
-            else {
-                return Err(error);
+            let (waits_for, untold) = match &error {
+                ToolError::UnknownTool { instead: None, .. } => (WaitsFor::AnyTools, None),
+                // It has never told its tools, and may be about to.
+                ToolError::ServerUnavailable { server, .. }
+                | ToolError::LoginRequired { server, .. } => {
+                    (WaitsFor::FirstTools, Some(server.clone()))
+                }
+                _ => return Err(error),
             };
-            if self.settings().servers.is_empty()
+            if untold.is_none()
+                && self.settings().servers.is_empty()
                 && let Some(mistakes) = self.config_mistakes()
             {
                 return Err(ToolError::Misconfigured(mistakes));
             }
-            let has_news = self.surveys.wait_for(end, WaitsFor::AnyTools, sees).await;
-            if !has_news {
+            let concerns = |server: &ServerName| match &untold {
+                Some(untold) => server == untold,
+                None => sees(server),
+            };
+            if !self.surveys.wait_for(end, waits_for, concerns).await {
+                let ToolError::UnknownTool { asked, near, .. } = error else {
+                    return Err(error);
+                };
                 let missing = self.surveys.missing(sees);
                 let damaged = damaged(&generation, &asked, policy, self.is_mending());
                 return Err(damaged.unwrap_or(ToolError::UnknownTool {
@@ -101,6 +108,26 @@ impl Gateway {
                 }));
             }
         }
+    }
+
+    /// The same for a call. Where a person has to log in to the server first, and the client can have
+    /// them do it, the client is asked to.
+    pub(crate) async fn resolve_after_login(
+        &self,
+        asked: &str,
+        context: &CallContext,
+    ) -> Result<Arc<Entry>, ToolError> {
+        let policy = &context.policy;
+        let error = match self.resolve(asked, policy).await {
+            Err(error @ ToolError::LoginRequired { .. }) => error,
+            found => return found,
+        };
+        if let ToolError::LoginRequired { server, .. } = &error
+            && Box::pin(self.log_in_first(server, context)).await
+        {
+            return self.resolve(asked, policy).await;
+        }
+        Err(error)
     }
 
     /// The tool that a name was meant for, whether it may be called or not.

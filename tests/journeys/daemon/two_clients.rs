@@ -151,3 +151,50 @@ async fn a_server_that_once_asked_is_known_to_ask_by_the_next_daemon() {
     }
     house.stops_clean().await;
 }
+
+/// A server on a common SDK asks by requests after a handshake alone, and in rounds without one alone.
+#[tokio::test]
+async fn a_server_of_both_eras_asks_the_client_of_each_in_its_own_way_whoever_came_first() {
+    for modern_first in [true, false] {
+        let rounds = json!({"name": {"method": ELICIT,
+            "params": {"message": "Are you ada?", "requestedSchema": {}}}});
+        let server = fake("any").era(Era::Both);
+        let server = server.tool(NAMES[0], Step::RequireInput(rounds));
+        let house = house_with_daemon([server.tool(NAMES[1], Step::elicit("Are you bob?"))]);
+        house.indexed().await;
+        let ada = house.modern_client().await;
+        let bob = client_with(&house, json!({"elicitation": {}})).await;
+        bob.answers(ELICIT, says(NAMES[1]));
+        let of_ada = async || {
+            let asked = play_round(&ada, NAMES[0], None).await;
+            check_asked(&asked, NAMES[0]);
+            check_answered(&play_round(&ada, NAMES[0], Some(&asked)).await, NAMES[0]);
+        };
+        let of_bob = async || {
+            let told = bob.execute("any/bob", json!({})).await.good();
+            assert_eq!(
+                serde_json::from_str::<Value>(&told).unwrap(),
+                says(NAMES[1])
+            );
+        };
+        if modern_first {
+            of_ada().await;
+            of_bob().await;
+        } else {
+            of_bob().await;
+            of_ada().await;
+        }
+        tokio::join!(of_ada(), of_bob());
+        for call in house.received_method("any", "tools/call") {
+            let is_stateless = call["params"]["_meta"][META_CAPABILITIES].is_object();
+            assert_eq!(is_stateless, call["params"]["name"] == NAMES[0], "{call}");
+        }
+        let status = house.cli(["status"]).await;
+        let rows = ["any, 2026-07-28  ready", "any, 2025-11-25  ready"];
+        assert!(
+            rows.iter().all(|row| status.stdout.contains(row)),
+            "{status:?}"
+        );
+        house.stops_clean().await;
+    }
+}

@@ -8,8 +8,8 @@ use std::{
 };
 
 use fleet::{
-    About, Applied, CallError, Failure, Launch, Request, ServerSpec, ServerState, Sharing, Spoken,
-    Subscriber, Survey, SurveyError, Template, UpdateSink, Variables,
+    About, Applied, Asks, CallError, Failure, Launch, Question, QuestionKind, Request, ServerSpec,
+    ServerState, Sharing, Spoken, Subscriber, Survey, SurveyError, Template, UpdateSink, Variables,
 };
 use futures::future::BoxFuture;
 use jsonrpc::Json;
@@ -18,7 +18,7 @@ use registry::ServerRules;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
-use tool::{Capability, Item, ItemKind, Offer, ServerName, Tool, ToolRef};
+use tool::{Capability, ClientId, Item, ItemKind, Offer, ServerName, Tool, ToolRef};
 
 use crate::{Gateway, ServerSettings, Servers, Settings, Watched, policy::ClientPolicies, survey};
 
@@ -38,6 +38,10 @@ pub(super) struct Memory {
     watches: Watches,
     called: Arc<Mutex<Vec<String>>>,
     looks: watch::Sender<Vec<Duration>>,
+    /// Servers that tell nothing before a person has logged in.
+    locked: Mutex<BTreeSet<ServerName>>,
+    /// Servers that lack a variable until a client brings it.
+    incomplete: Mutex<BTreeSet<ServerName>>,
 }
 
 /// By server and URI, with what lives as long as somebody hears of it.
@@ -101,6 +105,18 @@ impl Memory {
     pub(super) fn instructs(mut self, server: &str, text: &str) -> Self {
         self.instructions
             .insert(server.parse().unwrap(), text.to_owned());
+        self
+    }
+
+    /// It lacks a variable until a client brings it.
+    pub(super) fn incomplete(self, server: &str) -> Self {
+        self.incomplete.lock().insert(server.parse().unwrap());
+        self
+    }
+
+    /// It refuses everything until a person has logged in.
+    pub(super) fn locked(self, server: &str) -> Self {
+        self.locked.lock().insert(server.parse().unwrap());
         self
     }
 
@@ -228,6 +244,25 @@ impl fmt::Debug for Memory {
 }
 
 impl Servers for Memory {
+    fn log_in<'a>(
+        &'a self,
+        server: &'a ServerName,
+        _: Option<&'a ClientId>,
+        asks: &'a Arc<dyn Asks>,
+    ) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let params = r#"{"mode":"url","message":"log in","url":"http://127.0.0.1/"}"#;
+            let question = Question {
+                kind: QuestionKind::Elicitation,
+                params: jsonrpc::json(params.to_owned()).unwrap(),
+            };
+            let answer = asks.ask(question).await;
+            let is_done =
+                matches!(&answer, fleet::Answer::Result(it) if it.as_str().contains("accept"));
+            is_done && self.locked.lock().remove(server)
+        })
+    }
+
     fn call<'a>(
         &'a self,
         server: &'a ServerName,
@@ -271,6 +306,15 @@ impl Servers for Memory {
     }
 
     fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>> {
+        if self.incomplete.lock().contains(server) {
+            let failure = Failure::new("`TOKEN` is not set");
+            return Box::pin(async { Err(SurveyError { failure }) });
+        }
+        if self.locked.lock().contains(server) {
+            let mut failure = Failure::new("HTTP 401 Unauthorized");
+            failure.hint = Some(format!("proxy login {server}"));
+            return Box::pin(async { Err(SurveyError { failure }) });
+        }
         let tools = self.tools[server].iter().map(|(tool, _)| tool.clone());
         let mut tools: Vec<Tool> = tools.collect();
         tools.sort_by(|a, b| a.name().cmp(b.name()));
@@ -338,8 +382,11 @@ impl Servers for Memory {
 
     fn start_eager(&self) {}
 
+    /// Servers that lack a variable have it from now on.
     fn admit_client(&self, _: u64, _: Arc<Variables>) -> Vec<ServerName> {
-        Vec::new()
+        std::mem::take(&mut *self.incomplete.lock())
+            .into_iter()
+            .collect()
     }
 
     fn sharing(&self) -> Vec<Sharing> {

@@ -62,7 +62,11 @@ impl Peer {
         let (output, lines) = duplex(1 << 20);
         let stop = CancellationToken::new();
         let gateway = Arc::clone(&scene.gateway);
-        let connection = Connection::default();
+        let connection = Connection {
+            is_here: true,
+            variables: Some(Arc::default()),
+            ..Connection::default()
+        };
         let serving = session::serve(
             gateway,
             connection,

@@ -29,7 +29,7 @@ pub(super) async fn count_tokens(
     let theirs: usize = counts.iter().sum();
     let servers = catalog.servers.iter().filter(|it| it.tools > 0).count();
     let ours = gateway::count_ours()
-        + tokens::count(&instructions(&catalog, &ClientPolicy::default(), &[]));
+        + tokens::count(&instructions(&catalog, &ClientPolicy::default(), &[], &[]));
     let announces = gateway.announces_resources(&ClientPolicy::default());
     let resources = if announces { RESOURCE_TOOLS_TOKENS } else { 0 };
     let saved = theirs.saturating_sub(ours);
