@@ -162,16 +162,15 @@ impl Roster {
         client: Option<&ClientId>,
         asks: Option<&Arc<dyn Asks>>,
     ) -> Result<Server, CallError> {
-        let unknown = || CallError::UnknownServer(name.clone());
-        if let Some(known) = self.read().find(name, client, asks).ok_or_else(unknown)? {
+        if let Some(known) = self.read().find(name, client, asks)? {
             return Ok(known);
         }
         let servers = &mut *self.write();
         // It may have come before we held the lock.
-        if let Some(known) = servers.find(name, client, asks).ok_or_else(unknown)? {
+        if let Some(known) = servers.find(name, client, asks)? {
             return Ok(known);
         }
-        let shared = servers.shared.get(name).cloned().ok_or_else(unknown)?;
+        let shared = servers.get_shared(name)?.clone();
         let connection = connection_at(&shared, client);
         let era = servers.era_of(&shared, connection, asks);
         let taken = match connection {
@@ -440,18 +439,23 @@ impl Roster {
 }
 
 impl Servers {
-    /// The server as this client has it, where that has begun. None where no server has the name.
+    fn get_shared(&self, name: &ServerName) -> Result<&Server, CallError> {
+        let shared = self.shared.get(name);
+        shared.ok_or_else(|| CallError::UnknownServer(name.clone()))
+    }
+
+    /// The server as this client has it, where that has begun.
     fn find(
         &self,
         name: &ServerName,
         client: Option<&ClientId>,
         asks: Option<&Arc<dyn Asks>>,
-    ) -> Option<Option<Server>> {
-        let shared = self.shared.get(name)?;
+    ) -> Result<Option<Server>, CallError> {
+        let shared = self.get_shared(name)?;
         let connection = connection_at(shared, client);
         let era = self.era_of(shared, connection, asks);
         let known = self.get(shared, connection, era);
-        Some(known.filter(|it| !it.is_retired()).cloned())
+        Ok(known.filter(|it| !it.is_retired()).cloned())
     }
 
     fn get<'a>(

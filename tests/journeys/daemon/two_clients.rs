@@ -161,7 +161,7 @@ async fn a_server_of_both_eras_asks_the_client_of_each_in_its_own_way_whoever_ca
         let server = fake("any").era(Era::Both);
         let server = server.tool(NAMES[0], Step::RequireInput(rounds));
         let house = house_with_daemon([server.tool(NAMES[1], Step::elicit("Are you bob?"))]);
-        house.indexed().await;
+        house.cli(["reindex"]).await.ended(0);
         let ada = house.modern_client().await;
         let bob = client_with(&house, json!({"elicitation": {}})).await;
         bob.answers(ELICIT, says(NAMES[1]));

@@ -200,6 +200,10 @@ async fn a_server_of_the_first_era_alone_has_one_process() {
 }
 
 #[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it kills a child of its own that runs"
+)]
 async fn a_process_that_was_killed_is_begun_anew_in_its_era() {
     let scene = Scene::surveyed("takes").await;
     let (old, new) = (scene.call(false).await, scene.call(true).await);

@@ -96,7 +96,7 @@ async fn the_first_call_of_the_client_that_brings_a_variable_waits_for_the_serve
         tokio::task::yield_now().await;
         let surveying = crate::survey::know_completed(std::sync::Arc::clone(&scene.gateway));
         let until_surveyed = async {
-            while scene.gateway.surveys.list_first() != [] {
+            while !scene.gateway.surveys.list_first().is_empty() {
                 tokio::task::yield_now().await;
             }
         };
