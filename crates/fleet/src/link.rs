@@ -339,9 +339,7 @@ impl Opening<'_> {
                 HandshakeError::Denied(Denied { why, .. })
                 | HandshakeError::Unreached { why, .. }
                 | HandshakeError::Other(why),
-            )) => {
-                OpenError::Unanswered(running.with_stderr(Failure::new(why)))
-            }
+            )) => OpenError::Unanswered(running.with_stderr(Failure::new(why))),
             Err(_) => {
                 let silence = describe_silence(spec, channel.stray_line());
                 OpenError::Silent(suspect_http(running.with_stderr(silence)))
