@@ -86,22 +86,22 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The journal of the last run that was not undone.
-    pub fn read_last(folder: &Path) -> io::Result<Option<Self>> {
+    /// The journals of the runs that were not undone as a whole, the newest first.
+    pub fn read_all(folder: &Path) -> io::Result<Vec<Self>> {
         let files = match fs::read_dir(folder) {
             Ok(files) => files,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
         let paths = files.flatten().map(|file| file.path());
         let is_journal = |path: &PathBuf| path.to_string_lossy().ends_with(ENDING);
-        let Some(path) = paths.filter(is_journal).max() else {
-            return Ok(None);
+        let mut paths: Vec<PathBuf> = paths.filter(is_journal).collect();
+        paths.sort_unstable_by(|a, b| b.cmp(a));
+        let read = |path: PathBuf| {
+            let journal = serde_json::from_slice(&fs::read(&path)?).map_err(io::Error::other)?;
+            Ok(Self { path, ..journal })
         };
-        let mut journal: Self =
-            serde_json::from_slice(&fs::read(&path)?).map_err(io::Error::other)?;
-        journal.path = path;
-        Ok(Some(journal))
+        paths.into_iter().map(read).collect()
     }
 
     /// Ends the run. A journal of nothing goes.

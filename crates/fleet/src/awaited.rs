@@ -37,7 +37,7 @@ impl Awaited {
     }
 
     /// Another login than this one.
-    pub(crate) fn login(file: RecordFile, was: Option<String>, needed: LoginNeeded) -> Self {
+    pub fn login(file: RecordFile, was: Option<String>, needed: LoginNeeded) -> Self {
         let change = Change::Login { file, was };
         let login = Some(needed);
         Self { change, login }

@@ -359,6 +359,40 @@ async fn undo_leaves_secrets_that_are_named_or_were_set_since() {
     house.stops_clean().await;
 }
 
+#[tokio::test]
+async fn a_second_run_keeps_what_never_answered_and_an_edited_configuration_blocks_no_undo() {
+    let house = house([fake("good").tool("echo", Step::Echo)]);
+    fs::remove_file(house.config()).unwrap();
+    fs::create_dir(house.path(".cursor")).unwrap();
+    let file = json!({"mcpServers": {"broken": {"command": "/nowhere/x"}}}).to_string();
+    house.write(".cursor/mcp.json", &file);
+    run(&house, &["init", "--yes"]).await.ended(3);
+    let again = run(&house, &["init", "--yes"]).await;
+    again.ended(3);
+    assert!(
+        again.stderr.contains("broken: did not answer"),
+        "{}",
+        again.stderr
+    );
+    assert!(read(&house, ".cursor/mcp.json").contains("\"broken\""));
+
+    fs::create_dir(house.path(".gemini")).unwrap();
+    house.write(".gemini/settings.json", &file.replace("broken", "other"));
+    run(&house, &["init", "--yes"]).await.ended(3);
+    let config = read(&house, "config.toml");
+    house.write("config.toml", &format!("{config}# mine\n"));
+    for _ in 0..2 {
+        run(&house, &["init", "--undo"]).await.ended(3);
+    }
+    assert_eq!(
+        read(&house, ".gemini/settings.json"),
+        file.replace("broken", "other")
+    );
+    assert_eq!(read(&house, ".cursor/mcp.json"), file);
+    assert!(read(&house, "config.toml").ends_with("# mine\n"));
+    house.stops_clean().await;
+}
+
 /// Runs the command with this on stdin.
 async fn pipe(house: &House, words: &[&str], text: &str) {
     let mut child = command(house, words)

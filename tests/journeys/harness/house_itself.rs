@@ -87,7 +87,9 @@ fn records(house: &House) -> Value {
     let text = fs::read_to_string(house.state().join("catalog.json")).unwrap();
     let mut records: Value = serde_json::from_str(&text).unwrap();
     for record in records["servers"].as_object_mut().unwrap().values_mut() {
-        record["surveyed_at"] = Value::Null;
+        for time in ["surveyed_at", "asked_ms"] {
+            record[time] = Value::Null;
+        }
     }
     records
 }

@@ -60,7 +60,7 @@ impl House {
     }
 
     fn undo(&self) -> Vec<Outcome> {
-        let mut journal = Journal::read_last(&self.path("state")).unwrap().unwrap();
+        let mut journal = Journal::read_all(&self.path("state")).unwrap().remove(0);
         let undone = journal.undo(&mut |_| Err("no program".to_owned())).unwrap();
         undone.into_iter().map(|undone| undone.outcome).collect()
     }
@@ -131,7 +131,7 @@ fn a_run_is_undone_byte_for_byte() {
     assert_eq!((mode(&backup), mode(journal.path())), (0o600, 0o600));
     assert_eq!(house.undo(), [Outcome::Whole, Outcome::Whole]);
     assert_eq!(house.look(), before);
-    assert!(Journal::read_last(&house.path("state")).unwrap().is_none());
+    assert!(Journal::read_all(&house.path("state")).unwrap().is_empty());
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_client_that_owns_its_file_changes_it_itself() {
 
     // A session wrote its file since, so the program takes ours out and puts theirs in.
     fs::write(&file, change.after.replace("1,", "2,")).unwrap();
-    let mut journal = Journal::read_last(&house.path("state")).unwrap().unwrap();
+    let mut journal = Journal::read_all(&house.path("state")).unwrap().remove(0);
     let mut back = Vec::new();
     let undone = journal.undo(&mut |call| {
         back.push((call.args.join(" "), call.stdin.clone()));

@@ -3,18 +3,22 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    path::Path,
     sync::{Arc, Weak},
     time::{Duration, SystemTime},
 };
 
 use fleet::{
-    About, Applied, Asks, CallError, Failure, Launch, Question, QuestionKind, Request, ServerSpec,
-    ServerState, Sharing, Spoken, Subscriber, Survey, SurveyError, Template, UpdateSink, Variables,
+    About, Applied, Asks, Awaited, CallError, Failure, Launch, LoginNeeded, Question, QuestionKind,
+    Request, ServerSpec, ServerState, Sharing, Spoken, Subscriber, Survey, SurveyError, Template,
+    UpdateSink, Variables,
 };
 use futures::future::BoxFuture;
 use jsonrpc::Json;
+use oauth::RecordFile;
 use parking_lot::Mutex;
 use registry::ServerRules;
+use secrets::PrivateFiles;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -311,8 +315,15 @@ impl Servers for Memory {
             return Box::pin(async { Err(SurveyError { failure }) });
         }
         if self.locked.lock().contains(server) {
+            let needed = LoginNeeded {
+                again: false,
+                scopes: Vec::new(),
+            };
+            let files = PrivateFiles::plain(Path::new("nowhere"));
+            let record = RecordFile::of(&files, server.as_str(), "https://guarded.test/mcp");
             let mut failure = Failure::new("HTTP 401 Unauthorized");
             failure.hint = Some(format!("proxy login {server}"));
+            failure.awaited = Some(Box::new(Awaited::login(record, None, needed)));
             return Box::pin(async { Err(SurveyError { failure }) });
         }
         let tools = self.tools[server].iter().map(|(tool, _)| tool.clone());

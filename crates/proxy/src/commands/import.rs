@@ -15,7 +15,7 @@ use setup::moving::{
 use super::{
     edit,
     moving::{
-        ask_servers, doubt_mode, find_home, find_own, list_remarks, names_to_ask, render_servers,
+        ask_servers, doubt_mode, find_home, find_own, list_remarks, names_of, render_servers,
         say_all, to_json,
     },
     secret,
@@ -58,7 +58,7 @@ pub(super) fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow:
     };
     left.extend(value.left);
     let received = value.received;
-    let asked = ask_servers(global, names_to_ask(&received))?;
+    let asked = ask_servers(global, names_of(&received, |it| !it.was_there))?;
     if global.json {
         let (servers, left) = to_json(&received, &left);
         report::print_json(&json!({"servers": servers, "left_out": left}));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use config::{Environment, edit::Document};
 use serde_json::{Value, json};
 use setup::moving::{
-    Backup, ClientPlan, Discovery, Home, Journal, Outcome, Own, Received, Receiving, Taken,
+    Backup, ClientPlan, Discovery, Home, Journal, Outcome, Own, Received, Receiving, Taken, Undone,
     difference, discover, get, plan_clients, receive,
 };
 
@@ -14,9 +14,9 @@ use super::{
     edit, import,
     moving::{
         ask_servers, doubt_mode, doubt_program, find_home, find_own, journal_folder, list_remarks,
-        names_to_ask, render_servers, say_all, to_json,
+        names_of, render_servers, say_all, to_json,
     },
-    secret,
+    secret::{self, Forgotten},
 };
 use crate::{
     cli::{Global, Init},
@@ -138,7 +138,7 @@ impl Moving<'_> {
                 return refused.map(|_| Exit::Usage);
             }
         }
-        let asked = ask_servers(self.global, names_to_ask(&self.receiving.received))?;
+        let asked = ask_servers(self.global, names_of(&self.receiving.received, |_| true))?;
         let failed: Vec<&str> = asked
             .lines
             .iter()
@@ -230,8 +230,12 @@ impl Moving<'_> {
         say_all(&self.discovery.mistakes);
         if !self.discovery.of_projects.is_empty() {
             let count = self.discovery.of_projects.len();
+            let (entries, stay) = match count {
+                1 => ("entry", "stays"),
+                _ => ("entries", "stay"),
+            };
             report::say(&format!(
-                "{count} entries in files of this project stay: a team may share them; `--project` takes them over"
+                "{count} {entries} in files of this project {stay}: a team may share it; `--project` takes it over"
             ));
         }
         if let Some(doubt) = doubt_program(&self.own.program) {
@@ -312,10 +316,11 @@ impl Moving<'_> {
                 "{names}: did not answer, so its clients keep it; `proxy doctor` says why, then run this again"
             ));
         }
-        let copies = outcomes.iter().flatten().flatten().count();
-        report::say(&format!(
-            "{copies} files were copied beside themselves; back: proxy init --undo"
-        ));
+        let copies = match outcomes.iter().flatten().flatten().count() {
+            1 => "1 file was copied beside itself".to_owned(),
+            copies => format!("{copies} files were copied beside themselves"),
+        };
+        report::say(&format!("{copies}; back: proxy init --undo"));
         if plans.iter().any(|plan| plan.client.id == "claude-code") {
             report::say(&format!("\n{CLAUDE_MD}"));
         }
@@ -353,17 +358,45 @@ impl Moving<'_> {
     }
 }
 
+/// Undoes the last run. One of which nothing can be put back, because everything in it was changed
+/// since, does not keep the run before it from being undone.
 fn undo(global: &Global, env: &Environment) -> anyhow::Result<Exit> {
-    let folder = journal_folder(global, env)?;
-    let Some(mut journal) = Journal::read_last(&folder)? else {
+    let mut undone = Vec::new();
+    let mut forgotten = Forgotten::default();
+    let mut is_back = false;
+    for mut journal in Journal::read_all(&journal_folder(global, env)?)? {
+        let files = journal.undo(&mut run_program)?;
+        let secrets = secret::forget_kept(global, &mut journal)?;
+        let is_left = |it: &Undone| matches!(it.outcome, Outcome::Left(..));
+        is_back = !files.iter().all(is_left) || !secrets.gone.is_empty();
+        undone.extend(files);
+        forgotten.gone.extend(secrets.gone);
+        forgotten.left.extend(secrets.left);
+        if is_back {
+            break;
+        }
+    }
+    if undone.is_empty() && forgotten.left.is_empty() && !is_back {
         report::say(
             "error: there is no run to undo\nhint: another configuration has runs of its own: `--config FILE`",
         );
         return Ok(Exit::Nothing);
-    };
-    let undone = journal.undo(&mut run_program)?;
-    let mut exit = Exit::Success;
-    for it in &undone {
+    }
+    if global.json {
+        print_undone_json(&undone, &forgotten);
+    } else {
+        print_undone(&undone, &forgotten);
+    }
+    let is_left = |it: &Undone| matches!(it.outcome, Outcome::Left(..));
+    Ok(if undone.iter().any(is_left) {
+        Exit::Partial
+    } else {
+        Exit::Success
+    })
+}
+
+fn print_undone(undone: &[Undone], forgotten: &Forgotten) {
+    for it in undone {
         let file = it.file.display();
         report::say(&match &it.outcome {
             Outcome::Whole => format!("{file}: as it was"),
@@ -372,7 +405,6 @@ fn undo(global: &Global, env: &Environment) -> anyhow::Result<Exit> {
                 format!("{file}: others changed it since; our entry is out, its own are in again")
             }
             Outcome::Left(why, copy) => {
-                exit = Exit::Partial;
                 let copy = copy
                     .as_ref()
                     .map(|copy| format!("; what it was: {}", copy.display()));
@@ -380,7 +412,6 @@ fn undo(global: &Global, env: &Environment) -> anyhow::Result<Exit> {
             }
         });
     }
-    let forgotten = secret::forget_kept(global, &mut journal)?;
     if !forgotten.gone.is_empty() {
         report::say(&format!("secrets removed: {}", forgotten.gone.join(", ")));
     }
@@ -389,19 +420,19 @@ fn undo(global: &Global, env: &Environment) -> anyhow::Result<Exit> {
             "secret `{name}` stays: {why}; remove it with: proxy secret rm {name}"
         ));
     }
-    if global.json {
-        let one = |it: &setup::moving::Undone| json!({"file": it.file, "is_whole": matches!(it.outcome, Outcome::Whole | Outcome::Gone)});
-        let files: Value = undone.iter().map(one).collect();
-        let left: Vec<&str> = forgotten
-            .left
-            .iter()
-            .map(|(name, _)| name.as_str())
-            .collect();
-        report::print_json(&json!({
-            "undone": files,
-            "secrets_removed": forgotten.gone,
-            "secrets_left": left,
-        }));
-    }
-    Ok(exit)
+}
+
+fn print_undone_json(undone: &[Undone], forgotten: &Forgotten) {
+    let one = |it: &Undone| json!({"file": it.file, "is_whole": matches!(it.outcome, Outcome::Whole | Outcome::Gone)});
+    let files: Value = undone.iter().map(one).collect();
+    let left: Vec<&str> = forgotten
+        .left
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    report::print_json(&json!({
+        "undone": files,
+        "secrets_removed": forgotten.gone,
+        "secrets_left": left,
+    }));
 }

@@ -242,12 +242,12 @@ pub(super) fn ask_servers(global: &Global, names: Vec<ServerName>) -> anyhow::Re
     })
 }
 
-/// Those that were taken over and are to be asked: new, and switched on.
-pub(super) fn names_to_ask(received: &[Received]) -> Vec<ServerName> {
-    let new = received
+/// The names of those that are switched on and fit.
+pub(super) fn names_of(received: &[Received], fits: impl Fn(&Received) -> bool) -> Vec<ServerName> {
+    let fitting = received
         .iter()
-        .filter(|it| !it.was_there && it.taken.server.enabled);
-    new.map(|it| it.name.clone()).collect()
+        .filter(|it| it.taken.server.enabled && fits(it));
+    fitting.map(|it| it.name.clone()).collect()
 }
 
 /// Where the journals of `init` lie.
