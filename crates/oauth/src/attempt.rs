@@ -140,7 +140,7 @@ impl<'a> Attempt<'a> {
             if kept.is_none_or(|it| it.client != client) {
                 return Ok(client);
             }
-            if self.is_still_known(&client, redirect_uri).await? {
+            if self.is_still_known(&client).await? {
                 self.doubt(&client).await?;
                 return Ok(client);
             }
@@ -156,27 +156,17 @@ impl<'a> Attempt<'a> {
     }
 
     /// Whether the authorization server knows a client that it has registered once. It says so to a
-    /// code that nobody gave; the browser would end at its error and never come back. One that
-    /// cannot be asked is believed to.
-    async fn is_still_known(
-        &self,
-        client: &Client,
-        redirect_uri: &str,
-    ) -> Result<bool, LoginError> {
-        let (code, verifier) = (random_text()?, random_text()?);
+    /// refresh token that nobody gave; the browser would end at its error and never come back. One
+    /// that cannot be asked is believed to.
+    async fn is_still_known(&self, client: &Client) -> Result<bool, LoginError> {
+        let invented = random_text()?;
         let form = [
-            ("grant_type", "authorization_code"),
-            ("code", code.as_str()),
-            ("redirect_uri", redirect_uri),
-            ("code_verifier", verifier.as_str()),
+            ("grant_type", "refresh_token"),
+            ("refresh_token", invented.as_str()),
         ];
         let answered = self.asker(client).post(&self.issuer().token, &form).await;
         let error = answered.ok().and_then(|answer| answer.error_code());
-        let is_known = !matches!(
-            error.as_deref(),
-            Some("invalid_client" | "unauthorized_client")
-        );
-        Ok(is_known)
+        Ok(error.as_deref() != Some("invalid_client"))
     }
 
     /// Notes that a login begins with a registration of before. If it never comes to its end, however

@@ -41,7 +41,7 @@ pub fn signature(schema: &str, output: &str) -> String {
 
 /// The members of a tool's structured result as ` -> {path, size}`, by its output schema.
 ///
-/// The text is empty where the schema names no member, or only [`WRAPPER`].
+/// The text is empty where the schema names no member, or only `WRAPPER`.
 pub fn output_signature(schema: &str) -> String {
     let Ok(root) = serde_json::from_str::<Value>(schema) else {
         return String::new();

@@ -377,17 +377,15 @@ async fn a_second_run_keeps_what_never_answered_and_an_edited_configuration_bloc
     assert!(read(&house, ".cursor/mcp.json").contains("\"broken\""));
 
     fs::create_dir(house.path(".gemini")).unwrap();
-    house.write(".gemini/settings.json", &file.replace("broken", "other"));
+    let gemini = file.replace("broken", "other").replace("/x", "/y");
+    house.write(".gemini/settings.json", &gemini);
     run(&house, &["init", "--yes"]).await.ended(3);
     let config = read(&house, "config.toml");
     house.write("config.toml", &format!("{config}# mine\n"));
     for _ in 0..2 {
         run(&house, &["init", "--undo"]).await.ended(3);
     }
-    assert_eq!(
-        read(&house, ".gemini/settings.json"),
-        file.replace("broken", "other")
-    );
+    assert_eq!(read(&house, ".gemini/settings.json"), gemini);
     assert_eq!(read(&house, ".cursor/mcp.json"), file);
     assert!(read(&house, "config.toml").ends_with("# mine\n"));
     house.stops_clean().await;

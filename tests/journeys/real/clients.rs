@@ -71,7 +71,7 @@ fn saw_the_scene(seen: &Value, revision: Option<&str>) {
     assert_eq!(seen["tools"], tools);
     let text = |key: &str| seen[key].as_str().unwrap_or_default();
     assert!(
-        text("instructions").starts_with("Gateway to 1 tools: any 1. "),
+        text("instructions").starts_with("Gateway to 1 tool: any 1. "),
         "{seen}"
     );
     assert!(text("found").starts_with("any/work - "), "{seen}");

@@ -135,11 +135,7 @@ impl Streamable {
     }
 
     pub(super) async fn call(&self, request: &Request) -> Result<Json, RequestError> {
-        let headers = if self.is_stateless {
-            param_headers(&request.header_arguments)
-        } else {
-            Headers::new()
-        };
+        let headers = param_headers(&request.header_arguments);
         match self.call_once(request, headers).await {
             Err(RequestError::Protocol(error)) if lacks_header(&error) => {
                 if self.has_learned.swap(true, Ordering::Relaxed) {

@@ -33,6 +33,7 @@ use super::{
     },
     errors::{HttpError, explain_unread, explain_unsent, unexpected, without_address},
     events::read_events,
+    param_headers::standard_headers,
     pending::{
         Denial, Outcome, PendingCall, PendingCalls, Rewrite, TransportError, write_stand_in,
     },
@@ -410,6 +411,9 @@ impl StreamableHttpClient for InterceptingClient {
         auth_header: Option<String>,
         mut custom_headers: Headers,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
+        for (name, value) in standard_headers(&message) {
+            custom_headers.entry(name).or_insert(value);
+        }
         let JsonRpcMessage::Request(request) = &message else {
             let custom_headers = self.with_token(&Method::POST, custom_headers).await;
             let client = &self.site.client;

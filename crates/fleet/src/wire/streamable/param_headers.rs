@@ -1,7 +1,9 @@
-//! Arguments as headers of HTTP, as every header can hold them.
+//! Parts of a request as headers of HTTP, as every header can hold them (SEP-2243).
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http::{HeaderName, HeaderValue};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
+use serde_json::Value;
 
 use super::super::http::Headers;
 
@@ -15,6 +17,43 @@ pub(super) fn param_headers(arguments: &[(String, String)]) -> Headers {
         Some((name, HeaderValue::from_str(&encode(value)).ok()?))
     };
     arguments.iter().filter_map(header).collect()
+}
+
+/// `Mcp-Method` and `Mcp-Name` of a message. rmcp writes them on connections of 2026-07-28; a server
+/// of that revision may want them in a session that began with a handshake, too.
+pub(super) fn standard_headers(message: &ClientJsonRpcMessage) -> Headers {
+    let (method, name) = match message {
+        JsonRpcMessage::Request(request) => {
+            let method = request.request.method().to_owned();
+            let name = match &request.request {
+                ClientRequest::CallToolRequest(call) => Some(call.params.name.to_string()),
+                ClientRequest::CustomRequest(custom) => find_name(&method, custom.params.as_ref()),
+                _ => None,
+            };
+            (Some(method), name)
+        }
+        JsonRpcMessage::Notification(notification) => {
+            let json = serde_json::to_value(notification).unwrap_or_default();
+            (json["method"].as_str().map(str::to_owned), None)
+        }
+        _ => (None, None),
+    };
+    let method = method.and_then(|it| HeaderValue::from_str(&it).ok());
+    let name = name.and_then(|it| HeaderValue::from_str(&encode(&it)).ok());
+    let headers = [("mcp-method", method), ("mcp-name", name)];
+    let named = |(key, value): (&'static str, Option<HeaderValue>)| {
+        Some((HeaderName::from_static(key), value?))
+    };
+    headers.into_iter().filter_map(named).collect()
+}
+
+fn find_name(method: &str, params: Option<&Value>) -> Option<String> {
+    let key = match method {
+        "prompts/get" => "name",
+        "resources/read" => "uri",
+        _ => return None,
+    };
+    params?.get(key)?.as_str().map(str::to_owned)
 }
 
 /// As it is, unless a header would lose some of it.
