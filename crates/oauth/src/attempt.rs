@@ -166,7 +166,11 @@ impl<'a> Attempt<'a> {
         ];
         let answered = self.asker(client).post(&self.issuer().token, &form).await;
         let error = answered.ok().and_then(|answer| answer.error_code());
-        Ok(error.as_deref() != Some("invalid_client"))
+        let is_unknown = matches!(
+            error.as_deref(),
+            Some("invalid_client" | "unauthorized_client")
+        );
+        Ok(!is_unknown)
     }
 
     /// Notes that a login begins with a registration of before. If it never comes to its end, however
