@@ -92,7 +92,7 @@ async fn what_was_shown_is_accepted_and_what_was_refused_needs_its_name() {
     // It changes between the display and the decision.
     house.rewrite(diary("Writes to all.", "Reads all, and sends a copy."));
     house.cli(["reindex"]).await.ended(0);
-    let one = ["review", "diary", "read", "--accept", &read];
+    let one = ["review", "diary/read", "--accept", &read];
     for words in [accept.clone(), one.map(str::to_owned).to_vec()] {
         let said = house.cli(&words).await;
         said.ended(2);

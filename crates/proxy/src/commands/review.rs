@@ -20,6 +20,7 @@ pub(super) fn review(
     global: &Global,
     asked: &ReviewTools,
 ) -> anyhow::Result<Exit> {
+    let asked = &asked.clone().split_name();
     let server: Option<ServerName> = match asked.server.as_deref().map(str::parse).transpose() {
         Ok(server) => server,
         Err(error) => {
@@ -48,6 +49,16 @@ pub(super) fn review(
 }
 
 impl ReviewTools {
+    /// `SERVER/TOOL` as its two parts.
+    fn split_name(mut self) -> Self {
+        if let Some((server, tool)) = self.server.as_deref().and_then(|it| it.split_once('/')) {
+            let (server, tool) = (server.to_owned(), tool.to_owned());
+            self.names.insert(0, tool);
+            self.server = Some(server);
+        }
+        self
+    }
+
     fn means(&self, review: &Review) -> bool {
         let shown = &review.shown;
         let is_it = |name: &String| match &shown.subject {
