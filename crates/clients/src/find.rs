@@ -236,7 +236,7 @@ impl Found {
         }
     }
 
-    /// What lists of their own say of what is switched off.
+    /// The entries that lists of their own switch off.
     fn lists_off(
         &self,
         whole: &Value,

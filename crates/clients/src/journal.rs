@@ -35,7 +35,7 @@ pub struct Journal {
 pub struct KeptSecret {
     /// The name that it is kept by.
     pub name: String,
-    /// What its value is known by, so that one that was set anew is left alone.
+    /// The digest of its value: a secret that was set anew since is left alone.
     digest: String,
 }
 

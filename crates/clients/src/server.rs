@@ -65,9 +65,9 @@ pub struct Need {
 pub struct Secret {
     /// Where in the server.
     pub place: SecretPlace,
-    /// Where in the text of that place, in bytes.
+    /// The range in the text of that place, in bytes.
     pub range: Range<usize>,
-    /// What it is the value of in that text: an option, a parameter, a header.
+    /// The option, parameter or header whose value it is in that text.
     pub name: Option<String>,
     /// The secret as it stands there. It is never printed.
     pub value: String,

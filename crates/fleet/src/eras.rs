@@ -20,13 +20,13 @@ pub(crate) enum Era {
     Handshake,
 }
 
-/// What is known of the eras of one server. All of its processes share it.
+/// The known eras of one server. All of its processes share this state.
 #[derive(Debug, Default)]
 pub(crate) struct Eras(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// What the server speaks in [`Era::Newest`].
+    /// The revision that the server speaks in [`Era::Newest`].
     newest: Option<Spoken>,
     /// A start in which it was spoken to so failed: it may speak something else by now.
     is_doubtful: bool,
@@ -65,7 +65,7 @@ impl Eras {
         }
     }
 
-    /// What to begin with; none where the server is to be asked what it speaks.
+    /// The revision to begin with; none where the server is to be asked.
     pub(crate) fn guess(&self, era: Era) -> Option<Spoken> {
         let known = self.0.lock();
         match era {
@@ -113,7 +113,7 @@ impl Eras {
         true
     }
 
-    /// What the server speaks in [`Era::Newest`], as far as is known.
+    /// The revision that the server speaks in [`Era::Newest`], if it is known.
     pub(crate) fn newest(&self) -> Option<Spoken> {
         self.0.lock().newest.clone()
     }

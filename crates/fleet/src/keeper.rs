@@ -245,7 +245,7 @@ impl Keeper {
                 Some(running) => running.exit_reason().await,
                 None => link.exit_reason(),
             };
-            // What a command prints now may be let in.
+            // The server may accept the value that the command prints now.
             if why.is_denied && self.forget_printed() {
                 why.is_lasting = false;
             }

@@ -70,7 +70,7 @@ struct Servers {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ProcessKey {
     server: ServerName,
-    /// What it is started with.
+    /// The digest of the values that it is started with.
     variables: Digest,
     era: Era,
 }
@@ -388,7 +388,7 @@ impl Roster {
         };
         if !self.ending.has_begun() {
             servers.retire(name);
-            // Whoever restarts a server may have renewed what a command prints.
+            // The person who restarts a server may have renewed the value that a command prints.
             let resolver = self.surroundings.secrets.as_deref();
             forget_printed(templates(&old.spec), resolver);
             let spec = (*old.spec).clone();

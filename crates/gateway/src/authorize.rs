@@ -111,7 +111,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// What "this session" covers, for as long as the same rule decides.
+    /// The calls that "this session" covers, for as long as the same rule decides.
     fn session_key(&self, decided: &Decided) -> String {
         let arguments = if decided.decision.looks_at_arguments {
             &*self.arguments

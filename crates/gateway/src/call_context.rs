@@ -23,7 +23,7 @@ pub struct CallContext {
     pub(crate) caller: Caller,
     /// The client; none for a person at the command line, who may see everything.
     pub client: Option<ClientId>,
-    /// Who reads its error.
+    /// The reader of its error.
     pub audience: Audience,
     /// The token or subject that admitted the client over HTTP, for the audit log; see
     /// [`Connection::caller`].

@@ -109,7 +109,7 @@ fn unknown(generation: &Generation, asked: String, client: &ClientPolicy) -> Too
 /// Tools that are named of a server whose name was taken for a tool's.
 const TOOLS_NAMED_MAX: usize = 3;
 
-/// What refuses a definition of a server that waits for a person, or that a person refused.
+/// The error of a call whose definition waits for a person, or that a person refused.
 pub(crate) fn held(called: String, server: &ServerName, by: HeldBy) -> ToolError {
     let (by, reason) = match by {
         HeldBy::Pin => ("pin = \"hold\"", "it is not as it was accepted"),

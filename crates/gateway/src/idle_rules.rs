@@ -44,11 +44,11 @@ pub enum Weight {
 /// A rule that matches nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleRule {
-    /// Where it stands: `rule 2`, `server git`, `client cursor`.
+    /// Its place: `rule 2`, `server git`, `client cursor`.
     pub about: String,
     /// The rule as a person looks for it, and what it does not match.
     pub found: String,
-    /// What a person does about it.
+    /// The next step of a person.
     pub next: String,
     /// How much it matters.
     pub weight: Weight,

@@ -175,7 +175,7 @@ impl Gateway {
     pub async fn survey_new(self: &Arc<Self>) {
         survey::take_in_scripts(self).await;
         let mut new = self.never_asked();
-        // Where a generation is loaded, damages were seen.
+        // A loaded generation has seen the damages.
         if self.registry.loaded().is_none() {
             let registry = self.registry.clone();
             let damaged = tokio::task::spawn_blocking(move || registry.list_damaged()).await;

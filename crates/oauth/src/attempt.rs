@@ -378,7 +378,7 @@ mod tests {
         length.is_none_or(|it| body.len() >= it.parse().unwrap())
     }
 
-    /// Who we are in a login that begins with a registration of before.
+    /// The id of the client in a login that begins with a kept registration.
     async fn client_of(state: &Path, origin: &str) -> String {
         let file = RecordFile::of(&PrivateFiles::plain(state), "any", origin);
         let server = Url::parse(origin).unwrap();
@@ -440,7 +440,7 @@ mod tests {
         register_before(state.path(), &origin);
         assert_eq!(client_of(state.path(), &origin).await, "old");
         assert_eq!(*asked.lock(), ["/token"]);
-        // Whoever ended it, and however.
+        // It is the same for every way to end.
         assert_eq!(client_of(state.path(), &origin).await, "new");
         assert_eq!(*asked.lock(), ["/token", "/register"]);
         assert_eq!(client_of(state.path(), &origin).await, "new");

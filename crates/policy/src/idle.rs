@@ -47,7 +47,7 @@ impl PatternKey {
 pub struct IdlePattern {
     /// The place of the rule in the configuration, counted from 1.
     pub rule: usize,
-    /// What the rule says of calls.
+    /// The decision of the rule.
     pub verdict: Verdict,
     /// The key that the pattern stands in.
     pub key: PatternKey,
@@ -136,7 +136,7 @@ fn may_name_tool_of(pattern: &Matcher, server: &str) -> bool {
     let Some((before, _)) = pattern.written().split_once('/') else {
         return true;
     };
-    // What is not a pattern by itself is cut out of braces or brackets: it may be anything.
+    // A piece that is no pattern by itself was cut out of braces or brackets: it may be anything.
     Matcher::new(before, true).map_or(true, |of_server| fits(&of_server, server))
 }
 
@@ -147,7 +147,7 @@ mod tests {
     use super::{KnownNames, PatternKey};
     use crate::{Policy, Preset, Rule};
 
-    /// What is told of one rule: each idle pattern, with servers that nobody has asked.
+    /// The findings about one rule: each idle pattern, with servers that were never asked.
     fn find(rule: &Value) -> Vec<String> {
         let rule = Rule::read(rule.as_object().unwrap(), None).unwrap();
         let tools = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect());

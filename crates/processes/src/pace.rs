@@ -16,7 +16,7 @@ pub enum Pace {
     /// Somebody waits for the end, and can wait for data to be written: 3 s after the end of input,
     /// and 3 s after TERM.
     Orderly,
-    /// Nobody waits: 10 s after the end of input, and 10 s after TERM.
+    /// No caller waits: 10 s after the end of input, and 10 s after TERM.
     Unhurried,
 }
 

@@ -8,7 +8,7 @@ use crate::recipe::{Pin, Recipe, Variable, Way};
 pub struct Mended {
     /// The recipe that knows its package.
     pub recipe: &'static Recipe,
-    /// What was added. Never empty.
+    /// The added text. Never empty.
     pub pins: Vec<&'static Pin>,
     /// The arguments with it.
     pub args: Vec<String>,

@@ -10,7 +10,7 @@ use tool::{Annotations, Digest, ItemKind, Offer, Tool};
 
 use crate::limits::{ACCEPTED_RESOURCES_MAX, REFUSALS_MAX};
 
-/// What becomes of definitions that are not as they were accepted.
+/// The treatment of definitions that are not as they were accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pin {
     /// They are used, and a review tells of them.
@@ -294,7 +294,7 @@ impl Pins {
         }
     }
 
-    /// What a tool claimed when it was accepted, where it is another by now and pins are kept.
+    /// The hints of a tool when it was accepted, where it is another by now and pins are kept.
     pub(crate) fn accepted_claims(&self, tool: &str, pin: Pin) -> Option<Annotations> {
         if pin == Pin::Off {
             return None;

@@ -291,7 +291,7 @@ impl Registry {
         })
     }
 
-    /// What becomes of the unaccepted definitions of a server; `None` for one that is not configured.
+    /// The treatment of the unaccepted definitions of a server; `None` for one that is not configured.
     pub(crate) fn pin_of(&self, server: &str) -> Option<Pin> {
         let applied = self.0.applied.load();
         let mut rules = applied.rules.servers.iter();

@@ -1,4 +1,4 @@
-//! What a person has to look at: definitions that are not as they were accepted.
+//! The reviews of a person: definitions that are not as they were accepted.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,7 +19,7 @@ use crate::{
 /// A definition that a person has not accepted as it is.
 #[derive(Debug, Clone)]
 pub struct Review {
-    /// What is to be decided, as it is now.
+    /// The definition to decide on, as it is now.
     pub shown: Shown,
     /// The definition that was accepted, where it is known.
     pub before: Option<String>,
@@ -29,7 +29,7 @@ pub struct Review {
     pub is_changed: bool,
     /// It was refused as it is.
     pub is_refused: bool,
-    /// What of it may be meant to steer a model.
+    /// The parts that may be meant to steer a model.
     pub signs: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ impl Registry {
         Some(trouble)
     }
 
-    /// What of the definitions that there are may be meant to steer a model.
+    /// The parts of the present definitions that may be meant to steer a model.
     pub fn list_signs(&self) -> Vec<(Shown, Vec<String>)> {
         let (records, _) = Records::read_with_pins(self.disk());
         let mut found = Vec::new();
@@ -171,7 +171,7 @@ impl Registry {
         let mut reviews = Reviews::default();
         if book.trouble().is_some() {
             for name in records.servers.keys() {
-                // What `list_reviews` never shows, nobody can decide on.
+                // A person cannot decide on an item that `list_reviews` never shows.
                 if let Some(pin) = self.pin_of(name).filter(|pin| *pin != Pin::Off) {
                     reviews.add(self, (records, book), name, pin);
                 }

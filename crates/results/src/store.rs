@@ -76,7 +76,7 @@ const READINGS_MAX: usize = 2;
 /// once; one that is slow holds up nobody.
 const WRITE_WAIT: Duration = Duration::from_millis(30);
 
-/// What is kept for hours may lie for so long more.
+/// A file that is kept for hours may lie for so long more.
 const SWEEP_EVERY: Duration = Duration::from_mins(10);
 
 /// The last failures are remembered, so that a reader hears why.

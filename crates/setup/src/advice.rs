@@ -1,4 +1,4 @@
-//! What recipes know of servers that were not added by them.
+//! The knowledge of recipes about servers that were not added by them.
 
 use clients::{Server, Taken};
 use config::edit::NewServer;

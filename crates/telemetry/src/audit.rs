@@ -93,7 +93,7 @@ impl AuditLog {
         });
         let mut text = String::new();
         if tail.is_unfinished() {
-            // What a process did not finish stays as it is, apart from the lines that follow.
+            // An unfinished line of another process stays as it is, apart from the lines that follow.
             text.push_str(tail.finish_line());
             if tail.torn_bytes > 0 && tail.is_anchored {
                 let body = continuation(&tail.digest, tail.torn_bytes);

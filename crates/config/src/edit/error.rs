@@ -15,7 +15,7 @@ pub enum EditError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// The file is no TOML, so there is no place to change.

@@ -5,7 +5,7 @@ use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
 use super::{error::EditError, pattern, place};
 
-/// What became of the rules that name a server which is removed.
+/// The rules that named a removed server: those that are gone and those that stay.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RemovedRules {
     /// Rules and entries that named it alone.

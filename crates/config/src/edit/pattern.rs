@@ -232,7 +232,7 @@ fn print(tokens: &[Token]) -> String {
     tokens.iter().map(one).collect()
 }
 
-/// What is left of the pattern for the text behind this beginning: any one of these.
+/// The rests of the pattern that the text behind this beginning may match: any one of them.
 fn derive(tokens: &[Token], beginning: &str) -> Vec<Vec<Token>> {
     let mut rests: Vec<&[Token]> = vec![tokens];
     for char in beginning.chars() {

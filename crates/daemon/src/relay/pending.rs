@@ -184,8 +184,8 @@ impl Pending {
         answers
     }
 
-    /// What was refused is not set up anew with the next daemon. A session without its `initialize`
-    /// would be none, so that stays.
+    /// A refused request is not repeated with the next daemon. The `initialize` stays: a
+    /// session needs it.
     fn forget_refused(&mut self, id: &str) {
         self.level.take_if(|(of, _)| of == id);
         self.subscriptions.retain(|_, (of, _)| of != id);

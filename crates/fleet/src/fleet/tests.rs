@@ -117,7 +117,7 @@ impl Scene {
         }
     }
 
-    /// What its processes noted of themselves.
+    /// The notes that its processes took of themselves.
     fn notes(&self) -> Vec<String> {
         let notes = fs::read_to_string(self.notes.path()).unwrap();
         notes.lines().map(str::to_owned).collect()
@@ -158,7 +158,7 @@ async fn callers_of_one_era_have_one_process() {
     // The one that told its tools was called by nobody.
     scene.until_running(&[OLD]).await;
     assert_eq!(scene.call(false).await, first);
-    // Whoever is no client takes the one that runs.
+    // A caller that is no client takes the one that runs.
     scene.fleet.survey(&name()).await.unwrap();
     assert_eq!(scene.running(), [OLD]);
     scene.fleet.stop().await;

@@ -8,7 +8,7 @@ use tool::ServerName;
 
 use crate::{CallError, Fleet, Launch, Request, ServerSpec, Spoken, Surroundings, Template};
 
-/// What is waited for and does not come fails its test.
+/// A test fails if the awaited event does not come within this time.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A server that answers each call, and runs `called` after it and `ended` at the end of its input.

@@ -159,7 +159,7 @@ impl Site {
         let used = bearer.as_ref().map_or("", Bearer::expose);
         let newer = match credential.renew(used).await {
             Ok(Some(newer)) => newer,
-            // Nobody has said that the login has ended: it may be renewed in a moment.
+            // The login has not ended: it may be renewed in a moment.
             Err(CredentialError::Failed(why)) => return Err(SendError::NoToken(why)),
             Ok(None) | Err(CredentialError::LoginNeeded { .. }) => {
                 if let Some(bearer) = &bearer {

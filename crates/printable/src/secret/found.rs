@@ -10,7 +10,7 @@ pub const HIDDEN: &str = "***";
 pub struct FoundSecret {
     /// Its place in the text, in bytes.
     pub range: Range<usize>,
-    /// What it is the value of: a parameter, an option, a header. None where only its form tells.
+    /// The parameter, option or header whose value it is. None where only its form tells.
     pub name: Option<String>,
 }
 

@@ -15,7 +15,7 @@ pub fn mask_lines(text: &str) -> Vec<String> {
 
 #[derive(Default)]
 struct Lines {
-    /// What the next value is the value of. An option and its value may stand on two lines.
+    /// The option that the next value belongs to. An option and its value may stand on two lines.
     named: Option<String>,
     /// A secret of several lines goes on until this.
     until: Option<End>,
@@ -105,7 +105,7 @@ impl Lines {
         masked
     }
 
-    /// What stands outside of quotes: keys of TOML and YAML, values, signs between them.
+    /// The text outside of quotes: keys of TOML and YAML, values, signs between them.
     fn mask_bare(&mut self, text: &str, indent: usize, masked: &mut String) {
         let mut start = 0;
         let mut is_reference = false;

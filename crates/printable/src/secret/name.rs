@@ -84,7 +84,7 @@ const OTHER_ENDINGS: [&str; 40] = [
     "URL",
 ];
 
-/// What switches and choices are set to.
+/// The values of switches and choices.
 const CHOICES: [&str; 22] = [
     "auto", "basic", "bearer", "default", "digest", "disabled", "enabled", "env", "false",
     "header", "keyring", "no", "none", "null", "oauth", "oauth2", "off", "on", "optional",

@@ -1,4 +1,4 @@
-//! What is taken for a secret, and what is not.
+//! Texts that are recognized as secrets, and texts that are not.
 
 use proptest::prelude::*;
 

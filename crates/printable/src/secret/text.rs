@@ -34,7 +34,7 @@ pub(super) fn find_in_arguments<'a>(
     arguments.into_iter().map(one).collect()
 }
 
-/// What a word says of the one behind it: `--token`, `Authorization:`, `Bearer`.
+/// The role that a word gives to the next one: `--token`, `Authorization:`, `Bearer`.
 pub(super) fn named_next(word: &str) -> Option<&str> {
     if is_scheme(word) {
         return Some("Authorization");
@@ -159,7 +159,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Where a text of JSON ends.
+/// The end of a text of JSON.
 fn end_of_text(inner: &str) -> usize {
     let mut is_escaped = false;
     for (at, c) in inner.char_indices() {

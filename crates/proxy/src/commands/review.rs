@@ -68,7 +68,7 @@ impl ReviewTools {
         self.names.is_empty() || self.names.iter().any(is_it)
     }
 
-    /// What a decision is about: what was refused before has to be named.
+    /// The reviews that a decision covers: those that were refused before have to be named.
     fn of<'r>(&self, list: &[&'r Review]) -> Vec<&'r Review> {
         let is_meant = |it: &&&Review| !self.names.is_empty() || !it.is_refused;
         list.iter().filter(is_meant).copied().collect()
@@ -181,7 +181,7 @@ fn decide(
     }
 }
 
-/// What the digests name: the whole list, or definitions in it.
+/// The reviews that the digests name: the whole list, or definitions in it.
 fn choose(list: &[&Review], meant: &[&Review], digests: &[String]) -> Result<Vec<Shown>, String> {
     let whole = Shown::digest_of_list(meant.iter().map(|it| &it.shown));
     let mut chosen: Vec<Shown> = Vec::new();

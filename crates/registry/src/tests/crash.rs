@@ -310,7 +310,7 @@ fn pins_outlive_a_process_that_is_killed_anywhere() {
                 !names.is_empty(),
                 "step {nth}, {operations}: the pins are gone"
             );
-            // What died is done again.
+            // Work that a death cut off is done again.
             assert!(step(&reopened), "step {nth}, {operations}");
             if is_done && registry.disk().faults.step().is_ok() {
                 finished = true;

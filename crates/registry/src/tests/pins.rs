@@ -15,7 +15,7 @@ fn pinned(folder: &Path, pin: Pin) -> Registry {
     Registry::open(folder, rules).unwrap()
 }
 
-/// What a review shows under this name now.
+/// The text that a review shows under this name now.
 #[track_caller]
 fn shown(registry: &Registry, name: &str) -> Shown {
     let reviews = registry.list_reviews(None).list;

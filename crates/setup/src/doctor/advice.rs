@@ -1,4 +1,4 @@
-//! What recipes know of servers that do not work.
+//! The knowledge of recipes about servers that do not work.
 
 use fleet::{Launch, Template};
 use gateway::{ServerSettings, Settings};

@@ -132,7 +132,7 @@ struct Chain {
     first: Option<u64>,
     number: Option<u64>,
     lines: u64,
-    /// What was read since the last line that is one.
+    /// The bytes that were read since the last whole line.
     torn: Option<Torn>,
     unfinished: u64,
 }
