@@ -94,6 +94,8 @@ pub struct Gateway {
     pub(crate) parked: Arc<ParkedCalls>,
     /// Told when there may be tools without a meaning.
     pub(crate) to_embed: Notify,
+    /// Held while tools get their meaning: one run serves all that wait for it.
+    pub(crate) embedding: Arc<tokio::sync::Mutex<()>>,
     /// Writes down what a person allows for good.
     pub(crate) on_always: OnceLock<OnAlways>,
     /// Writes down what is called and asked.
@@ -166,6 +168,7 @@ impl Gateway {
             lists_changed: watch::Sender::new(()),
             parked: Arc::default(),
             to_embed: Notify::new(),
+            embedding: Arc::default(),
             on_always: OnceLock::new(),
             recorder: Arc::new(recorder),
             traces,

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use registry::{Asked, CatalogServer, Entry, Evidence, Found, Generation, Hit, Kind, Query, View};
 use serde_json::{Value, json, value::RawValue};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
 use crate::{
@@ -18,12 +20,16 @@ use crate::{
     policy::ClientPolicy,
     recent_searches::RecentSearches,
     reply::Reply,
-    surveys::WaitsFor,
+    survey,
+    surveys::{ANSWER_WAIT, WaitsFor},
 };
 
 /// Hits when nobody says how many, and the most there can be (interface, section 4).
 const RESULTS_DEFAULT: usize = 5;
 const RESULTS_MAX: usize = 20;
+
+/// Tools without an embedding for which a search without a sure hit waits: some 9 ms of a core each.
+const EMBEDDINGS_AWAITED_MAX: usize = 100;
 
 /// The longest reason of each server where no tools are known, in characters.
 const WHY_CHARS_MAX: usize = 400;
@@ -108,9 +114,9 @@ impl Gateway {
     }
 
     /// Searches with what followed from these searches; without any, with what all clients here
-    /// did. Answers at once with what is known. Only without a sure hit it waits for servers that
-    /// have never told their tools, and the waits of all searches for one start of a server are
-    /// one wait of a few seconds.
+    /// did. Answers at once with what is known. Only without a sure hit it waits, a few seconds at most: for
+    /// servers that have never told their tools (all searches together once for each start of a
+    /// server), then for the embeddings of a few new tools.
     pub async fn search(
         &self,
         query: Query,
@@ -125,12 +131,15 @@ impl Gateway {
         let concerns = |name: &ServerName| self.is_seen(name, view.as_deref());
         loop {
             let end = self.surveys.next_end();
-            let answer = self.search_known(query.clone()).await?;
+            let mut answer = self.search_known(query.clone()).await?;
             let is_last = answer.is_sure()
                 || !(self.surveys)
                     .wait_for(end, WaitsFor::FirstTools, concerns)
                     .await;
             if is_last {
+                if !answer.is_sure() && self.wait_for_embeddings(&answer.generation).await {
+                    answer = self.search_known(query).await?;
+                }
                 let is_exact = answer.found.kind == Kind::Exact;
                 let missing = if is_exact {
                     Vec::new()
@@ -140,6 +149,18 @@ impl Gateway {
                 return Ok(SearchAnswer { missing, ..answer });
             }
         }
+    }
+
+    /// Waits until a few new tools have their embeddings, some milliseconds each; returns whether they may
+    /// have. Does not wait where there are many.
+    async fn wait_for_embeddings(&self, generation: &Generation) -> bool {
+        let missing = generation.unembedded();
+        if missing == 0 || missing > EMBEDDINGS_AWAITED_MAX {
+            return false;
+        }
+        let never = CancellationToken::new();
+        let embedding = survey::embed_tools(self, &never);
+        timeout(ANSWER_WAIT, embedding).await.is_ok()
     }
 
     fn is_seen(&self, name: &ServerName, view: Option<&View>) -> bool {
@@ -156,7 +177,7 @@ impl Gateway {
             drop(tokio::task::spawn_blocking(move || registry.load_encoder()));
         }
         let generation = self.generation().await?;
-        if generation.wants_embeddings() {
+        if generation.unembedded() > 0 {
             self.to_embed.notify_one();
         }
         let searching = tokio::task::spawn_blocking(move || {
@@ -245,7 +266,7 @@ impl Gateway {
     fn list(&self, answer: &SearchAnswer) -> String {
         let SearchAnswer { query, found, .. } = answer;
         let mut lines = vec![match found.kind {
-            Kind::Nearest => format!("perhaps: {}. Nearest:", write_doubt(answer)),
+            Kind::Nearest => format!("perhaps: {}. {}:", write_doubt(answer), write_choice(found)),
             _ => write_heading(query, found),
         }];
         let steps = match &query.asked {
@@ -422,6 +443,15 @@ fn write_doubt(answer: &SearchAnswer) -> String {
     } else {
         format!("{filter}no tool known so far surely matches \"{asked}\"")
     }
+}
+
+/// The reason for which hits are shown although none fits. Categories are counted where they are some of all.
+fn write_choice(found: &Found) -> String {
+    if found.categories.is_empty() || found.without_filter {
+        return "Nearest".to_owned();
+    }
+    let all = list_counts(&found.categories, CATEGORIES_COUNTED_MAX);
+    format!("There are {all}; some of them")
 }
 
 /// The words of a query that match nothing, behind it.

@@ -181,23 +181,31 @@ fn is_busy(error: &anyhow::Error) -> bool {
     error.is_some_and(RegistryError::is_busy)
 }
 
-/// Gives tools a meaning as they come, beside everything else and at the pace of one core. Runs
-/// until it is dropped; the tool under way is finished then.
-pub async fn keep_meaning(gateway: Arc<Gateway>) {
+/// Embeds tools as they come, beside everything else and at the pace of one core. Runs until it is
+/// dropped; the tool under way is finished then.
+pub async fn keep_embedding(gateway: Arc<Gateway>) {
     let dropped = CancellationToken::new();
     let _on_drop = dropped.clone().drop_guard();
     loop {
         gateway.to_embed.notified().await;
-        let (registry, dropped) = (gateway.registry.clone(), dropped.clone());
-        let making = tokio::task::spawn_blocking(move || {
-            registry.embed_tools(1, &|_, _| !dropped.is_cancelled())
-        });
-        match making.await {
-            Ok(Ok(0)) => {}
-            Ok(Ok(tools)) => info!(tools, "understood"),
-            Ok(Err(error)) => warn!(%error, "new tools are found by their words only"),
-            Err(error) => warn!(%error, "new tools are found by their words only"),
-        }
+        embed_tools(&gateway, &dropped).await;
+    }
+}
+
+/// Embeds the tools that have no embedding yet, after a run under way, until `dropped` is cancelled. It
+/// goes on when the future is dropped.
+pub(crate) async fn embed_tools(gateway: &Gateway, dropped: &CancellationToken) {
+    let turn = Arc::clone(&gateway.embedding).lock_owned().await;
+    let (registry, dropped) = (gateway.registry.clone(), dropped.clone());
+    let making = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        registry.embed_tools(1, &|_, _| !dropped.is_cancelled())
+    });
+    match making.await {
+        Ok(Ok(0)) => {}
+        Ok(Ok(tools)) => info!(tools, "embedded"),
+        Ok(Err(error)) => warn!(%error, "new tools are found by their words only"),
+        Err(error) => warn!(%error, "new tools are found by their words only"),
     }
 }
 

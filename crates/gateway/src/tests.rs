@@ -69,6 +69,37 @@ async fn a_tool_is_found_described_and_called() {
 }
 
 #[tokio::test]
+async fn the_first_search_without_a_sure_hit_waits_for_the_embeddings_of_a_few_tools() {
+    let said = |_: &str| Ok(json!({"content": []}));
+    let mut servers = Memory::default().embeds();
+    for (server, name, description) in [
+        ("repo", "status", "Show the working tree state of files"),
+        ("repo", "push", "Upload commits to the remote"),
+        ("player", "next", "Skip to the following song"),
+        ("player", "louder", "Turn the volume up"),
+    ] {
+        let tool =
+            json!({"name": name, "description": description, "inputSchema": {"type": "object"}});
+        servers = servers.tool(server, &tool, said);
+    }
+    let scene = servers.open().await;
+    let searches = ["make the music stronger", "upload what I committed"];
+    let searches = searches.map(|query| {
+        let scene = &scene;
+        async move { ask(scene, SEARCH, &json!({"query": query})).await }
+    });
+    let found = futures::future::join_all(searches).await;
+    for (found, tool) in found.iter().zip(["player/louder", "repo/push"]) {
+        let text = found.printable();
+        let first = text.lines().find(|line| line.contains(tool));
+        assert!(
+            first.is_some() && !text.contains("no tool surely"),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_sure_hit_waits_for_no_server_that_never_told_its_tools() {
     let scene = notes().open().await;
     let _asked = scene.gateway.surveys.begin(&"slow".parse().unwrap(), false);
@@ -89,7 +120,11 @@ async fn a_sure_hit_waits_for_no_server_that_never_told_its_tools() {
     assert_eq!(began.elapsed(), Duration::ZERO);
     // Without one it waits, and so does the name of a tool that is not known; all of them once.
     let found = ask(&scene, SEARCH, &json!({"query": "frobnicate"})).await;
-    assert!(found.printable().starts_with("No tool known so far"));
+    assert!(
+        found
+            .printable()
+            .starts_with("perhaps: no tool known so far")
+    );
     let waited = began.elapsed();
     assert!(waited >= surveys::ANSWER_WAIT);
     for query in ["frobnicate", "widgets", "write a note and frobnicate"] {

@@ -44,7 +44,7 @@ impl Upkeep {
         tasks.spawn(survey::get_to_know(Arc::clone(gateway), unknown));
         tasks.spawn(survey::know_completed(Arc::clone(gateway)));
         tasks.spawn(survey::keep_fresh(Arc::clone(gateway)));
-        tasks.spawn(survey::keep_meaning(Arc::clone(gateway)));
+        tasks.spawn(survey::keep_embedding(Arc::clone(gateway)));
         tasks.spawn(flush(Arc::clone(gateway)));
         tasks.spawn(gateway.results.clone().keep_swept());
         Self {

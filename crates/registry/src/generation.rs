@@ -227,11 +227,16 @@ impl Generation {
         &self.index
     }
 
-    /// There are tools that [`crate::Registry::embed_tools`] would give an embedding; until then
-    /// words alone decide about them.
-    pub fn wants_embeddings(&self) -> bool {
+    /// Tools and servers to which [`crate::Registry::embed_tools`] would give an embedding; until then words
+    /// alone decide about them.
+    pub fn unembedded(&self) -> usize {
         let tools = self.tools.visible.len();
-        self.encoder.is_on() && tools <= EMBEDDED_TOOLS_MAX && self.embeddings.missing() > 0
+        let has_say = self.encoder.is_on() && tools <= EMBEDDED_TOOLS_MAX;
+        if has_say {
+            self.embeddings.missing()
+        } else {
+            0
+        }
     }
 
     /// How many visible tools have an embedding, and how many there are; `None` where embeddings are off

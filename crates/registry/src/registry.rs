@@ -269,7 +269,7 @@ impl Registry {
         go_on: &(dyn Fn(usize, usize) -> bool + Sync),
     ) -> Result<usize, RegistryError> {
         let generation = self.generation()?;
-        if !generation.wants_embeddings() {
+        if generation.unembedded() == 0 {
             return Ok(0);
         }
         let Some(encoder) = self.0.encoder.get() else {

@@ -221,8 +221,9 @@ fn put_harmless_first(generation: &Generation, tools: &mut [Scored]) {
     }
 }
 
-/// Nothing fits for sure. The nearest tools are shown, for one may be the right one; only in a large
-/// catalogue, where none is near at all, they are no more than named.
+/// Nothing fits for sure. The nearest tools are shown, for one may be the right one; of a small catalogue
+/// any, where the request shares no word with one and words alone decide. Only in a large catalogue, where
+/// none is near at all, they are no more than named.
 fn answer_nearest(
     generation: &Generation,
     query: &Query,
@@ -249,13 +250,21 @@ fn answer_nearest(
     let of_servers = generation
         .entries()
         .filter(|it| query.sees(it) && !it.at.server.is_built_in());
-    let mut found = if is_near || of_servers.count() < LARGE_CATALOGUE {
+    let is_small = of_servers.count() < LARGE_CATALOGUE;
+    let is_whole = matches!(query.asked, Asked::Words(_));
+    let is_any = nearest.is_empty() && !is_required && is_small && is_whole;
+    if is_any {
+        nearest = ranking.any(generation, admits);
+    }
+    let mut found = if is_near || is_small {
         Found::nearest(generation, &nearest, query)
     } else {
         Found::empty(Kind::Nothing)
     };
-    if without_filter {
+    if without_filter || is_any {
         found.categories = categories(generation, query);
+    }
+    if without_filter {
         found.without_filter = filter.is_set() && !found.hits.is_empty();
     }
     if found.hits.is_empty() {

@@ -201,10 +201,9 @@ async fn a_search_that_fits_nothing_says_so() {
     let (house, client) = opened([github()]).await;
     let answer = client.search("frobnicate").await.good();
     assert!(
-        answer.starts_with("No tool matches \"frobnicate\""),
+        answer.starts_with("perhaps: no tool surely matches \"frobnicate\""),
         "{answer}"
     );
-    assert!(answer.contains("Try different keywords"), "{answer}");
     house.stops_clean().await;
 }
 

@@ -46,6 +46,8 @@ pub(super) struct Memory {
     locked: Mutex<BTreeSet<ServerName>>,
     /// Servers that lack a variable until a client brings it.
     incomplete: Mutex<BTreeSet<ServerName>>,
+    /// Searches compare meanings, too.
+    embeds: bool,
 }
 
 /// By server and URI, with what lives as long as somebody hears of it.
@@ -112,6 +114,12 @@ impl Memory {
         self
     }
 
+    /// Searches compare meanings, too, once tools have embeddings.
+    pub(super) fn embeds(mut self) -> Self {
+        self.embeds = true;
+        self
+    }
+
     /// It lacks a variable until a client brings it.
     pub(super) fn incomplete(self, server: &str) -> Self {
         self.incomplete.lock().insert(server.parse().unwrap());
@@ -157,7 +165,7 @@ impl Memory {
         }
         let folder = tempfile::tempdir().unwrap();
         let mut settings = Settings::in_folder(folder.path().to_owned());
-        settings.search.embeds = false;
+        settings.search.embeds = self.embeds;
         settings.clients = clients;
         let names: Vec<ServerName> = self.tools.keys().cloned().collect();
         settings.servers = names.iter().map(settings_of).collect();

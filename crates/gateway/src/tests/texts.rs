@@ -84,7 +84,10 @@ async fn searches() {
     more: "offset":2
     "#);
     assert_snapshot!(search(&scene, json!({"query": "quantum chess"})).await, @r#"
-    No tool matches "quantum chess": "quantum", "chess" match nothing. Try different keywords or search without a category filter. Categories: utility 6, documents 2, planning 2.
+    perhaps: no tool surely matches "quantum chess": "quantum", "chess" match nothing. There are utility 6, documents 2, planning 2; some of them:
+    db/read() - Read
+    notes/read() - Read all notes
+    notes/add_note(title: string) - Write down a new note
     "#);
     assert_snapshot!(search(&scene, json!({"query": "issue", "category": "gardening"})).await, @r#"
     nothing in "gardening" (there are utility 6, documents 2, planning 2); without that filter 2 of 2

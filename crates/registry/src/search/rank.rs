@@ -186,6 +186,20 @@ impl Ranking {
         (tools, is_near)
     }
 
+    /// Tools of servers, harmless ones first, for a request that shares no word with any of them while words
+    /// alone decide: a few of a small catalogue show what there is.
+    pub(crate) fn any(
+        &self,
+        generation: &Generation,
+        admits: impl Fn(&Entry) -> bool,
+    ) -> Vec<Scored> {
+        let places = (0..).take(generation.visible().len());
+        let mut tools: Vec<Scored> = places.map(Scored::plain).collect();
+        tools.retain(|tool| !generation.is_built_in(tool.place) && admits(tool.entry(generation)));
+        self.order(generation, &mut tools, SECOND_LOOK);
+        tools
+    }
+
     fn admitted(&self, generation: &Generation, admits: impl Fn(&Entry) -> bool) -> Vec<Scored> {
         let tools = self.scored.iter().copied();
         let mut tools: Vec<Scored> = tools

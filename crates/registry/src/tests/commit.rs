@@ -227,10 +227,8 @@ fn allow_deny_and_hidden_decide_what_is_found() {
         refused("db/write_rows"),
         "tools.allow, which does not name it"
     );
-    assert_eq!(
-        hits(&registry, &Query::words("secret")),
-        Vec::<String>::new()
-    );
+    let found = hits(&registry, &Query::words("secret"));
+    assert!(found.iter().all(|it| !it.contains("secret")), "{found:?}");
     let mut bad = super::rules(&["git"]);
     bad.servers[0].deny = vec!["[".to_owned()];
     Registry::open(folder.path(), bad).unwrap_err();
@@ -424,10 +422,8 @@ fn tools_built_in_are_found_after_real_ones() {
         hits(&registry, &Query::words("read result")),
         ["proxy/read_result"]
     );
-    assert_eq!(
-        hits(&registry, &Query::words("result of the match")),
-        [""; 0]
-    );
+    let found = hits(&registry, &Query::words("result of the match"));
+    assert_eq!(found, ["b/play"], "the nearest of servers' tools");
     let ours = Query {
         server: Some("proxy".to_owned()),
         ..Query::words("read result")

@@ -178,8 +178,17 @@ fn an_exact_name_answers_alone() {
 #[test]
 fn when_nothing_fits_it_says_what_is_unknown_and_shows_what_is_near() {
     for query in ["frobnicate", "zzyzx qwxj", "🎉"] {
-        assert_eq!(search(&Query::words(query)).kind, Kind::Nothing, "{query}");
+        let found = search(&Query::words(query));
+        assert_eq!(found.kind, Kind::Nearest, "{query}");
+        assert_eq!((found.hits.len(), found.is_guess), (3, true), "{query}");
+        let is_destructive = found.hits[0].entry.is_destructive();
+        assert!(!is_destructive && !found.categories.is_empty(), "{query}");
     }
+    assert_eq!(
+        search(&Query::words("+frobnicate")).kind,
+        Kind::Nothing,
+        "a word that must be there"
+    );
     let found = search(&Query::words("frobnicate the widget"));
     assert_eq!(found.kind, Kind::Nearest);
     assert_eq!(found.unknown_words, ["frobnicate"]);
