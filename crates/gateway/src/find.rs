@@ -268,6 +268,7 @@ mod tests {
         let registry = Registry::open_with(folder.path(), rules(), Options::default()).unwrap();
         let news = News {
             server: "down".parse().unwrap(),
+            asked_ms: 0,
             outcome: Err(SurveyFailure::new("it ended at once")),
         };
         registry.commit(vec![news], true, 1).unwrap();
@@ -293,6 +294,7 @@ mod tests {
             };
             let news = News {
                 server: "down".parse().unwrap(),
+                asked_ms: 0,
                 outcome: Err(failure),
             };
             registry.commit(vec![news], true, 1).unwrap();

@@ -406,10 +406,10 @@ mod tests {
             asks_clients: false,
             tokens: 0,
             surveyed_at: 0,
-            asked_ms: 0,
         };
         News {
             server: server.clone(),
+            asked_ms: 0,
             outcome: Ok(snapshot),
         }
     }

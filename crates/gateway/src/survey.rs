@@ -20,6 +20,7 @@ use tool::ServerName;
 use tracing::{info, warn};
 
 use crate::{
+    call_note::now_ms,
     clock::{millis, now},
     cost::estimate_definition,
     gateway::Gateway,
@@ -70,6 +71,7 @@ pub fn survey(
 
 async fn ask(gateway: Arc<Gateway>, server: ServerName, note: SurveyNote, count: Count) -> Asked {
     let began = Instant::now();
+    let asked_ms = now_ms();
     let surveyed = if server.is_scripts() {
         let read = read_scripts(&gateway).await;
         let read = read.map_err(|error| SurveyFailure::new(error.to_string()));
@@ -78,7 +80,7 @@ async fn ask(gateway: Arc<Gateway>, server: ServerName, note: SurveyNote, count:
         let surveyed = gateway.servers.survey(&server).await;
         surveyed.map_err(|error| explain(&error.failure))
     };
-    let (news, dropped) = read_news(&gateway, server, surveyed, count).await;
+    let (news, dropped) = read_news(&gateway, server, asked_ms, surveyed, count).await;
     Asked {
         news,
         dropped,
@@ -99,9 +101,14 @@ fn explain(failure: &Failure) -> SurveyFailure {
 async fn read_news(
     gateway: &Gateway,
     server: ServerName,
+    asked_ms: u64,
     surveyed: Result<Survey, SurveyFailure>,
     count: Count,
 ) -> (News, Vec<String>) {
+    let asked_ms = match &surveyed {
+        Ok(survey) => millis(survey.asked_at),
+        Err(_) => asked_ms,
+    };
     let (outcome, dropped) = match surveyed {
         Ok(mut survey) => {
             let dropped = std::mem::take(&mut survey.dropped);
@@ -110,15 +117,28 @@ async fn read_news(
         }
         Err(error) => (Err(error), Vec::new()),
     };
-    (News { server, outcome }, dropped)
+    let news = News {
+        server,
+        asked_ms,
+        outcome,
+    };
+    (news, dropped)
 }
 
 /// Surveys one server, and takes in what it answers.
 pub(crate) async fn survey_now(gateway: &Gateway, server: &ServerName) {
     let _note = gateway.surveys.begin(server, false);
+    let asked_ms = now_ms();
     let surveyed = gateway.servers.survey(server).await;
     let surveyed = surveyed.map_err(|error| explain(&error.failure));
-    let (news, _) = read_news(gateway, server.clone(), surveyed, estimate_definition).await;
+    let (news, _) = read_news(
+        gateway,
+        server.clone(),
+        asked_ms,
+        surveyed,
+        estimate_definition,
+    )
+    .await;
     if let Err(error) = commit_when_free(gateway, news).await {
         warn!(%server, %error, "its tools were not taken in");
     }
@@ -147,7 +167,6 @@ async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot
         asks_clients: survey.asks_clients,
         tokens,
         surveyed_at: now(),
-        asked_ms: millis(survey.asked_at),
     }
 }
 
@@ -326,6 +345,7 @@ fn choose_wait(failures: u32) -> Duration {
 
 /// Asks a server that runs. Where it does not answer with a list, what we have is marked as stale.
 async fn refresh(gateway: &Arc<Gateway>, server: &ServerName) -> anyhow::Result<()> {
+    let asked_ms = now_ms();
     let Some(surveyed) = gateway.servers.survey_running(server).await else {
         return Ok(());
     };
@@ -334,6 +354,7 @@ async fn refresh(gateway: &Arc<Gateway>, server: &ServerName) -> anyhow::Result<
         Err(error) => {
             let news = News {
                 server: server.clone(),
+                asked_ms,
                 outcome: Err(SurveyFailure::new(error.to_string())),
             };
             commit_when_free(gateway, news).await?;
@@ -373,12 +394,14 @@ async fn take_in(
     server: &ServerName,
     survey: Survey,
 ) -> anyhow::Result<()> {
+    let asked_ms = millis(survey.asked_at);
     let snapshot = snapshot(server, survey, estimate_definition).await;
     if gateway.registry.holds(&snapshot) {
         return Ok(());
     }
     let news = News {
         server: server.clone(),
+        asked_ms,
         outcome: Ok(snapshot),
     };
     for planned in commit_when_free(gateway, news).await? {

@@ -77,10 +77,10 @@ fn news_of(server: ServerName, tools: &[&str]) -> Result<News, Box<dyn Error>> {
         asks_clients: false,
         tokens: 0,
         surveyed_at: 0,
-        asked_ms: 0,
     };
     Ok(News {
         server,
+        asked_ms: 0,
         outcome: Ok(snapshot),
     })
 }

@@ -179,7 +179,7 @@ pub(crate) struct Record {
     pub(crate) tokens: u64,
     pub(crate) stale: Option<SurveyFailure>,
     pub(crate) surveyed_at: u64,
-    /// When the server was asked for the snapshot, in milliseconds.
+    /// When the server was asked last, in milliseconds.
     #[serde(default)]
     pub(crate) asked_ms: u64,
     pub(crate) protocol: String,

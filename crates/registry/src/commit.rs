@@ -55,18 +55,27 @@ impl<'a> Commit<'a> {
             Records::default()
         };
         let mut planned = Vec::with_capacity(news.len());
-        for News { server, outcome } in news {
+        for News {
+            server,
+            asked_ms,
+            outcome,
+        } in news
+        {
             let known = self
                 .before
                 .servers
                 .get(server.as_str())
                 .cloned()
                 .unwrap_or_default();
-            let (record, plan, altered) = match outcome {
-                Ok(snapshot) if is_outdated(&known, &snapshot, now) => keep(known),
+            let is_outdated = is_outdated(&known, asked_ms, now);
+            let (mut record, plan, altered) = match outcome {
+                _ if is_outdated => keep(known),
                 Ok(snapshot) => self.fresh(&known, &snapshot.in_order())?,
                 Err(why) => mark_stale(known, why, now),
             };
+            if !is_outdated {
+                record.asked_ms = asked_ms;
+            }
             planned.push(Planned {
                 server: server.clone(),
                 plan,
@@ -122,7 +131,6 @@ impl<'a> Commit<'a> {
             tokens: snapshot.tokens,
             stale: None,
             surveyed_at: snapshot.surveyed_at,
-            asked_ms: snapshot.asked_ms,
             protocol: snapshot.protocol.clone(),
             transport: snapshot.transport.clone(),
             asks_clients: snapshot.asks_clients,
@@ -177,11 +185,11 @@ fn find_altered(plan: &Plan, before: &[Tool], now: &[Tool]) -> Altered {
     altered.collect()
 }
 
-/// Whether another process has committed a survey that asked the server later. A time that is still
-/// to come was written before the clock was set back, and says nothing.
-fn is_outdated(known: &Record, snapshot: &Snapshot, now: u64) -> bool {
+/// Whether a survey is known that asked the server later. A time that is still to come was written
+/// before the clock was set back, and says nothing.
+fn is_outdated(known: &Record, asked_ms: u64, now: u64) -> bool {
     let now_ms = (now + 1) * 1_000;
-    known.snapshot.is_some() && snapshot.asked_ms < known.asked_ms && known.asked_ms <= now_ms
+    known.snapshot.is_some() && asked_ms < known.asked_ms && known.asked_ms <= now_ms
 }
 
 fn keep(known: Record) -> (Record, Plan, Altered) {

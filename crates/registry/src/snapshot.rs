@@ -36,9 +36,6 @@ pub struct Snapshot {
     pub tokens: u64,
     /// Unix seconds.
     pub surveyed_at: u64,
-    /// The time at which the server was asked, in milliseconds since 1970: of two surveys of a
-    /// server, in whatever process and order they end, the one that asked later counts.
-    pub asked_ms: u64,
 }
 
 /// The news of one server: a fresh survey, or why there is none.
@@ -46,6 +43,9 @@ pub struct Snapshot {
 pub struct News {
     /// The server that was to be surveyed.
     pub server: ServerName,
+    /// The time at which the server was asked, in milliseconds since 1970: of two surveys of a
+    /// server, in whatever process and order they end, the one that asked later counts.
+    pub asked_ms: u64,
     /// The survey, or why there is none.
     pub outcome: Result<Snapshot, SurveyFailure>,
 }

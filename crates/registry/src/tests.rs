@@ -46,10 +46,10 @@ pub(super) fn news_of(name: &str, tools: &[Value]) -> News {
         asks_clients: false,
         tokens: 10 * tools.len() as u64,
         surveyed_at: 1_000,
-        asked_ms: 0,
     };
     News {
         server: server(name),
+        asked_ms: 0,
         outcome: Ok(snapshot),
     }
 }
@@ -62,6 +62,7 @@ pub(super) fn news(name: &str, lines: &[&str]) -> News {
 pub(super) fn failed(name: &str, why: &str) -> News {
     News {
         server: server(name),
+        asked_ms: 0,
         outcome: Err(crate::SurveyFailure::new(why)),
     }
 }

@@ -92,10 +92,10 @@ fn news(catalog: &Catalog) -> News {
         asks_clients: false,
         tokens: 0,
         surveyed_at: 1,
-        asked_ms: 0,
     };
     News {
         server: name(catalog),
+        asked_ms: 0,
         outcome: Ok(snapshot),
     }
 }

@@ -148,6 +148,7 @@ impl Catalogue {
     fn news(&self) -> Vec<News> {
         let news = self.servers.iter().map(|(server, (said, tools))| News {
             server: server.clone(),
+            asked_ms: 0,
             outcome: Ok(Snapshot {
                 server: server.clone(),
                 tools: tools.clone(),
@@ -160,7 +161,6 @@ impl Catalogue {
                 asks_clients: false,
                 tokens: 0,
                 surveyed_at: 0,
-                asked_ms: 0,
             }),
         });
         news.collect()

@@ -94,6 +94,7 @@ impl House {
             disabled: Vec::new(),
         };
         let news = servers.into_iter().map(|(server, script)| News {
+            asked_ms: now() * 1_000,
             outcome: Ok(snapshot(&server, &script)),
             server,
         });
@@ -148,7 +149,6 @@ fn snapshot(server: &ServerName, script: &Script) -> Snapshot {
         transport: None,
         asks_clients: false,
         surveyed_at: now(),
-        asked_ms: now() * 1_000,
     }
 }
 

@@ -83,7 +83,7 @@ fn a_survey_that_asked_earlier_does_not_replace_one_that_asked_later() {
     );
     let asked_at = |seconds: u64, lines: &[&str]| {
         let mut news = news("notes", lines);
-        news.outcome.as_mut().unwrap().asked_ms = seconds * 1_000;
+        news.asked_ms = seconds * 1_000;
         news
     };
     theirs
@@ -97,6 +97,18 @@ fn a_survey_that_asked_earlier_does_not_replace_one_that_asked_later() {
     assert_eq!(held(&theirs), ["notes/new", "other/add"]);
     ours.commit(vec![asked_at(8, &["newest"])], true, 9)
         .unwrap();
+    assert_eq!(held(&theirs), ["notes/newest", "other/add"]);
+    // A failure of a survey that began earlier says nothing of what is there now.
+    let failed_at = |seconds: u64| News {
+        asked_ms: seconds * 1_000,
+        ..failed("notes", "no answer")
+    };
+    let stale = || theirs.catalog().servers[0].stale.clone();
+    ours.commit(vec![failed_at(7)], true, 9).unwrap();
+    assert_eq!(stale(), None);
+    ours.commit(vec![failed_at(9)], true, 9).unwrap();
+    assert_eq!(stale(), Some(SurveyFailure::new("no answer")));
+    ours.commit(vec![asked_at(8, &["older"])], true, 9).unwrap();
     assert_eq!(held(&theirs), ["notes/newest", "other/add"]);
     // The clock was set back: what is asked now counts.
     ours.commit(vec![asked_at(2, &["now"])], true, 3).unwrap();
@@ -113,6 +125,7 @@ fn a_failure_keeps_its_parts_over_a_restart_and_the_text_of_an_earlier_version_i
     };
     let news = News {
         server: server("notes"),
+        asked_ms: 0,
         outcome: Err(failure.clone()),
     };
     open(folder.path(), &["notes"])
