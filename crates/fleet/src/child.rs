@@ -133,6 +133,14 @@ impl Running {
         self.tree.reap_leader().await;
     }
 
+    /// Returns when the child itself has left with an error.
+    pub(crate) async fn fail(&mut self) {
+        let has_failed = matches!(self.tree.wait_for_exit().await, Ok(status) if !status.success());
+        if !has_failed {
+            std::future::pending().await
+        }
+    }
+
     /// Why the child left, when its stdout closed.
     pub(crate) async fn exit_reason(&mut self) -> Failure {
         let why = match timeout(EXIT_STATUS_WAIT, self.tree.wait_for_exit()).await {

@@ -83,8 +83,9 @@ pub(crate) const HEALTHY_AFTER: Duration = Duration::from_secs(30);
 /// A caller waits for the end of a rest no longer than this; past it, the failure is the answer.
 pub(crate) const REST_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// After a child has left and others hold its pipes, how long one of them may take to answer a ping:
-/// a server whose launcher left does so at once, and what is in the pipe is read meanwhile.
+/// After a child has left and others hold its pipes, how long one of them may take to answer a ping,
+/// or the handshake where the child failed: a server whose launcher left does so at once, and what is
+/// in the pipe is read meanwhile.
 pub(crate) const ORPHAN_ANSWER_WAIT: Duration = Duration::from_secs(2);
 
 /// The same where the child had left before the server was ready: then it was a launcher, and the

@@ -6,7 +6,10 @@ use jsonrpc::Json;
 use mcp::Transport;
 use oauth::Credential;
 use processes::Pace;
-use tokio::{sync::SetOnce, time::timeout};
+use tokio::{
+    sync::SetOnce,
+    time::{sleep, timeout},
+};
 
 use crate::{
     About, Launch, Request, ServerSpec, Spoken, Surroundings, Template, Variables,
@@ -16,7 +19,7 @@ use crate::{
     channel::CallChannel,
     child::{Pipes, Running},
     error::{Denied, Failure, RequestError},
-    limits::EXIT_REASON_WAIT,
+    limits::{EXIT_REASON_WAIT, ORPHAN_ANSWER_WAIT},
     login::{LoginPlace, denial},
     params::{write_list, write_params},
     request::Listeners,
@@ -320,7 +323,11 @@ impl Opening<'_> {
                 None => probe_session(transport, on_changed, &asking.roots).await,
             }
         };
-        let error = match timeout(spec.start_timeout, opening).await {
+        let opened = tokio::select! {
+            opened = timeout(spec.start_timeout, opening) => opened,
+            () = be_lost(&mut running) => Ok(Err(HandshakeError::Closed)),
+        };
+        let error = match opened {
             Ok(Ok((service, about))) => {
                 let own_meta = OwnMeta::of(&about.spoken.revision);
                 let kind = Kind::Child {
@@ -349,6 +356,13 @@ impl Opening<'_> {
         running.stop(Pace::Hurried).await;
         Err(error)
     }
+}
+
+/// Returns when the child has failed and what it wrote before was read, whoever holds its pipes. A
+/// child that exits without an error may have launched the server.
+async fn be_lost(running: &mut Running) {
+    running.fail().await;
+    sleep(ORPHAN_ANSWER_WAIT).await;
 }
 
 fn find_credential(

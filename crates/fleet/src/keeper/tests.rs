@@ -31,10 +31,15 @@ fn server(here: &Path, called: &str, ended: &str) -> ServerSpec {
     "#;
     let script = script.replace("CALLED", called).replace("ENDED", ended);
     let script = script.replace("HERE", &here.display().to_string());
+    run(&script)
+}
+
+/// A server that is this script.
+fn run(script: &str) -> ServerSpec {
     let text = |text: &str| Template::parse(&text.replace('$', "$$")).unwrap();
     let launch = Launch::Child {
         command: text("sh"),
-        args: vec![text("-c"), text(&script)],
+        args: vec![text("-c"), text(script)],
         env: Vec::new(),
         cwd: None,
     };
@@ -85,6 +90,26 @@ async fn a_server_that_left_and_whose_pipes_somebody_holds_is_started_again() {
         assert!(told.contains("it exited with code 3"), "{told}");
     }
     call(&fleet).await.unwrap();
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_fails_in_its_handshake_says_why_though_somebody_holds_its_pipes() {
+    let folder = tempfile::tempdir().unwrap();
+    // The holder ends with the folder.
+    let script = ": >HERE/held
+        setsid sh -c 'while [ -e HERE/held ]; do sleep 0.1; done' <&0 &
+        read -r line
+        exit 3";
+    let script = script.replace("HERE", &folder.path().display().to_string());
+    let spec = ServerSpec {
+        start_timeout: 100 * DEADLINE,
+        ..run(&script)
+    };
+    let fleet = Fleet::new(vec![spec], Surroundings::default());
+    let failed = timeout(DEADLINE, call(&fleet)).await;
+    let told = failed.expect("it fails at once").unwrap_err().to_string();
+    assert!(told.contains("it exited with code 3"), "{told}");
     fleet.stop().await;
 }
 
