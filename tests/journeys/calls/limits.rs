@@ -148,13 +148,18 @@ async fn a_late_answer_makes_no_noise() {
     let late = [Step::UntilCancelled, Step::text("too late")];
     let server = fake("any").tool("late", late).tool("echo", Step::Echo);
     let (house, client) = opened([server]).await;
+    client.execute("any/echo", json!({})).await.good();
     let mut call = calling("any/late", &json!({}));
     call["arguments"]["timeout_ms"] = json!(100);
-    client.request("tools/call", call).await.bad();
+    // On a busy machine the limit may be over before the server has read the call.
+    while house.received_method("any", "tools/call").len() < 2 {
+        client.request("tools/call", call.clone()).await.bad();
+    }
+    let received = house.received_method("any", "tools/call").len();
     let (id, _never) = client
         .begin("tools/call", calling("any/late", &json!({})))
         .await;
-    house.until_calls("any", 2).await;
+    house.until_calls("any", received + 1).await;
     client.cancel(id).await;
     for number in 0..20 {
         let input = json!({ "n": number });

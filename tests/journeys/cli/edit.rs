@@ -115,13 +115,13 @@ async fn until_called(client: &Client, tool: &str) {
     client.within("call that is allowed", called).await;
 }
 
-/// Tries of one command that says that it changed nothing, because the editor saves all the time.
-const TRIES_MAX: usize = 50;
+/// Saves of the editor. A command that it outruns says that it changed nothing, and is tried again.
+const SAVES: usize = 200;
 
-/// An editor that writes the file in place.
-async fn save_all_the_time(house: &House) {
+/// An editor that writes the file in place, again and again.
+async fn save_often(house: &House) {
     let mut saves = tokio::time::interval(Duration::from_millis(20));
-    loop {
+    for _ in 0..SAVES {
         saves.tick().await;
         let mut file = File::options().append(true).open(house.config()).unwrap();
         file.write_all(b"# note\n").unwrap();
@@ -135,19 +135,18 @@ async fn ten_processes_that_add_servers_beside_an_editor_lose_none() {
         for round in 0..4 {
             let name = format!("s{writer}-{round}");
             let words = ["add", &name, "--disabled", "--", "npx", "-y", "x"];
-            for _ in 0..TRIES_MAX {
+            let mut tries = 0..=SAVES;
+            loop {
                 let added = house.cli(words).await;
                 if added.code == Some(0) {
                     break;
                 }
                 assert!(added.stderr.contains("nothing was changed"), "{added:?}");
+                assert!(tries.next().is_some(), "{name} was never added: {added:?}");
             }
         }
     });
-    tokio::select! {
-        () = futures_of(writers) => {}
-        () = save_all_the_time(&house) => {}
-    }
+    tokio::join!(futures_of(writers), save_often(&house));
     let listed = house.cli(["servers", "--json"]).await.json();
     assert_eq!(listed["servers"].as_array().unwrap().len(), 41);
     house.stops_clean().await;
