@@ -128,7 +128,7 @@ impl Gateway {
         let untaken = asker.and_then(ServerAsker::explain_untaken);
         let result = answer.map_err(|error| {
             self.learn(searches.as_deref(), &entry.at, || false);
-            let available = || self.available(&policy);
+            let available = || self.list_others_available(&entry.at.server, &policy);
             explain(error, entry, available).with_note(untaken.as_deref())
         })?;
         context.note_uris(&entry.at.server, result.as_str());
@@ -273,10 +273,10 @@ impl Gateway {
         options.max_tokens.unwrap_or(configured)
     }
 
-    /// Servers that have tools and did not fail last time.
-    fn available(&self, policy: &ClientPolicy) -> Vec<ServerName> {
+    /// Other servers than `failed` that have tools and did not fail last time.
+    fn list_others_available(&self, failed: &ServerName, policy: &ClientPolicy) -> Vec<ServerName> {
         let catalog = self.registry.catalog();
-        let servers = catalog.servers.iter();
+        let servers = catalog.servers.iter().filter(|it| it.name != *failed);
         let servers = servers.filter(|server| policy.sees(&server.name, &server.category));
         let up = servers.filter(|server| server.tools > 0 && !self.servers.is_down(&server.name));
         up.map(|server| server.name.clone()).collect()

@@ -182,7 +182,7 @@ async fn errors() {
     error invalid_input: title: missing; expected string; did you mean it by `titel`? Expected tracker/create_issue(repo: string, title: string, labels?: string[]).
     ");
     assert_snapshot!(call("db/read", json!({})).await, @r"
-    error server_unavailable: db: it ended with exit code 3. The call did not run. Tried 2 times in a row. Available: db, notes, tracker.
+    error server_unavailable: db: it ended with exit code 3. The call did not run. Tried 2 times in a row. Available: notes, tracker.
     ");
     assert_snapshot!(call("proxy/read_result", json!({"handle": "r0123456789abcdef"})).await, @r#"
     error handle_expired: "r0123456789abcdef": nothing is kept under it (any more). Call the tool that gave it again.
