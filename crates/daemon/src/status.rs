@@ -126,28 +126,19 @@ fn client(client: &Arc<ConnectedClient>) -> Value {
     })
 }
 
-/// What a client gets in another way than others. Names of variables, and no value.
+/// How a server differs for a client. Names of variables, and no value.
 fn describe_sharing(sharing: &Sharing, clients: &[Arc<ConnectedClient>]) -> Value {
-    let told = |number: u64| {
-        let client = clients.iter().find(|it| it.number == number);
-        client.map_or_else(
-            || "a client that left".to_owned(),
-            |it| match it.connection.pid {
-                Some(pid) => format!("{} (pid {pid})", name(it)),
-                None => name(it),
-            },
-        )
-    };
-    let lent = sharing.lent.iter().map(|(variable, lender)| {
-        let from = lender.map_or_else(|| "the daemon".to_owned(), told);
-        json!({"name": variable, "from": from})
+    let client = clients.iter().find(|it| it.number == sharing.client);
+    let client = client.map(|it| match it.connection.pid {
+        Some(pid) => format!("{} (pid {pid})", name(it)),
+        None => name(it),
     });
     json!({
         "server": sharing.server.as_str(),
         "client": sharing.client,
-        "client_name": sharing.client.map(told),
+        "client_name": client,
         "differing": sharing.differing,
-        "lent": lent.collect::<Vec<_>>(),
+        "lacking": sharing.lacking,
     })
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn expand(template: &Template, variables: &Variables) -> Result<Strin
     let lookup = |name: &str| variables.get(name).map(str::to_owned);
     template.expand(lookup).map_err(|unset| {
         let hint = format!(
-            "set it, or write `${{{}:-default}}` in the configuration",
+            "set it for the client that starts `proxy`, or write `${{{}:-default}}` in the configuration",
             unset.0
         );
         Failure::new(unset.to_string()).hint(hint)
@@ -95,7 +95,8 @@ fn select_usual(
     })
 }
 
-fn is_usual(name: &str) -> bool {
+/// Tells whether every child gets our value of this variable.
+pub(crate) fn is_usual(name: &str) -> bool {
     let begins = |start: &&str| name.starts_with(start);
     INHERITED.contains(&name)
         || INHERITED_OF_NETWORK.contains(&name)

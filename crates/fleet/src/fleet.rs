@@ -62,15 +62,15 @@ impl Fleet {
         self.roster.restart(server)
     }
 
-    /// Takes in the variables of a client, from which the servers that it uses are filled in. Where
-    /// these get the same of several clients, the clients share them; a variable that a client
-    /// lacks is ours, or that of the first client that has it. Answers the servers that have now
-    /// what they lacked to start.
+    /// Takes in the variables of a client, from which the servers that it uses are filled in. Clients
+    /// share a server that gets the same from each of them, and none gets the value of another.
+    /// Returns the servers that could not start for want of a variable, and can be asked for their
+    /// tools now.
     pub fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName> {
         self.roster.admit_client(client, variables)
     }
 
-    /// What clients get in another way than others because of their variables.
+    /// How servers differ for each client because of its variables, where they do.
     pub fn sharing(&self) -> Vec<Sharing> {
         self.roster.sharing()
     }
@@ -235,7 +235,7 @@ impl Fleet {
         let missing = |error: CallError| SurveyError {
             failure: Failure::new(error.to_string()),
         };
-        let server = self.roster.find(server, None, None).map_err(missing)?;
+        let server = self.roster.find_for_survey(server).map_err(missing)?;
         let leased = server.ready().await.map_err(|not_ready| SurveyError {
             failure: not_ready.failure,
         })?;

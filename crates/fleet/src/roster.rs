@@ -177,37 +177,18 @@ impl Roster {
             Some(_) => servers.environments.take(&shared.spec, connection),
             None => (*shared.taken).clone(),
         };
-        let place = Place {
-            era,
-            before: None,
-            beside: Some(&shared),
-            is_twin: false,
-        };
         let own = client.filter(|_| connection.is_some() && shared.spec.scope == Scope::Client);
         let server = if let Some(client) = own {
+            let place = Place {
+                era,
+                beside: Some(&shared),
+                ..Place::default()
+            };
             self.begin(in_folder_of(&shared.spec, client), taken, &place, asks)
         } else if era == Era::Newest && taken.key == shared.taken.key {
             shared
         } else {
-            let key = ProcessKey {
-                server: name.clone(),
-                variables: taken.key,
-                era,
-            };
-            let known = servers.apart.get(&key).filter(|it| !it.is_retired());
-            known.cloned().unwrap_or_else(|| {
-                let is_twin = key == ProcessKey::of_twin(&shared);
-                let before = is_twin.then(|| servers.leaving.remove(name)).flatten();
-                let before = before.as_ref();
-                let place = Place {
-                    before,
-                    is_twin,
-                    ..place
-                };
-                let server = self.begin((*shared.spec).clone(), taken, &place, None);
-                servers.apart.insert(key, server.clone());
-                server
-            })
+            self.get_apart(servers, &shared, taken, era)
         };
         if let Some(connection) = connection {
             let key = (name.clone(), connection, era);
@@ -216,11 +197,57 @@ impl Roster {
         Ok(server)
     }
 
+    /// The server that is asked for its tools: the shared one; where that lacks a variable, the one
+    /// of the first client that has all.
+    pub(crate) fn find_for_survey(&self, name: &ServerName) -> Result<Server, CallError> {
+        let servers = &mut *self.write();
+        let shared = servers.get_shared(name)?.clone();
+        if let Some(taken) = servers.take_for(&shared) {
+            let era = servers.era_that_runs(&shared, taken.key);
+            return Ok(self.get_apart(servers, &shared, taken, era));
+        }
+        let known = servers.find(name, None, None)?;
+        Ok(known.unwrap_or(shared))
+    }
+
+    /// A server beside the shared one, for all clients whose variables and era are these.
+    fn get_apart(&self, servers: &mut Servers, shared: &Server, taken: Taken, era: Era) -> Server {
+        let name = &shared.spec.name;
+        let key = ProcessKey {
+            server: name.clone(),
+            variables: taken.key,
+            era,
+        };
+        let known = servers.apart.get(&key).filter(|it| !it.is_retired());
+        known.cloned().unwrap_or_else(|| {
+            let is_twin = key == ProcessKey::of_twin(shared);
+            let before = is_twin.then(|| servers.leaving.remove(name)).flatten();
+            let place = Place {
+                era,
+                before: before.as_ref(),
+                beside: Some(shared),
+                is_twin,
+            };
+            let server = self.begin((*shared.spec).clone(), taken, &place, None);
+            servers.apart.insert(key, server.clone());
+            server
+        })
+    }
+
     /// Why the server is down for those who share it, if it is; one that is open in either era is
     /// not.
     pub(crate) fn last_failure(&self, name: &ServerName) -> Option<Failure> {
         let servers = self.read();
         let shared = servers.shared.get(name)?;
+        if let Some(taken) = servers.take_for(shared) {
+            let era = servers.era_that_runs(shared, taken.key);
+            let key = ProcessKey {
+                server: name.clone(),
+                variables: taken.key,
+                era,
+            };
+            return servers.apart.get(&key)?.last_failure();
+        }
         let twin = servers.apart.get(&ProcessKey::of_twin(shared));
         let twin = twin.filter(|it| !it.is_retired());
         let mut both = [Some(shared), twin].into_iter().flatten();
@@ -230,56 +257,51 @@ impl Roster {
         both.find_map(Server::last_failure)
     }
 
-    /// Takes in the variables of a client. Answers the servers that have now what they lacked, and
-    /// may start for the first time.
+    /// Takes in the variables of a client. Returns the servers that could not start for want of a
+    /// variable, and can be asked for their tools now.
     pub(crate) fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName> {
         let servers = &mut *self.write();
+        let all: Vec<Server> = servers.shared.values().cloned().collect();
+        let lack = |servers: &Servers, it: &Server| {
+            it.taken.is_incomplete() && servers.take_for(it).is_none()
+        };
+        let lacked: Vec<Server> = all.into_iter().filter(|it| lack(servers, it)).collect();
         servers.environments.admit(client, variables);
-        let lack = servers.shared.values().filter(|it| it.taken.is_incomplete);
-        let lack: Vec<Server> = lack.cloned().collect();
         let mut completed = Vec::new();
-        for old in lack {
-            let taken = servers.environments.take(&old.spec, None);
-            if self.ending.has_begun() || taken.key == old.taken.key {
+        for shared in lacked {
+            let Some(taken) = servers.take_for(&shared) else {
                 continue;
+            };
+            completed.push(shared.spec.name.clone());
+            if shared.spec.start == Start::Eager && !self.ending.has_begun() {
+                self.get_apart(servers, &shared, taken, Era::Newest).want();
             }
-            let name = old.spec.name.clone();
-            if !taken.is_incomplete {
-                completed.push(name.clone());
-            }
-            // What lacks a variable has never run.
-            servers.retire(&name);
-            let server = self.replace(&old, (*old.spec).clone(), taken);
-            if server.spec.start == Start::Eager {
-                server.want();
-            }
-            servers.shared.insert(name, server);
         }
         completed
     }
 
-    /// What each client gets in another way than others.
+    /// How servers differ for each client, where they do.
     pub(crate) fn sharing(&self) -> Vec<Sharing> {
-        let servers = &mut *self.write();
-        let clients = servers.environments.clients().into_iter().map(Some);
+        let servers = self.read();
         let mut all = Vec::new();
-        for client in [None].into_iter().chain(clients) {
+        for client in servers.environments.clients() {
             for shared in servers.shared.values().filter(|it| it.is_personal) {
-                let taken = servers.environments.take(&shared.spec, client);
-                let is_shared = shared.spec.scope == Scope::Client || taken.key == shared.taken.key;
-                let differing = if is_shared {
-                    Vec::new()
-                } else {
-                    taken.values.differing(&shared.taken.values)
-                };
-                if differing.is_empty() && taken.lent.is_empty() {
+                let taken = servers.environments.take(&shared.spec, Some(client));
+                let of_others = servers.take_for(shared);
+                let of_others = of_others.as_ref().unwrap_or(&shared.taken);
+                let is_apart = shared.spec.scope == Scope::Shared
+                    && !taken.is_incomplete()
+                    && taken.key != of_others.key;
+                let differing = is_apart.then(|| taken.values.differing(&of_others.values));
+                let differing = differing.unwrap_or_default();
+                if differing.is_empty() && taken.lacking.is_empty() {
                     continue;
                 }
                 all.push(Sharing {
                     server: shared.spec.name.clone(),
                     client,
                     differing,
-                    lent: taken.lent.into_iter().collect(),
+                    lacking: taken.lacking,
                 });
             }
         }
@@ -310,13 +332,14 @@ impl Roster {
         let Servers {
             shared,
             apart,
-            of_clients,
+            environments,
             ..
         } = &mut *servers;
         apart.retain(|key, server| {
             let is_twin = |it: &Server| *key == ProcessKey::of_twin(it);
+            let takes = |client| environments.take(&server.spec, Some(client)).key;
             let is_used = shared.get(&key.server).is_some_and(is_twin)
-                || of_clients.values().any(|it| it.is(server));
+                || environments.clients().any(|it| takes(it) == key.variables);
             if !is_used {
                 server.retire();
             }
@@ -484,15 +507,25 @@ impl Servers {
         if let Some(client) = asks {
             return shared.eras.of_client(client);
         }
-        let is_open = |era| {
-            self.get(shared, connection, era)
-                .is_some_and(Server::is_open)
-        };
-        if !is_open(Era::Newest) && is_open(Era::Handshake) {
-            Era::Handshake
-        } else {
-            Era::Newest
-        }
+        choose_open(|era| self.get(shared, connection, era))
+    }
+
+    /// The era of the process with these variables that runs.
+    fn era_that_runs(&self, shared: &Server, variables: Digest) -> Era {
+        choose_open(|era| {
+            self.apart.get(&ProcessKey {
+                server: shared.spec.name.clone(),
+                variables,
+                era,
+            })
+        })
+    }
+
+    /// The variables with which a server is asked for its tools, where it lacks some of our own:
+    /// those of the first client that has all.
+    fn take_for(&self, shared: &Server) -> Option<Taken> {
+        let is_incomplete = shared.taken.is_incomplete();
+        is_incomplete.then(|| self.environments.take_complete(&shared.spec))?
     }
 
     fn retire(&mut self, name: &ServerName) {
@@ -510,6 +543,16 @@ impl Servers {
         };
         self.of_clients.retain(|(of, ..), server| keep(of, server));
         self.apart.retain(|key, server| keep(&key.server, server));
+    }
+}
+
+/// The era in which a server runs; the newest where it runs in none or in both.
+fn choose_open<'a>(get: impl Fn(Era) -> Option<&'a Server>) -> Era {
+    let is_open = |era| get(era).is_some_and(Server::is_open);
+    if !is_open(Era::Newest) && is_open(Era::Handshake) {
+        Era::Handshake
+    } else {
+        Era::Newest
     }
 }
 

@@ -1,4 +1,4 @@
-//! The variables that a server takes: of which client, and what it gets of another.
+//! The variables that a server takes of the client that calls it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,7 +7,10 @@ use std::{
 
 use tool::{Digest, ServerName};
 
-use crate::{Launch, ServerSpec, Template, Variables, environment::is_named};
+use crate::{
+    Launch, ServerSpec, Template, Variables,
+    environment::{is_named, is_usual},
+};
 
 /// These differ from terminal to terminal; who writes `inherit_env = ["*"]` does not mean them.
 const OF_A_TERMINAL: [&str; 12] = [
@@ -32,33 +35,35 @@ pub(crate) struct Taken {
     pub(crate) values: Variables,
     /// The same for two clients where the server gets the same of both.
     pub(crate) key: Digest,
-    /// Those that the client lacks, and the client whose they are; none: our own.
-    pub(crate) lent: BTreeMap<String, Option<u64>>,
-    /// Nobody has a variable that is required: it does not start.
-    pub(crate) is_incomplete: bool,
+    /// Required variables that the client lacks: the server does not start.
+    pub(crate) lacking: Vec<String>,
 }
 
-/// What one client, or whoever has told no variables, gets of a server in another way than others.
+/// How a server differs for one client because of the client's variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sharing {
     /// The server.
     pub server: ServerName,
-    /// The client; none: whoever has told no variables.
-    pub client: Option<u64>,
-    /// The variables for which it has the server apart from the others.
+    /// The client.
+    pub client: u64,
+    /// The variables for which the client has the server apart from the others.
     pub differing: Vec<String>,
-    /// Variables that it lacks, and the client whose value it gets; none: our own.
-    pub lent: Vec<(String, Option<u64>)>,
+    /// Required variables that the client lacks. It cannot call the server.
+    pub lacking: Vec<String>,
 }
 
-/// The variables of ourselves and of every client that is served, and those that one client has
-/// for all who lack them.
+/// Our own variables, and those of every client that is served. No client gets the value of
+/// another.
 #[derive(Debug)]
 pub(crate) struct Environments {
     own: Variables,
     clients: BTreeMap<u64, Arc<Variables>>,
-    /// Kept when the client is gone: its servers go on.
-    lent: BTreeMap<String, (String, u64)>,
+}
+
+impl Taken {
+    pub(crate) fn is_incomplete(&self) -> bool {
+        !self.lacking.is_empty()
+    }
 }
 
 impl Environments {
@@ -66,7 +71,6 @@ impl Environments {
         Self {
             own,
             clients: BTreeMap::new(),
-            lent: BTreeMap::new(),
         }
     }
 
@@ -78,63 +82,45 @@ impl Environments {
         self.clients.remove(&client);
     }
 
-    /// Those who told their variables, in the order in which they came.
-    pub(crate) fn clients(&self) -> Vec<u64> {
-        self.clients.keys().copied().collect()
+    /// The clients that sent their variables, in the order in which they came.
+    pub(crate) fn clients(&self) -> impl Iterator<Item = u64> {
+        self.clients.keys().copied()
     }
 
-    /// What a server gets of this client; of ourselves where there is none, or it has told none.
-    ///
-    /// A variable that is required (`${VAR}`) and that it lacks is ours, else that of the first
-    /// client that has it.
-    pub(crate) fn take(&mut self, spec: &ServerSpec, client: Option<u64>) -> Taken {
-        let client = client.and_then(|it| self.clients.get(&it)).cloned();
-        let of_whom = client.as_deref().unwrap_or(&self.own);
-        let named = of_whom
-            .iter()
-            .filter(|(name, _)| is_named(name, &spec.inherit_env));
-        let mut values: Variables = named
+    /// The values that a server gets when it is started for this client; our own where there is no
+    /// client, or it sent no variables.
+    pub(crate) fn take(&self, spec: &ServerSpec, client: Option<u64>) -> Taken {
+        let client = client.and_then(|it| self.clients.get(&it));
+        let source = client.map_or(&self.own, |it| &**it);
+        // A child gets ours of these anyway.
+        let get = |name: &str| {
+            let usual = || self.own.get(name).filter(|_| is_usual(name));
+            source.get(name).or_else(usual)
+        };
+        let inherited = source.iter();
+        let inherited = inherited.filter(|(name, _)| is_named(name, &spec.inherit_env));
+        let mut values: Variables = inherited
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        let mut missing = BTreeSet::new();
+        let mut lacking = BTreeSet::new();
         for (name, is_required) in templates(spec).into_iter().flat_map(Template::needs) {
-            match of_whom.get(name) {
+            match get(name) {
                 Some(value) => values.set(name, value),
-                None if is_required => {
-                    missing.insert(name);
-                }
+                None if is_required => drop(lacking.insert(name.to_owned())),
                 None => {}
-            }
-        }
-        let mut lent = BTreeMap::new();
-        let mut is_incomplete = false;
-        for name in missing {
-            if let Some(value) = self.own.get(name) {
-                values.set(name, value);
-                lent.insert(name.to_owned(), None);
-            } else if let Some((value, lender)) = self.lend(name) {
-                values.set(name, &value);
-                lent.insert(name.to_owned(), Some(lender));
-            } else {
-                is_incomplete = true;
             }
         }
         Taken {
             key: key(spec, &values),
             values,
-            lent,
-            is_incomplete,
+            lacking: lacking.into_iter().collect(),
         }
     }
 
-    fn lend(&mut self, name: &str) -> Option<(String, u64)> {
-        if let Some(lent) = self.lent.get(name) {
-            return Some(lent.clone());
-        }
-        let mut having = self.clients.iter();
-        let lent = having.find_map(|(client, it)| Some((it.get(name)?.to_owned(), *client)))?;
-        self.lent.insert(name.to_owned(), lent.clone());
-        Some(lent)
+    /// The same for the first client that lacks nothing.
+    pub(crate) fn take_complete(&self, spec: &ServerSpec) -> Option<Taken> {
+        let mut all = self.clients().map(|client| self.take(spec, Some(client)));
+        all.find(|it| !it.is_incomplete())
     }
 }
 
@@ -261,31 +247,34 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_lacks_is_that_of_the_first_who_has_it() {
+    fn no_client_gets_the_value_of_another_or_of_whoever_started_the_daemon() {
         let with = |value: &str| variables(&[("TOKEN", value)]);
-        let spec = spec("${TOKEN}", &[]);
-        let mut all = Environments::new(Variables::default());
+        let spec = spec("${HOME}${TOKEN}", &[]);
+        let own = variables(&[("TOKEN", "own"), ("HOME", "/ada")]);
+        let mut all = Environments::new((*own).clone());
         all.admit(1, variables(&[]));
-        assert!(all.take(&spec, Some(1)).is_incomplete);
+        assert_eq!(all.take_complete(&spec).map(|it| it.key), None);
         all.admit(2, with("two"));
         all.admit(3, with("three"));
-        for client in [None, Some(1)] {
+        let lacking = all.take(&spec, Some(1));
+        assert_eq!(
+            (lacking.values.get("TOKEN"), &*lacking.lacking),
+            (None, &["TOKEN".to_owned()][..])
+        );
+        // Usual variables of a child are those of the daemon.
+        assert_eq!(lacking.values.get("HOME"), Some("/ada"));
+        for (client, has) in [
+            (None, "own"),
+            (Some(2), "two"),
+            (Some(3), "three"),
+            (Some(4), "own"),
+        ] {
             let taken = all.take(&spec, client);
-            assert_eq!(taken.values.get("TOKEN"), Some("two"));
-            assert_eq!(taken.lent["TOKEN"], Some(2));
+            assert_eq!(taken.values.get("TOKEN"), Some(has));
+            assert!(!taken.is_incomplete());
         }
-        assert_eq!(all.take(&spec, Some(3)).values.get("TOKEN"), Some("three"));
-        assert!(all.take(&spec, Some(3)).lent.is_empty());
-        // It stays what it is when its client is gone.
-        all.forget(2);
-        assert_eq!(all.take(&spec, Some(1)).values.get("TOKEN"), Some("two"));
-
-        let mut all = Environments::new((*with("own")).clone());
-        all.admit(1, variables(&[]));
-        all.admit(2, with("two"));
-        let taken = all.take(&spec, Some(1));
-        assert_eq!(taken.values.get("TOKEN"), Some("own"));
-        assert_eq!(taken.lent["TOKEN"], None);
+        let complete = all.take_complete(&spec).unwrap();
+        assert_eq!(complete.values.get("TOKEN"), Some("two"));
     }
 
     #[test]
@@ -300,7 +289,8 @@ mod tests {
         let [one, two] = take(&spec, [&[("TOKEN", "a")], &[("TOKEN", "b")]]);
         assert_ne!(one.key, two.key);
         let [one, two] = take(&spec, [&[("TOKEN", "a")], &[]]);
-        assert_eq!(one.key, two.key);
+        assert_ne!(one.key, two.key);
+        assert_eq!(two.lacking, ["TOKEN"]);
     }
 
     #[test]
@@ -308,7 +298,7 @@ mod tests {
         let spec = spec("${secret:a}${REGION:-}", &[]);
         let [one, two] = take(&spec, [&[("REGION", "a")], &[("REGION", "b")]]);
         assert_ne!(one.key, two.key);
-        assert!(!one.is_incomplete && one.lent.is_empty());
+        assert!(!one.is_incomplete());
         let [one, two] = take(&spec, [&[("secret:a", "x")], &[]]);
         assert_eq!(one.key, two.key);
     }

@@ -63,10 +63,10 @@ pub trait Servers: fmt::Debug + Send + Sync {
     /// Starts the servers that are to run from the beginning.
     fn start_eager(&self);
 
-    /// Takes in the variables of a client. Answers the servers that have now what they lacked.
+    /// Takes in the variables of a client. Returns the servers that have now what they lacked.
     fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName>;
 
-    /// What clients get in another way than others because of their variables.
+    /// How servers differ for each client because of its variables, where they do.
     fn sharing(&self) -> Vec<Sharing>;
 
     /// Ends the servers that were the client's own.

@@ -88,38 +88,43 @@ async fn only_servers_whose_variables_differ_run_apart() {
 }
 
 #[tokio::test]
-async fn a_variable_that_a_client_lacks_is_that_of_the_first_who_has_it() {
-    // Never asked for its tools: nobody could.
+async fn a_client_that_lacks_a_variable_gets_that_of_no_other_and_is_told_its_name() {
+    // The daemon lacks the variable, too, and cannot ask the server for its tools.
     let house = house_with_daemon([bank("${BANK_TOKEN}")]);
     let (none, _) = session(&house, None).await;
     let found = none.search("environment").await.good();
     assert!(!found.contains("bank/environment"), "{found}");
-    let (one, _) = session(&house, Some(ONE)).await;
+    let (one, says_one) = session(&house, Some(ONE)).await;
+    assert!(!says_one.contains("Not shared"), "{says_one}");
     none.until_search_finds("environment", "bank/environment")
         .await;
     let (two, says_two) = session(&house, Some(TWO)).await;
     assert!(says_two.contains("Not shared"), "{says_two}");
-    for (client, has) in [(&none, ONE), (&one, ONE), (&two, TWO)] {
+    for (client, has) in [(&one, ONE), (&two, TWO)] {
         assert_eq!(token(client).await, has);
     }
-    let starts = house.starts("bank");
+    is_refused(&none).await;
     let told = told(&house).await;
-    let lent = format!(
-        "bank gets BANK_TOKEN from journeys (pid {}) for journeys (pid {})",
-        one.pid(),
+    let lacking = format!(
+        "bank does not start for journeys (pid {}): it does not set BANK_TOKEN",
         none.pid()
     );
-    assert!(told.contains(&lent), "{told}");
+    assert!(told.contains(&lacking), "{told}");
 
-    // It keeps what it has.
-    one.close().await;
-    assert_eq!(token(&none).await, ONE);
-    assert_eq!(house.starts("bank"), starts);
-    let later = self::told(&house).await;
-    let lent = "bank gets BANK_TOKEN from a client that left for journeys";
-    assert!(later.contains(lent), "{later}");
+    // The next daemon is started by a client that has a value.
+    house.cli(["daemon", "stop"]).await.ended(0);
+    assert_eq!(token(&two).await, TWO);
+    is_refused(&none).await;
+    assert_eq!(token(&one).await, ONE);
     no_token_is_anywhere(&house, &told);
     house.stops_clean().await;
+}
+
+async fn is_refused(client: &Client) {
+    let why = client.execute("bank/environment", json!({})).await.bad();
+    assert!(why.starts_with("error server_unavailable"), "{why}");
+    assert!(why.contains("`BANK_TOKEN` is not set"), "{why}");
+    assert!(why.ends_with("Available: no other server."), "{why}");
 }
 
 #[tokio::test]

@@ -159,7 +159,7 @@ impl Calls {
         }
         let sharing = self.gateway.servers.sharing().into_iter();
         let apart =
-            sharing.filter(|it| it.client == Some(self.client.number) && !it.differing.is_empty());
+            sharing.filter(|it| it.client == self.client.number && !it.differing.is_empty());
         apart.map(|it| it.server).collect()
     }
 

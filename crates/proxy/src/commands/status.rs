@@ -327,19 +327,18 @@ fn render_logins(servers: &Value) -> Vec<String> {
 fn render_sharing(sharing: &Value) -> Vec<String> {
     let render = |it: &Value| {
         let (server, client) = (render_cell(&it["server"]), it["client_name"].as_str());
-        let client = client.map_or_else(|| "clients over HTTP".to_owned(), printable::one_line);
-        let differing = it["differing"].as_array().into_iter().flatten();
-        let differing: Vec<String> = differing.map(render_cell).collect();
-        let apart = (!differing.is_empty()).then(|| {
-            let names = differing.join(", ");
+        let client = client.map_or_else(|| "a client that left".to_owned(), printable::one_line);
+        let names = |of: &str| {
+            let names = it[of].as_array().into_iter().flatten();
+            let names: Vec<String> = names.map(render_cell).collect();
+            (!names.is_empty()).then(|| names.join(", "))
+        };
+        let apart = names("differing").map(|names| {
             format!("{server} runs apart for {client}: {names} differs from that of others")
         });
-        let lent = it["lent"].as_array().into_iter().flatten().map(|lent| {
-            let (name, from) = (render_cell(&lent["name"]), render_cell(&lent["from"]));
-            let from = printable::one_line(&from);
-            format!("{server} gets {name} from {from} for {client}")
-        });
-        apart.into_iter().chain(lent).collect::<Vec<_>>()
+        let lacking = names("lacking")
+            .map(|names| format!("{server} does not start for {client}: it does not set {names}"));
+        apart.into_iter().chain(lacking).collect::<Vec<_>>()
     };
     let sharing = sharing.as_array().into_iter().flatten();
     sharing.flat_map(render).collect()
@@ -413,9 +412,9 @@ mod tests {
             "scripts": {"tools": 2, "mistakes": [{"file": "a.ts", "why": "line 2: no"}]},
             "sharing": [
                 {"server": "git", "client_name": "codex (pid 9)", "differing": ["TOKEN", "USER"],
-                    "lent": []},
-                {"server": "git", "client_name": null, "differing": [],
-                    "lent": [{"name": "TOKEN", "from": "claude-code (pid 8)"}]},
+                    "lacking": []},
+                {"server": "git", "client_name": "zed (pid 8)", "differing": [],
+                    "lacking": ["TOKEN"]},
             ],
         });
         assert_snapshot!(render(&daemon), @r#"
@@ -439,7 +438,7 @@ mod tests {
         git: left out of its lists: `a:1`: over 5000 in one list (and 2 more)
         scripts/a.ts: no tool: line 2: no
         git runs apart for codex (pid 9): TOKEN, USER differs from that of others
-        git gets TOKEN from claude-code (pid 8) for clients over HTTP
+        git does not start for zed (pid 8): it does not set TOKEN
         "#);
     }
 }
