@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use printable::{count_of, group_digits};
 use serde_json::{Value, json};
 
-use crate::exit::Exit;
+use crate::{exit::Exit, table::wrap};
 
 /// Prints data. A reader that went away (`| head`) is no error. What strangers wrote does
 /// nothing to a terminal; elsewhere not one byte changes.
@@ -297,7 +297,9 @@ fn render_server(server: &Reindexed, widest: usize) -> Vec<String> {
     lines.extend(server.dropped.iter().map(dropped));
     let changed = |names: &String| format!("{:widest$}  {names}", "");
     lines.extend(server.names.iter().map(changed));
-    lines
+    // The rest of a line begins below its text; the lines behind the first are indented already.
+    let hang = |line: &String| if line.starts_with(' ') { 2 } else { widest + 2 };
+    lines.iter().map(|line| wrap(line, hang(line))).collect()
 }
 
 fn render_line(server: &Reindexed, widest: usize) -> String {

@@ -1,4 +1,4 @@
-//! Tables for people: a line a row, no wider than the terminal.
+//! Tables and sentences for people, no wider than the terminal.
 
 use std::{env, io};
 
@@ -17,8 +17,15 @@ pub(crate) fn render_rows<const N: usize>(rows: Vec<[String; N]>) -> String {
     render_within(find_width(), None, rows)
 }
 
-/// The variable `COLUMNS`, else the terminal's width. Without either, as in a file or a pipe, a row is
-/// one line however long, so that programs can read it.
+/// A text without lines wider than the terminal. A line that is too wide is broken at spaces, and its rest
+/// begins `hang` columns further in than the line. A word that is too wide by itself, such as a path or
+/// an address, stays whole.
+pub(crate) fn wrap(text: &str, hang: usize) -> String {
+    wrap_within(find_width(), text, hang)
+}
+
+/// The variable `COLUMNS`, else the terminal's width. Without either, as in a file or a pipe, a row or a
+/// sentence is one line however long, so that programs can read it.
 fn find_width() -> Option<u16> {
     let told = env::var("COLUMNS").ok();
     let told = told.and_then(|it| it.parse().ok()).filter(|it| *it > 0);
@@ -49,6 +56,36 @@ fn render_within<const N: usize>(
         column.set_padding((0, if number == last { 0 } else { GAP }));
     }
     table.trim_fmt()
+}
+
+fn wrap_within(width: Option<u16>, text: &str, hang: usize) -> String {
+    let Some(width) = width.map(usize::from) else {
+        return text.to_owned();
+    };
+    let lines = text.split('\n').map(|line| wrap_line(width, line, hang));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn wrap_line(width: usize, line: &str, hang: usize) -> String {
+    let count = |text: &str| text.chars().count();
+    let indent = count(line) - count(line.trim_start()) + hang;
+    let (mut wrapped, mut column) = (String::new(), 0);
+    let mut rest = line.trim_end();
+    while !rest.is_empty() {
+        // The next word with the spaces before it, which go where a line begins with it.
+        let bare = rest.trim_start();
+        let end = bare.find(char::is_whitespace).unwrap_or(bare.len());
+        let (word, next) = rest.split_at(rest.len() - bare.len() + end);
+        if column > indent && column + count(word) > width {
+            wrapped.push_str(&format!("\n{:indent$}{}", "", word.trim_start()));
+            column = indent + count(word.trim_start());
+        } else {
+            wrapped.push_str(word);
+            column += count(word);
+        }
+        rest = next;
+    }
+    wrapped
 }
 
 #[cfg(test)]
@@ -89,6 +126,33 @@ mod tests {
         assert_eq!(table.lines().count(), 3);
         for row in rows() {
             assert!(row.iter().all(|cell| table.contains(cell)), "{table}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_is_broken_at_spaces_and_no_word_is() {
+        let text = "saved, about: 12 tokens of definitions in 3 sessions\n\n  \
+            x: see https://example.com/a/path/wider/than/a/line and more";
+        assert_snapshot!(wrap_within(Some(30), text, 2), @"
+        saved, about: 12 tokens of
+          definitions in 3 sessions
+
+          x: see
+            https://example.com/a/path/wider/than/a/line
+            and more
+        ");
+        assert_eq!(wrap_within(None, text, 2), text);
+        assert_eq!(wrap_within(Some(200), text, 2), text);
+        let columns = "a  b   c\n   d";
+        assert_eq!(wrap_within(Some(8), columns, 2), columns);
+        for width in 1..60 {
+            let wrapped = wrap_within(Some(width), text, 4);
+            let words = |text: &str| {
+                text.split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(words(&wrapped), words(text), "{width}");
         }
     }
 

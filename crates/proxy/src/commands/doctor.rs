@@ -7,6 +7,8 @@ mod scripts;
 mod servers;
 mod traces;
 
+use std::iter;
+
 use config::{Config, Environment};
 use serde_json::{Value, json};
 use setup::doctor::{
@@ -15,7 +17,7 @@ use setup::doctor::{
 };
 
 use super::{idle_rules, run_async};
-use crate::{cli::Global, exit::Exit, report};
+use crate::{cli::Global, exit::Exit, report, table::wrap};
 
 /// Looks, and prints what was found. `offline` starts nothing: no server, no other program.
 pub(super) fn examine(global: &Global, offline: bool) -> anyhow::Result<Exit> {
@@ -106,12 +108,15 @@ fn render(checks: &[Check]) -> String {
         let mut found = check.found.lines();
         let first = found.next().unwrap_or_default();
         let first = format!("{sign} {:widest$}  {first}", check.about);
-        let indent = " ".repeat(widest + 4);
+        let hang = widest + 4;
+        let indent = " ".repeat(hang);
         let more = found
             .map(|line| format!("{indent}{line}"))
             .collect::<Vec<_>>();
         let next = check.next.iter().map(|next| format!("{indent}-> {next}"));
-        let lines: Vec<String> = [first].into_iter().chain(more).chain(next).collect();
+        let below = more.into_iter().chain(next);
+        let below = below.map(|line| wrap(&line, "-> ".len()));
+        let lines: Vec<String> = iter::once(wrap(&first, hang)).chain(below).collect();
         lines
     });
     let mut lines: Vec<String> = lines.collect();

@@ -7,7 +7,7 @@ use serde_json::json;
 use setup::doctor::{Check, Verdict};
 
 use super::idle_rules;
-use crate::{cli::Global, exit::Exit, report};
+use crate::{cli::Global, exit::Exit, report, table::wrap};
 
 pub(super) fn print_config_path(global: &Global) -> Exit {
     let asked = global.overrides().config;
@@ -64,7 +64,7 @@ pub(super) fn print_config_check(config: &Config, as_json: bool) -> Exit {
     ];
     lines.extend(problems.iter().map(|problem| format!("problem: {problem}")));
     lines.extend(notes.iter().map(|note| format!("note: {note}")));
-    report::print_data(&lines.join("\n"));
+    report::print_data(&wrap(&lines.join("\n"), 2));
     exit
 }
 

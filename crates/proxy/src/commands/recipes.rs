@@ -5,7 +5,12 @@ use std::collections::BTreeMap;
 use recipes::{Alternative, Auth, Given, Kind, Recipe, Scope, Variable, Way};
 use serde_json::{Value, json};
 
-use crate::{cli::Global, exit::Exit, report, table::render_rows};
+use crate::{
+    cli::Global,
+    exit::Exit,
+    report,
+    table::{render_rows, wrap},
+};
 
 /// Prints recipes a line each, the best first; or all of one, where the words are its name.
 pub(super) fn print_recipes(global: &Global, words: &[String]) -> Exit {
@@ -101,12 +106,11 @@ fn render_whole(recipe: &Recipe) -> String {
     }
     rows.push(("checked", describe_check(recipe)));
     let rows = rows.iter().filter(|(_, text)| !text.is_empty());
-    let rows = rows.map(|(label, text)| format!("  {label:8}  {text}"));
+    let rows = rows.map(|(label, text)| wrap(&format!("  {label:8}  {text}"), 10));
     let lines: Vec<String> = rows.collect();
     format!(
-        "{}: {}\n{}\n\n{}",
-        recipe.name(),
-        recipe.what,
+        "{}\n{}\n\n{}",
+        wrap(&format!("{}: {}", recipe.name(), recipe.what), 2),
         lines.join("\n"),
         render_entry(recipe),
     )

@@ -12,7 +12,7 @@ use crate::{
     cli::{Global, History, ReviewTools},
     exit::Exit,
     report,
-    table::render_rows,
+    table::{render_rows, wrap},
 };
 
 pub(super) fn review(
@@ -266,7 +266,8 @@ fn text_of(review: &Review) -> String {
     let name = printable::one_line(&review.shown.name());
     let mut lines = vec![format!("{name}: {}", state_of(review))];
     lines.push(format!("  digest {}", review.shown.digest));
-    lines.extend(review.signs.iter().map(|sign| format!("  ! {sign}")));
+    let signs = review.signs.iter();
+    lines.extend(signs.map(|sign| wrap(&format!("  ! {sign}"), 2)));
     let before = review.before.as_deref();
     lines.push(show_difference(&name, before, &review.now));
     lines.join("\n")

@@ -10,7 +10,7 @@ use crate::{
     cli::{Global, Stats, StatsBy},
     exit::Exit,
     report,
-    table::render_table,
+    table::{render_table, wrap},
 };
 
 /// The widest bar of the chart, in characters.
@@ -71,7 +71,8 @@ fn text_of(figures: &Figures, stats: &Stats) -> String {
         "cut",
         "",
     ];
-    let mut lines = vec![render_table(head, rows)];
+    let table = render_table(head, rows);
+    let mut lines = Vec::new();
     let left = figures.lines.len().saturating_sub(stats.top);
     if left > 0 {
         lines.push(format!("and {left} more: --top {}", figures.lines.len()));
@@ -96,7 +97,7 @@ fn text_of(figures: &Figures, stats: &Stats) -> String {
     ));
     let asked = searches.asked.iter().take(ASKED_MAX);
     lines.extend(asked.map(|(words, count)| format!("  {count} {words}")));
-    lines.join("\n")
+    format!("{table}\n{}", wrap(&lines.join("\n"), 2))
 }
 
 fn ms(micros: Option<u64>) -> String {

@@ -13,7 +13,13 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::serve::find_route;
-use crate::{cli::Global, exit::Exit, report, table::render_table, time::render_time};
+use crate::{
+    cli::Global,
+    exit::Exit,
+    report,
+    table::{render_table, wrap},
+    time::render_time,
+};
 
 pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Result<Exit> {
     let route = match find_route(global) {
@@ -131,11 +137,12 @@ fn render(daemon: &Value) -> String {
         ));
     }
     lines.extend(render_idle_rules(&daemon["idle_rules"]));
-    lines.push(String::new());
-    lines.push(render_clients(&daemon["clients"]));
-    lines.push(String::new());
-    lines.push(render_servers(&daemon["servers"]));
     let servers = &daemon["servers"];
+    let mut parts = vec![
+        wrap(&lines.join("\n"), 2),
+        render_clients(&daemon["clients"]),
+        render_servers(servers),
+    ];
     let remarks = [
         render_questions(servers),
         render_left_out(servers),
@@ -145,10 +152,9 @@ fn render(daemon: &Value) -> String {
     ];
     let remarks = remarks.concat();
     if !remarks.is_empty() {
-        lines.push(String::new());
+        parts.push(wrap(&remarks.join("\n"), 2));
     }
-    lines.extend(remarks);
-    lines.join("\n")
+    parts.join("\n\n")
 }
 
 /// A line for each rule that was meant to keep something out, and matches nothing.

@@ -46,27 +46,43 @@ pub(super) async fn count_tokens(
             "encoding": "o200k",
         }));
     } else {
-        report::print_data(&format!(
-            "{} of {}, loaded up front  {:>9} tokens\n\
-             three tools and instructions of proxy{}  {:>9} tokens\n\
-             saved in every session{}  {:>9} tokens ({percent} %)",
+        let up_front = format!(
+            "{} of {}, loaded up front",
             count_of(counts.len(), "tool"),
-            count_of(servers, "server"),
-            group_digits(theirs),
-            " ".repeat(4),
-            group_digits(ours),
-            " ".repeat(19),
-            group_digits(saved),
-        ));
+            count_of(servers, "server")
+        );
+        let mut rows = vec![
+            (up_front.as_str(), theirs, String::new()),
+            ("three tools and instructions of proxy", ours, String::new()),
+            ("saved in every session", saved, format!(" ({percent} %)")),
+        ];
         if announces {
-            report::print_data(&format!(
-                "resources are announced: some clients add tools for them  {:>9} tokens \
-                 (clients.NAME.resources = \"off\")",
-                group_digits(resources),
+            rows.push((
+                "tools of some clients for resources",
+                resources,
+                String::new(),
             ));
         }
+        let mut text = render_rows(&rows);
+        if announces {
+            text.push_str("\nhint: clients.NAME.resources = \"off\" saves these");
+        }
+        report::print_data(&text);
     }
     Ok(Exit::Success)
+}
+
+/// A line for each row: a label, a count of tokens, a remark.
+fn render_rows(rows: &[(&str, usize, String)]) -> String {
+    let widest = rows.iter().map(|(label, ..)| label.len()).max();
+    let widest = widest.unwrap_or_default();
+    let render = |(label, count, remark): &(&str, usize, String)| {
+        format!(
+            "{label:widest$}  {:>9} tokens{remark}",
+            group_digits(*count)
+        )
+    };
+    rows.iter().map(render).collect::<Vec<_>>().join("\n")
 }
 
 fn print_tokens_by_tool(generation: &registry::Generation, as_json: bool) -> Exit {

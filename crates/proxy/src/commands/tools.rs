@@ -23,6 +23,7 @@ use crate::{
     cli::{Call, Command, Global, Search},
     exit::Exit,
     report,
+    table::wrap,
 };
 
 /// What is asked of a gateway.
@@ -82,9 +83,15 @@ pub(super) fn run(config: Config, global: &Global, asked: Asked) -> anyhow::Resu
         is_standalone,
         into,
     } = asked;
-    let print = |reply: &ShellReply| match &into {
-        Some(folder) => script::write_types(reply, folder),
-        None => Ok(print(reply)),
+    let is_list = matches!(request.verb, Verb::List(_)) && !request.json;
+    let print = |mut reply: ShellReply| match &into {
+        Some(folder) => script::write_types(&reply, folder),
+        None => {
+            if is_list {
+                reply.data = wrap(&reply.data, 4);
+            }
+            Ok(print(&reply))
+        }
     };
     run_async(async {
         let stop = CancellationToken::new();
@@ -98,7 +105,7 @@ pub(super) fn run(config: Config, global: &Global, asked: Asked) -> anyhow::Resu
             let asked = ask_daemon(global, &request);
             match stop.run_until_cancelled(asked).await {
                 None => anyhow::bail!("interrupted"),
-                Some(Some(reply)) => return print(&reply),
+                Some(Some(reply)) => return print(reply),
                 Some(None) => {}
             }
         }
@@ -107,7 +114,7 @@ pub(super) fn run(config: Config, global: &Global, asked: Asked) -> anyhow::Resu
         let reply = stop.run_until_cancelled(Box::pin(reply)).await;
         gateway.stop().await;
         match reply {
-            Some(reply) => print(&reply),
+            Some(reply) => print(reply),
             None => anyhow::bail!("interrupted"),
         }
     })?

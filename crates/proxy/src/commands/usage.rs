@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use gateway::Gateway;
 use serde_json::{Value, json};
 
-use crate::{cli::Global, exit::Exit, report};
+use crate::{cli::Global, exit::Exit, report, table::wrap};
 
 pub(super) fn print_usage(gateway: &Gateway, global: &Global) -> Exit {
     let calls = gateway.usage.calls();
@@ -79,7 +79,7 @@ pub(super) async fn print_categories(
         let named = sort_most_first(&tags).into_iter();
         let named: Vec<String> = named.map(|(tag, count)| format!("{tag} {count}")).collect();
         if !named.is_empty() {
-            lines.push(format!("tags: {}", named.join(", ")));
+            lines.push(wrap(&format!("tags: {}", named.join(", ")), 2));
         }
         if !lines.is_empty() {
             report::print_data(&lines.join("\n"));
