@@ -104,7 +104,7 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Move in: take over the servers of your clients, and give each client one entry
+    /// Move in: import your clients' servers, give each client one entry
     ///
     /// Looks for MCP clients, writes their servers into the configuration, asks these for their
     /// tools, puts this program into each client's file and takes out what it stands for now. A
@@ -114,7 +114,7 @@ pub(crate) enum Command {
         after_help = "Examples:\n  proxy init --dry-run                 show every change, make none\n  proxy init --yes                     ask nothing\n  proxy init --client cursor --keep    Cursor alone, and its entries stay\n  proxy init --undo                    put everything back\n\nExit codes: 0 all of it, 3 something stays where it was (it says what), 2 nothing was done"
     )]
     Init(Init),
-    /// Take servers over from clients and files, and change none of them
+    /// Import servers from clients and files without modifying them
     #[command(
         after_help = "Examples:\n  proxy import                      from every client that is here\n  proxy import cursor .mcp.json     from a client, and from a file\n  pbpaste | proxy import -          what a README says to paste\n  proxy import server.json          a server of the registry\n  proxy import notes.mcpb           a bundle"
     )]
@@ -126,7 +126,7 @@ pub(crate) enum Command {
         #[arg(long)]
         dry_run: bool,
     },
-    /// Serve one MCP client over stdin and stdout, or any number over HTTP
+    /// Serve one MCP client over stdin and stdout, or many over HTTP
     ///
     /// This is what a client's configuration names. It answers at once from the last snapshots;
     /// a server starts when one of its tools is first called, or with us where the configuration
@@ -154,7 +154,7 @@ pub(crate) enum Command {
         #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
         watch: Option<u64>,
     },
-    /// Begin, end and look at the daemon that all clients share
+    /// Start, stop and inspect the shared daemon
     #[command(subcommand)]
     Daemon(Daemon),
     /// Ask servers for their tools and bring the index up to date
@@ -176,6 +176,7 @@ pub(crate) enum Command {
         after_help = "Examples:\n  proxy describe github/create_issue\n  proxy describe create_issue --json | jq .input_schema"
     )]
     Describe {
+        /// Tools: `SERVER/TOOL`, or a name that one server has; a server lists its tools
         #[arg(required = true, value_name = "NAME", add = ArgValueCompleter::new(complete_tools))]
         names: Vec<String>,
         /// Ask with servers of this process, without the daemon
@@ -209,16 +210,17 @@ pub(crate) enum Command {
     },
     /// Count tools by category, and by tag
     Categories,
-    /// List the configured servers: tools, tokens, last use, and why one failed
+    /// List servers: tools, tokens, last use, and why one failed
     Servers,
     /// Add a server to the configuration, and ask it for its tools
     #[command(after_help = ADD_EXAMPLES)]
     Add(Add),
-    /// Remove servers from the configuration, with the rules that name them alone
+    /// Remove servers, with the rules that name only them
     ///
     /// On a terminal the rules are shown, and removed only after a yes. A rule or list that names other
     /// servers too loses only this name. Patterns such as `f*` stay, and are told.
     Remove {
+        /// Servers of the configuration
         #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
         servers: Vec<String>,
         /// Keep the rules: they hold for any server that gets the name
@@ -227,23 +229,28 @@ pub(crate) enum Command {
     },
     /// Switch servers on
     Enable {
+        /// Servers of the configuration
         #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
         servers: Vec<String>,
     },
     /// Switch servers off; their tables stay
     Disable {
+        /// Servers of the configuration
         #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
         servers: Vec<String>,
     },
-    /// Have servers of the daemon begin anew, at their next call
+    /// Restart servers of the daemon, at their next call
     Restart {
+        /// Servers of the configuration
         #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
         servers: Vec<String>,
     },
-    /// Give a server another name, with its rules, accepted tools, logins and history
+    /// Rename a server, with its rules, accepted tools, logins, history
     Rename {
+        /// The server of the configuration
         #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
         from: String,
+        /// Its new name: lower-case letters, digits and `-`
         #[arg(value_name = "NAME")]
         to: String,
     },
@@ -265,7 +272,7 @@ pub(crate) enum Command {
     /// the state folder that nobody else may read.
     #[command(subcommand)]
     Secret(Secret),
-    /// Show tools that are not as they were accepted, and accept or refuse them
+    /// Show tools that changed since they were accepted, and decide
     ///
     /// A server is accepted with the tools, prompts, resources and instructions that it has when it is
     /// added. What changed since or came later is shown with its difference, its digest, and signs
@@ -288,7 +295,7 @@ pub(crate) enum Command {
         after_help = "Examples:\n  proxy audit --since 1h\n  proxy audit --client claude-code --server files --json\n  proxy audit --caller ci             over HTTP, by this token\n  proxy audit verify                 is it what was written?"
     )]
     Audit(Audit),
-    /// Show figures: calls, errors, times, tokens, searches without a hit
+    /// Show calls, errors, times, tokens, searches without a hit
     #[command(
         after_help = "Examples:\n  proxy stats\n  proxy stats --by client --days 7\n  proxy stats --by day --json"
     )]
@@ -304,7 +311,7 @@ pub(crate) enum Command {
     /// Look at the rules for calls
     #[command(subcommand)]
     Policy(PolicyAction),
-    /// Show how often tools were called, and how much was learned from it
+    /// Show how often tools were called, and what was learned from it
     Usage {
         #[command(subcommand)]
         action: Option<UsageAction>,
@@ -316,19 +323,20 @@ pub(crate) enum Command {
     Read(Read),
     /// Print what a server wrote to its stderr, the oldest first
     Log {
+        /// The server of the configuration
         #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
         server: String,
         /// Only the last lines
         #[arg(long, short = 'n', value_name = "COUNT")]
         lines: Option<usize>,
     },
-    /// Show what all definitions would cost loaded up front, and what ours cost
+    /// Count the tokens of all definitions, and those of ours
     Tokens {
         /// Every tool, the heaviest first
         #[arg(long)]
         by_tool: bool,
     },
-    /// Find what is wrong with this machine and this configuration, and what to type
+    /// Find problems of this machine and configuration, with next steps
     ///
     /// Programs, variables, every server started once, rules without effect, secrets in clear,
     /// clients, the daemon, the state folder. Changes nothing, prints no value. Exit code 0:
@@ -339,30 +347,35 @@ pub(crate) enum Command {
         #[arg(long)]
         offline: bool,
     },
-    /// List and search the servers that are known by heart: what they give, what they take
+    /// List and search servers whose settings are built in
     ///
     /// One name shows all that is known of it, and the table for the configuration.
     #[command(
         after_help = "Examples:\n  proxy recipes\n  proxy recipes browser screenshot\n  proxy recipes github\n  proxy recipes --json | jq '.[].name'"
     )]
     Recipes {
+        /// Words to search for, or the name of one [default: list all]
         #[arg(value_name = "WORDS|NAME")]
         words: Vec<String>,
     },
     /// Look at the configuration
     #[command(subcommand)]
     Config(Config),
-    /// Print what teaches a shell to complete commands, servers and tools
+    /// Print a script that completes commands, servers and tools
     #[command(
         after_help = "Examples:\n  echo 'source <(proxy completions bash)' >> ~/.bashrc\n  echo 'source <(proxy completions zsh)' >> ~/.zshrc\n  proxy completions fish > ~/.config/fish/completions/proxy.fish"
     )]
-    Completions { shell: Shell },
-    /// Print the manual page, or write a page a command into a folder
+    Completions {
+        /// The shell to print it for
+        shell: Shell,
+    },
+    /// Print the manual page, or write a page for each command
     Man {
+        /// Where to write a page for each command [default: print one page]
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
-    /// See it work: real servers from inside this program, a session to follow
+    /// Play a session with servers that are part of this program
     Demo,
     /// Ends the servers of a proxy that died (started by every proxy that has servers)
     #[command(hide = true)]

@@ -93,6 +93,7 @@ pub(crate) struct Search {
 
 #[derive(Debug, Args)]
 pub(crate) struct Login {
+    /// Remote servers of the configuration
     #[arg(
         required_unless_present = "all",
         conflicts_with = "all",
@@ -116,6 +117,7 @@ pub(crate) struct Login {
 
 #[derive(Debug, Args)]
 pub(crate) struct Logout {
+    /// Remote servers of the configuration
     #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
     pub(crate) servers: Vec<String>,
     /// Forget how this client is registered, too
@@ -130,6 +132,7 @@ pub(crate) enum Secret {
         after_help = "Examples:\n  proxy secret set LINEAR_KEY\n  pass show linear | proxy secret set LINEAR_KEY"
     )]
     Set {
+        /// Its name, as in `${secret:NAME}`
         #[arg(value_name = "NAME")]
         name: SecretName,
     },
@@ -137,6 +140,7 @@ pub(crate) enum Secret {
     List,
     /// Forget some
     Rm {
+        /// Their names
         #[arg(required = true, value_name = "NAME")]
         names: Vec<SecretName>,
     },
@@ -150,6 +154,7 @@ pub(crate) enum UsageAction {
 
 #[derive(Debug, Args)]
 pub(crate) struct Call {
+    /// The tool: `SERVER/TOOL`, or a name that one server has
     #[arg(add = ArgValueCompleter::new(complete_tools))]
     pub(crate) name: String,
     /// One JSON object, `-` to read it from stdin, or KEY=VALUE pairs (a value that is JSON is
@@ -201,6 +206,7 @@ pub(crate) struct ReviewTools {
 
 #[derive(Debug, Args)]
 pub(crate) struct History {
+    /// Only this server
     #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
     pub(crate) server: Option<String>,
     /// The difference between two entries, by their numbers
@@ -289,6 +295,7 @@ pub(crate) enum PolicyAction {
         after_help = "Examples:\n  proxy policy test files/write_file path=/etc/hosts\n  proxy policy test postgres/query '{\"sql\":\"drop table t\"}' --client cursor"
     )]
     Test {
+        /// The tool: `SERVER/TOOL`, or a name that one server has
         #[arg(add = ArgValueCompleter::new(complete_tools))]
         name: String,
         /// One JSON object, `-` to read it from stdin, or KEY=VALUE pairs
@@ -383,6 +390,7 @@ pub(crate) struct Add {
 
 #[derive(Debug, Args)]
 pub(crate) struct Read {
+    /// The handle of the result, from the footer where it was cut
     #[arg(value_name = "HANDLE")]
     pub(crate) handle: String,
     /// One part, as a client reads it; all parts joined are the whole
@@ -442,7 +450,7 @@ pub(crate) enum Daemon {
     },
     /// Print the path of its socket, for a unit of systemd
     Socket,
-    /// Be it, in the foreground or under systemd (`config/systemd/`)
+    /// Run it in the foreground, or under systemd (`config/systemd/`)
     Run {
         /// Started by `launch`: stdout is the way for a report
         #[arg(long, hide = true)]

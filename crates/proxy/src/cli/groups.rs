@@ -74,4 +74,29 @@ mod tests {
         grouped.sort_unstable();
         assert_eq!(shown, grouped);
     }
+
+    #[test]
+    fn the_list_of_commands_fits_eighty_columns() {
+        let list = super::render(&Arguments::command());
+        for line in list.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
+
+    #[test]
+    fn every_argument_has_a_help_text() {
+        let ours = Arguments::command();
+        let mut commands = vec![&ours];
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().filter(|it| !it.is_hide_set()));
+            for argument in command.get_arguments() {
+                assert!(
+                    argument.is_hide_set() || argument.get_help().is_some(),
+                    "{} {}",
+                    command.get_name(),
+                    argument.get_id()
+                );
+            }
+        }
+    }
 }

@@ -37,25 +37,25 @@ fn help_says_what_there_is() {
     Usage: proxy [OPTIONS] <COMMAND>
 
     Moving in:
-      init         Move in: take over the servers of your clients, and give each client one entry
-      import       Take servers over from clients and files, and change none of them
+      init         Move in: import your clients' servers, give each client one entry
+      import       Import servers from clients and files without modifying them
     Servers:
-      recipes      List and search the servers that are known by heart: what they give, what they take
+      recipes      List and search servers whose settings are built in
       add          Add a server to the configuration, and ask it for its tools
-      remove       Remove servers from the configuration, with the rules that name them alone
+      remove       Remove servers, with the rules that name only them
       enable       Switch servers on
       disable      Switch servers off; their tables stay
-      rename       Give a server another name, with its rules, accepted tools, logins and history
-      restart      Have servers of the daemon begin anew, at their next call
-      servers      List the configured servers: tools, tokens, last use, and why one failed
+      rename       Rename a server, with its rules, accepted tools, logins, history
+      restart      Restart servers of the daemon, at their next call
+      servers      List servers: tools, tokens, last use, and why one failed
       log          Print what a server wrote to its stderr, the oldest first
       login        Log in to remote servers that ask for it
       logout       Log out of remote servers
       secret       Keep secrets out of the configuration
     Serving:
-      serve        Serve one MCP client over stdin and stdout, or any number over HTTP
+      serve        Serve one MCP client over stdin and stdout, or many over HTTP
       status       Show the daemon, its clients and its servers
-      daemon       Begin, end and look at the daemon that all clients share
+      daemon       Start, stop and inspect the shared daemon
     Tools:
       search       Find tools
       describe     Show one tool, or several: schema, notes, example
@@ -66,22 +66,22 @@ fn help_says_what_there_is() {
       list         List every tool, a line each
       categories   Count tools by category, and by tag
     Trust:
-      review       Show tools that are not as they were accepted, and accept or refuse them
+      review       Show tools that changed since they were accepted, and decide
       history      Show what surveys changed: tools added, changed, removed
       policy       Look at the rules for calls
       allow        Allow a tool for good, by a rule of its own
       audit        Show what was called: by whom, when, how it ended
     Index and figures:
       reindex      Ask servers for their tools and bring the index up to date
-      tokens       Show what all definitions would cost loaded up front, and what ours cost
-      usage        Show how often tools were called, and how much was learned from it
-      stats        Show figures: calls, errors, times, tokens, searches without a hit
+      tokens       Count the tokens of all definitions, and those of ours
+      usage        Show how often tools were called, and what was learned from it
+      stats        Show calls, errors, times, tokens, searches without a hit
     This program:
-      doctor       Find what is wrong with this machine and this configuration, and what to type
-      demo         See it work: real servers from inside this program, a session to follow
+      doctor       Find problems of this machine and configuration, with next steps
+      demo         Play a session with servers that are part of this program
       config       Look at the configuration
-      completions  Print what teaches a shell to complete commands, servers and tools
-      man          Print the manual page, or write a page a command into a folder
+      completions  Print a script that completes commands, servers and tools
+      man          Print the manual page, or write a page for each command
       help         Print this, or the help of a command
 
     Options:
@@ -125,7 +125,7 @@ fn what_clients_configurations_name_is_read_as_clap_reads_it() {
 #[test]
 fn help_of_serving() {
     assert_snapshot!(help("serve"), @"
-    Serve one MCP client over stdin and stdout, or any number over HTTP
+    Serve one MCP client over stdin and stdout, or many over HTTP
 
     This is what a client's configuration names. It answers at once from the last snapshots; a server
     starts when one of its tools is first called, or with us where the configuration says so. All
@@ -163,7 +163,7 @@ fn help_of_serving() {
       -h, --help               Print help
     ");
     assert_snapshot!(help("daemon"), @"
-    Begin, end and look at the daemon that all clients share
+    Start, stop and inspect the shared daemon
 
     Usage: proxy daemon <COMMAND>
 
@@ -174,7 +174,7 @@ fn help_of_serving() {
       status   Show it, its clients and its servers, as `proxy status` does
       logs     Print its log, the oldest line first
       socket   Print the path of its socket, for a unit of systemd
-      run      Be it, in the foreground or under systemd (`config/systemd/`)
+      run      Run it in the foreground, or under systemd (`config/systemd/`)
       help     Print this message or the help of the given subcommand(s)
 
     Options:
@@ -190,7 +190,7 @@ fn help_of_serving() {
       -h, --help           Print help
     ");
     assert_snapshot!(help("demo"), @"
-    See it work: real servers from inside this program, a session to follow
+    Play a session with servers that are part of this program
 
     Usage: proxy demo
 
@@ -246,7 +246,7 @@ fn help_of_finding() {
     Usage: proxy describe [OPTIONS] <NAME>...
 
     Arguments:
-      <NAME>...  
+      <NAME>...  Tools: `SERVER/TOOL`, or a name that one server has; a server lists its tools
 
     Options:
           --standalone  Ask with servers of this process, without the daemon
@@ -286,7 +286,7 @@ fn help_of_calling() {
     Usage: proxy call [OPTIONS] <NAME> [ARGUMENTS]...
 
     Arguments:
-      <NAME>          
+      <NAME>          The tool: `SERVER/TOOL`, or a name that one server has
       [ARGUMENTS]...  One JSON object, `-` to read it from stdin, or KEY=VALUE pairs (a value that is
                       JSON is taken as such)
 
@@ -309,7 +309,7 @@ fn help_of_calling() {
     Usage: proxy read [OPTIONS] <HANDLE>
 
     Arguments:
-      <HANDLE>  
+      <HANDLE>  The handle of the result, from the footer where it was cut
 
     Options:
           --part <NUMBER>       One part, as a client reads it; all parts joined are the whole
@@ -339,14 +339,14 @@ fn help_of_looking_after_it() {
     Usage: proxy log [OPTIONS] <SERVER>
 
     Arguments:
-      <SERVER>  
+      <SERVER>  The server of the configuration
 
     Options:
       -n, --lines <COUNT>  Only the last lines
       -h, --help           Print help
     ");
     assert_snapshot!(help("usage"), @"
-    Show how often tools were called, and how much was learned from it
+    Show how often tools were called, and what was learned from it
 
     Usage: proxy usage [COMMAND]
 
@@ -358,7 +358,7 @@ fn help_of_looking_after_it() {
       -h, --help  Print help
     ");
     assert_snapshot!(help("tokens"), @"
-    Show what all definitions would cost loaded up front, and what ours cost
+    Count the tokens of all definitions, and those of ours
 
     Usage: proxy tokens [OPTIONS]
 
