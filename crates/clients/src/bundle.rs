@@ -81,16 +81,16 @@ fn start_of(server: &Value) -> Map<String, Value> {
 
 /// The server of a bundle that is still packed.
 pub(crate) fn read_packed(path: &Path) -> Result<Entry, String> {
-    let fail = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-    let file = files::open_to_read(path).map_err(|error| fail(&error))?;
-    let mut archive = zip::ZipArchive::new(file).map_err(|error| fail(&error))?;
-    let manifest = archive.by_name(MANIFEST).map_err(|error| fail(&error))?;
+    let told = |error: &dyn std::fmt::Display| error.to_string();
+    let file = files::open_to_read(path).map_err(|error| told(&error))?;
+    let mut archive = zip::ZipArchive::new(file).map_err(|error| told(&error))?;
+    let manifest = archive.by_name(MANIFEST).map_err(|error| told(&error))?;
     let mut text = String::new();
     let read = manifest.take(MANIFEST_BYTES_MAX).read_to_string(&mut text);
-    read.map_err(|error| fail(&error))?;
-    let whole = document::read(&text, Format::Json).map_err(|error| fail(&error))?;
+    read.map_err(|error| told(&error))?;
+    let whole = document::read(&text, Format::Json).map_err(|error| told(&error))?;
     if !is_manifest(&whole) {
-        return Err(fail(&"its manifest.json is none of a bundle"));
+        return Err("its manifest.json is none of a bundle".to_owned());
     }
     Ok(entry_of(&whole, Bundle::default()))
 }

@@ -13,12 +13,16 @@ use sha2::{Digest as _, Sha256};
 /// its file; a list of servers has some kilobytes.
 const TEXT_MIB_MAX: u64 = 8;
 
-/// A file's text, or why it cannot be had.
+/// A file's text, or why it cannot be had, with its path.
 pub(crate) fn read_file(path: &Path) -> Result<String, String> {
-    let fail = |why: &str| format!("{}: {why}", path.display());
-    let file = files::open_to_read(path).map_err(|error| fail(&error.to_string()))?;
+    read_open(path).map_err(|why| format!("{}: {why}", path.display()))
+}
+
+/// A file's text, or why it cannot be had, for a caller that names the file.
+pub(crate) fn read_open(path: &Path) -> Result<String, String> {
+    let file = files::open_to_read(path).map_err(|error| error.to_string())?;
     let size = file.metadata().map(|about| about.len()).unwrap_or_default();
-    read_stream(file, Some(size)).map_err(|why| fail(&why))
+    read_stream(file, Some(size))
 }
 
 /// The whole text of a stream whose size may be known, or why it cannot be had.

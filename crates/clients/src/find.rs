@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     Home, bundle,
-    disk::read_file,
+    disk::{read_file, read_open},
     document::{self, at},
     entry::{Entry, Place, refuse_many, says_off},
     table::{self, Client, ConfigFile, Off, Scope},
@@ -150,11 +150,17 @@ impl Found {
         self.file.scope
     }
 
-    /// The servers that it lists; or why it cannot be read.
+    /// The servers that it lists; or its path, and why it cannot be read.
     pub fn read(&self, home: &Home) -> Result<Vec<Entry>, String> {
-        let text = read_file(&self.path)?;
+        let entries = self.read_entries(home);
+        entries.map_err(|why| format!("{}: {why}", self.path.display()))
+    }
+
+    /// The same for a caller that names the file.
+    pub(crate) fn read_entries(&self, home: &Home) -> Result<Vec<Entry>, String> {
+        let text = read_open(&self.path)?;
         let whole = document::read(&text, self.file.format);
-        let whole = whole.map_err(|error| format!("{}: {error}", self.path.display()))?;
+        let whole = whole.map_err(|error| error.to_string())?;
         let keys = std::iter::once(&self.file.key).chain(&self.file.also);
         let mut entries = Vec::new();
         for key in keys {
@@ -162,7 +168,7 @@ impl Found {
                 entries.extend(self.read_table(&whole, &key, project.as_deref(), home));
             }
         }
-        refuse_many(&entries).map_err(|why| format!("{}: {why}", self.path.display()))?;
+        refuse_many(&entries)?;
         if self.file.strict && serde_json::from_str::<Value>(&text).is_err() {
             let remark = "its file holds comments, so the client itself reads no server from it";
             for entry in &mut entries {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     Home, bundle,
-    disk::{read_file, read_stream},
+    disk::{read_open, read_stream},
     document::{self, Format, SyntaxError},
     entry::{Entry, refuse_many, says_off},
     find, server_json,
@@ -37,7 +37,8 @@ pub enum ReadError {
     Unreadable(String),
 }
 
-/// The servers that a file lists. A file of a known client is read as that client reads it.
+/// The servers that a file lists. A file of a known client is read as that client reads it. An error
+/// does not name the file: its caller does.
 pub fn read_any_file(path: &Path, home: &Home) -> Result<Vec<Entry>, ReadError> {
     let folder = path
         .parent()
@@ -65,12 +66,13 @@ pub fn read_any_file(path: &Path, home: &Home) -> Result<Vec<Entry>, ReadError> 
     let mut entries = Vec::new();
     for found in files.filter(same) {
         let home = home.clone().with_project(&folder);
-        entries.extend(found.read(&home).map_err(ReadError::Unreadable)?);
+        let read = found.read_entries(&home);
+        entries.extend(read.map_err(ReadError::Unreadable)?);
     }
     if !entries.is_empty() {
         return Ok(entries);
     }
-    let text = read_file(path).map_err(ReadError::Unreadable)?;
+    let text = read_open(path).map_err(ReadError::Unreadable)?;
     let mut entries = read_text(&text)?;
     for entry in &mut entries {
         entry.project = Some(folder.clone());

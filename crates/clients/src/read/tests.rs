@@ -150,6 +150,20 @@ fn a_bundle_is_read_packed_and_unpacked() {
 }
 
 #[test]
+fn an_error_of_a_file_leaves_its_name_to_the_caller() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::new(folder.path(), []);
+    let large = fs::File::create(folder.path().join("large.json")).unwrap();
+    large.set_len(9 << 20).unwrap();
+    fs::write(folder.path().join("packed.mcpb"), "no zip").unwrap();
+    fs::write(folder.path().join(".mcp.json"), "{").unwrap();
+    for name in ["large.json", "packed.mcpb", ".mcp.json"] {
+        let error = read_any_file(&folder.path().join(name), &home).unwrap_err();
+        assert!(!error.to_string().contains(name), "{error}");
+    }
+}
+
+#[test]
 fn a_pasted_command_of_another_client_is_told_as_ours() {
     for text in [
         "claude mcp add github -e TOKEN=x -- npx -y @modelcontextprotocol/server-github",
