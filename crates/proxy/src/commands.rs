@@ -233,7 +233,7 @@ async fn ask(gateway: &Arc<Gateway>, global: &Global, command: Command) -> anyho
         return read::read(gateway, global, read).await;
     }
     match command {
-        Command::Servers => return Ok(servers::print_servers(gateway, global)),
+        Command::Servers => return Ok(servers::print_servers(gateway, global).await),
         Command::Review(asked) => return review::review(gateway, global, &asked),
         Command::History(asked) => return Ok(review::print_history(gateway, global, &asked)),
         Command::Usage { action: None } => return Ok(usage::print_usage(gateway, global)),

@@ -1,6 +1,7 @@
 //! `proxy servers`: every configured server, and how it stands.
 
 use std::{
+    collections::BTreeSet,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -12,9 +13,16 @@ use registry::ToolUsage;
 use serde_json::{Value, json};
 use tool::ServerName;
 
-use crate::{cli::Global, exit::Exit, report, table::render_table, time::render_time};
+use super::{serve::find_route, status::ask_daemons};
+use crate::{
+    cli::Global,
+    exit::Exit,
+    report,
+    table::{render_table, wrap},
+    time::render_time,
+};
 
-pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
+pub(super) async fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
     let settings = gateway.settings();
     let files = settings.private_files();
     let catalog = gateway.registry.catalog();
@@ -23,6 +31,7 @@ pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
         let (_, why) = damaged.iter().find(|(name, _)| name == server)?;
         Some(format!("its snapshot is damaged ({why})"))
     };
+    let running = list_running(global).await;
     let usage = gateway.usage.calls();
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |since| since.as_secs());
@@ -37,6 +46,7 @@ pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
                 .find(|it| it.name == server.spec.name);
             Row {
                 is_enabled: server.enabled,
+                is_running: running.contains(&name),
                 calls: Calls::of(&name, &usage),
                 category: known.map(|it| it.category.clone()).unwrap_or_default(),
                 tools: known.map_or(0, |it| it.tools),
@@ -77,9 +87,23 @@ pub(super) fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
     Exit::Success
 }
 
+/// The servers that run in a daemon of this configuration.
+async fn list_running(global: &Global) -> BTreeSet<String> {
+    let Ok(Ok(route)) = find_route(global) else {
+        return BTreeSet::new();
+    };
+    let daemons = ask_daemons(&route).await.unwrap_or_default();
+    let servers = daemons.iter().filter_map(|it| it["servers"].as_array());
+    let ready = servers.flatten().filter(|it| it["state"] == "ready");
+    let names = ready.filter_map(|it| it["name"].as_str());
+    names.map(str::to_owned).collect()
+}
+
 struct Row {
     name: String,
     is_enabled: bool,
+    /// A daemon has a process of it that answers.
+    is_running: bool,
     category: String,
     tools: usize,
     tokens: u64,
@@ -118,6 +142,7 @@ impl Row {
         match (self.is_enabled, &self.failure, self.was_asked) {
             (false, ..) => "off",
             (true, ..) if self.needs_login => "login required",
+            (true, Some(_), _) if self.is_running => "stale",
             (true, Some(_), _) => "failed",
             (true, None, true) => "on",
             (true, None, false) => "not asked yet",
@@ -167,18 +192,21 @@ fn render(rows: &[Row], now: u64) -> String {
     let mut lines = vec![render_table(head, cells.collect())];
     let logins: Vec<String> = rows.iter().filter_map(render_login).collect();
     if !logins.is_empty() {
-        lines.push(format!("\n{}", logins.join("\n")));
+        lines.push(wrap(&format!("\n{}", logins.join("\n")), 2));
     }
     for row in rows.iter().filter(|row| row.is_enabled) {
         if let Some(why) = &row.failure {
             let name = &row.name;
-            let next = if row.needs_login {
-                format!("proxy login {name}")
+            let log = row.log.as_deref().unwrap_or_default();
+            let text = if row.needs_login {
+                format!("{name}: {why}\n  next: proxy login {name}")
+            } else if row.is_running {
+                // The daemon repeats the survey of a server that runs.
+                format!("{name}: it runs, but its list of tools is from an earlier survey: {why}")
             } else {
-                let log = row.log.as_deref().unwrap_or_default();
-                format!("{log}proxy reindex {name}")
+                format!("{name}: {why}\n  next: {log}proxy reindex {name}")
             };
-            lines.push(format!("\n{name}: {why}\n  next: {next}"));
+            lines.push(wrap(&format!("\n{text}"), 2));
         }
     }
     lines.join("\n")
@@ -232,6 +260,7 @@ mod tests {
             log: Some(format!("proxy log {name}, then ")),
             name: name.to_owned(),
             is_enabled: true,
+            is_running: false,
             category: "files".to_owned(),
             tools: 12,
             tokens: 1_234,
@@ -277,6 +306,11 @@ mod tests {
                 ..row("linear")
             },
             Row {
+                failure: Some("no answer within 30 s".to_owned()),
+                is_running: true,
+                ..row("slow")
+            },
+            Row {
                 was_asked: false,
                 category: String::new(),
                 ..row("new")
@@ -288,6 +322,7 @@ mod tests {
         old     off             12     1,234   0      -          files
         db      failed          0      1,234   0      -          files
         linear  login required  12     1,234   0      -          files
+        slow    stale           12     1,234   0      -          files
         new     not asked yet   12     1,234   0      -
 
         db: `npx` was not found
@@ -295,6 +330,8 @@ mod tests {
 
         linear: HTTP 401 Unauthorized
           next: proxy login linear
+
+        slow: it runs, but its list of tools is from an earlier survey: no answer within 30 s
         ");
     }
 }
