@@ -34,7 +34,7 @@ pub(super) use request::{Method, Params, text};
 pub(super) use resources::UpdateSink;
 pub(super) use seen::seen;
 
-use crate::{call_context::CallContext, gateway::Gateway, rounds::RoundError};
+use crate::{call_context::CallContext, error::ToolError, gateway::Gateway, rounds::RoundError};
 
 /// The answer to such a request.
 #[derive(Debug)]
@@ -71,6 +71,13 @@ impl Gateway {
         context: &CallContext,
     ) -> Result<Answer, Refusal> {
         let generation = self.known().await?;
+        let is_list = matches!(
+            method,
+            Method::ListPrompts | Method::ListResources | Method::ListTemplates
+        );
+        if !is_list {
+            self.check_configured()?;
+        }
         let seen = seen(&generation, &context.policy);
         let (result, stateless) = match method {
             Method::ListPrompts => (prompts::list(&seen, params)?, OF_LIST),
@@ -90,6 +97,17 @@ impl Gateway {
     async fn known(&self) -> Result<Arc<Generation>, Refusal> {
         let generation = self.generation().await;
         generation.map_err(|error| Refusal::internal(error.to_string()))
+    }
+
+    /// Refuses what names a server, a prompt or a resource while the configuration cannot be used: then
+    /// no server is known, as for a call of a tool.
+    fn check_configured(&self) -> Result<(), Refusal> {
+        match self.config_mistakes() {
+            Some(mistakes) if self.settings().servers.is_empty() => {
+                Err(ToolError::Misconfigured(mistakes).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Asks the one server that it belongs to.

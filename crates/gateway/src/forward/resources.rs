@@ -100,6 +100,7 @@ impl Gateway {
         hear: UpdateSink,
     ) -> Result<Watched, Refusal> {
         let generation = self.known().await?;
+        self.check_configured()?;
         let owner = find_owner(&generation, uri, context)?;
         let name = owner.server.name.clone();
         let asked = Asked::resource(owner.server, &owner.uri);

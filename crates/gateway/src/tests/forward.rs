@@ -64,6 +64,30 @@ fn texts(list: &Value, key: &str) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn requests_name_the_mistakes_of_a_configuration_that_cannot_be_used() {
+    let scene = Memory::default().open().await;
+    let mistakes = "config.toml:3:1: unknown key `comand`".to_owned();
+    scene.gateway.note_config_mistakes(Some(mistakes));
+    let (mut peer, _) = Peer::open(&scene, "test").await;
+    for (method, params) in [
+        ("resources/read", json!({"uri": "notes://one"})),
+        ("resources/subscribe", json!({"uri": "notes://one"})),
+        ("prompts/get", json!({"name": "git__summarize"})),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": ""}}),
+        ),
+    ] {
+        let answer = peer.ask(method, params).await;
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("error misconfigured: "), "{message}");
+        assert!(message.contains("comand"), "{message}");
+    }
+    let listed = peer.ask("resources/list", json!({})).await;
+    assert_eq!(listed["result"]["resources"], json!([]), "{listed}");
+}
+
+#[tokio::test]
 async fn prompts_are_listed_under_names_of_ours_and_got_under_their_own() {
     let scene = everything().open().await;
     let (mut peer, opened) = Peer::open(&scene, "test").await;
