@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use registry::{Asked, CatalogServer, Entry, Evidence, Found, Generation, Hit, Kind, Query, View};
+use registry::{
+    Asked, CatalogServer, Entry, Evidence, Found, Generation, Hit, Kind, Query, Review, Subject,
+    View,
+};
 use serde_json::{Value, json, value::RawValue};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -373,11 +376,28 @@ impl Gateway {
             })
             .collect();
         match whys.as_slice() {
+            [] if self.holds_tools(query) => {
+                "No tools are known: those of the servers are held until a person has reviewed them. A \
+                 person can run `proxy review`."
+                    .to_owned()
+            }
             [] => "No tools are known: no server offers any. A person can add servers to the \
                    configuration and run `proxy reindex`."
                 .to_owned(),
             whys => format!("No tools are known. {}.", whys.join(". ")),
         }
+    }
+
+    /// Whether a review keeps out tools of a server that the client sees.
+    fn holds_tools(&self, query: &Query) -> bool {
+        let catalog = self.registry.catalog();
+        let servers = catalog.servers.iter();
+        let mut seen = servers.filter(|server| sees(query.view.as_deref(), server));
+        seen.any(|server| {
+            let reviews = self.registry.list_reviews(Some(&server.name)).list;
+            let is_tool = |it: &Review| matches!(it.shown.subject, Subject::Tool(_));
+            reviews.iter().any(is_tool)
+        })
     }
 
     /// Servers that failed when they were last started or surveyed.

@@ -112,6 +112,16 @@ async fn searches() {
     )
     .await;
     assert!(ours.contains("\nproxy/run_script("), "{ours}");
+    let held = tracker().open().await;
+    let mut settings = held.gateway.settings().as_ref().clone();
+    for server in &mut settings.servers {
+        server.rules.pin = registry::Pin::Hold;
+    }
+    std::fs::write(settings.state_dir.join("pins.json"), "damaged").unwrap();
+    held.gateway.apply(settings).unwrap();
+    assert_snapshot!(search(&held, json!({"query": "create an issue"})).await, @r"
+    No tools are known: those of the servers are held until a person has reviewed them. A person can run `proxy review`.
+    ");
     let nothing = Memory::default().open().await;
     assert_snapshot!(search(&nothing, json!({"query": "create an issue"})).await, @r"
     No tools are known: no server offers any. A person can add servers to the configuration and run `proxy reindex`.
