@@ -1,7 +1,9 @@
 //! Forms by which a text is known to be a secret.
 
-/// How tokens of well-known services begin.
-const BEGINNINGS: [&str; 41] = [
+/// How tokens of well-known services begin. These judge one whole value, where a beginning is enough. The
+/// audit log looks for tokens inside of prose, where words such as `pat-tern-of` begin the same: the
+/// shapes in `telemetry/src/audit/masking.rs` also count characters. A service is in both lists.
+const BEGINNINGS: [&str; 62] = [
     "sk-",
     "sk_",
     "pk_live_",
@@ -43,6 +45,27 @@ const BEGINNINGS: [&str; 41] = [
     "dckr_pat_",
     "shpat_",
     "SG.",
+    "glrt-",
+    "gloas-",
+    "xoxs-",
+    "rubygems_",
+    "r8_",
+    "gsk_",
+    "xai-",
+    "pplx-",
+    "nvapi-",
+    "doo_v1_",
+    "lin_oauth_",
+    "shpss_",
+    "hvs.",
+    "hvb.",
+    "sbp_",
+    "ATATT3",
+    "glsa_",
+    "PMAK-",
+    "NRAK-",
+    "CFPAT-",
+    "rzp_live_",
 ];
 
 /// A shorter text is no token.

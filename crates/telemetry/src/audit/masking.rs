@@ -178,11 +178,25 @@ mod tests {
             format!("lin_api_{}", a(13)),
             format!("hvs.{}", a(8)),
             format!("shpat_{}", &hex[..32]),
-            format!("12345678:{}", "Ab3-x".repeat(7)),
+            format!("rubygems_{hex}"),
+            format!("r8_{}", a(10)),
+            format!("gsk_{}", a(10)),
+            format!("xai-{}", a(10)),
+            format!("pplx-{}", a(10)),
+            format!("nvapi-{}", a(10)),
+            format!("sbp_{hex}"),
+            format!("ATATT3{}", a(10)),
+            format!("glsa_{}", a(10)),
+            format!("PMAK-{hex}"),
+            format!("CFPAT-{}", a(10)),
         ] {
             check(&token, "***");
+            // The list for whole values knows it as well.
+            let masked = printable::mask_secrets(&token, None);
+            assert!(masked.contains("***"), "{token}");
             check(&format!("use \"{token}\", please"), "use \"***\", please");
         }
+        check(&format!("12345678:{}", "Ab3-x".repeat(7)), "***");
     }
 
     #[test]
