@@ -8,7 +8,9 @@ use std::{
 };
 
 use fleet::{ServerState, Sharing, State, WaitingQuestion};
-use gateway::{Gateway, Weight, clients::ConnectedClient, describe_login, find_idle_rules};
+use gateway::{
+    Gateway, Weight, clients::ConnectedClient, describe_login, find_idle_rules, list_known_names,
+};
 use serde_json::{Value, json};
 
 use super::{identity::Build, log};
@@ -72,7 +74,8 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
 
 /// Rules that were meant to keep something out, and match nothing.
 fn idle_rules(gateway: &Gateway) -> Vec<Value> {
-    let (settings, known) = (gateway.settings(), gateway.registry.known_names());
+    let settings = gateway.settings();
+    let known = list_known_names(&gateway.registry, &settings);
     let found = find_idle_rules(&settings, known, &[], &BTreeSet::new());
     let idle = found.idle.into_iter();
     let idle = idle.filter(|rule| rule.weight == Weight::Safety);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ::policy::{IdlePattern, KnownNames as PolicyNames, PatternKey, Verdict};
-use registry::{KnownNames, News, View, find_idle};
+use registry::{KnownNames, News, Registry, View, find_idle};
 use tool::{ServerName, near};
 
 use crate::{built_in, policy::COMMAND_LINE, settings::Settings};
@@ -64,6 +64,16 @@ pub struct IdleRules {
     pub unlisted: Vec<ServerName>,
 }
 
+/// The names that the rules of these settings can match. Those of prompts are read from the snapshots,
+/// and only where a rule names any.
+pub fn list_known_names(registry: &Registry, settings: &Settings) -> KnownNames {
+    let mut known = registry.known_names();
+    if settings.policy.names_prompts() {
+        known.prompts = registry.known_prompts();
+    }
+    known
+}
+
 /// Finds every rule, list and table that matches no known server, tool, category or client.
 ///
 /// `known` is what the registry has; `asked` are servers that were asked for their tools just now.
@@ -74,11 +84,20 @@ pub fn find_idle_rules(
     asked: &[News],
     clients: &BTreeSet<String>,
 ) -> IdleRules {
+    let find_fresh = |name: &ServerName| {
+        let fresh = asked.iter().find(|news| news.server == *name)?;
+        fresh.outcome.as_ref().ok()
+    };
     for (name, tools) in &mut known.tools {
-        let fresh = asked.iter().find(|news| news.server == *name);
-        if let Some(snapshot) = fresh.and_then(|news| news.outcome.as_ref().ok()) {
+        if let Some(snapshot) = find_fresh(name) {
             let names = snapshot.tools.iter().map(|tool| tool.name().to_owned());
             *tools = Some(names.collect());
+        }
+    }
+    for (name, prompts) in &mut known.prompts {
+        if let Some(snapshot) = find_fresh(name) {
+            let names = snapshot.offer.prompts.iter();
+            *prompts = Some(names.map(|it| it.id().to_owned()).collect());
         }
     }
     add_our_own(&mut known);
@@ -126,13 +145,17 @@ fn find_in_rules(
     clients: &BTreeSet<String>,
     found: &mut IdleRules,
 ) {
-    let servers: Vec<_> = (known.tools.iter())
-        .map(|(name, tools)| (name.to_string(), tools.clone()))
-        .collect();
+    let plain = |list: &[(ServerName, Option<Vec<String>>)]| -> Vec<_> {
+        let list = list.iter();
+        list.map(|(name, all)| (name.to_string(), all.clone()))
+            .collect()
+    };
+    let (servers, prompts) = (plain(&known.tools), plain(&known.prompts));
     let categories: Vec<String> = known.categories.iter().cloned().collect();
     let clients: Vec<String> = list_clients(clients).collect();
     let names = PolicyNames {
         servers: &servers,
+        prompts: &prompts,
         categories: &categories,
         clients: &clients,
     };
@@ -174,7 +197,12 @@ fn describe_pattern(pattern: &IdlePattern, names: PolicyNames<'_>) -> IdleRule {
                 "proxy stats --by client",
             )
         }
-        PatternKey::Tool => ("tool", near_tools(written, names), "proxy list"),
+        PatternKey::Tool => ("tool", near_names(written, names.servers), "proxy list"),
+        PatternKey::Prompt => (
+            "prompt",
+            near_names(written, names.prompts),
+            "proxy search prompts",
+        ),
     };
     let key = pattern.key.as_str();
     let is_client = pattern.key == PatternKey::Client;
@@ -193,9 +221,10 @@ fn describe_pattern(pattern: &IdlePattern, names: PolicyNames<'_>) -> IdleRule {
     }
 }
 
-/// Tools that are near; of a pattern that names an unknown server, the pattern with a near server.
-fn near_tools(written: &str, names: PolicyNames<'_>) -> Vec<String> {
-    let servers = || names.servers.iter().map(|(name, _)| name.as_str());
+/// Tools or prompts that are near; of a pattern that names an unknown server, the pattern with a near
+/// server.
+fn near_names(written: &str, known: &[(String, Option<Vec<String>>)]) -> Vec<String> {
+    let servers = || known.iter().map(|(name, _)| name.as_str());
     if let Some((server, rest)) = written.split_once('/')
         && servers().all(|known| known != server)
     {
@@ -203,7 +232,7 @@ fn near_tools(written: &str, names: PolicyNames<'_>) -> Vec<String> {
         return near.iter().map(|near| format!("{near}/{rest}")).collect();
     }
     let is_full = written.contains('/');
-    let tools = names.servers.iter().flat_map(|(server, tools)| {
+    let tools = known.iter().flat_map(|(server, tools)| {
         let tools = tools.iter().flatten();
         tools.map(move |tool| {
             if is_full {
@@ -280,31 +309,20 @@ mod tests {
     use std::sync::Arc;
 
     use ::policy::{Policy, Preset, Rule};
-    use fleet::{Launch, ServerSpec, Template};
-    use registry::{Overlay, ServerRules};
+    use registry::Overlay;
     use serde_json::{Value, json};
 
     use super::*;
     use crate::{
         ServerSettings,
         policy::{ClientPolicies, ClientRule},
+        tests::memory::settings_of,
     };
 
     fn server(name: &str, enabled: bool) -> ServerSettings {
-        let name: ServerName = name.parse().unwrap();
-        let launch = Launch::Child {
-            command: Template::parse("never-started").unwrap(),
-            args: Vec::new(),
-            env: Vec::new(),
-            cwd: None,
-        };
         ServerSettings {
-            notes: None,
-            spec: ServerSpec::new(name.clone(), launch),
             enabled,
-            rules: ServerRules::plain(name),
-            max_tokens: None,
-            tools: std::collections::BTreeMap::new(),
+            ..settings_of(&name.parse().unwrap())
         }
     }
 
@@ -319,6 +337,9 @@ mod tests {
         change(&mut settings);
         let mut known = KnownNames::of_rules(&settings.rules());
         known.tools[0].1 = Some(vec!["convert_time".to_owned(), "now".to_owned()]);
+        let prompts = |it: &str| (it == "time").then(|| vec!["plan_day".to_owned()]);
+        let names = known.tools.iter().map(|(name, _)| name.clone());
+        known.prompts = names.map(|it| (it.clone(), prompts(it.as_str()))).collect();
         let seen = BTreeSet::from(["My-Agent".to_owned()]);
         let found = find_idle_rules(&settings, known, &[], &seen);
         let tell =
@@ -360,6 +381,14 @@ mod tests {
             (
                 json!({"decision": "deny", "category": "finnance"}),
                 "Safety rule 1: `category = \"finnance\"` matches no known category (did you mean finance? All: proxy categories)",
+            ),
+            (
+                json!({"decision": "deny", "prompt": "time/plan_dya"}),
+                "Safety rule 1: `prompt = \"time/plan_dya\"` matches no known prompt (did you mean time/plan_day? All: proxy search prompts)",
+            ),
+            (
+                json!({"decision": "deny", "prompt": ["plan_*", "off/x"]}),
+                "",
             ),
             (
                 json!({"decision": "deny", "client": "my-agnet"}),

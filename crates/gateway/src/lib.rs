@@ -84,7 +84,7 @@ pub use cost::{count_definition, estimate_definition};
 pub use definitions::{DESCRIBE, EXECUTE, SEARCH, TOOLS, count_ours, instructions};
 pub use error::{Audience, OtherThing, ToolError};
 pub use gateway::{Gateway, resolver};
-pub use idle_rules::{IdleRule, IdleRules, Weight, find_idle_rules};
+pub use idle_rules::{IdleRule, IdleRules, Weight, find_idle_rules, list_known_names};
 pub use logins::{describe_login, login_of};
 pub use lost::{LOST_CALL, answer_lost_call};
 pub use out::{

@@ -2,7 +2,7 @@
 
 mod forward;
 mod logins;
-mod memory;
+pub(crate) mod memory;
 mod peer;
 mod policy;
 mod rounds;

@@ -11,6 +11,8 @@ use crate::{
 pub struct KnownNames<'a> {
     /// Every configured server with its tools; none where nobody has listed them yet.
     pub servers: &'a [(String, Option<Vec<String>>)],
+    /// The same with its prompts; empty where they were not looked up.
+    pub prompts: &'a [(String, Option<Vec<String>>)],
     /// Every category.
     pub categories: &'a [String],
     /// Every client that was seen or is widely used.
@@ -24,6 +26,8 @@ pub enum PatternKey {
     Server,
     /// `tool`.
     Tool,
+    /// `prompt`.
+    Prompt,
     /// `category`.
     Category,
     /// `client`.
@@ -36,6 +40,7 @@ impl PatternKey {
         match self {
             Self::Server => "server",
             Self::Tool => "tool",
+            Self::Prompt => "prompt",
             Self::Category => "category",
             Self::Client => "client",
         }
@@ -53,14 +58,19 @@ pub struct IdlePattern {
     pub key: PatternKey,
     /// The pattern as it is written.
     pub pattern: String,
-    /// Servers whose tools nobody has listed yet, and which may have what the pattern matches. With
+    /// Servers whose tools or prompts nobody has listed yet, and which may have what the pattern matches. With
     /// any of them nothing is known; with none the pattern matches nothing.
     pub unlisted: Vec<String>,
 }
 
 impl Policy {
-    /// Every pattern that matches none of the known names. Prompts and resources are left out: a
-    /// server may have more of them than it lists.
+    /// Whether a rule speaks of prompts by their names.
+    pub fn names_prompts(&self) -> bool {
+        self.rules().iter().any(|rule| rule.prompt.is_some())
+    }
+
+    /// Every pattern that matches none of the known names. Resources are left out: a server may have
+    /// more of them than it lists.
     pub fn find_idle(&self, known: KnownNames<'_>) -> Vec<IdlePattern> {
         let rules = self.rules().iter().zip(1..);
         rules
@@ -97,31 +107,27 @@ fn find_in(rule: &Rule, number: usize, known: KnownNames<'_>) -> Vec<IdlePattern
         let patterns = rule.server.as_ref();
         patterns.is_none_or(|list| list.iter().any(|it| fits(it, server)))
     };
-    let scope: Vec<_> = known
-        .servers
-        .iter()
-        .filter(|(name, _)| in_scope(name))
-        .collect();
-    if scope.is_empty() {
-        return idle;
-    }
-    for pattern in rule.tool.iter().flatten() {
-        let listed = scope
-            .iter()
-            .filter_map(|(server, tools)| Some((server, tools.as_ref()?)));
-        let is_met = listed.into_iter().any(|(server, tools)| {
-            let mut tools = tools.iter();
-            tools.any(|tool| fits(pattern, tool) || fits(pattern, &format!("{server}/{tool}")))
-        });
-        if !is_met {
-            let unlisted = scope
-                .iter()
-                .filter(|(server, tools)| tools.is_none() && may_name_tool_of(pattern, server));
-            note(
-                PatternKey::Tool,
-                pattern,
-                unlisted.map(|(name, _)| name.clone()).collect(),
-            );
+    let named = [
+        (PatternKey::Tool, &rule.tool, known.servers),
+        (PatternKey::Prompt, &rule.prompt, known.prompts),
+    ];
+    for (key, patterns, servers) in named {
+        let scope: Vec<_> = servers.iter().filter(|(name, _)| in_scope(name)).collect();
+        if scope.is_empty() {
+            continue;
+        }
+        for pattern in patterns.iter().flatten() {
+            let is_met = scope.iter().any(|(server, names)| {
+                let mut names = names.iter().flatten();
+                names.any(|name| fits(pattern, name) || fits(pattern, &format!("{server}/{name}")))
+            });
+            if !is_met {
+                let unlisted = scope
+                    .iter()
+                    .filter(|(server, names)| names.is_none() && may_name_one_of(pattern, server));
+                let unlisted = unlisted.map(|(name, _)| name.clone());
+                note(key, pattern, unlisted.collect());
+            }
         }
     }
     idle
@@ -131,8 +137,8 @@ fn fits(pattern: &Matcher, name: &str) -> bool {
     pattern.fits(&Text::new(name))
 }
 
-/// Whether a tool of this server may have such a name, whatever its tools are.
-fn may_name_tool_of(pattern: &Matcher, server: &str) -> bool {
+/// Whether a tool or prompt of this server may have such a name, whatever it has.
+fn may_name_one_of(pattern: &Matcher, server: &str) -> bool {
     let Some((before, _)) = pattern.written().split_once('/') else {
         return true;
     };
@@ -156,8 +162,14 @@ mod tests {
             ("notes".to_owned(), tools(&["delete_note", "Write"])),
             ("new".to_owned(), None),
         ];
+        let prompts = [
+            ("time".to_owned(), tools(&["plan"])),
+            ("notes".to_owned(), tools(&[])),
+            ("new".to_owned(), None),
+        ];
         let known = KnownNames {
             servers: &servers,
+            prompts: &prompts,
             categories: &["finance".to_owned(), "utility".to_owned()],
             clients: &["cursor".to_owned()],
         };
@@ -189,7 +201,8 @@ mod tests {
             json!({"tool": "{time,notes}/*"}),
             json!({"server": "notes", "tool": "delete_*"}),
             json!({"category": "fin*", "client": "Cursor", "annotation": "destructive"}),
-            json!({"resource": "file:///none/*", "prompt": "none", "arguments": {"/a": "none"}}),
+            json!({"resource": "file:///none/*", "arguments": {"/a": "none"}}),
+            json!({"prompt": ["plan", "TIME/p*"]}),
         ] {
             check(&rule, &[]);
         }
@@ -200,6 +213,11 @@ mod tests {
             &["tool delete_* "],
         );
         check(&json!({"tool": ["now", "time/nwo"]}), &["tool time/nwo "]);
+        check(&json!({"prompt": "notes/plan"}), &["prompt notes/plan "]);
+        check(
+            &json!({"server": "time", "prompt": ["plan", "plna"]}),
+            &["prompt plna "],
+        );
         check(&json!({"category": "finnance"}), &["category finnance "]);
         check(&json!({"client": "cursr"}), &["a client cursr "]);
     }
@@ -209,6 +227,7 @@ mod tests {
         check(&json!({"tool": "new/wipe"}), &["tool new/wipe new"]);
         check(&json!({"tool": "wipe"}), &["tool wipe new"]);
         check(&json!({"server": "new", "tool": "w*"}), &["tool w* new"]);
+        check(&json!({"prompt": "plna"}), &["prompt plna new"]);
         check(
             &json!({"tool": "{new,time}/wipe"}),
             &["tool {new,time}/wipe new"],
@@ -224,6 +243,7 @@ mod tests {
         ];
         let known = KnownNames {
             servers: &[("a".to_owned(), None)],
+            prompts: &[],
             categories: &[],
             clients: &[],
         };

@@ -39,7 +39,7 @@ pub struct Rule {
     pub(crate) client: Patterns,
     pub(crate) server: Patterns,
     pub(crate) tool: Patterns,
-    prompt: Patterns,
+    pub(crate) prompt: Patterns,
     resource: Patterns,
     pub(crate) category: Patterns,
     annotation: Option<Annotation>,

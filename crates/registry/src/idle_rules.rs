@@ -28,6 +28,8 @@ pub struct KnownNames {
     /// In the configuration's order, those that are switched off last. None: nobody has listed its
     /// tools yet.
     pub tools: Vec<(ServerName, Option<Vec<String>>)>,
+    /// The same for prompts; empty unless [`crate::Registry::known_prompts`] was asked for them.
+    pub prompts: Vec<(ServerName, Option<Vec<String>>)>,
     /// Those of servers and tools, and those that our rules give.
     pub categories: BTreeSet<String>,
 }
@@ -57,6 +59,7 @@ impl KnownNames {
         let known = categories::list().map(str::to_owned);
         Self {
             tools: rules.servers.iter().map(of).chain(disabled).collect(),
+            prompts: Vec::new(),
             categories: configured.chain(guessed).chain(known).collect(),
         }
     }

@@ -125,6 +125,28 @@ impl Registry {
         KnownNames::new(&seen.applied.rules, &seen.records)
     }
 
+    /// Every configured server with its prompts; none where nobody has listed them yet. Reads the
+    /// snapshots of servers that have any.
+    pub fn known_prompts(&self) -> Vec<(ServerName, Option<Vec<String>>)> {
+        let seen = self.0.look();
+        let list = |server: &ServerName| {
+            let record = seen.records.servers.get(server.as_str())?;
+            if record.offer.as_ref()?.prompts.count == 0 {
+                return Some(Vec::new());
+            }
+            let kept = record.read_snapshot(&self.0.disk)?;
+            let prompts = kept.offer.prompts.iter();
+            Some(prompts.map(|prompt| prompt.id().to_owned()).collect())
+        };
+        let rules = &seen.applied.rules;
+        let enabled = rules
+            .servers
+            .iter()
+            .map(|it| (it.name.clone(), list(&it.name)));
+        let disabled = rules.disabled.iter().map(|name| (name.clone(), None));
+        enabled.chain(disabled).collect()
+    }
+
     /// The generation that a search sees. Blocks while snapshots and index are loaded: at the first
     /// call and after each commit. An index that does not fit is rebuilt without a word.
     pub fn generation(&self) -> Result<Arc<Generation>, RegistryError> {

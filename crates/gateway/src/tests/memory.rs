@@ -186,7 +186,8 @@ impl Memory {
     }
 }
 
-fn settings_of(name: &ServerName) -> ServerSettings {
+/// Settings of a server that cannot be started.
+pub(crate) fn settings_of(name: &ServerName) -> ServerSettings {
     let launch = Launch::Child {
         command: Template::parse("never-started").unwrap(),
         args: Vec::new(),

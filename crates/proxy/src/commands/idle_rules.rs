@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use config::Config;
-use gateway::{IdleRules, Settings, Weight, find_idle_rules};
+use gateway::{IdleRules, Settings, Weight, find_idle_rules, list_known_names};
 use registry::{KnownNames, News, Registry};
 use setup::doctor::Check;
 
@@ -16,7 +16,7 @@ pub(super) fn find(settings: &Settings, clients: &BTreeSet<String>, asked: &[New
         .is_dir()
         .then(|| Registry::open(&settings.state_dir, rules.clone()));
     let known = match registry {
-        Some(Ok(registry)) => registry.known_names(),
+        Some(Ok(registry)) => list_known_names(&registry, settings),
         _ => KnownNames::of_rules(&rules),
     };
     find_idle_rules(settings, known, asked, clients)

@@ -12,6 +12,7 @@ use crate::{
     cli::{Allow, Global, PolicyAction},
     exit::Exit,
     report,
+    table::wrap,
 };
 
 pub(super) async fn look(
@@ -28,8 +29,9 @@ pub(super) async fn look(
     let tested = gateway
         .test_call(&name, arguments.get(), client.as_deref())
         .await;
-    let known = gateway.registry.known_names();
-    let found = gateway::find_idle_rules(&gateway.settings(), known, &[], &BTreeSet::new());
+    let settings = gateway.settings();
+    let known = gateway::list_known_names(&gateway.registry, &settings);
+    let found = gateway::find_idle_rules(&settings, known, &[], &BTreeSet::new());
     let idle = found.idle.iter();
     let idle: Vec<_> = idle.filter(|it| it.weight == Weight::Safety).collect();
     for rule in &idle {
@@ -60,7 +62,7 @@ pub(super) async fn look(
     } else {
         let reason = decision.reason.iter().map(|reason| format!(": {reason}"));
         let reason: String = reason.collect();
-        report::print_data(&format!("{verdict} {at}, by {by}{reason}"));
+        report::print_data(&wrap(&format!("{verdict} {at}, by {by}{reason}"), 2));
     }
     Ok(match decision.verdict {
         Verdict::Allow => Exit::Success,
