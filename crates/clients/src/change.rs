@@ -1,4 +1,4 @@
-//! One change of one file: our entry put in, others taken out. It is planned as a text, looked
+//! One change of one file: our entry is added, others are removed. It is planned as a text, looked
 //! at, and written.
 
 use std::path::{Path, PathBuf};
@@ -12,18 +12,18 @@ use crate::{
     find::Found,
 };
 
-/// What is to become of a client's file. Nothing is on the disk before it is applied.
+/// A planned change of a client's file. Nothing is on the disk before it is applied.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// The file, there or not.
     pub path: PathBuf,
-    /// What it held; none where it is not there.
+    /// Its text before the change; `None` if there is no file.
     pub before: Option<String>,
-    /// What it is to hold.
+    /// Its text after the change.
     pub after: String,
-    /// Entries that go in, in their order.
+    /// Added entries, in their order.
     pub(crate) added: Vec<Added>,
-    /// Entries that go out.
+    /// Removed entries.
     pub(crate) removed: Vec<Taken>,
     pub(crate) format: Format,
 }
@@ -38,39 +38,38 @@ pub(crate) struct Added {
     pub(crate) value: Value,
 }
 
-/// An entry of others that we took out: what it was, and how it was written.
+/// An entry of others that we removed.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Taken {
     pub(crate) name: String,
     pub(crate) key: Vec<String>,
     pub(crate) list: bool,
     pub(crate) value: Value,
-    pub(crate) raw: String,
 }
 
-/// Why a file is not changed.
+/// A reason why a file is not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// It cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// An entry cannot be put in or taken out.
+    /// An entry cannot be added or removed.
     #[error("{path}: {error}")]
     Edit {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         error: EditError,
     },
 }
 
 impl Change {
-    /// No change of this client's file yet.
+    /// Begins a change of this client's file.
     pub fn of_file(found: &Found) -> Result<Self, ChangeError> {
         Self::begin(&found.path, found.file.format)
     }
 
-    /// No change yet of the file in which an entry stands.
+    /// Begins a change of the file in which an entry stands.
     pub fn of_place(place: &Place) -> Result<Self, ChangeError> {
         Self::begin(&place.file, place.format)
     }
@@ -96,22 +95,10 @@ impl Change {
         self.before.as_deref().unwrap_or_default() != self.after
     }
 
-    /// Gives the file an entry; one of this name that says the same stays as it is.
+    /// Adds an entry; an equal one of this name stays as it is.
     pub fn add(&mut self, found: &Found, name: &str, entry: &Value) -> Result<(), ChangeError> {
-        let file = found.file;
         let whole = self.attempt(|text, format| Ok(document::read(text, format)?))?;
-        // A file that has its servers in another of its ways is followed.
-        let is_table = |key: &&Vec<String>| document::at(&whole, key).is_some_and(Value::is_object);
-        let key = file
-            .also
-            .iter()
-            .filter(|key| !key.is_empty())
-            .find(is_table)
-            .unwrap_or(&file.key);
-        let slot = Slot {
-            key,
-            list: file.list,
-        };
+        let slot = found.slot(&whole);
         let known = entry_at(&whole, slot, name);
         if known == Some(entry) {
             return Ok(());
@@ -122,18 +109,17 @@ impl Change {
         let (after, made) =
             self.attempt(|text, format| document::add(text, format, slot, name, entry))?;
         self.after = after;
-        let (name, key) = (name.to_owned(), key.clone());
         self.added.push(Added {
-            name,
-            key,
-            list: file.list,
+            name: name.to_owned(),
+            key: slot.key.to_vec(),
+            list: slot.list,
             made,
             value: entry.clone(),
         });
         Ok(())
     }
 
-    /// Takes an entry out; whether it was there.
+    /// Removes an entry. Returns whether it was there.
     pub fn remove(&mut self, place: &Place, name: &str) -> Result<bool, ChangeError> {
         let whole = self.attempt(|text, format| Ok(document::read(text, format)?))?;
         let slot = place.slot();
@@ -147,14 +133,13 @@ impl Change {
     fn take(&mut self, slot: Slot<'_>, name: &str, value: Value) -> Result<(), ChangeError> {
         let removed = self
             .attempt(|text, format| document::remove(text, format, slot, name, Made::default()))?;
-        if let Some(removed) = removed {
-            self.after = removed.text;
+        if let Some(after) = removed {
+            self.after = after;
             self.removed.push(Taken {
                 name: name.to_owned(),
                 key: slot.key.to_vec(),
                 list: slot.list,
                 value,
-                raw: removed.raw,
             });
         }
         Ok(())
@@ -172,7 +157,8 @@ impl Change {
 }
 
 impl Change {
-    /// Whether a text of the file says of our entries and of those taken out what this change says.
+    /// Whether a text of the file has the entries that this change adds, and lacks those that it
+    /// removes.
     pub(crate) fn is_done_in(&self, text: &str) -> bool {
         let Ok(whole) = document::read(text, self.format) else {
             return false;
@@ -191,7 +177,7 @@ impl Change {
     }
 }
 
-/// The entry of this name.
+/// Returns the entry of this name.
 pub(crate) fn entry_at<'a>(whole: &'a Value, slot: Slot<'_>, name: &str) -> Option<&'a Value> {
     match document::at(whole, slot.key)? {
         Value::Array(items) if slot.list => items

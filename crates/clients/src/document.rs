@@ -1,33 +1,26 @@
-//! The text of a configuration file: read as a value, and edited where an entry is, so that not
-//! one other byte changes.
+//! The text of a configuration file: read as a value, and edited where an entry is. In JSON no
+//! other byte changes, in TOML no other value or comment. YAML is only read.
 //!
-//! Every edit is read again before it is answered: what comes of it must be the value that was
-//! meant, else the edit is refused.
+//! The result of every edit is read again: it must be the value that was meant, else the edit is
+//! refused.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use self::error::{EditError, SyntaxError};
-pub(crate) use self::slot::{Made, Slot};
-use self::{lines::apply, slot::Removal};
-
-mod error;
 mod flow;
 mod json;
 mod lines;
-mod node;
 mod render;
-mod slot;
 mod toml;
 mod yaml;
 
-/// The form of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, Deserialize)]
+/// The format of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// JSON. Comments are read, and never written.
     Json,
-    /// JSON with comments and commas behind the last.
+    /// JSON with comments and commas after the last item.
     Jsonc,
     /// TOML.
     Toml,
@@ -35,28 +28,64 @@ pub enum Format {
     Yaml,
 }
 
-/// An entry that was taken out.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Removed {
-    /// The text without it.
-    pub(crate) text: String,
-    /// It, as it stood there.
-    pub(crate) raw: String,
+/// The place of the servers in a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slot<'a> {
+    /// The keys that lead there.
+    pub(crate) key: &'a [String],
+    /// Whether they are a list of tables with a `name`.
+    pub(crate) list: bool,
 }
 
-/// The whole of a text as a value; `null` where there is nothing in it.
+/// The tables that an edit made besides the entry, to be removed with it. TOML needs none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Made {
+    /// The number of tables round the entry.
+    pub(crate) tables: usize,
+    /// Whether the innermost that was there was `null`.
+    pub(crate) was_null: bool,
+}
+
+/// A text that is not of its format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct SyntaxError {
+    /// Counted from 1.
+    pub line: usize,
+    /// The message of the parser.
+    pub what: String,
+}
+
+/// A reason why an entry cannot be added or removed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// The text cannot be read at all.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    /// Something else stands where servers should.
+    #[error("`{0}` holds no table of servers")]
+    Occupied(String),
+    /// The edit would have changed something else too.
+    #[error("its form is one that we cannot edit without changing the rest")]
+    Form,
+    /// YAML is left to its owner.
+    #[error("YAML is not edited by this program; edit the file yourself")]
+    Yaml,
+}
+
+const BOM: char = '\u{feff}';
+
+/// Reads the whole of a text as a value; `null` if there is nothing in it.
 pub(crate) fn read(text: &str, format: Format) -> Result<Value, SyntaxError> {
     let text = text.trim_start_matches(BOM);
     match format {
-        Format::Json | Format::Jsonc => {
-            Ok(json::parse(text)?.map_or(Value::Null, |it| it.to_json()))
-        }
+        Format::Json | Format::Jsonc => json::read(text),
         Format::Toml => toml::read(text),
-        Format::Yaml => Ok(yaml::parse(text)?.map_or(Value::Null, |it| it.to_json())),
+        Format::Yaml => yaml::read(text),
     }
 }
 
-/// Puts an entry in, in place of one of the same name.
+/// Adds an entry in place of one of the same name.
 pub(crate) fn add(
     text: &str,
     format: Format,
@@ -64,128 +93,74 @@ pub(crate) fn add(
     name: &str,
     entry: &Value,
 ) -> Result<(String, Made), EditError> {
-    let (bom, text) = split_bom(text);
-    let text = match remove(text, format, slot, name, Made::default())? {
-        Some(removed) => removed.text,
-        None => text.to_owned(),
+    let removed = remove(text, format, slot, name, Made::default())?;
+    let text = removed.as_deref().unwrap_or(text);
+    let mut expected = read(text, format)?;
+    check_way(&expected, slot)?;
+    let (bom, bare) = split_bom(text);
+    let (after, made) = match format {
+        Format::Json | Format::Jsonc => {
+            let (after, made) = json::add(bare, slot, name, entry)?;
+            (format!("{bom}{after}"), made)
+        }
+        Format::Toml => (toml::add(text, slot, name, entry)?, Made::default()),
+        Format::Yaml => return Err(EditError::Yaml),
     };
-    let before = read(&text, format)?;
-    check_way(&before, slot)?;
-    let (edits, made) = match format {
-        Format::Json | Format::Jsonc => json::add(&text, slot, name, entry)?,
-        Format::Toml => (toml::add(&text, slot, name, entry), Made::default()),
-        Format::Yaml => yaml::add(&text, slot, name, entry)?,
-    };
-    let after = apply(&text, edits);
-    let mut expected = before;
     put(&mut expected, slot, name, entry);
     if read(&after, format).ok() != Some(expected) {
         return Err(EditError::Form);
     }
-    Ok((format!("{bom}{after}"), made))
+    Ok((after, made))
 }
 
-/// Takes an entry out, and what was `made` for it if nothing else is in there; none where there
-/// is no such entry.
+/// Removes an entry, and the tables that were `made` for it if nothing else is in them. Returns
+/// `None` if there is no such entry.
 pub(crate) fn remove(
     text: &str,
     format: Format,
     slot: Slot<'_>,
     name: &str,
     made: Made,
-) -> Result<Option<Removed>, EditError> {
-    let (bom, text) = split_bom(text);
+) -> Result<Option<String>, EditError> {
     let mut expected = read(text, format)?;
     if !take(&mut expected, slot, name) {
         return Ok(None);
     }
-    let mut left = text.to_owned();
-    let mut raw = None;
-    // A name may stand there twice, of which parsers read the last.
-    while let Some(edit) = remove_once(&left, format, slot, name)? {
-        left = apply(&left, edit.edits);
-        raw.get_or_insert(edit.raw);
-    }
-    let found = read(&left, format).map_err(|_| EditError::Form)?;
-    if without_empty(&found, slot) != without_empty(&expected, slot) {
+    let (bom, bare) = split_bom(text);
+    let left = match format {
+        Format::Json | Format::Jsonc => json::remove(bare, slot, name)?,
+        Format::Toml => toml::remove(text, slot, name)?,
+        Format::Yaml => return Err(EditError::Yaml),
+    };
+    let left = left.ok_or(EditError::Form)?;
+    let mut found = read(&left, format).map_err(|_| EditError::Form)?;
+    prune(&mut found, slot.key);
+    prune(&mut expected, slot.key);
+    if found != expected {
         return Err(EditError::Form);
     }
-    let left = remove_made(left, format, slot, made)?;
-    let raw = raw.ok_or(EditError::Form)?;
-    Ok(Some(Removed {
-        text: format!("{bom}{left}"),
-        raw,
+    Ok(Some(match format {
+        Format::Toml | Format::Yaml => left,
+        Format::Json | Format::Jsonc => format!("{bom}{}", json::remove_made(left, slot, made)?),
     }))
 }
 
-fn remove_once(
-    text: &str,
-    format: Format,
-    slot: Slot<'_>,
-    name: &str,
-) -> Result<Option<Removal>, EditError> {
-    Ok(match format {
-        Format::Json | Format::Jsonc => json::remove(text, slot, name)?,
-        Format::Toml => toml::remove(text, slot, name),
-        Format::Yaml => yaml::remove(text, slot, name)?,
-    })
+/// Renders an entry as the lines that a person pastes into a YAML file.
+pub(crate) fn render_yaml(slot: Slot<'_>, name: &str, entry: &Value) -> String {
+    render::yaml_lines(slot.key, slot.list, name, entry)
 }
-
-/// Tables that we made go again if they are empty. TOML needs none.
-fn remove_made(
-    mut text: String,
-    format: Format,
-    slot: Slot<'_>,
-    made: Made,
-) -> Result<String, EditError> {
-    let is_empty = |text: &str, key: &[String]| {
-        read(text, format).is_ok_and(|whole| match at(&whole, key) {
-            Some(Value::Object(members)) => members.is_empty(),
-            Some(Value::Array(items)) => items.is_empty(),
-            Some(Value::Null) => true,
-            _ => false,
-        })
-    };
-    let (mut key, kept) = (slot.key, slot.key.len().saturating_sub(made.tables));
-    while key.len() > kept && is_empty(&text, key) {
-        let (last, parent) = key.split_last().expect("it is longer than what is kept");
-        let slot = Slot {
-            key: parent,
-            list: false,
-        };
-        match remove_once(&text, format, slot, last)? {
-            Some(removal) => text = apply(&text, removal.edits),
-            None => break,
-        }
-        key = parent;
-    }
-    if made.was_null && is_empty(&text, key) {
-        let edits = match format {
-            Format::Json | Format::Jsonc => json::make_null(&text, key)?,
-            Format::Yaml => yaml::make_null(&text, key)?,
-            Format::Toml => Vec::new(),
-        };
-        text = apply(&text, edits);
-    } else if made == Made::default() && format == Format::Yaml && is_empty(&text, key) {
-        let edits = yaml::make_empty(&text, slot)?;
-        text = apply(&text, edits);
-    }
-    Ok(text)
-}
-
-const BOM: char = '\u{feff}';
 
 fn split_bom(text: &str) -> (&str, &str) {
     let rest = text.trim_start_matches(BOM);
     text.split_at(text.len() - rest.len())
 }
 
-/// The value that keys lead to.
+/// Returns the value that keys lead to.
 pub(crate) fn at<'a>(value: &'a Value, key: &[String]) -> Option<&'a Value> {
     key.iter().try_fold(value, |value, key| value.get(key))
 }
 
-/// Tables lead to the slot, and nothing else stands there.
+/// Checks that tables lead to the slot, and that nothing else stands there.
 fn check_way(whole: &Value, slot: Slot<'_>) -> Result<(), EditError> {
     let mut value = whole;
     for (depth, key) in slot.key.iter().enumerate() {
@@ -211,7 +186,7 @@ fn check_way(whole: &Value, slot: Slot<'_>) -> Result<(), EditError> {
     }
 }
 
-/// Puts the entry into a value, as the edit puts it into the text.
+/// Adds the entry to a value, as the edit adds it to the text.
 fn put(whole: &mut Value, slot: Slot<'_>, name: &str, entry: &Value) {
     let mut value = whole;
     for key in slot.key {
@@ -253,30 +228,27 @@ fn take(whole: &mut Value, slot: Slot<'_>, name: &str) -> bool {
     }
 }
 
-/// TOML and YAML have forms in which a table that is empty is not there, or null.
-fn without_empty(whole: &Value, slot: Slot<'_>) -> Value {
-    let mut whole = whole.clone();
-    for length in (1..=slot.key.len()).rev() {
-        let (last, parent) = slot.key[..length].split_last().expect("it has one key");
-        let inner = parent
-            .iter()
-            .try_fold(&mut whole, |value, key| value.get_mut(key));
-        let Some(Value::Object(members)) = inner else {
-            continue;
-        };
-        let is_empty = match members.get(last) {
-            Some(Value::Object(members)) => members.is_empty(),
-            Some(Value::Array(items)) => items.is_empty(),
-            Some(Value::Null) => true,
-            _ => false,
-        };
-        if is_empty {
-            members.shift_remove(last);
-        }
+/// Removes the empty tables on the way to a slot: TOML does not write them.
+fn prune(value: &mut Value, key: &[String]) {
+    let Some((first, rest)) = key.split_first() else {
+        return;
+    };
+    let Some(inner) = value.get_mut(first) else {
+        return;
+    };
+    prune(inner, rest);
+    if is_empty(inner)
+        && let Value::Object(members) = value
+    {
+        members.shift_remove(first);
     }
-    match &whole {
-        Value::Object(members) if members.is_empty() => Value::Null,
-        _ => whole,
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        value => value.is_null(),
     }
 }
 

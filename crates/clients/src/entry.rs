@@ -120,6 +120,11 @@ pub(crate) fn says_off(value: &Value) -> bool {
 }
 
 impl Place {
+    /// Whether its owner edits the file, because it is YAML.
+    pub fn is_edited_by_hand(&self) -> bool {
+        self.format == Format::Yaml
+    }
+
     pub(crate) fn slot(&self) -> Slot<'_> {
         Slot {
             key: &self.key,

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use crate::{
     Home, bundle,
+    change::entry_at,
     disk::{read_file, read_open},
-    document::{self, at},
+    document::{self, Format, Slot, at},
     entry::{Entry, Place, refuse_many, says_off},
     table::{self, Client, ConfigFile, Off, Scope},
 };
@@ -145,6 +146,35 @@ impl Installed {
 }
 
 impl Found {
+    /// The place of its servers: that of its keys at which the text has them already.
+    pub(crate) fn slot(&self, whole: &Value) -> Slot<'static> {
+        let is_table = |key: &&Vec<String>| at(whole, key).is_some_and(Value::is_object);
+        let mut others = self.file.also.iter().filter(|key| !key.is_empty());
+        Slot {
+            key: others.find(is_table).unwrap_or(&self.file.key),
+            list: self.file.list,
+        }
+    }
+
+    /// Whether its owner edits it, because it is YAML.
+    pub fn is_edited_by_hand(&self) -> bool {
+        self.file.format == Format::Yaml
+    }
+
+    /// Returns the lines that its owner pastes into it to add an entry; `None` if it has an equal
+    /// one.
+    pub fn lines_to_paste(&self, name: &str, entry: &Value) -> Result<Option<String>, String> {
+        let text = if self.path.exists() {
+            read_file(&self.path)?
+        } else {
+            String::new()
+        };
+        let whole = document::read(&text, self.file.format).map_err(|error| error.to_string())?;
+        let slot = self.slot(&whole);
+        let is_there = entry_at(&whole, slot, name) == Some(entry);
+        Ok((!is_there).then(|| document::render_yaml(slot, name, entry)))
+    }
+
     /// For whom its servers are.
     pub fn scope(&self) -> Scope {
         self.file.scope
@@ -254,7 +284,7 @@ impl Found {
                 None => None,
                 Some(place) => {
                     let text = read_file(&home.resolve(place)?).ok()?;
-                    Some(document::read(&text, document::Format::Jsonc).ok()?)
+                    Some(document::read(&text, Format::Jsonc).ok()?)
                 }
             };
             let key = off.key.iter().map(|key| match key.as_str() {

@@ -1,8 +1,8 @@
-//! The configuration files of MCP clients: where they are, what servers they list, and how to
-//! give a client one entry and take others out so that nothing else in its file changes.
+//! The configuration files of MCP clients: their places, the servers that they list, and edits
+//! that add one entry and remove others without any other change.
 //!
-//! This room knows other programs' files. It starts nothing, reaches no network and does not
-//! know our own configuration: what it finds is told as a [`Server`].
+//! This crate knows other programs' files. It starts nothing, reaches no network and does not
+//! know our own configuration: a server that it finds is a [`Server`].
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

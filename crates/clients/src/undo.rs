@@ -1,4 +1,4 @@
-//! Files put back: byte for byte where nobody changed them since, else entry by entry.
+//! Restoring files: byte for byte if nobody changed them since, else entry by entry.
 
 use std::{fs, io, path::PathBuf, time::Duration};
 
@@ -7,40 +7,39 @@ use files::Lock;
 use crate::{
     change::entry_at,
     command::{Run, calls_back},
-    disk::read_file,
-    disk::{delete, digest, read, write},
+    disk::{delete, digest, read, read_file, write},
     document::{self, Format, Slot},
     journal::{Journal, Record},
 };
 
-/// What became of one file.
+/// The result for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undone {
     /// The file.
     pub file: PathBuf,
-    /// How far it is as it was.
+    /// The extent to which it is restored.
     pub outcome: Outcome,
 }
 
-/// How far a file is as it was.
+/// The extent to which a file is restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is, byte for byte.
+    /// It is restored byte for byte.
     Whole,
-    /// It was not there before, and is gone.
+    /// It was not there before, and is deleted.
     Gone,
-    /// Others changed it since: our entry is out, theirs are in again, the rest is as it is now.
+    /// Others changed it since: our entry is removed, theirs are added again, the rest is kept.
     Entries,
-    /// It is left as it is now, for this reason. A copy of what it was lies here.
+    /// It is left as it is now, for this reason. A copy of its earlier text is at this path.
     Left(String, Option<PathBuf>),
 }
 
 impl Journal {
-    /// Undoes every change, the newest first. What cannot be undone stays in the journal.
+    /// Undoes every change, the newest first. Changes that cannot be undone stay in the journal.
     pub fn undo(&mut self, run: &mut Run<'_>) -> io::Result<Vec<Undone>> {
         let mut all = Vec::new();
         if self.is_empty() {
-            // It was cut off before its first change.
+            // The run was cut off before its first change.
             delete(self.path())?;
         }
         for index in (0..self.changes.len()).rev() {
@@ -89,7 +88,7 @@ fn undo_one(record: &Record, run: &mut Run<'_>) -> Result<Outcome, String> {
     }
 }
 
-/// Our own configuration is changed by one command at a time.
+/// Takes the lock of our own configuration, which one command at a time changes.
 fn take_turn(record: &Record) -> Result<Option<Lock>, String> {
     if record.format.is_some() || !record.file.exists() {
         return Ok(None);
@@ -102,7 +101,7 @@ fn put_back(record: &Record, found: &[u8]) -> Result<Outcome, String> {
     let Some(backup) = &record.backup else {
         delete(&record.file).map_err(|error| error.to_string())?;
         for folder in record.folders.iter().rev() {
-            // What others put in there keeps it.
+            // A folder with files of others is not empty, and stays.
             let _ = fs::remove_dir(folder);
         }
         return Ok(Outcome::Gone);
@@ -115,7 +114,7 @@ fn put_back(record: &Record, found: &[u8]) -> Result<Outcome, String> {
     Ok(Outcome::Whole)
 }
 
-/// None where there is no such program, or it fails: then the file is edited.
+/// Returns `None` if there is no such program, or it fails: then the file is edited.
 fn undo_by_program(record: &Record, run: &mut Run<'_>) -> Option<Result<Outcome, String>> {
     let calls = calls_back(record.program.as_deref()?, &record.added, &record.removed);
     calls.iter().try_for_each(run).ok()?;
@@ -134,9 +133,7 @@ fn undo_entries(record: &Record, format: Format) -> Result<Outcome, String> {
             list: added.list,
         };
         let removed = document::remove(&text, format, slot, &added.name, added.made);
-        if let Some(removed) = removed.map_err(|error| error.to_string())? {
-            text = removed.text;
-        }
+        text = removed.map_err(|error| error.to_string())?.unwrap_or(text);
     }
     for taken in record.removed.iter().rev() {
         let slot = Slot {
@@ -144,7 +141,7 @@ fn undo_entries(record: &Record, format: Format) -> Result<Outcome, String> {
             list: taken.list,
         };
         let whole = document::read(&text, format).map_err(|error| error.to_string())?;
-        // Somebody put it in again, perhaps otherwise: theirs is newer.
+        // An entry that somebody added again, perhaps with other values, is newer.
         if entry_at(&whole, slot, &taken.name).is_none() {
             let added = document::add(&text, format, slot, &taken.name, &taken.value);
             text = added.map_err(|error| error.to_string())?.0;

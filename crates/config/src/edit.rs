@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use files::form;
 use policy::{Allowance, NotAllowable, Policy};
 use toml_edit::{DocumentMut, Item, TableLike};
 use tool::ServerName;
@@ -15,7 +16,6 @@ use super::{ConfigError, Environment, Mistake, Overrides, check, file::File};
 
 mod change;
 mod error;
-mod form;
 mod mentions;
 mod new_server;
 mod pattern;

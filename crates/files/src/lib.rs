@@ -1,13 +1,14 @@
-//! Files of ours on disk: in folders that nobody else writes to, whole or absent, locked, and logs
-//! of bounded size.
+//! Files on disk: in folders that nobody else writes to, whole or absent, locked; logs of bounded
+//! size; and the form of a text that is edited.
 //!
-//! This room does not know what is in any of them.
+//! This crate does not know the contents of any of them.
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod durable;
 mod folder;
+pub mod form;
 mod lock;
 mod log;
 mod open;

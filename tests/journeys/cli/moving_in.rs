@@ -1,4 +1,4 @@
-//! Moving in: eight clients with twenty servers, and back out again.
+//! Moving in: eight clients with twenty servers, one of them with a YAML file, and out again.
 
 use std::{
     collections::BTreeMap,
@@ -69,10 +69,7 @@ fn house_with_clients() -> House {
         &format!("# its variables\nexport {HOUSE_VARIABLE}='{root}'\n"),
     );
     for (name, text) in FILES {
-        let text = text
-            .replace("@FAKE@", &programs().fake_server.display().to_string())
-            .replace("@HOUSE@", root)
-            .replace("@MARK@", HOUSE_VARIABLE);
+        let text = fill_in(&house, text);
         let path = house.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
@@ -80,6 +77,13 @@ fn house_with_clients() -> House {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     }
     house
+}
+
+fn fill_in(house: &House, text: &str) -> String {
+    let root = house.path("").display().to_string();
+    text.replace("@FAKE@", &programs().fake_server.display().to_string())
+        .replace("@HOUSE@", root.trim_end_matches('/'))
+        .replace("@MARK@", HOUSE_VARIABLE)
 }
 
 /// The proxy where no client's own program is found, so that files are edited.
@@ -151,10 +155,16 @@ async fn eight_clients_move_in_are_served_and_move_out() {
         "{}",
         shown.stdout
     );
+    assert!(
+        shown.stderr.contains("remove `photos` from"),
+        "{}",
+        shown.stderr
+    );
     assert_eq!(look(&house), before);
 
     let moved = run(&house, &["init", "--yes"]).await;
     moved.ended(0);
+    paste_into_goose(&house, &moved.stderr);
     assert!(
         moved
             .stderr
@@ -173,10 +183,32 @@ async fn eight_clients_move_in_are_served_and_move_out() {
         "{}",
         again.stderr
     );
+    assert!(
+        again.stderr.contains("Goose: nothing to change"),
+        "{}",
+        again.stderr
+    );
+    let (goose, text) = FILES[6];
+    house.write(goose, &fill_in(&house, text));
     run(&house, &["init", "--undo"]).await.ended(0);
     assert_eq!(look(&house), before);
     run(&house, &["init", "--undo"]).await.ended(1);
     house.stops_clean().await;
+}
+
+/// Does by hand what `init` asks for: its file is YAML, which is not edited.
+fn paste_into_goose(house: &House, told: &str) {
+    let (goose, _) = FILES[6];
+    let before = read(house, goose);
+    assert!(!before.contains("proxy-under-test"), "{before}");
+    let lines = told.split_once("goose/config.yaml:\n\nextensions:\n");
+    let (lines, rest) = lines.expect(told).1.split_once("\n\n").expect(told);
+    for name in ["music", "photos"] {
+        assert!(rest.contains(&format!("remove `{name}` from")), "{told}");
+    }
+    let kept = before.split_once("  music:").unwrap().0;
+    let after = before.split_once("GOOSE_MODEL").unwrap().1;
+    house.write(goose, &format!("{kept}{lines}\n\nGOOSE_MODEL{after}"));
 }
 
 /// Twenty are in the configuration, each as its client had it.
@@ -238,7 +270,7 @@ fn check_files(house: &House) {
         .into_iter()
         .filter(|(path, _)| path.to_string_lossy().contains(".proxy-backup-"));
     let copies: Vec<u32> = copies.map(|(_, (mode, _))| mode & 0o777).collect();
-    assert_eq!(copies, [0o600; 8]);
+    assert_eq!(copies, [0o600; 7]);
 }
 
 /// A client that starts what its file says reaches servers of several others.

@@ -1,19 +1,11 @@
-//! Entries between brackets with commas: JSON's objects, TOML's inline tables, YAML's flow style.
+//! Entries between brackets with commas.
 //!
-//! What is put in by `insert` and then taken out by `remove` leaves the bytes that were there.
+//! An entry that is put in by `insert` and then taken out by `remove` leaves the bytes that were
+//! there.
 
 use std::ops::Range;
 
 use super::lines::{Edit, indent_of, indent_step, line_start, newline_of};
-
-/// How comments look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comments {
-    /// `// ...` and `/* ... */`.
-    Slashes,
-    /// `# ...`.
-    Hash,
-}
 
 /// The inside of a pair of brackets.
 #[derive(Debug)]
@@ -22,10 +14,9 @@ pub(super) struct Flow<'a> {
     /// Behind the opening bracket, up to the closing one.
     pub(super) inside: Range<usize>,
     pub(super) items: Vec<Range<usize>>,
-    pub(super) comments: Comments,
 }
 
-/// How an entry is to be written.
+/// The form in which an entry is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Beside the others, on one line.
@@ -55,7 +46,7 @@ impl Flow<'_> {
         format!("{own}{}", indent_step(self.text))
     }
 
-    /// Puts an entry behind the last.
+    /// Inserts an entry after the last.
     pub(super) fn insert(&self, item: &str, layout: &Layout) -> Vec<Edit> {
         let newline = newline_of(self.text);
         let lead = match layout {
@@ -86,7 +77,7 @@ impl Flow<'_> {
         let Layout::Lines(indent) = layout else {
             return vec![Edit::insert(self.inside.start, item)];
         };
-        // The empty line tells `remove` that the line end behind was there before.
+        // The empty line tells `remove` that the line end after the entry was there before.
         let (blank, end) = match inside {
             "" => ("", format!("{newline}{own}")),
             inside if inside == format!("{newline}{own}") => (newline, String::new()),
@@ -96,7 +87,7 @@ impl Flow<'_> {
         vec![Edit::insert(self.inside.start, text)]
     }
 
-    /// Takes an entry out, with the comma that it needed and the comment at the end of its line.
+    /// Removes an entry, with the comma that it needed and the comment at the end of its line.
     pub(super) fn remove(&self, index: usize) -> Vec<Edit> {
         let item = &self.items[index];
         let comma = self.comma(item.end);
@@ -148,27 +139,27 @@ impl Flow<'_> {
         vec![Edit::delete(item.start..end)]
     }
 
-    /// The comma behind an entry.
+    /// Returns the place of the comma after an entry.
     fn comma(&self, end: usize) -> Option<usize> {
         let at = self.skip_trivia(end);
         (at < self.inside.end && self.text[at..].starts_with(',')).then_some(at)
     }
 
-    /// Only white space stands before it on its line.
+    /// Whether only white space stands before this place on its line.
     fn begins_line(&self, at: usize) -> bool {
         let start = line_start(self.text, at);
         start > self.inside.start && self.text[start..at].trim().is_empty()
     }
 
-    /// Where the white space before it begins, its line end included.
+    /// Returns the start of the white space before this place, its line end included.
     fn lead(&self, at: usize) -> usize {
         let trimmed = self.text[..at].trim_end_matches([' ', '\t']);
         let trimmed = trimmed.strip_suffix('\n').unwrap_or(trimmed);
         trimmed.strip_suffix('\r').unwrap_or(trimmed).len()
     }
 
-    /// The same for an entry; but where a comment goes to the end of the line before, and something
-    /// stands behind the entry, the line end stays: the comment would take it in.
+    /// Returns the same for an entry. Where a comment goes to the end of the line before, and
+    /// something follows the entry, the line end stays: it would become a part of the comment.
     fn lead_for(&self, index: usize, end: usize) -> usize {
         let item = &self.items[index];
         let rest = &self.text[self.skip_blanks(end)..];
@@ -184,7 +175,7 @@ impl Flow<'_> {
         self.lead(item.start)
     }
 
-    /// What stands between the places ends with a comment that goes to the end of its line.
+    /// Whether the text between the places ends with a comment that goes to the end of its line.
     fn ends_in_line_comment(&self, from: usize, to: usize) -> bool {
         let (mut at, mut in_line) = (from, false);
         loop {
@@ -207,7 +198,7 @@ impl Flow<'_> {
         at + (rest.len() - rest.trim_start_matches([' ', '\t']).len())
     }
 
-    /// Where the comments behind it end, if nothing else stands on the line.
+    /// Returns the end of the comments after this place, if the rest of the line is empty.
     fn tail(&self, at: usize) -> Option<usize> {
         let (mut at, mut end) = (at, at);
         loop {
@@ -228,16 +219,12 @@ impl Flow<'_> {
 
     fn skip_comment(&self, at: usize) -> Option<usize> {
         let rest = &self.text[at..];
-        let line = || {
+        if rest.starts_with("//") {
             let end = rest.find('\n').unwrap_or(rest.len());
-            at + rest[..end].trim_end_matches('\r').len()
-        };
-        match self.comments {
-            Comments::Hash => rest.starts_with('#').then(line),
-            Comments::Slashes if rest.starts_with("//") => Some(line()),
-            Comments::Slashes if rest.starts_with("/*") => rest.find("*/").map(|end| at + end + 2),
-            Comments::Slashes => None,
+            return Some(at + rest[..end].trim_end_matches('\r').len());
         }
+        let end = rest.starts_with("/*").then(|| rest.find("*/"))?;
+        end.map(|end| at + end + 2)
     }
 
     fn skip_trivia(&self, mut at: usize) -> usize {

@@ -1,16 +1,21 @@
-//! JSON, with comments and without.
+//! JSON, with comments and without: parsed with the places of its values, and edited by bytes.
+//!
+//! `jsonc-parser` has an editor of its own (`cst`), which writes an object over several lines once
+//! it adds to it: an entry that is put in and taken out again does not leave the same bytes.
 
-use jsonc_parser::{CollectOptions, ParseOptions, ast, common::Ranged as _, parse_to_ast};
-use serde_json::{Map, Number, Value};
+use jsonc_parser::{
+    CollectOptions, ParseOptions,
+    ast::{self, ObjectProp},
+    common::Ranged,
+    parse_to_ast,
+};
+use serde_json::{Map, Value};
 
 use super::{
-    SyntaxError,
-    error::EditError,
-    flow::{Comments, Flow, Layout},
-    lines::{Edit, indent_step, newline_of},
-    node::{Kind, Member, Node},
+    EditError, Made, Slot, SyntaxError,
+    flow::{Flow, Layout},
+    lines::{Edit, apply, indent_of, indent_step, newline_of},
     render,
-    slot::{Made, Removal, Slot},
 };
 
 const OPTIONS: ParseOptions = ParseOptions {
@@ -26,52 +31,69 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-pub(super) fn parse(text: &str) -> Result<Option<Node>, SyntaxError> {
+fn parse(text: &str) -> Result<Option<ast::Value<'_>>, SyntaxError> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS);
     let parsed = parsed.map_err(|error| SyntaxError {
         line: error.line_display(),
         what: error.kind().to_string(),
     })?;
-    Ok(parsed.value.as_ref().map(convert))
+    Ok(parsed.value)
 }
 
-fn convert(value: &ast::Value<'_>) -> Node {
-    let range = value.range();
-    let kind = match value {
-        ast::Value::Object(object) => {
-            Kind::Map(object.properties.iter().map(convert_member).collect())
-        }
-        ast::Value::Array(array) => Kind::List(array.elements.iter().map(convert).collect()),
-        ast::Value::StringLit(text) => Kind::Scalar(text.value.as_ref().into()),
-        ast::Value::NumberLit(number) => {
-            let parsed: Result<Number, _> = number.value.parse();
-            Kind::Scalar(parsed.map_or_else(|_| number.value.into(), Value::Number))
-        }
-        ast::Value::BooleanLit(switch) => Kind::Scalar(switch.value.into()),
-        ast::Value::NullKeyword(_) => Kind::Scalar(Value::Null),
+pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
+    Ok(parse(text)?.map_or(Value::Null, Value::from))
+}
+
+/// Returns the innermost value that keys lead to, and the keys that lead no further.
+fn reach<'a>(root: &'a ast::Value<'a>, key: &'a [String]) -> (&'a ast::Value<'a>, &'a [String]) {
+    let (mut value, mut rest) = (root, key);
+    while let Some((first, behind)) = rest.split_first()
+        && let Some(inner) = get(value, first)
+    {
+        (value, rest) = (inner, behind);
+    }
+    (value, rest)
+}
+
+/// Returns the member of this name; of several, the last, as parsers do.
+fn get<'a>(value: &'a ast::Value<'a>, name: &str) -> Option<&'a ast::Value<'a>> {
+    let mut members = value.as_object()?.properties.iter();
+    members
+        .rfind(|it| it.name.as_str() == name)
+        .map(|it| &it.value)
+}
+
+/// Returns the index of the entry of this name, in a table or a list.
+fn position(holder: &ast::Value<'_>, name: &str) -> Option<usize> {
+    let is_named = |item: &ast::Value<'_>| {
+        let own = get(item, "name").and_then(ast::Value::as_string_lit);
+        own.is_some_and(|own| own.value == name)
     };
-    Node {
-        span: range.start..range.end,
-        kind,
-        is_flow: true,
+    match holder {
+        ast::Value::Object(it) => it
+            .properties
+            .iter()
+            .rposition(|it| it.name.as_str() == name),
+        ast::Value::Array(it) => it.elements.iter().rposition(is_named),
+        _ => None,
     }
 }
 
-fn convert_member(property: &ast::ObjectProp<'_>) -> Member {
-    let range = property.name.range();
-    Member {
-        key: property.name.as_str().to_owned(),
-        key_span: range.start..range.end,
-        value: convert(&property.value),
-    }
-}
-
-pub(super) fn flow_of<'a>(text: &'a str, node: &Node, comments: Comments) -> Flow<'a> {
+fn flow_of<'a>(text: &'a str, holder: &ast::Value<'_>) -> Flow<'a> {
+    let span = |it: &dyn Ranged| it.start()..it.end();
+    let items = match holder {
+        ast::Value::Object(it) => it
+            .properties
+            .iter()
+            .map(|it: &ObjectProp<'_>| span(it))
+            .collect(),
+        ast::Value::Array(it) => it.elements.iter().map(|it| span(it)).collect(),
+        _ => Vec::new(),
+    };
     Flow {
         text,
-        inside: node.span.start + 1..node.span.end - 1,
-        items: node.spans(),
-        comments,
+        inside: holder.start() + 1..holder.end() - 1,
+        items,
     }
 }
 
@@ -80,7 +102,7 @@ pub(super) fn add(
     slot: Slot<'_>,
     name: &str,
     entry: &Value,
-) -> Result<(Vec<Edit>, Made), EditError> {
+) -> Result<(String, Made), EditError> {
     let newline = newline_of(text);
     let Some(root) = parse(text)? else {
         let whole = wrap(slot.key, slot.list, name, entry);
@@ -89,31 +111,21 @@ pub(super) fn add(
             tables: slot.key.len(),
             was_null: false,
         };
-        return Ok((
-            vec![Edit::insert(text.len(), format!("{whole}{newline}"))],
-            made,
-        ));
+        return Ok((format!("{text}{whole}{newline}"), made));
     };
-    let reached = root.reach(slot.key);
-    let tables = slot.key.len() - reached.depth;
-    let rest = &slot.key[reached.depth..];
-    if reached.node.is_null() {
+    let (holder, rest) = reach(&root, slot.key);
+    let was_null = holder.as_null_keyword().is_some();
+    let made = Made {
+        tables: rest.len(),
+        was_null,
+    };
+    if was_null {
         let value = wrap(rest, slot.list, name, entry);
-        let indent = super::lines::indent_of(text, reached.node.span.start);
-        let text = render::json_lines(&value, indent, indent_step(text), newline);
-        let edit = Edit {
-            span: reached.node.span.clone(),
-            text,
-        };
-        return Ok((
-            vec![edit],
-            Made {
-                tables,
-                was_null: true,
-            },
-        ));
+        let indent = indent_of(text, holder.start());
+        let value = render::json_lines(&value, indent, indent_step(text), newline);
+        return Ok((replace(text, holder, value), made));
     }
-    let flow = flow_of(text, reached.node, Comments::Slashes);
+    let flow = flow_of(text, holder);
     let layout = flow.layout();
     let render = |value: &Value| match &layout {
         Layout::Inline => render::json_inline(value),
@@ -121,26 +133,17 @@ pub(super) fn add(
     };
     let item = match rest.split_first() {
         Some((key, rest)) => {
-            format!(
-                "{}: {}",
-                render::quote(key),
-                render(&wrap(rest, slot.list, name, entry))
-            )
+            let value = render(&wrap(rest, slot.list, name, entry));
+            format!("{}: {value}", render::quote(key))
         }
         None if slot.list => render(entry),
         None => format!("{}: {}", render::quote(name), render(entry)),
     };
-    Ok((
-        flow.insert(&item, &layout),
-        Made {
-            tables,
-            was_null: false,
-        },
-    ))
+    Ok((apply(text, flow.insert(&item, &layout)), made))
 }
 
-/// The entry in all the tables that are not there yet.
-pub(super) fn wrap(key: &[String], list: bool, name: &str, entry: &Value) -> Value {
+/// Returns the entry in all the tables that are not there yet.
+fn wrap(key: &[String], list: bool, name: &str, entry: &Value) -> Value {
     let one = |key: &str, value: Value| Value::Object(Map::from_iter([(key.to_owned(), value)]));
     let innermost = if list {
         Value::Array(vec![entry.clone()])
@@ -152,31 +155,60 @@ pub(super) fn wrap(key: &[String], list: bool, name: &str, entry: &Value) -> Val
         .fold(innermost, |value, key| one(key, value))
 }
 
-pub(super) fn remove(text: &str, slot: Slot<'_>, name: &str) -> Result<Option<Removal>, EditError> {
+fn replace(text: &str, value: &ast::Value<'_>, new: impl Into<String>) -> String {
+    let span = value.start()..value.end();
+    apply(
+        text,
+        vec![Edit {
+            span,
+            text: new.into(),
+        }],
+    )
+}
+
+/// Removes an entry, each time that its name is there: parsers read the last.
+pub(super) fn remove(text: &str, slot: Slot<'_>, name: &str) -> Result<Option<String>, EditError> {
+    let mut removed: Option<String> = None;
+    while let Some(left) = remove_once(removed.as_deref().unwrap_or(text), slot.key, name)? {
+        removed = Some(left);
+    }
+    Ok(removed)
+}
+
+fn remove_once(text: &str, key: &[String], name: &str) -> Result<Option<String>, EditError> {
     let Some(root) = parse(text)? else {
         return Ok(None);
     };
-    let reached = root.reach(slot.key);
-    if reached.depth < slot.key.len() {
-        return Ok(None);
-    }
-    Ok(reached.node.position(name).map(|index| {
-        let flow = flow_of(text, reached.node, Comments::Slashes);
-        let raw = text[flow.items[index].clone()].to_owned();
-        Removal {
-            edits: flow.remove(index),
-            raw,
-        }
-    }))
+    let (holder, rest) = reach(&root, key);
+    let index = position(holder, name).filter(|_| rest.is_empty());
+    Ok(index.map(|index| apply(text, flow_of(text, holder).remove(index))))
 }
 
-pub(super) fn make_null(text: &str, key: &[String]) -> Result<Vec<Edit>, EditError> {
-    let root = parse(text)?;
-    Ok(root.map_or_else(Vec::new, |root| {
-        let span = root.reach(key).node.span.clone();
-        vec![Edit {
-            span,
-            text: "null".to_owned(),
-        }]
-    }))
+/// Removes the tables that were made for an entry, as far as they are empty.
+pub(super) fn remove_made(
+    mut text: String,
+    slot: Slot<'_>,
+    made: Made,
+) -> Result<String, EditError> {
+    let mut key = slot.key;
+    for _ in 0..made.tables {
+        let Some((last, parent)) = key.split_last().filter(|_| is_empty_at(&text, key)) else {
+            break;
+        };
+        let Some(left) = remove_once(&text, parent, last)? else {
+            break;
+        };
+        (text, key) = (left, parent);
+    }
+    if made.was_null && is_empty_at(&text, key) {
+        let root = parse(&text)?;
+        let left = root.map(|root| replace(&text, reach(&root, key).0, "null"));
+        return Ok(left.unwrap_or(text));
+    }
+    Ok(text)
+}
+
+fn is_empty_at(text: &str, key: &[String]) -> bool {
+    let whole = read(text).unwrap_or_default();
+    super::at(&whole, key).is_some_and(super::is_empty)
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Bytes that go, and the text that comes in their place.
+/// A range of bytes, and the text that replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) span: Range<usize>,
@@ -25,7 +25,7 @@ impl Edit {
     }
 }
 
-/// The text with all edits made. Where two begin at one place, the first comes first.
+/// Returns the text with all edits made. Where two begin at one place, the first comes first.
 pub(super) fn apply(text: &str, mut edits: Vec<Edit>) -> String {
     edits.sort_by_key(|edit| edit.span.start);
     let mut edited = String::with_capacity(text.len());
@@ -41,7 +41,7 @@ pub(super) fn apply(text: &str, mut edits: Vec<Edit>) -> String {
     edited
 }
 
-/// The line end that the text has, `\n` where it has none.
+/// Returns the line end of the text, `\n` if it has none.
 pub(super) fn newline_of(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text[..at].ends_with('\r') => "\r\n",
@@ -49,38 +49,19 @@ pub(super) fn newline_of(text: &str) -> &'static str {
     }
 }
 
-/// Where the line of this place begins.
+/// Returns the start of the line of this place.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |newline| newline + 1)
 }
 
-/// Where the line of this place ends, before its line end.
-pub(super) fn line_end(text: &str, at: usize) -> usize {
-    let end = text[at..]
-        .find('\n')
-        .map_or(text.len(), |newline| at + newline);
-    if text[at..end].ends_with('\r') {
-        end - 1
-    } else {
-        end
-    }
-}
-
-/// Where the next line begins, or the text ends.
-pub(super) fn next_line(text: &str, at: usize) -> usize {
-    text[at..]
-        .find('\n')
-        .map_or(text.len(), |newline| at + newline + 1)
-}
-
-/// The white space that the line of this place begins with.
+/// Returns the white space that the line of this place begins with.
 pub(super) fn indent_of(text: &str, at: usize) -> &str {
     let line = &text[line_start(text, at)..];
     let end = line.find(|c| c != ' ' && c != '\t').unwrap_or(line.len());
     &line[..end]
 }
 
-/// What one step of indentation is in this text: that of its first line that has some.
+/// Returns one step of indentation: that of the first line of the text that has some.
 pub(super) fn indent_step(text: &str) -> &str {
     text.lines()
         .map(|line| &line[..line.len() - line.trim_start_matches([' ', '\t']).len()])
@@ -97,7 +78,7 @@ pub(super) fn indent_step(text: &str) -> &str {
         })
 }
 
-/// The line of this place, counted from 1.
+/// Returns the line of this place, counted from 1.
 pub(super) fn line_number(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1
 }

@@ -1,8 +1,8 @@
-//! What edits look like.
+//! Examples of edits.
 
 use serde_json::json;
 
-use super::{Format, Made, Slot, add, read, remove};
+use super::{EditError, Format, Made, Slot, add, read, remove, render_yaml};
 
 /// Adds our entry to a text and takes another out.
 #[track_caller]
@@ -14,15 +14,10 @@ fn check(format: Format, key: &str, text: &str, expected: &str) {
     };
     let entry = json!({"command": "/bin/proxy", "args": ["serve"]});
     let (added, made) = add(text, format, slot, "proxy", &entry).unwrap();
-    let back = remove(&added, format, slot, "proxy", made)
-        .unwrap()
-        .unwrap();
-    assert_eq!(back.text, text, "taken out again");
-    let edited = match remove(&added, format, slot, "old", Made::default()).unwrap() {
-        Some(removed) => removed.text,
-        None => added,
-    };
-    assert_eq!(edited, expected);
+    let back = remove(&added, format, slot, "proxy", made).unwrap();
+    assert_eq!(back.as_deref(), Some(text), "removed again");
+    let edited = remove(&added, format, slot, "old", Made::default()).unwrap();
+    assert_eq!(edited.unwrap_or(added), expected);
 }
 
 #[test]
@@ -86,13 +81,13 @@ fn toml_keeps_what_it_is() {
         Format::Toml,
         "mcp_servers",
         "# mine\nmodel = \"x\"\n\n[mcp_servers.old] # gone\ncommand = \"a\"\n\n[mcp_servers.old.env]\n# in it\nA = \"1\"\n\n# stays\n[tui]\na = 1\n",
-        "# mine\nmodel = \"x\"\n\n# stays\n[tui]\na = 1\n\n[mcp_servers.proxy]\ncommand = \"/bin/proxy\"\nargs = [\"serve\"]\n",
+        "# mine\nmodel = \"x\"\n\n[mcp_servers.proxy]\ncommand = \"/bin/proxy\"\nargs = [\"serve\"]\n\n# stays\n[tui]\na = 1\n",
     );
     check(
         Format::Toml,
         "mcp_servers",
         "mcp_servers = { old = { command = \"a\" }, b = { url = \"http://x\" } }\r\n",
-        "mcp_servers = { b = { url = \"http://x\" }, proxy = { command = \"/bin/proxy\", args = [\"serve\"] } }\r\n",
+        "mcp_servers = { b = { url = \"http://x\" } , proxy = { command = \"/bin/proxy\", args = [\"serve\"] } }\r\n",
     );
     check(
         Format::Toml,
@@ -106,68 +101,51 @@ fn toml_keeps_what_it_is() {
         "",
         "[mcp_servers.proxy]\ncommand = \"/bin/proxy\"\nargs = [\"serve\"]\n",
     );
+    check(
+        Format::Toml,
+        "mcp_servers",
+        "# mine\n\n# too",
+        "# mine\n\n# too\n\n[mcp_servers.proxy]\ncommand = \"/bin/proxy\"\nargs = [\"serve\"]",
+    );
+    check(
+        Format::Toml,
+        "mcp_servers",
+        "a = 1\r\nb = \"\"\"\r\n# no\n\"\"\"\r\n\n# 1\n\n# 2\n[mcp_servers.old]\r\ncommand = \"x\"\r\n# 3\r\n[[x]]\r\n# 4\r\n[mcp_servers.old.env]\r\n",
+        "a = 1\r\nb = \"\"\"\r\n# no\n\"\"\"\r\n\n# 1\n\n# 2\n# 3\r\n[[x]]\r\n# 4\r\n\r\n[mcp_servers.proxy]\r\ncommand = \"/bin/proxy\"\r\nargs = [\"serve\"]\r\n",
+    );
 }
 
 #[test]
-fn yaml_keeps_what_it_is() {
-    check(
-        Format::Yaml,
-        "extensions",
-        "# mine\nextensions:\n  old: # gone\n    cmd: a\n    args: [x, y]\n  # stays\n  kept:\n    cmd: |\n      b\n\nGOOSE: 1 # end\n",
-        "# mine\nextensions:\n  # stays\n  kept:\n    cmd: |\n      b\n  proxy:\n    command: /bin/proxy\n    args: [\"serve\"]\n\nGOOSE: 1 # end\n",
+fn yaml_is_read_and_its_lines_are_pasted() {
+    let text = "# mine\na: &one\n  cmd: x\n  args: [1, yes, \"2\"]\nb: *one\nc: ~\n";
+    let one = json!({"cmd": "x", "args": [1, "yes", "2"]});
+    let whole = json!({"a": one, "b": one, "c": null});
+    assert_eq!(read(text, Format::Yaml).unwrap(), whole);
+    let bomb = (0..20).fold("a0: &a0 [x]\n".to_owned(), |text, at| {
+        format!("{text}a{0}: &a{0} [*a{at}, *a{at}]\n", at + 1)
+    });
+    assert!(read(&bomb, Format::Yaml).is_err());
+
+    let key = ["extensions".to_owned()];
+    let slot = |list| Slot { key: &key, list };
+    let entry = json!({"cmd": "/bin/my proxy", "args": ["serve"], "envs": {}});
+    let lines = render_yaml(slot(false), "proxy", &entry);
+    assert_eq!(
+        lines,
+        "extensions:\n  proxy:\n    cmd: \"/bin/my proxy\"\n    args: [\"serve\"]\n    envs: {}"
     );
-    check(
-        Format::Yaml,
-        "extensions",
-        "a: 1\nextensions: {old: {cmd: x}}\n",
-        "a: 1\nextensions: {\"proxy\": { \"command\": \"/bin/proxy\", \"args\": [\"serve\"] }}\n",
-    );
-    let entry = "  proxy:\n    command: /bin/proxy\n    args: [\"serve\"]";
-    check(
-        Format::Yaml,
-        "extensions",
-        "a: 1\nextensions:\n# end\n",
-        &format!("a: 1\nextensions:\n{entry}\n# end\n"),
-    );
-    check(
-        Format::Yaml,
-        "extensions",
-        "a: 1",
-        &format!("a: 1\nextensions:\n{entry}"),
-    );
-    check(
-        Format::Yaml,
-        "extensions",
-        "",
-        &format!("extensions:\n{entry}\n"),
-    );
+    let pasted = read(&lines, Format::Yaml).unwrap();
+    assert_eq!(pasted, json!({"extensions": {"proxy": entry}}));
+    let lines = render_yaml(slot(true), "proxy", &entry);
+    let pasted = read(&lines, Format::Yaml).unwrap();
+    assert_eq!(pasted, json!({"extensions": [entry]}));
+    let refused = add("", Format::Yaml, slot(false), "proxy", &entry);
+    assert_eq!(refused, Err(EditError::Yaml));
 }
 
 #[test]
 fn lists_with_names_are_edited_too() {
-    let slot = Slot {
-        key: &["mcpServers".to_owned()],
-        list: true,
-    };
     let entry = json!({"name": "proxy", "command": "/bin/proxy"});
-    let text = "name: x\nmcpServers:\n- name: old\n  command: a\n  env:\n    A: b\n- name: kept\n  command: c\nrules: []\n";
-    let (added, made) = add(text, Format::Yaml, slot, "proxy", &entry).unwrap();
-    assert!(
-        added.contains("command: c\n- name: proxy\n  command: /bin/proxy\nrules"),
-        "{added}"
-    );
-    let back = remove(&added, Format::Yaml, slot, "proxy", made)
-        .unwrap()
-        .unwrap();
-    assert_eq!(back.text, text);
-    let out = remove(text, Format::Yaml, slot, "old", made)
-        .unwrap()
-        .unwrap();
-    assert_eq!(
-        out.text,
-        "name: x\nmcpServers:\n- name: kept\n  command: c\nrules: []\n"
-    );
-
     let slot = Slot {
         key: &["mcp_servers".to_owned()],
         list: true,
@@ -181,10 +159,8 @@ fn lists_with_names_are_edited_too() {
         let whole = read(&added, Format::Toml).unwrap();
         let servers = whole["mcp_servers"].as_array().unwrap();
         assert_eq!(servers.last(), Some(&entry));
-        let back = remove(&added, Format::Toml, slot, "proxy", made)
-            .unwrap()
-            .unwrap();
-        assert_eq!(back.text, text);
+        let back = remove(&added, Format::Toml, slot, "proxy", made).unwrap();
+        assert_eq!(back.as_deref(), Some(text));
     }
 }
 

@@ -1,179 +1,195 @@
-//! TOML: an entry is all the statements whose keys begin with its own.
+//! TOML, read by `toml` and edited by `toml_edit`.
 
-mod statements;
-
-use serde_json::{Map, Value};
-
-use self::statements::{Statement, parse};
-use super::{
-    SyntaxError,
-    flow::{Comments, Layout},
-    json::{flow_of, wrap},
-    lines::{Edit, line_number, line_start, newline_of, next_line},
-    node::Node,
-    render,
-    slot::{Removal, Slot},
+use serde_json::Value;
+use toml_edit::{
+    ArrayOfTables, DocumentMut, Item, Table, TableLike,
+    visit::{self, Visit},
+    visit_mut::{self, VisitMut},
 };
 
+use super::{EditError, Slot, SyntaxError, lines::line_number};
+
 pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
-    let table: toml::Table = toml::from_str(text).map_err(|error| SyntaxError {
+    toml::from_str(text).map_err(|error| SyntaxError {
         line: error.span().map_or(1, |span| line_number(text, span.start)),
         what: error.message().to_owned(),
-    })?;
-    Ok(convert(toml::Value::Table(table)))
+    })
 }
 
-fn convert(value: toml::Value) -> Value {
-    match value {
-        toml::Value::String(text) => text.into(),
-        toml::Value::Integer(number) => number.into(),
-        toml::Value::Float(number) => number.into(),
-        toml::Value::Boolean(switch) => switch.into(),
-        toml::Value::Datetime(time) => time.to_string().into(),
-        toml::Value::Array(items) => items.into_iter().map(convert).collect(),
-        toml::Value::Table(members) => {
-            let pairs = members
-                .into_iter()
-                .map(|(key, value)| (key, convert(value)));
-            Value::Object(pairs.collect::<Map<_, _>>())
-        }
-    }
-}
-
-pub(super) fn add(text: &str, slot: Slot<'_>, name: &str, entry: &Value) -> Vec<Edit> {
-    let statements = parse(text);
-    let holder = statements.iter().find_map(|statement| {
-        let value = statement.value.as_ref()?;
-        let rest = slot.key.strip_prefix(statement.key.as_slice())?;
-        Some((value, rest))
-    });
-    if let Some((value, rest)) = holder {
-        return add_inline(text, value, &wrap(rest, slot.list, name, entry));
-    }
-    let newline = newline_of(text);
-    let keys: Vec<String> = slot.key.iter().map(|key| render::toml_key(key)).collect();
-    let header = if slot.list {
-        format!("[[{}]]", keys.join("."))
-    } else {
-        format!("[{}.{}]", keys.join("."), render::toml_key(name))
-    };
-    let members = entry.as_object().into_iter().flatten();
-    let lines = members
-        .filter(|(_, value)| !value.is_null())
-        .map(|(key, value)| format!("{} = {}", render::toml_key(key), render::toml_inline(value)));
-    let block: Vec<String> = std::iter::once(header).chain(lines).collect();
-    let block = block.join(newline);
-    let block = match text {
-        "" => format!("{block}{newline}"),
-        text if text.ends_with('\n') => format!("{newline}{block}{newline}"),
-        _ => format!("{newline}{newline}{block}"),
-    };
-    vec![Edit::insert(text.len(), block)]
-}
-
-/// An entry in a table, or a list, that is written on one line.
-fn add_inline(text: &str, holder: &Node, value: &Value) -> Vec<Edit> {
-    let item = match value {
-        Value::Object(members) => members.iter().next().map(|(key, value)| {
-            format!("{} = {}", render::toml_key(key), render::toml_inline(value))
-        }),
-        Value::Array(items) => items.first().map(render::toml_inline),
-        _ => None,
-    };
-    let flow = flow_of(text, holder, Comments::Hash);
-    let layout = match flow.layout() {
-        Layout::Lines(_) if flow.items.is_empty() => Layout::Inline,
-        layout => layout,
-    };
-    flow.insert(&item.unwrap_or_default(), &layout)
-}
-
-pub(super) fn remove(text: &str, slot: Slot<'_>, name: &str) -> Option<Removal> {
-    let statements = parse(text);
-    let inline = || remove_inline(text, &statements, slot, name);
-    let entry = if slot.list {
-        match find_item(&statements, slot.key, name) {
-            Some(key) => key,
-            None => return inline(),
-        }
-    } else {
-        [slot.key, &[name.to_owned()]].concat()
-    };
-    let runs = runs_of(&statements, &entry);
-    if runs.is_empty() {
-        return inline();
-    }
-    let raw = runs
-        .iter()
-        .map(|(first, last)| &text[first.span.start..last.span.end]);
-    let raw = raw.collect::<Vec<_>>().join(newline_of(text));
-    let edits = runs
-        .iter()
-        .map(|(first, last)| delete_run(text, first, last))
-        .collect();
-    Some(Removal { edits, raw })
-}
-
-/// The key of the list's table that has this name.
-fn find_item(statements: &[Statement], list: &[String], name: &str) -> Option<Vec<String>> {
-    let is_name = |statement: &&Statement| {
-        let key = statement.key.strip_prefix(list).unwrap_or_default();
-        let value = statement.value.as_ref().map(Node::to_json);
-        key.len() == 2 && key[1] == "name" && value.as_ref().and_then(Value::as_str) == Some(name)
-    };
-    let found = statements.iter().rfind(is_name)?;
-    Some(found.key[..=list.len()].to_vec())
-}
-
-/// Statements of the entry that follow one another, by the first and the last.
-fn runs_of<'a>(
-    statements: &'a [Statement],
-    entry: &[String],
-) -> Vec<(&'a Statement, &'a Statement)> {
-    let of_entry = |statement: &Statement| statement.key.starts_with(entry);
-    statements
-        .chunk_by(|a, b| of_entry(a) == of_entry(b))
-        .filter(|run| of_entry(&run[0]))
-        .filter_map(|run| Some((run.first()?, run.last()?)))
-        .collect()
-}
-
-/// The lines of a run, and the empty line before it where one stays behind it too.
-fn delete_run(text: &str, first: &Statement, last: &Statement) -> Edit {
-    let newline = newline_of(text);
-    let start = line_start(text, first.span.start);
-    let end = next_line(text, last.span.end);
-    let before = &text[..start];
-    let ends_open = end == text.len() && !text.ends_with('\n');
-    let after_blank = before == newline || before.ends_with(&newline.repeat(2));
-    let before_blank = end == text.len() || text[end..].starts_with(newline);
-    let back = match (ends_open, after_blank && before_blank) {
-        (true, true) => 2 * newline.len(),
-        (true, false) if start > 0 => newline.len(),
-        (false, true) => newline.len(),
-        _ => 0,
-    };
-    Edit::delete(start - back.min(start)..end)
-}
-
-fn remove_inline(
+/// Edits a text in its own form. `None` from `edit` means that nothing was found to edit.
+fn change<T>(
     text: &str,
-    statements: &[Statement],
+    edit: impl FnOnce(&mut DocumentMut) -> Option<T>,
+) -> Result<Option<String>, EditError> {
+    let parsed = files::form::strip(text).parse();
+    let mut document: DocumentMut = parsed.map_err(|_| EditError::Form)?;
+    let edited = edit(&mut document);
+    Ok(edited.map(|_| files::form::restore(text, &document.to_string())))
+}
+
+pub(super) fn add(
+    text: &str,
     slot: Slot<'_>,
     name: &str,
-) -> Option<Removal> {
-    statements.iter().find_map(|statement| {
-        let rest = slot.key.strip_prefix(statement.key.as_slice())?;
-        let reached = statement.value.as_ref()?.reach(rest);
-        let index = reached
-            .node
-            .position(name)
-            .filter(|_| reached.depth == rest.len())?;
-        let flow = flow_of(text, reached.node, Comments::Hash);
-        let raw = text[flow.items[index].clone()].to_owned();
-        Some(Removal {
-            edits: flow.remove(index),
-            raw,
-        })
+    entry: &Value,
+) -> Result<String, EditError> {
+    let entry = toml::to_string(entry).map_err(|_| EditError::Form)?;
+    let entry: DocumentMut = entry.parse().map_err(|_| EditError::Form)?;
+    let members = entry.as_table().clone().into_iter();
+    let members = members.filter_map(|(key, item)| Some((key, item.into_value().ok()?)));
+    let mut entry: Table = members.collect();
+    let added = change(text, |document| {
+        // The parser takes the comments of a file without tables for the text behind the last table.
+        let head = document.trailing().as_str().unwrap_or_default();
+        if document.is_empty() && head.contains('#') {
+            let newline = if head.ends_with('\n') { "" } else { "\n" };
+            entry.decor_mut().set_prefix(format!("{head}{newline}\n"));
+            document.set_trailing("");
+        }
+        insert(document, slot, name, entry)
+    });
+    added?.ok_or(EditError::Form)
+}
+
+fn insert(document: &mut DocumentMut, slot: Slot<'_>, name: &str, entry: Table) -> Option<()> {
+    let (last, parents) = slot.key.split_last()?;
+    let root: &mut dyn TableLike = document.as_table_mut();
+    let parent = parents.iter().try_fold(root, |table, key| {
+        table
+            .entry(key)
+            .or_insert_with(implicit)
+            .as_table_like_mut()
+    })?;
+    if slot.list {
+        let list = || Item::ArrayOfTables(ArrayOfTables::new());
+        match parent.entry(last).or_insert_with(list) {
+            Item::ArrayOfTables(items) => items.push(entry),
+            item => item.as_array_mut()?.push(entry.into_inline_table()),
+        }
+    } else {
+        let holder = parent.entry(last).or_insert_with(implicit);
+        holder.as_table_like_mut()?.insert(name, Item::Table(entry));
+    }
+    Some(())
+}
+
+/// A table whose own header is not written.
+fn implicit() -> Item {
+    let mut table = Table::new();
+    table.set_implicit(true);
+    Item::Table(table)
+}
+
+/// Removes an entry; `None` if there is no such entry.
+pub(super) fn remove(text: &str, slot: Slot<'_>, name: &str) -> Result<Option<String>, EditError> {
+    change(text, |document| {
+        let mut comments = Comments::default();
+        let mut is_found = false;
+        // A list may hold the name twice.
+        while let Some(removed) = take(document, slot, name) {
+            comments.visit_item(&removed);
+            is_found = true;
+        }
+        for (position, text) in comments.0 {
+            keep_comment(document, position, &text);
+        }
+        is_found.then_some(())
     })
+}
+
+fn take(document: &mut DocumentMut, slot: Slot<'_>, name: &str) -> Option<Item> {
+    let mut holder = document.as_item_mut();
+    for key in slot.key {
+        holder = holder.get_mut(key.as_str())?;
+    }
+    let is_named = |name_in: Option<&str>| name_in == Some(name);
+    match holder {
+        Item::ArrayOfTables(items) if slot.list => {
+            let is_entry = |it: &Table| is_named(it.get("name").and_then(Item::as_str));
+            let index = items.iter().position(is_entry)?;
+            Some(Item::Table(items.remove(index)))
+        }
+        holder if slot.list => {
+            let items = holder.as_array_mut()?;
+            let name_of = |it: &toml_edit::Value| {
+                is_named(it.as_inline_table()?.get("name")?.as_str()).then_some(())
+            };
+            let index = items.iter().position(|it| name_of(it).is_some())?;
+            Some(Item::Value(items.remove(index)))
+        }
+        holder => holder.as_table_like_mut()?.remove(name),
+    }
+}
+
+/// Comments above the headers of a removed entry, each with the position of its header.
+#[derive(Default)]
+struct Comments(Vec<(isize, String)>);
+
+impl<'d> Visit<'d> for Comments {
+    fn visit_table(&mut self, table: &'d Table) {
+        let above = table.decor().prefix().and_then(|it| it.as_str());
+        let comment = above.filter(|it| it.contains('#'));
+        if let (Some(at), Some(comment)) = (table.position(), comment) {
+            // The empty line before our own header came with it.
+            let comment = comment
+                .strip_suffix("\n\n")
+                .map_or(comment, |it| &comment[..=it.len()]);
+            self.0.push((at, comment.to_owned()));
+        }
+        visit::visit_table(self, table);
+    }
+}
+
+/// Moves a comment to the next header of the document, or to its end.
+fn keep_comment(document: &mut DocumentMut, position: isize, comment: &str) {
+    let mut next = NextHeader {
+        behind: position,
+        position: None,
+    };
+    next.visit_document(document);
+    match next.position {
+        Some(at) => Above { at, comment }.visit_document_mut(document),
+        None => {
+            let trailing = document.trailing().as_str().unwrap_or_default();
+            document.set_trailing(format!("{comment}{trailing}"));
+        }
+    }
+}
+
+/// The first header behind a position.
+struct NextHeader {
+    behind: isize,
+    position: Option<isize>,
+}
+
+impl<'d> Visit<'d> for NextHeader {
+    fn visit_table(&mut self, table: &'d Table) {
+        let is_written = !table.is_implicit() && !table.is_dotted();
+        let own = table
+            .position()
+            .filter(|at| is_written && *at > self.behind);
+        self.position = [self.position, own].into_iter().flatten().min();
+        visit::visit_table(self, table);
+    }
+}
+
+/// Puts a comment above the header at a position.
+struct Above<'a> {
+    at: isize,
+    comment: &'a str,
+}
+
+impl VisitMut for Above<'_> {
+    fn visit_table_mut(&mut self, table: &mut Table) {
+        if table.position() == Some(self.at) {
+            let own = table
+                .decor()
+                .prefix()
+                .and_then(|it| it.as_str())
+                .unwrap_or_default();
+            let prefix = format!("{}{own}", self.comment);
+            table.decor_mut().set_prefix(prefix);
+        }
+        visit_mut::visit_table_mut(self, table);
+    }
 }

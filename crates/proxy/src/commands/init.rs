@@ -121,6 +121,7 @@ impl Moving<'_> {
         }
         if self.init.dry_run {
             report::print_data(&self.render_differences());
+            self.plan(|_| true).iter().for_each(say_by_hand);
             return Ok(Exit::Success);
         }
         if !self.init.yes && !self.global.json && report::can_ask() && !self.ask() {
@@ -288,10 +289,13 @@ impl Moving<'_> {
                 let off = plan.kept_off.join(", ");
                 report::say(&format!("{name}: keeps what is switched off there: {off}"));
             }
+            say_by_hand(plan);
             match outcome {
                 Err(why) => report::say(&format!("{name}: not changed: {why}")),
                 Ok(_) if plan.files().next().is_none() => {
-                    report::say(&format!("{name}: nothing to change"));
+                    if plan.by_hand.is_empty() {
+                        report::say(&format!("{name}: nothing to change"));
+                    }
                 }
                 Ok(_) => {
                     let given = if plan.is_given {
@@ -341,6 +345,7 @@ impl Moving<'_> {
                 "files": plan.files().collect::<Vec<_>>(),
                 "removed": plan.removed,
                 "kept_off": plan.kept_off,
+                "by_hand": plan.by_hand,
                 "copies": outcome.as_ref().ok(),
                 "error": outcome.as_ref().err(),
                 "effect": plan.client.effect,
@@ -355,6 +360,17 @@ impl Moving<'_> {
             "clients": clients,
             "mistakes": self.discovery.mistakes,
         }));
+    }
+}
+
+/// Prints the edits that the owner of a YAML file makes.
+fn say_by_hand(plan: &ClientPlan) {
+    if !plan.by_hand.is_empty() {
+        let name = &plan.client.name;
+        report::say(&format!(
+            "{name}: its file is YAML, which you edit yourself:"
+        ));
+        say_all(&plan.by_hand);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is to become of the clients' files.
+//! The planned changes of the clients' files.
 
 use std::path::{Path, PathBuf};
 
@@ -9,24 +9,26 @@ use super::{Difference, Discovery, Own, Received, difference};
 /// Our name in clients' files.
 const NAME: &str = "proxy";
 
-/// What is to become of the files of one client.
+/// The planned changes of the files of one client.
 #[derive(Debug)]
 pub struct ClientPlan {
-    /// Which client.
+    /// The client.
     pub client: &'static Client,
-    /// Its files, those of which something changes.
+    /// Its files that change.
     changes: Vec<(Change, Scope, Option<&'static str>)>,
-    /// Names of entries that go out, as the client has them.
+    /// Names of entries that are removed, as the client has them.
     pub removed: Vec<String>,
     /// Names of entries that are switched off there: they stay, for they cost the client nothing.
     pub kept_off: Vec<String>,
-    /// Why the client cannot be given our entry.
+    /// Edits that its owner makes, because the file is YAML: a sentence each.
+    pub by_hand: Vec<String>,
+    /// The reason why the client cannot be given our entry.
     pub failed: Option<String>,
-    /// Its entry is there, and new.
+    /// Whether our entry is added.
     pub is_given: bool,
 }
 
-/// Plans our entry for every client that was found, and takes out those entries whose servers
+/// Plans our entry for every client that was found, and the removal of those entries whose servers
 /// `is_taken_out`.
 pub fn plan_clients(
     discovery: &Discovery,
@@ -42,6 +44,7 @@ pub fn plan_clients(
             changes: Vec::new(),
             removed: Vec::new(),
             kept_off: Vec::new(),
+            by_hand: Vec::new(),
             failed: None,
             is_given: false,
         };
@@ -60,6 +63,15 @@ pub fn plan_clients(
 impl ClientPlan {
     fn give(&mut self, main: &Found, own: &Own, has_program: impl Fn(&str) -> bool) {
         let entry = self.client.entry(&own.program.to_string_lossy(), &own.args);
+        if main.is_edited_by_hand() {
+            let file = main.path.display();
+            match main.lines_to_paste(NAME, &entry) {
+                Ok(Some(lines)) => self.by_hand.push(format!("add to {file}:\n\n{lines}\n")),
+                Ok(None) => {}
+                Err(why) => self.failed = Some(why),
+            }
+            return;
+        }
         let given = Change::of_file(main).and_then(|mut change| {
             change.add(main, NAME, &entry)?;
             Ok(change)
@@ -83,6 +95,11 @@ impl ClientPlan {
                 }
                 if entry.is_off {
                     self.kept_off.push(entry.name.clone());
+                    continue;
+                }
+                if place.is_edited_by_hand() {
+                    let (name, file) = (&entry.name, place.file.display());
+                    self.by_hand.push(format!("remove `{name}` from {file}"));
                     continue;
                 }
                 let known = self
@@ -113,7 +130,7 @@ impl ClientPlan {
             .map(|(change, ..)| change.path.as_path())
     }
 
-    /// What is to change in them.
+    /// The differences that the changes make.
     pub fn differences(&self) -> Vec<Difference> {
         let one = |change: &Change| {
             difference(change.path.clone(), change.before.as_deref(), &change.after)
@@ -124,8 +141,8 @@ impl ClientPlan {
             .collect()
     }
 
-    /// Makes the changes. Where the client has a program of its own for its file, that makes
-    /// them. Answers where the copies lie.
+    /// Makes the changes, with the client's own program for its file if it has one. Returns the
+    /// paths of the copies.
     pub fn apply(&self, journal: &mut Journal, run: &mut Run<'_>) -> Result<Vec<PathBuf>, String> {
         let aside = journal.backup_folder();
         let mut copies = Vec::new();

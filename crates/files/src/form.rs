@@ -1,25 +1,25 @@
-//! The form of a text beside its words: byte order mark, line ends, and the end of its last line.
-//! They are taken off before an edit and put back after it.
+//! The form of a text besides its words: byte order mark, line ends, and the end of its last line.
+//! An editor of TOML normalizes them, so they are removed before an edit and restored after it.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 const MARK: char = '\u{feff}';
 
-/// The text without a byte order mark, each line ended by `\n`.
-pub(super) fn strip(text: &str) -> String {
+/// Returns the text without a byte order mark, each line ended by `\n`.
+pub fn strip(text: &str) -> String {
     text.trim_start_matches(MARK).replace("\r\n", "\n")
 }
 
-/// The edited text in the form of the text before: lines that stay keep their ends, and a new line
-/// gets that of the line above it.
-pub(super) fn restore(before: &str, edited: &str) -> String {
-    let Some(first) = before.trim_start_matches(MARK).split_inclusive('\n').next() else {
-        return edited.to_owned();
-    };
+/// Returns the edited text in the form of the text before: lines that stay keep their ends, and a
+/// new line gets that of the line above it.
+pub fn restore(before: &str, edited: &str) -> String {
     let mut text = String::new();
     if before.starts_with(MARK) {
         text.push(MARK);
     }
+    let Some(first) = before.trim_start_matches(MARK).split_inclusive('\n').next() else {
+        return text + edited;
+    };
     if before.contains('\r') {
         let ends = line_ends(before, edited);
         let mut end = is_crlf(first);
@@ -40,7 +40,7 @@ pub(super) fn restore(before: &str, edited: &str) -> String {
     text
 }
 
-/// For each edited line whether it ends with `\r\n`; none of a new one.
+/// For each edited line, whether it ends with `\r\n`; `None` for a new line.
 fn line_ends(before: &str, edited: &str) -> Vec<Option<bool>> {
     let old: Vec<&str> = before.trim_start_matches(MARK).lines().collect();
     let ends: Vec<bool> = before.split_inclusive('\n').map(is_crlf).collect();
