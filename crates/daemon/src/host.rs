@@ -296,7 +296,7 @@ impl Daemon {
             Purpose::LookAgain => {
                 let mended = self.gateway.servers.list_mended();
                 let told = say(&mut stream, &Answer::Noted).await;
-                survey::get_to_know(Arc::clone(&self.gateway), mended).await;
+                survey::get_to_know(Arc::clone(&self.gateway.catalog), mended).await;
                 told
             }
             Purpose::Http {

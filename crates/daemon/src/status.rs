@@ -53,7 +53,7 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
         "is_leaving": about.is_leaving,
         "config": about.config,
         "config_mistakes": gateway.config_mistakes(),
-        "pins": gateway.registry.pin_trouble().map(|it| it.to_string()),
+        "pins": gateway.catalog.registry.pin_trouble().map(|it| it.to_string()),
         "idle_rules": idle_rules(gateway),
         "state_dir": settings.state_dir,
         "socket": about.socket,
@@ -75,7 +75,7 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
 /// Rules that were meant to keep something out, and match nothing.
 fn idle_rules(gateway: &Gateway) -> Vec<Value> {
     let settings = gateway.settings();
-    let known = list_known_names(&gateway.registry, &settings);
+    let known = list_known_names(&gateway.catalog.registry, &settings);
     let found = find_idle_rules(&settings, known, &[], &BTreeSet::new());
     let idle = found.idle.into_iter();
     let idle = idle.filter(|rule| rule.weight == Weight::Safety);
@@ -85,13 +85,13 @@ fn idle_rules(gateway: &Gateway) -> Vec<Value> {
 
 /// How many of the tools have a vector; `null` before the first search, or where there are none.
 fn meaning(gateway: &Gateway) -> Option<Value> {
-    let (known, tools) = gateway.registry.loaded()?.embedded()?;
+    let (known, tools) = gateway.catalog.registry.loaded()?.embedded()?;
     Some(json!({"understood": known, "tools": tools}))
 }
 
 /// Saved scripts, and the files that are none; `null` where there is no such folder.
 fn scripts(gateway: &Gateway) -> Option<Value> {
-    let saved = gateway.saved_scripts();
+    let saved = gateway.catalog.saved_scripts();
     let mistakes = saved.mistakes.iter();
     let mistakes = mistakes.map(|it| json!({"file": it.file, "why": it.why}));
     let folder = &gateway.settings().scripts;
@@ -146,7 +146,7 @@ fn describe_sharing(sharing: &Sharing, clients: &[Arc<ConnectedClient>]) -> Valu
 }
 
 fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> Value {
-    let catalog = gateway.registry.catalog();
+    let catalog = gateway.catalog.registry.catalog();
     let known = catalog.servers.iter().find(|it| it.name == state.name);
     let own = clients
         .iter()
@@ -170,9 +170,9 @@ fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> 
         "memory_bytes": state.memory_bytes,
         "tools": known.map_or(0, |it| it.tools),
         "stale": known.and_then(|it| it.stale.as_ref()).map(ToString::to_string),
-        "left_out": gateway.left_out(&state.name).map(|it| json!({"count": it.count, "why": it.why})),
+        "left_out": gateway.catalog.left_out(&state.name).map(|it| json!({"count": it.count, "why": it.why})),
         "login": login,
-        "login_required": gateway.needs_login(&state.name, known.is_some_and(|it| it.stale.is_some())),
+        "login_required": gateway.catalog.needs_login(&state.name, known.is_some_and(|it| it.stale.is_some())),
         "starts": state.starts,
         "calls": state.calls,
         "errors": state.errors,

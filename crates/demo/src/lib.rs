@@ -99,17 +99,18 @@ impl Play {
 
     async fn reindex(&self) -> anyhow::Result<()> {
         self.title("Five servers are asked for their tools, once: proxy reindex");
-        let chosen = survey::choose(&self.gateway, &[]).unwrap_or_default();
-        let answers: Vec<_> = survey::survey(&self.gateway, chosen, gateway::count_definition)
-            .collect()
-            .await;
+        let chosen = survey::choose(&self.gateway.catalog, &[]).unwrap_or_default();
+        let answers: Vec<_> =
+            survey::survey(&self.gateway.catalog, chosen, gateway::count_definition)
+                .collect()
+                .await;
         for asked in &answers {
             if let Err(why) = &asked.news.outcome {
                 anyhow::bail!("demo server {}: {why}", asked.news.server);
             }
         }
         let news = answers.into_iter().map(|asked| asked.news).collect();
-        let mut planned = survey::commit(&self.gateway, news, false).await?;
+        let mut planned = survey::commit(&self.gateway.catalog, news, false).await?;
         planned.sort_by(|a, b| a.server.cmp(&b.server));
         for planned in planned {
             (self.say)(&format!(
@@ -149,17 +150,17 @@ impl Play {
 
     async fn saving(&self) -> anyhow::Result<()> {
         self.title("What it saves: proxy tokens");
-        let generation = self.gateway.generation().await?;
-        let theirs: usize = Gateway::offered(&generation)
+        let generation = self.gateway.catalog.generation().await?;
+        let theirs: usize = gateway::Catalog::offered(&generation)
             .map(|entry| gateway::count_definition(entry.tool.json()))
             .sum();
-        let catalog = self.gateway.registry.catalog();
+        let catalog = self.gateway.catalog.registry.catalog();
         let ours = gateway::count_ours()
             + tokens::count(&instructions(&catalog, &ClientPolicy::default(), &[], &[]));
         (self.say)(&format!(
             "{} tools loaded up front cost {} tokens in every session; the three tools of proxy \
              cost {}.\nWith real servers the left number is tens of thousands, the right one stays.",
-            Gateway::offered(&generation).count(),
+            gateway::Catalog::offered(&generation).count(),
             group_digits(theirs),
             group_digits(ours),
         ));

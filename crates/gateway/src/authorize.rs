@@ -1,13 +1,14 @@
 //! The one place in which a call is allowed, asked about or refused: of a tool, a prompt or a
 //! resource, by whatever way it came.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ::policy::{Allowance, Decision, Effects, Kind, NotAllowable, Policy, Subject, Verdict};
 use fleet::{Answer, Asks as _, Question, QuestionKind};
 use jsonrpc::{Fields, Json, text_of};
 use registry::{Entry, KnownServer};
 use serde_json::json;
+use telemetry::Recorder;
 use tool::{ServerName, ToolRef};
 use tracing::warn;
 
@@ -17,11 +18,13 @@ use crate::{
     built_in::is_own,
     call_context::CallContext,
     call_note::CallNote,
+    catalog::Catalog,
+    current_settings::CurrentSettings,
     error::ToolError,
-    gateway::Gateway,
     permission::{SHOWN_CHARS_MAX, show_call, show_name},
     policy::ClientPolicy,
     refused::{Refused, Why},
+    traces::Traces,
 };
 
 /// Longest name in an error or a command, in characters.
@@ -130,7 +133,38 @@ struct Decided {
     policy: Arc<Policy>,
 }
 
-impl Gateway {
+/// Decides on every call, by the rules and by asking the person: the one place of authorization.
+#[derive(Debug)]
+pub struct Authorizer {
+    settings: CurrentSettings,
+    catalog: Arc<Catalog>,
+    recorder: Arc<Recorder>,
+    traces: Arc<Traces>,
+    /// Writes down what a person allows for good.
+    on_always: OnceLock<OnAlways>,
+}
+
+impl Authorizer {
+    pub(crate) fn new(
+        settings: CurrentSettings,
+        catalog: Arc<Catalog>,
+        recorder: Arc<Recorder>,
+        traces: Arc<Traces>,
+    ) -> Self {
+        Self {
+            settings,
+            catalog,
+            recorder,
+            traces,
+            on_always: OnceLock::new(),
+        }
+    }
+
+    /// Has what a person allows for good written down; without it nobody can say "always".
+    pub fn set_on_always(&self, write: OnAlways) {
+        let _ = self.on_always.set(write);
+    }
+
     /// Lets a call through, or says why not; asks the person where a rule says so.
     pub(crate) async fn authorize(
         &self,
@@ -200,9 +234,9 @@ impl Gateway {
         arguments: &str,
         client: Option<&str>,
     ) -> Result<(ToolRef, Decision), ToolError> {
-        let policy = client.map(|client| self.settings().clients.of(Some(client)));
+        let policy = client.map(|client| self.settings.load().clients.of(Some(client)));
         let policy = policy.unwrap_or_else(ClientPolicy::of_command_line);
-        let entry = self.resolve(name, &policy).await?;
+        let entry = self.catalog.resolve(name, &policy).await?;
         let context = CallContext {
             policy: policy.into(),
             ..CallContext::default()
@@ -218,11 +252,11 @@ impl Gateway {
         thing: Thing<'_>,
         client: Option<&str>,
     ) -> Result<Result<Allowance, NotAllowable>, ToolError> {
-        let policy = &self.settings().policy;
+        let policy = &self.settings.load().policy;
         let find = |asked: &Asked<'_>| find_allowance(asked, policy, client);
         Ok(match thing {
             Thing::Tool(name) => {
-                let entry = self.resolve(name, &ClientPolicy::default()).await?;
+                let entry = self.catalog.resolve(name, &ClientPolicy::default()).await?;
                 find(&Asked::tool(&entry, "{}"))
             }
             Thing::Prompt(server, own) => find(&Asked::prompt(server, own, "{}")),
@@ -231,7 +265,7 @@ impl Gateway {
     }
 
     fn decide(&self, asked: &Asked<'_>, context: &CallContext) -> Decided {
-        let policy = Arc::clone(&self.settings().policy);
+        let policy = Arc::clone(&self.settings.load().policy);
         let subject = asked.subject(context);
         let mut decision = policy.decide(&subject);
         if asked.is_own && decision.rule().is_none() {

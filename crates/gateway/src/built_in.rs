@@ -1,18 +1,116 @@
-//! The definitions of the built-in server `proxy`: tools that reach a model through the three
-//! besides the tools of servers.
+//! The built-in server `proxy`: tools that reach a model through the three besides the tools of servers.
 
+mod call_many;
+mod list;
+mod read_result;
+mod resources;
+mod run_script;
+mod types;
+mod workspace;
+
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+
+use futures::future::BoxFuture;
 use registry::{BuiltIn, Entry};
+use serde_json::value::RawValue;
 use tool::{Capability, ServerName, Tool};
 
-pub(super) const READ_RESULT: &str = "read_result";
-pub(super) const CALL_MANY: &str = "call_many";
+use crate::{
+    call_context::CallContext,
+    called::Called,
+    envelope::{ExecuteRequest, Options},
+    error::ToolError,
+    policy::ClientPolicy,
+    reply::Reply,
+};
 
-pub(super) const READ_RESOURCE: &str = "read_resource";
-pub(super) const LIST_RESOURCES: &str = "list_resources";
-pub(super) const GET_PROMPT: &str = "get_prompt";
-pub(super) const LIST: &str = "list";
-pub(super) const RUN_SCRIPT: &str = "run_script";
-pub(super) const TYPES: &str = "types";
+pub(crate) use call_many::CallMany;
+pub(crate) use list::List;
+pub(crate) use read_result::ReadResult;
+pub(crate) use resources::{GetPrompt, ListResources, ReadResource};
+#[cfg(test)]
+pub(crate) use run_script::reach::Reach;
+pub(crate) use run_script::{RunScript, reach::Parts};
+pub(crate) use types::{Types, declare_all};
+
+/// A tool of ours, or the saved scripts.
+pub(crate) trait BuiltInTool: fmt::Debug + Send + Sync {
+    /// Answers a call. Calls that it makes itself go through `tools`.
+    fn call<'a>(
+        &'a self,
+        call: OwnCall<'a>,
+        tools: &'a dyn Tools,
+    ) -> BoxFuture<'a, Result<Reply, ToolError>>;
+}
+
+/// A call of a tool of ours, with arguments that fit its schema.
+#[derive(Debug)]
+pub(crate) struct OwnCall<'a> {
+    pub(crate) entry: &'a Entry,
+    pub(crate) arguments: &'a RawValue,
+    pub(crate) options: &'a Options,
+    pub(crate) context: CallContext,
+}
+
+impl OwnCall<'_> {
+    /// The most of the answer that its caller is sent, in tokens.
+    fn max_tokens(&self, tools: &dyn Tools) -> u64 {
+        tools.max_tokens(self.entry, self.options, &self.context.policy)
+    }
+}
+
+/// All tools, for a tool of ours that calls others.
+pub(crate) trait Tools: Send + Sync {
+    /// Makes a call as a client would.
+    fn call(
+        &self,
+        request: ExecuteRequest,
+        context: CallContext,
+    ) -> BoxFuture<'_, Result<Called, ToolError>>;
+
+    /// The most of a result that its caller is sent, in tokens.
+    fn max_tokens(&self, entry: &Entry, options: &Options, policy: &ClientPolicy) -> u64;
+
+    /// The timeout of a call, where the call or its tool has one.
+    fn limit(&self, entry: &Entry, options: &Options) -> Option<Duration>;
+}
+
+/// The tools of ours by name.
+#[derive(Debug)]
+pub(crate) struct BuiltInTools {
+    tools: BTreeMap<&'static str, Arc<dyn BuiltInTool>>,
+}
+
+impl BuiltInTools {
+    pub(crate) fn new(
+        tools: impl IntoIterator<Item = (&'static str, Arc<dyn BuiltInTool>)>,
+    ) -> Self {
+        Self {
+            tools: tools.into_iter().collect(),
+        }
+    }
+
+    /// The one that answers a call of this entry.
+    pub(crate) fn find(&self, entry: &Entry) -> Result<&dyn BuiltInTool, ToolError> {
+        let name = if entry.at.server.is_scripts() {
+            RUN_SCRIPT
+        } else {
+            entry.at.tool.as_str()
+        };
+        let found = self.tools.get(name).map(AsRef::as_ref);
+        found.ok_or_else(|| ToolError::Internal(format!("no way to run {name}")))
+    }
+}
+
+pub(crate) const READ_RESULT: &str = "read_result";
+pub(crate) const CALL_MANY: &str = "call_many";
+
+pub(crate) const READ_RESOURCE: &str = "read_resource";
+pub(crate) const LIST_RESOURCES: &str = "list_resources";
+pub(crate) const GET_PROMPT: &str = "get_prompt";
+pub(crate) const LIST: &str = "list";
+pub(crate) const RUN_SCRIPT: &str = "run_script";
+pub(crate) const TYPES: &str = "types";
 
 const TOOLS: [&str; 8] = [
     concat!(
@@ -89,7 +187,7 @@ const TOOLS: [&str; 8] = [
     ),
 ];
 
-pub(super) fn tools() -> Vec<BuiltIn> {
+pub(crate) fn tools() -> Vec<BuiltIn> {
     let read = |json: &&str| {
         let tool = Tool::parse(json).expect("our own definitions can be read");
         let needs = match tool.name() {
@@ -102,7 +200,7 @@ pub(super) fn tools() -> Vec<BuiltIn> {
     TOOLS.iter().map(read).collect()
 }
 
-pub(super) fn is_own(entry: &Entry) -> bool {
+pub(crate) fn is_own(entry: &Entry) -> bool {
     entry.at.server == ServerName::built_in()
 }
 

@@ -10,20 +10,19 @@ use std::sync::{Arc, LazyLock};
 use excerpt::tokens;
 use regex::Regex;
 use registry::{Entry, Generation, KnownServer, Registry};
-use results::BUDGET_MIN;
 use room::{Form, Piece};
 use serde_json::{Value, json, value::RawValue};
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use crate::{
-    call_context::CallContext, definitions::DESCRIBE, error::ToolError, gateway::Gateway,
-    instructions_told::InstructionsTold, list_servers::ago, loose::Loose, policy::ClientPolicy,
-    reply::Reply,
+    call_context::CallContext, catalog::Catalog, definitions::DESCRIBE, error::ToolError,
+    instructions_told::InstructionsTold, loose::Loose, render::ago, reply::Reply,
 };
 
-pub(super) use hits::fit_hits;
-pub(super) use room::whole_lines;
+pub(crate) use hits::fit_hits;
+pub(crate) use room::whole_lines;
+pub(crate) use server::describe_server;
 
 /// Tools in one answer (interface, section 5).
 const TOOLS_MAX: usize = 5;
@@ -42,109 +41,100 @@ const SERVER_CHARS_MAX: usize = 100;
 /// The cost of the blank line between answers of several tools, in tokens.
 const BETWEEN_TOKENS: usize = 2;
 
-impl Gateway {
-    pub(super) async fn describe_tool(
-        &self,
-        arguments: Option<&RawValue>,
-        context: &CallContext,
-    ) -> Result<Reply, ToolError> {
-        let client = &*context.policy;
-        let told = context.told.as_deref();
-        let arguments = Loose::read(arguments);
-        let names = names(&arguments)?;
-        let room = self.room(client);
-        if let [name] = names.as_slice() {
-            let entry = &match self.resolve(name, client).await {
-                Ok(found) => found,
-                Err(error) => {
-                    let text = self.describe_server(name, error, context).await?;
-                    return Ok(Reply::text(&whole_lines(text, room)));
-                }
-            };
-            let path = arguments.text(&["path"]).filter(|path| !path.is_empty());
-            return Ok(Reply::text(&match path {
-                Some(path) => branch(entry, &path, room)?,
-                None => self.describe(entry, told, room).await?,
-            }));
-        }
-        let room = (room / names.len()).saturating_sub(BETWEEN_TOKENS);
-        let mut texts = Vec::new();
-        for name in &names {
-            texts.push(match self.resolve(name, client).await {
-                Ok(entry) => self.describe(&entry, told, room).await?,
-                Err(error) => {
-                    let page = self.describe_server(name, error, context).await;
-                    whole_lines(page.unwrap_or_else(|error| error.to_string()), room)
-                }
-            });
-        }
-        Ok(Reply::text(&texts.join("\n\n")))
+pub(crate) async fn describe_tool(
+    catalog: &Catalog,
+    arguments: Option<&RawValue>,
+    context: &CallContext,
+) -> Result<Reply, ToolError> {
+    let client = &*context.policy;
+    let told = context.told.as_deref();
+    let arguments = Loose::read(arguments);
+    let names = names(&arguments)?;
+    let room = catalog.settings().room(client);
+    if let [name] = names.as_slice() {
+        let entry = &match catalog.resolve(name, client).await {
+            Ok(found) => found,
+            Err(error) => {
+                let text = server::describe_server(catalog, name, error, context).await?;
+                return Ok(Reply::text(&whole_lines(text, room)));
+            }
+        };
+        let path = arguments.text(&["path"]).filter(|path| !path.is_empty());
+        return Ok(Reply::text(&match path {
+            Some(path) => branch(entry, &path, room)?,
+            None => describe(catalog, entry, told, room).await?,
+        }));
     }
-
-    /// The room of an answer about tools, in tokens.
-    pub(super) fn room(&self, client: &ClientPolicy) -> usize {
-        let max_tokens = client.max_tokens(None, self.settings().results.max_tokens);
-        let max_tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
-        max_tokens.max(BUDGET_MIN)
-    }
-
-    /// The text form of one tool (interface, section 5) in a room of so many tokens, put together
-    /// off the event loop: an example for a stranger's schema has to be looked for. From then on
-    /// its change is known.
-    pub(super) async fn describe(
-        &self,
-        entry: &Arc<Entry>,
-        told: Option<&InstructionsTold>,
-        room: usize,
-    ) -> Result<String, ToolError> {
-        let server = self.registry.known_server(&entry.at.server);
-        let heading = heading(self, server.as_deref(), entry);
-        let instructions = server.and_then(|server| told?.long(&server));
-        let notes = self.notes(entry);
-        let (entry, registry) = (Arc::clone(entry), self.registry.clone());
-        let describing = spawn_blocking(move || {
-            let text = text(heading, &entry, (notes, instructions), room);
-            note_read(&registry, &entry);
-            text
+    let room = (room / names.len()).saturating_sub(BETWEEN_TOKENS);
+    let mut texts = Vec::new();
+    for name in &names {
+        texts.push(match catalog.resolve(name, client).await {
+            Ok(entry) => describe(catalog, &entry, told, room).await?,
+            Err(error) => {
+                let page = server::describe_server(catalog, name, error, context).await;
+                whole_lines(page.unwrap_or_else(|error| error.to_string()), room)
+            }
         });
-        describing
-            .await
-            .map_err(|error| ToolError::Internal(error.to_string()))
     }
+    Ok(Reply::text(&texts.join("\n\n")))
+}
 
-    /// The JSON form, for scripts.
-    pub fn describe_json(&self, generation: &Generation, entry: &Entry) -> Value {
-        let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-        let server = generation.server(&entry.at.server);
-        json!({
-            "name": entry.at.to_string(),
-            "server": entry.at.server.as_str(),
-            "server_version": server.map(|server| server.server_version.as_str()),
-            "title": entry.tool.title(),
-            "description": entry.description(),
-            "signature": format!("{}{}", entry.at, entry.signature()),
-            "category": entry.category,
-            "tags": entry.tags,
-            "changed": entry.changed.is_some(),
-            "login_required": self.needs_login(&entry.at.server, entry.stale),
-            "used": self.usage.count(&entry.at),
-            "last_used": self.usage.last(&entry.at),
-            "input_schema": parse(&entry.tool.input_schema()),
-            "output_schema": entry.tool.output_schema().map(parse),
-            "example": example(entry),
-            "notes": self.notes(entry),
-        })
-    }
+/// The text form of one tool (interface, section 5) in a room of so many tokens, put together
+/// off the event loop: an example for a stranger's schema has to be looked for. From then on
+/// its change is known.
+pub(crate) async fn describe(
+    catalog: &Catalog,
+    entry: &Arc<Entry>,
+    told: Option<&InstructionsTold>,
+    room: usize,
+) -> Result<String, ToolError> {
+    let server = catalog.registry.known_server(&entry.at.server);
+    let heading = heading(catalog, server.as_deref(), entry);
+    let instructions = server.and_then(|server| told?.long(&server));
+    let notes = notes(catalog, entry);
+    let (entry, registry) = (Arc::clone(entry), catalog.registry.clone());
+    let describing = spawn_blocking(move || {
+        let text = text(heading, &entry, (notes, instructions), room);
+        note_read(&registry, &entry);
+        text
+    });
+    describing
+        .await
+        .map_err(|error| ToolError::Internal(error.to_string()))
+}
 
-    /// What the person wrote for the model: of the tool, then of its server.
-    fn notes(&self, entry: &Entry) -> Option<String> {
-        let settings = self.settings();
-        let server = settings.server(&entry.at.server);
-        let server = server.and_then(|server| server.notes.clone());
-        let notes = [entry.overlay.notes.clone(), server];
-        let notes: Vec<String> = notes.into_iter().flatten().collect();
-        (!notes.is_empty()).then(|| notes.join(" "))
-    }
+/// The JSON form, for scripts.
+pub(crate) fn describe_json(catalog: &Catalog, generation: &Generation, entry: &Entry) -> Value {
+    let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let server = generation.server(&entry.at.server);
+    json!({
+        "name": entry.at.to_string(),
+        "server": entry.at.server.as_str(),
+        "server_version": server.map(|server| server.server_version.as_str()),
+        "title": entry.tool.title(),
+        "description": entry.description(),
+        "signature": format!("{}{}", entry.at, entry.signature()),
+        "category": entry.category,
+        "tags": entry.tags,
+        "changed": entry.changed.is_some(),
+        "login_required": catalog.needs_login(&entry.at.server, entry.stale),
+        "used": catalog.usage.count(&entry.at),
+        "last_used": catalog.usage.last(&entry.at),
+        "input_schema": parse(&entry.tool.input_schema()),
+        "output_schema": entry.tool.output_schema().map(parse),
+        "example": example(entry),
+        "notes": notes(catalog, entry),
+    })
+}
+
+/// What the person wrote for the model: of the tool, then of its server.
+fn notes(catalog: &Catalog, entry: &Entry) -> Option<String> {
+    let settings = catalog.settings();
+    let server = settings.server(&entry.at.server);
+    let server = server.and_then(|server| server.notes.clone());
+    let notes = [entry.overlay.notes.clone(), server];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    (!notes.is_empty()).then(|| notes.join(" "))
 }
 
 fn names(arguments: &Loose) -> Result<Vec<String>, ToolError> {
@@ -243,7 +233,7 @@ const HEADING_CHARS_MAX: usize = 400;
 /// The cost of the note behind a branch of which something was left out, in tokens.
 const BRANCH_NOTE_TOKENS: usize = 160;
 
-fn heading(gateway: &Gateway, server: Option<&KnownServer>, entry: &Entry) -> String {
+fn heading(catalog: &Catalog, server: Option<&KnownServer>, entry: &Entry) -> String {
     let mut heading = format!("{} - {}", entry.at, entry.category);
     if !entry.tags.is_empty() {
         heading.push_str(&format!("; tags {}", entry.tags.join(", ")));
@@ -254,18 +244,18 @@ fn heading(gateway: &Gateway, server: Option<&KnownServer>, entry: &Entry) -> St
         let named = format!("; server {name} {version}");
         heading.push_str(named.trim_end());
     }
-    match gateway.usage.count(&entry.at) {
+    match catalog.usage.count(&entry.at) {
         0 => {}
         1 => heading.push_str("; used once"),
         count => heading.push_str(&format!("; used {count} times")),
     }
-    if let Some(last) = gateway.usage.last(&entry.at) {
+    if let Some(last) = catalog.usage.last(&entry.at) {
         heading.push_str(&format!(", last {}", ago(last)));
     }
-    if gateway.needs_login(&entry.at.server, entry.stale) {
+    if catalog.needs_login(&entry.at.server, entry.stale) {
         let server = &entry.at.server;
         heading.push_str(&format!("; login required: proxy login {server}"));
-    } else if let Some(why) = gateway.failure(&entry.at.server) {
+    } else if let Some(why) = catalog.failure(&entry.at.server) {
         let why = printable::one_line_of(&why, DOWN_CHARS_MAX);
         heading.push_str(&format!("; down: {why}"));
     }

@@ -6,9 +6,9 @@
 mod announced;
 mod completion;
 mod explicit;
+mod forwarder;
 mod ledger;
 mod matching;
-mod model;
 mod owner;
 mod page;
 mod prompt_names;
@@ -19,22 +19,20 @@ mod resources;
 mod seen;
 mod template;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use fleet::{Asks, Request};
 use jsonrpc::Json;
-use registry::{Generation, KnownServer};
 
+pub use announced::announces_resources;
 pub(super) use announced::{Announced, ListState};
+pub(super) use forwarder::Forwarder;
 pub(super) use ledger::{Ledgers, UriLedger};
 pub(super) use matching::{Wanted, lines as matching_lines};
 pub(super) use refusal::Refusal;
-pub(super) use request::{Method, Params, text};
+pub(super) use request::{Method, Params, json_text, text};
 pub(super) use resources::UpdateSink;
 pub(super) use seen::seen;
 
-use crate::{call_context::CallContext, error::ToolError, gateway::Gateway, rounds::RoundError};
+use crate::call_context::CallContext;
 
 /// The answer to such a request.
 #[derive(Debug)]
@@ -62,7 +60,7 @@ impl Answer {
     }
 }
 
-impl Gateway {
+impl Forwarder {
     /// Answers one request of a client for what is not a tool.
     pub(super) async fn forward(
         &self,
@@ -92,43 +90,5 @@ impl Gateway {
             Method::Complete => (self.complete(&seen, params, context).await?, OF_OTHER),
         };
         Ok(Answer { result, stateless })
-    }
-
-    async fn known(&self) -> Result<Arc<Generation>, Refusal> {
-        let generation = self.generation().await;
-        generation.map_err(|error| Refusal::internal(error.to_string()))
-    }
-
-    /// Refuses what names a server, a prompt or a resource while the configuration cannot be used: then
-    /// no server is known, as for a call of a tool.
-    fn check_configured(&self) -> Result<(), Refusal> {
-        match self.config_mistakes() {
-            Some(mistakes) if self.settings().servers.is_empty() => {
-                Err(ToolError::Misconfigured(mistakes).into())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Asks the one server that it belongs to.
-    async fn ask(
-        &self,
-        server: &KnownServer,
-        request: Request,
-        context: &CallContext,
-    ) -> Result<Json, Refusal> {
-        let asker = context.asks.as_ref();
-        let asker = asker.map(|asks| asks.for_server(&server.name));
-        let asks = asker.clone().map(|asks| asks as Arc<dyn Asks>);
-        let request = context.complete(Request { asks, ..request });
-        let (name, cancel) = (&server.name, &context.cancel);
-        let refuse = |error| Refusal::Call(Box::new(error));
-        let asking = self.request_in_rounds(name, request, asker.as_deref(), cancel);
-        asking.await.map_err(|error| match error {
-            RoundError::Call(error) => refuse(error),
-            RoundError::Unanswered(why) => {
-                Refusal::internal(format!("the server asks for more before it goes on: {why}"))
-            }
-        })
     }
 }

@@ -72,7 +72,7 @@ impl Gateway {
     fn write_now(&self, text: &mut Exposition) {
         let (results, bytes) = self.results.measure();
         let clients = self.clients.list().len();
-        let tools = self.registry.catalog().tools();
+        let tools = self.catalog.registry.catalog().tools();
         let began = self.scrapes.began.duration_since(UNIX_EPOCH);
         let began = began.unwrap_or_default().as_secs_f64();
         let gauges = [

@@ -8,7 +8,7 @@ use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
-use crate::{asks::ServerAsker, gateway::Gateway};
+use crate::{asks::ServerAsker, servers::Servers};
 
 /// Rounds of one call: a server that asks for ever is not asked for ever.
 const ROUNDS_MAX: usize = 10;
@@ -33,36 +33,34 @@ impl From<CallError> for RoundError {
     }
 }
 
-impl Gateway {
-    /// Sends a request to a server, and again with what it asks for meanwhile. Each round has the
-    /// limit of the request; the time in which a person is asked counts for none.
-    pub(crate) async fn request_in_rounds(
-        &self,
-        server: &ServerName,
-        mut request: Request,
-        asker: Option<&ServerAsker>,
-        cancel: &CancellationToken,
-    ) -> Result<Json, RoundError> {
-        for _ in 0..ROUNDS_MAX {
-            let result = match self.servers.call(server, &request, cancel).await {
-                Err(error) => {
-                    visit_addresses(error, asker).await?;
-                    continue;
-                }
-                Ok(result) => result,
-            };
-            let Some(wanted) = Wanted::read(&result) else {
-                return Ok(result);
-            };
-            let responses = wanted.ask(asker).await.map_err(RoundError::Unanswered)?;
-            let params = &mut request.params;
-            params.retain(|(key, _)| *key != RESPONSES && *key != STATE);
-            params.push((RESPONSES.to_owned(), responses));
-            params.extend(wanted.state.map(|state| (STATE.to_owned(), state)));
-        }
-        let why = format!("it asked for more {ROUNDS_MAX} times");
-        Err(RoundError::Unanswered(why))
+/// Sends a request to a server, and again with what it asks for meanwhile. Each round has the
+/// limit of the request; the time in which a person is asked counts for none.
+pub(crate) async fn request_in_rounds(
+    servers: &dyn Servers,
+    server: &ServerName,
+    mut request: Request,
+    asker: Option<&ServerAsker>,
+    cancel: &CancellationToken,
+) -> Result<Json, RoundError> {
+    for _ in 0..ROUNDS_MAX {
+        let result = match servers.call(server, &request, cancel).await {
+            Err(error) => {
+                visit_addresses(error, asker).await?;
+                continue;
+            }
+            Ok(result) => result,
+        };
+        let Some(wanted) = Wanted::read(&result) else {
+            return Ok(result);
+        };
+        let responses = wanted.ask(asker).await.map_err(RoundError::Unanswered)?;
+        let params = &mut request.params;
+        params.retain(|(key, _)| *key != RESPONSES && *key != STATE);
+        params.push((RESPONSES.to_owned(), responses));
+        params.extend(wanted.state.map(|state| (STATE.to_owned(), state)));
     }
+    let why = format!("it asked for more {ROUNDS_MAX} times");
+    Err(RoundError::Unanswered(why))
 }
 
 /// Has a client that goes in rounds visit the addresses that a server of before wants visited first;

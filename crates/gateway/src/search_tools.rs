@@ -3,36 +3,29 @@
 use std::sync::Arc;
 
 use registry::{
-    Asked, CatalogServer, Entry, Evidence, Found, Generation, Hit, Kind, Query, Review, Subject,
-    View,
+    Asked, CatalogServer, Evidence, Found, Generation, Hit, Kind, Query, Review, Subject, View,
 };
 use serde_json::{Value, json, value::RawValue};
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use telemetry::Recorder;
 use tool::ServerName;
 
 use crate::{
     built_in::is_own,
     call_context::CallContext,
     call_note::now_ms,
+    catalog::Catalog,
     describe_tool,
     error::ToolError,
     forward::{Wanted, matching_lines, seen},
-    gateway::Gateway,
     loose::Loose,
     policy::ClientPolicy,
-    recent_searches::RecentSearches,
+    render::hit_line,
     reply::Reply,
-    survey,
-    surveys::{ANSWER_WAIT, WaitsFor},
 };
 
 /// Hits when nobody says how many, and the most there can be (interface, section 4).
 const RESULTS_DEFAULT: usize = 5;
-const RESULTS_MAX: usize = 20;
-
-/// Tools without an embedding for which a search without a sure hit waits: some 9 ms of a core each.
-const EMBEDDINGS_AWAITED_MAX: usize = 100;
+pub(crate) const RESULTS_MAX: usize = 20;
 
 /// The longest reason of each server where no tools are known, in characters.
 const WHY_CHARS_MAX: usize = 400;
@@ -40,14 +33,14 @@ const WHY_CHARS_MAX: usize = 400;
 /// The longest part of a query that is repeated in an answer, in characters.
 const QUERY_CHARS_SHOWN: usize = 120;
 
-/// A search that was made; [`Gateway::search_text`] and [`Gateway::search_json`] tell it.
+/// A search that was made; [`search_text`] and [`search_json`] write it.
 #[derive(Debug)]
 pub struct SearchAnswer {
-    generation: Arc<Generation>,
-    query: Query,
-    found: Found,
+    pub(crate) generation: Arc<Generation>,
+    pub(crate) query: Query,
+    pub(crate) found: Found,
     /// Servers whose tools it may lack: they were still being asked for them.
-    missing: Vec<ServerName>,
+    pub(crate) missing: Vec<ServerName>,
 }
 
 impl SearchAnswer {
@@ -57,7 +50,7 @@ impl SearchAnswer {
     }
 
     /// Whether it has a tool of a server for all that was asked for, and none of them is a guess.
-    fn is_sure(&self) -> bool {
+    pub(crate) fn is_sure(&self) -> bool {
         let Self { found, query, .. } = self;
         if found.kind == Kind::Exact {
             return true;
@@ -78,338 +71,211 @@ impl SearchAnswer {
     }
 }
 
-impl Gateway {
-    pub(super) async fn search_tools(
-        &self,
-        arguments: Option<&RawValue>,
-        context: &CallContext,
-    ) -> Result<Reply, ToolError> {
-        let (policy, searches) = (&*context.policy, context.searches.as_deref());
-        let arguments = Loose::read(arguments);
-        let query = Query {
-            view: policy.view.clone(),
-            ..query(&arguments)
-        };
-        let answer = self.search(query, searches).await?;
-        self.recorder.record(telemetry::Event::Search {
-            at_ms: now_ms(),
-            words: arguments.text(&["query"]).unwrap_or_default(),
-            hits: answer.found.hits.len(),
-        });
-        if let Some(searches) = searches {
-            searches.push(&answer.generation, &answer.query, &answer.found);
-        }
-        let wants_json = arguments
-            .text(&["format"])
-            .is_some_and(|format| format == "json");
-        Ok(Reply::text(&if wants_json {
-            describe_tool::fit_hits(self.search_json(&answer), self.room(policy))
-        } else {
-            let text = self.search_text(&answer, policy).await?;
-            let besides = besides(&answer, context);
-            if besides.is_empty() {
-                text
-            } else {
-                let lines = format!("{text}\n{}", besides.join("\n"));
-                describe_tool::whole_lines(lines, self.room(policy))
-            }
-        }))
+pub(crate) async fn search_tools(
+    catalog: &Catalog,
+    recorder: &Recorder,
+    arguments: Option<&RawValue>,
+    context: &CallContext,
+) -> Result<Reply, ToolError> {
+    let (policy, searches) = (&*context.policy, context.searches.as_deref());
+    let arguments = Loose::read(arguments);
+    let query = Query {
+        view: policy.view.clone(),
+        ..query(&arguments)
+    };
+    let answer = catalog.search(query, searches).await?;
+    recorder.record(telemetry::Event::Search {
+        at_ms: now_ms(),
+        words: arguments.text(&["query"]).unwrap_or_default(),
+        hits: answer.found.hits.len(),
+    });
+    if let Some(searches) = searches {
+        searches.push(&answer.generation, &answer.query, &answer.found);
     }
-
-    /// Searches with what followed from these searches; without any, with what all clients here
-    /// did. Answers at once with what is known. Only without a sure hit it waits, a few seconds at most: for
-    /// servers that have never told their tools (all searches together once for each start of a
-    /// server), then for the embeddings of a few new tools.
-    pub async fn search(
-        &self,
-        query: Query,
-        searches: Option<&RecentSearches>,
-    ) -> Result<SearchAnswer, ToolError> {
-        let query = Query {
-            learned: self.learned(searches),
-            limit: query.limit.clamp(1, RESULTS_MAX),
-            ..query
-        };
-        let view = query.view.clone();
-        let concerns = |name: &ServerName| self.is_seen(name, view.as_deref());
-        loop {
-            let end = self.surveys.next_end();
-            let mut answer = self.search_known(query.clone()).await?;
-            let is_last = answer.is_sure()
-                || !(self.surveys)
-                    .wait_for(end, WaitsFor::FirstTools, concerns)
-                    .await;
-            if is_last {
-                if !answer.is_sure() && self.wait_for_embeddings(&answer.generation).await {
-                    answer = self.search_known(query).await?;
-                }
-                let is_exact = answer.found.kind == Kind::Exact;
-                let missing = if is_exact {
-                    Vec::new()
-                } else {
-                    self.surveys.missing(concerns)
-                };
-                return Ok(SearchAnswer { missing, ..answer });
-            }
-        }
-    }
-
-    /// Waits until a few new tools have their embeddings, some milliseconds each; returns whether they may
-    /// have. Does not wait where there are many.
-    async fn wait_for_embeddings(&self, generation: &Generation) -> bool {
-        let missing = generation.unembedded();
-        if missing == 0 || missing > EMBEDDINGS_AWAITED_MAX {
-            return false;
-        }
-        let never = CancellationToken::new();
-        let embedding = survey::embed_tools(self, &never);
-        timeout(ANSWER_WAIT, embedding).await.is_ok()
-    }
-
-    fn is_seen(&self, name: &ServerName, view: Option<&View>) -> bool {
-        let catalog = self.registry.catalog();
-        let server = catalog.servers.iter().find(|it| it.name == *name);
-        server.is_none_or(|server| sees(view, server))
-    }
-
-    /// Searches what is known, off the event loop: the embedding of a request takes milliseconds of
-    /// a core.
-    async fn search_known(&self, query: Query) -> Result<SearchAnswer, ToolError> {
-        if self.registry.loaded().is_none() {
-            let registry = self.registry.clone();
-            drop(tokio::task::spawn_blocking(move || registry.load_encoder()));
-        }
-        let generation = self.generation().await?;
-        if generation.unembedded() > 0 {
-            self.to_embed.notify_one();
-        }
-        let searching = tokio::task::spawn_blocking(move || {
-            let found = generation.search(&query);
-            // Read from strangers' schemas once, and kept; here, where that disturbs nobody.
-            for hit in &found.hits {
-                hit.entry.signature();
-                hit.entry.purpose();
-            }
-            SearchAnswer {
-                generation,
-                query,
-                found,
-                missing: Vec::new(),
-            }
-        });
-        let answer = searching.await;
-        let mut answer = answer.map_err(|error| ToolError::Internal(error.to_string()))?;
-        // While no server has told its tools, our own are no answer to what is asked.
-        if answer.found.kind != Kind::Exact && self.registry.catalog().tools() == 0 {
-            answer.found.hits.clear();
-        }
-        Ok(answer)
-    }
-
-    /// The text form (interface, section 4), in the room that the policy leaves.
-    pub async fn search_text(
-        &self,
-        answer: &SearchAnswer,
-        policy: &ClientPolicy,
-    ) -> Result<String, ToolError> {
-        let SearchAnswer {
-            query,
-            found,
-            missing,
-            ..
-        } = answer;
-        let room = self.room(policy);
-        let text = match (found.kind, found.hits.as_slice(), missing.as_slice()) {
-            (Kind::Exact, [hit], _) => {
-                return self.describe(&hit.entry, None, room).await;
-            }
-            (_, [], []) => self.explain_no_hit(query, found),
-            (_, [], missing) => explain_no_hit_yet(query, missing),
-            (_, _, []) => self.list(answer),
-            (_, _, missing) => self.list(answer) + "\n" + &list_missing(missing),
-        };
-        Ok(describe_tool::whole_lines(text, room))
-    }
-
-    /// The JSON form, for scripts: whole, however long.
-    pub fn search_json(&self, answer: &SearchAnswer) -> Value {
-        let mut json = self.json_of_known(answer);
-        if !answer.missing.is_empty() {
-            json["being_asked"] = answer.missing.iter().map(ServerName::as_str).collect();
-        }
-        json
-    }
-
-    fn json_of_known(&self, answer: &SearchAnswer) -> Value {
-        let SearchAnswer { query, found, .. } = answer;
-        if found.hits.is_empty() {
-            let message = match answer.missing.as_slice() {
-                [] => self.explain_no_hit(query, found),
-                missing => explain_no_hit_yet(query, missing),
-            };
-            let suggestion = "Try different keywords or search without a category filter.";
-            return json!({
-                "found": 0,
-                "message": message,
-                "suggestion": suggestion,
-            });
-        }
-        let hit = |hit: &Hit| hit_json(hit, found.parts.get(hit.step));
-        let tools: Vec<Value> = found.hits.iter().map(hit).collect();
-        let mut json = json!({"found": tools.len(), "total": found.total, "tools": tools});
-        if found.is_guess {
-            json["perhaps"] = true.into();
-        }
-        if found.kind == Kind::Nearest {
-            json["message"] = write_doubt(answer).into();
-        }
-        json
-    }
-
-    fn list(&self, answer: &SearchAnswer) -> String {
-        let SearchAnswer { query, found, .. } = answer;
-        let mut lines = vec![match found.kind {
-            Kind::Nearest => format!("perhaps: {}. {}:", write_doubt(answer), write_choice(found)),
-            _ => write_heading(query, found),
-        }];
-        let steps = match &query.asked {
-            Asked::Steps(steps) => steps,
-            Asked::Words(_) => &found.parts,
-        };
-        let mut hits: Vec<&Hit> = found.hits.iter().collect();
-        hits.sort_by_key(|hit| hit.step);
-        let mut step = None;
-        for hit in hits {
-            if let Some(text) = steps.get(hit.step)
-                && step != Some(hit.step)
-            {
-                step = Some(hit.step);
-                let perhaps = if hit.is_guess && !found.is_guess {
-                    " perhaps:"
-                } else {
-                    ""
-                };
-                lines.push(format!("{}:{perhaps}", one_line(text)));
-            }
-            lines.push(self.hit_line(&hit.entry) + &list_twins(hit));
-            lines.extend(hit.evidence.iter().map(write_evidence));
-        }
-        let end = query.offset + found.hits.len();
-        if found.kind == Kind::Browse && end < found.total {
-            lines.push(format!("more: \"offset\":{end}"));
-        }
-        if found.kind == Kind::Nearest {
-            let down = self.down(query);
-            if !down.is_empty() {
-                lines.push(format!("Down: {}.", down.join(", ")));
-            }
-        }
-        lines.join("\n")
-    }
-
-    /// `server/tool(arguments) -> {members} - purpose [marks]`.
-    pub fn hit_line(&self, entry: &Entry) -> String {
-        format!(
-            "{}{}{} - {}{}",
-            entry.at,
-            entry.signature(),
-            entry.output_signature(),
-            entry.purpose(),
-            self.marks(entry),
+    let wants_json = arguments
+        .text(&["format"])
+        .is_some_and(|format| format == "json");
+    Ok(Reply::text(&if wants_json {
+        describe_tool::fit_hits(
+            search_json(catalog, &answer),
+            catalog.settings().room(policy),
         )
-    }
+    } else {
+        let text = search_text(catalog, &answer, policy).await?;
+        let besides = besides(&answer, context);
+        if besides.is_empty() {
+            text
+        } else {
+            let lines = format!("{text}\n{}", besides.join("\n"));
+            describe_tool::whole_lines(lines, catalog.settings().room(policy))
+        }
+    }))
+}
 
-    fn marks(&self, entry: &Entry) -> String {
-        let server = &entry.at.server;
-        let needs_login = self.needs_login(server, entry.stale);
-        let is_down = !needs_login && self.servers.is_down(server);
-        let marks = [
-            (entry.is_destructive(), "destructive"),
-            (needs_login, "login required"),
-            (is_down, "down"),
-            (entry.stale, "stale"),
-            (entry.changed.is_some(), "changed"),
-            (entry.is_deprecated(), "deprecated"),
-        ];
-        write_marks(marks)
-    }
+/// The text form (interface, section 4), in the room that the policy leaves.
+pub async fn search_text(
+    catalog: &Catalog,
+    answer: &SearchAnswer,
+    policy: &ClientPolicy,
+) -> Result<String, ToolError> {
+    let SearchAnswer {
+        query,
+        found,
+        missing,
+        ..
+    } = answer;
+    let room = catalog.settings().room(policy);
+    let text = match (found.kind, found.hits.as_slice(), missing.as_slice()) {
+        (Kind::Exact, [hit], _) => {
+            return describe_tool::describe(catalog, &hit.entry, None, room).await;
+        }
+        (_, [], []) => explain_no_hit(catalog, query, found),
+        (_, [], missing) => explain_no_hit_yet(query, missing),
+        (_, _, []) => list(catalog, answer),
+        (_, _, missing) => list(catalog, answer) + "\n" + &list_missing(missing),
+    };
+    Ok(describe_tool::whole_lines(text, room))
+}
 
-    /// Says that nothing fits, which words are to blame, and what there is instead.
-    fn explain_no_hit(&self, query: &Query, found: &Found) -> String {
-        if self.registry.catalog().tools() == 0 {
-            return self.explain_no_tools(query);
+/// The JSON form, for scripts: whole, however long.
+pub fn search_json(catalog: &Catalog, answer: &SearchAnswer) -> Value {
+    let mut json = json_of_known(catalog, answer);
+    if !answer.missing.is_empty() {
+        json["being_asked"] = answer.missing.iter().map(ServerName::as_str).collect();
+    }
+    json
+}
+
+fn json_of_known(catalog: &Catalog, answer: &SearchAnswer) -> Value {
+    let SearchAnswer { query, found, .. } = answer;
+    if found.hits.is_empty() {
+        let message = match answer.missing.as_slice() {
+            [] => explain_no_hit(catalog, query, found),
+            missing => explain_no_hit_yet(query, missing),
+        };
+        let suggestion = "Try different keywords or search without a category filter.";
+        return json!({
+            "found": 0,
+            "message": message,
+            "suggestion": suggestion,
+        });
+    }
+    let hit = |hit: &Hit| hit_json(hit, found.parts.get(hit.step));
+    let tools: Vec<Value> = found.hits.iter().map(hit).collect();
+    let mut json = json!({"found": tools.len(), "total": found.total, "tools": tools});
+    if found.is_guess {
+        json["perhaps"] = true.into();
+    }
+    if found.kind == Kind::Nearest {
+        json["message"] = write_doubt(answer).into();
+    }
+    json
+}
+
+fn list(catalog: &Catalog, answer: &SearchAnswer) -> String {
+    let SearchAnswer { query, found, .. } = answer;
+    let mut lines = vec![match found.kind {
+        Kind::Nearest => format!("perhaps: {}. {}:", write_doubt(answer), write_choice(found)),
+        _ => write_heading(query, found),
+    }];
+    let steps = match &query.asked {
+        Asked::Steps(steps) => steps,
+        Asked::Words(_) => &found.parts,
+    };
+    let mut hits: Vec<&Hit> = found.hits.iter().collect();
+    hits.sort_by_key(|hit| hit.step);
+    let mut step = None;
+    for hit in hits {
+        if let Some(text) = steps.get(hit.step)
+            && step != Some(hit.step)
+        {
+            step = Some(hit.step);
+            let perhaps = if hit.is_guess && !found.is_guess {
+                " perhaps:"
+            } else {
+                ""
+            };
+            lines.push(format!("{}:{perhaps}", one_line(text)));
         }
-        let mut text = format!("No tool matches \"{}\"", one_line(&text_of(query)));
-        text.push_str(&list_unknown(found));
-        if !found.nearest.is_empty() {
-            let names: Vec<String> = found.nearest.iter().map(ToString::to_string).collect();
-            text.push_str(&format!(". Nearest: {}", names.join(", ")));
-        }
-        text.push_str(". Try different keywords or search without a category filter.");
-        if !found.categories.is_empty() {
-            text.push_str(&format!(
-                " Categories: {}.",
-                list_counts(&found.categories, CATEGORIES_COUNTED_MAX)
-            ));
-        }
-        let down = self.down(query);
+        lines.push(hit_line(catalog, &hit.entry) + &list_twins(hit));
+        lines.extend(hit.evidence.iter().map(write_evidence));
+    }
+    let end = query.offset + found.hits.len();
+    if found.kind == Kind::Browse && end < found.total {
+        lines.push(format!("more: \"offset\":{end}"));
+    }
+    if found.kind == Kind::Nearest {
+        let down = catalog.down(query.view.as_deref());
         if !down.is_empty() {
-            text.push_str(&format!(" Down: {}.", down.join(", ")));
-        }
-        text
-    }
-
-    fn explain_no_tools(&self, query: &Query) -> String {
-        if let Some(mistakes) = self.config_mistakes() {
-            let mistakes = printable::prose(&mistakes);
-            return format!("No tools are known: the configuration cannot be used.\n{mistakes}");
-        }
-        let catalog = self.registry.catalog();
-        let whys: Vec<String> = catalog
-            .servers
-            .iter()
-            .filter(|server| sees(query.view.as_deref(), server))
-            .filter_map(|server| {
-                let why =
-                    printable::one_line_of(&server.stale.as_ref()?.to_string(), WHY_CHARS_MAX);
-                Some(format!("{}: {why}", server.name))
-            })
-            .collect();
-        match whys.as_slice() {
-            [] if self.holds_tools(query) => {
-                "No tools are known: those of the servers are held until a person has reviewed them. A \
-                 person can run `proxy review`."
-                    .to_owned()
-            }
-            [] => "No tools are known: no server offers any. A person can add servers to the \
-                   configuration and run `proxy reindex`."
-                .to_owned(),
-            whys => format!("No tools are known. {}.", whys.join(". ")),
+            lines.push(format!("Down: {}.", down.join(", ")));
         }
     }
+    lines.join("\n")
+}
 
-    /// Whether a review keeps out tools of a server that the client sees.
-    fn holds_tools(&self, query: &Query) -> bool {
-        let catalog = self.registry.catalog();
-        let servers = catalog.servers.iter();
-        let mut seen = servers.filter(|server| sees(query.view.as_deref(), server));
-        seen.any(|server| {
-            let reviews = self.registry.list_reviews(Some(&server.name)).list;
-            let is_tool = |it: &Review| matches!(it.shown.subject, Subject::Tool(_));
-            reviews.iter().any(is_tool)
+/// Says that nothing fits, which words are to blame, and what there is instead.
+fn explain_no_hit(catalog: &Catalog, query: &Query, found: &Found) -> String {
+    if catalog.registry.catalog().tools() == 0 {
+        return explain_no_tools(catalog, query);
+    }
+    let mut text = format!("No tool matches \"{}\"", one_line(&text_of(query)));
+    text.push_str(&list_unknown(found));
+    if !found.nearest.is_empty() {
+        let names: Vec<String> = found.nearest.iter().map(ToString::to_string).collect();
+        text.push_str(&format!(". Nearest: {}", names.join(", ")));
+    }
+    text.push_str(". Try different keywords or search without a category filter.");
+    if !found.categories.is_empty() {
+        text.push_str(&format!(
+            " Categories: {}.",
+            list_counts(&found.categories, CATEGORIES_COUNTED_MAX)
+        ));
+    }
+    let down = catalog.down(query.view.as_deref());
+    if !down.is_empty() {
+        text.push_str(&format!(" Down: {}.", down.join(", ")));
+    }
+    text
+}
+
+fn explain_no_tools(catalog: &Catalog, query: &Query) -> String {
+    if let Some(mistakes) = catalog.mistakes() {
+        let mistakes = printable::prose(&mistakes);
+        return format!("No tools are known: the configuration cannot be used.\n{mistakes}");
+    }
+    let records = catalog.registry.catalog();
+    let whys: Vec<String> = records
+        .servers
+        .iter()
+        .filter(|server| sees(query.view.as_deref(), server))
+        .filter_map(|server| {
+            let why = printable::one_line_of(&server.stale.as_ref()?.to_string(), WHY_CHARS_MAX);
+            Some(format!("{}: {why}", server.name))
         })
+        .collect();
+    match whys.as_slice() {
+        [] if holds_tools(catalog, query) => {
+            "No tools are known: those of the servers are held until a person has reviewed them. A \
+             person can run `proxy review`."
+                .to_owned()
+        }
+        [] => "No tools are known: no server offers any. A person can add servers to the \
+               configuration and run `proxy reindex`."
+            .to_owned(),
+        whys => format!("No tools are known. {}.", whys.join(". ")),
     }
+}
 
-    /// Servers that failed when they were last started or surveyed.
-    fn down(&self, query: &Query) -> Vec<String> {
-        let catalog = self.registry.catalog();
-        let servers = catalog
-            .servers
-            .iter()
-            .filter(|server| sees(query.view.as_deref(), server));
-        let down = servers.filter(|it| it.stale.is_some() || self.servers.is_down(&it.name));
-        down.map(|server| server.name.to_string()).collect()
-    }
+/// Whether a review keeps out tools of a server that the client sees.
+fn holds_tools(catalog: &Catalog, query: &Query) -> bool {
+    let records = catalog.registry.catalog();
+    let servers = records.servers.iter();
+    let mut seen = servers.filter(|server| sees(query.view.as_deref(), server));
+    seen.any(|server| {
+        let reviews = catalog.registry.list_reviews(Some(&server.name)).list;
+        let is_tool = |it: &Review| matches!(it.shown.subject, Subject::Tool(_));
+        reviews.iter().any(is_tool)
+    })
 }
 
 /// Prompts and resources in one answer, of those that were asked for.
@@ -641,16 +507,4 @@ fn hit_json(hit: &Hit, part: Option<&String>) -> Value {
         json["part"] = part.as_str().into();
     }
     json
-}
-/// The marks that a tool has by its definition, ` [destructive] [deprecated]`.
-pub(crate) fn marks_of_definition(entry: &Entry) -> String {
-    write_marks([
-        (entry.is_destructive(), "destructive"),
-        (entry.is_deprecated(), "deprecated"),
-    ])
-}
-
-fn write_marks(marks: impl IntoIterator<Item = (bool, &'static str)>) -> String {
-    let set = marks.into_iter().filter(|(is_set, _)| *is_set);
-    set.fold(String::new(), |text, (_, mark)| text + " [" + mark + "]")
 }

@@ -240,7 +240,7 @@ impl Session {
     fn engine(&self) -> Engine {
         let mut running = self.engine.lock();
         let running = running.get_or_insert_with(|| {
-            let catalog = self.calls.gateway.registry.catalog();
+            let catalog = self.calls.gateway.catalog.registry.catalog();
             let policy = self.calls.policy();
             let says = match self.calls.gateway.config_mistakes() {
                 Some(_) if catalog.tools() == 0 => BROKEN.to_owned(),
@@ -248,7 +248,7 @@ impl Session {
                     &catalog,
                     &policy,
                     &self.calls.list_apart(),
-                    &self.calls.gateway.surveys.list_first(),
+                    &self.calls.gateway.catalog.surveys.list_first(),
                 ),
             };
             let face = Face::new(says, self.announced(), self.calls.level.clone());
@@ -287,7 +287,10 @@ impl Session {
 
     fn announced(&self) -> Announced {
         *self.announced.get_or_init(|| {
-            Announced::of(&self.calls.gateway.registry.catalog(), &self.calls.policy())
+            Announced::of(
+                &self.calls.gateway.catalog.registry.catalog(),
+                &self.calls.policy(),
+            )
         })
     }
 

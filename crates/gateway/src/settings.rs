@@ -5,11 +5,15 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use ::policy::Policy;
 use fleet::{ServerSpec, Template};
 use otlp::Collector;
-use registry::{Rules, ServerRules};
+use registry::{Entry, Rules, ServerRules};
+use results::BUDGET_MIN;
 use secrets::{Keeping, PrivateFiles};
 use tool::{ServerName, ToolRef};
 
-use crate::policy::ClientPolicies;
+use crate::{
+    envelope::Options,
+    policy::{ClientPolicies, ClientPolicy},
+};
 
 /// Servers asked at one time by a survey, where nothing else is said.
 const SURVEY_PARALLEL_DEFAULT: usize = 8;
@@ -131,6 +135,13 @@ pub struct ToolLimits {
 }
 
 impl Settings {
+    /// The room of an answer about tools, in tokens.
+    pub(crate) fn room(&self, client: &ClientPolicy) -> usize {
+        let max_tokens = client.max_tokens(None, self.results.max_tokens);
+        let max_tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
+        max_tokens.max(BUDGET_MIN)
+    }
+
     /// No servers, and the defaults for everything else.
     pub fn in_folder(state_dir: PathBuf) -> Self {
         Self {
@@ -172,6 +183,34 @@ impl Settings {
     /// None where the limits of its server hold.
     pub fn tool_limits(&self, tool: &ToolRef) -> Option<&ToolLimits> {
         self.server(&tool.server)?.tools.get(&tool.tool)
+    }
+
+    /// The time that the caller of a tool waits: by its options, else by the tool; none where the limit of the
+    /// server holds.
+    pub(crate) fn call_limit(&self, entry: &Entry, options: &Options) -> Option<Duration> {
+        let of_tool = || self.tool_limits(&entry.at)?.timeout;
+        options.limit().or_else(of_tool)
+    }
+
+    /// The timeout of a server for calls; a tool of ours has none.
+    pub(crate) fn usual_limit(&self, entry: &Entry) -> Option<Duration> {
+        Some(self.server(&entry.at.server)?.spec.call_timeout)
+    }
+
+    /// The most of a result that its caller is sent, in tokens: by the options of the call, else by its tool,
+    /// its server, its client, or the configuration for all. The one place that decides it.
+    pub(crate) fn max_tokens(
+        &self,
+        entry: &Entry,
+        options: &Options,
+        client: &ClientPolicy,
+    ) -> u64 {
+        let of_tool = self.tool_limits(&entry.at);
+        let of_tool = of_tool.and_then(|limits| limits.max_tokens);
+        let of_server = self.server(&entry.at.server);
+        let of_server = of_server.and_then(|server| server.max_tokens);
+        let configured = client.max_tokens(of_tool.or(of_server), self.results.max_tokens);
+        options.max_tokens.unwrap_or(configured)
     }
 
     /// The specifications of the enabled servers, for the fleet.

@@ -8,10 +8,18 @@ use serde_json::{Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 
-use crate::search_tools::marks_of_definition;
 use crate::{
-    call_context::CallContext, connection::Connection, definitions::EXECUTE, error::Audience,
-    gateway::Gateway, policy::ClientPolicy, survey,
+    built_in::declare_all,
+    call_context::CallContext,
+    connection::Connection,
+    definitions::EXECUTE,
+    describe_tool::describe_json,
+    error::Audience,
+    gateway::Gateway,
+    policy::ClientPolicy,
+    render::marks_of_definition,
+    search_tools::{search_json, search_text},
+    survey,
 };
 
 mod describe;
@@ -145,12 +153,15 @@ impl Gateway {
 
     /// Servers that could not be asked for their tools, and what to type.
     fn failures(&self) -> Vec<(ServerName, String)> {
-        let catalog = self.registry.catalog();
+        let catalog = self.catalog.registry.catalog();
         let failed = catalog.servers.iter().filter_map(|server| {
             let why = server.stale.as_ref()?;
             let name = server.name.clone();
             let reindex = format!("proxy reindex {name}");
-            let log = self.has_log(&name).then(|| format!("proxy log {name}"));
+            let log = self
+                .catalog
+                .has_log(&name)
+                .then(|| format!("proxy log {name}"));
             let next = match (why.hint.clone(), log) {
                 (Some(hint), Some(log)) => format!("{hint}; or: {log}, then {reindex}"),
                 (Some(step), None) | (None, Some(step)) => format!("{step}, then {reindex}"),
@@ -164,7 +175,7 @@ impl Gateway {
     /// Servers that were never asked for their tools. One that failed before is left to `reindex`:
     /// a search does not wait for it again.
     pub fn never_asked(&self) -> Vec<ServerName> {
-        let catalog = self.registry.catalog();
+        let catalog = self.catalog.registry.catalog();
         let servers = catalog.servers.iter();
         let new = servers.filter(|it| it.surveyed_at.is_none() && it.stale.is_none());
         new.map(|server| server.name.clone()).collect()
@@ -173,11 +184,11 @@ impl Gateway {
     /// Asks servers that were never asked for their tools or whose snapshots are damaged, and reads the
     /// saved scripts.
     pub async fn survey_new(self: &Arc<Self>) {
-        survey::take_in_scripts(self).await;
+        survey::take_in_scripts(&self.catalog).await;
         let mut new = self.never_asked();
         // A loaded generation has seen the damages.
-        if self.registry.loaded().is_none() {
-            let registry = self.registry.clone();
+        if self.catalog.registry.loaded().is_none() {
+            let registry = self.catalog.registry.clone();
             let damaged = tokio::task::spawn_blocking(move || registry.list_damaged()).await;
             new.extend(
                 damaged
@@ -187,7 +198,7 @@ impl Gateway {
             );
         }
         if !new.is_empty() {
-            survey::get_to_know(Arc::clone(self), new).await;
+            survey::get_to_know(Arc::clone(&self.catalog), new).await;
         }
     }
 
@@ -225,12 +236,12 @@ impl Gateway {
     }
 
     async fn shell_search(&self, query: Query, json: bool) -> anyhow::Result<ShellReply> {
-        let answer = self.search(query, None).await?;
+        let answer = self.catalog.search(query, None).await?;
         Ok(ShellReply {
             data: if json {
-                pretty(&self.search_json(&answer))
+                pretty(&search_json(&self.catalog, &answer))
             } else {
-                self.search_text(&answer, &ClientPolicy::default()).await?
+                search_text(&self.catalog, &answer, &ClientPolicy::default()).await?
             },
             told: String::new(),
             is_hit: answer.has_hits(),
@@ -238,10 +249,10 @@ impl Gateway {
     }
 
     async fn shell_describe(&self, names: &[String], json: bool) -> anyhow::Result<ShellReply> {
-        let generation = self.generation().await?;
+        let generation = self.catalog.generation().await?;
         let mut entries = Vec::new();
         for name in names.iter().flat_map(|name| name.split(',')) {
-            match self.find(&generation, name).await {
+            match self.catalog.find(&generation, name).await {
                 Ok(entry) => entries.push(entry),
                 Err(error) => match generation.servers_named(name).first() {
                     Some(server) => return self.shell_list(Some(server.name.as_str()), json).await,
@@ -250,7 +261,7 @@ impl Gateway {
             }
         }
         let described = entries.iter();
-        let described = described.map(|entry| self.describe_json(&generation, entry));
+        let described = described.map(|entry| describe_json(&self.catalog, &generation, entry));
         let mut described: Vec<Value> = described.collect();
         Ok(ShellReply::hit(if !json {
             let pages = entries.iter().zip(&described);
@@ -297,7 +308,7 @@ impl Gateway {
 
     /// As JSON `[[name, text]]`, a pair a file.
     async fn shell_types(&self, server: Option<&str>, json: bool) -> anyhow::Result<ShellReply> {
-        let declared = self.declare_all(server).await?;
+        let declared = declare_all(&self.catalog, server).await?;
         Ok(ShellReply::hit(if json {
             serde_json::to_string(&declared)?
         } else {
@@ -336,7 +347,7 @@ impl Gateway {
     }
 
     async fn shell_list(&self, of: Option<&str>, json: bool) -> anyhow::Result<ShellReply> {
-        let generation = self.generation().await?;
+        let generation = self.catalog.generation().await?;
         let entries = list_entries(&generation, of);
         let data = if json {
             let tool = |it: &&Entry| json!({"name": it.at.to_string(), "purpose": it.purpose(), "category": it.category});

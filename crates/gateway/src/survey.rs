@@ -13,7 +13,7 @@ use std::{
 use fleet::{Failure, Survey};
 use futures::{Stream, StreamExt as _, stream};
 use mcp::Transport;
-use registry::{Catalog, News, Planned, RegistryError, Snapshot, SurveyFailure};
+use registry::{News, Planned, RegistryError, Snapshot, SurveyFailure};
 use tokio::{sync::Mutex, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
@@ -21,9 +21,9 @@ use tracing::{info, warn};
 
 use crate::{
     call_note::now_ms,
+    catalog::Catalog,
     clock::{millis, now},
     cost::estimate_definition,
-    gateway::Gateway,
     surveys::SurveyNote,
 };
 
@@ -47,40 +47,40 @@ pub type Count = fn(&str) -> usize;
 /// Surveys the named servers, as many at one time as configured, in the order in which they
 /// answer. From this call on they are known to be asked, those that wait for their turn too.
 pub fn survey(
-    gateway: &Arc<Gateway>,
+    catalog: &Arc<Catalog>,
     servers: Vec<ServerName>,
     count: Count,
 ) -> impl Stream<Item = Asked> + use<> {
-    let parallel = gateway.settings().survey_parallel.max(1);
-    let gateway = Arc::clone(gateway);
-    let catalog = gateway.registry.catalog();
+    let parallel = catalog.settings().survey_parallel.max(1);
+    let catalog = Arc::clone(catalog);
+    let records = catalog.registry.catalog();
     let is_known = |server: &ServerName| {
-        let known = catalog.servers.iter().find(|it| it.name == *server);
+        let known = records.servers.iter().find(|it| it.name == *server);
         known.is_some_and(|it| it.surveyed_at.is_some())
     };
     let notes: Vec<(ServerName, SurveyNote)> = servers
         .into_iter()
         .map(|server| {
-            let note = gateway.surveys.begin(&server, is_known(&server));
+            let note = catalog.surveys.begin(&server, is_known(&server));
             (server, note)
         })
         .collect();
-    let ask = move |(server, note)| ask(Arc::clone(&gateway), server, note, count);
+    let ask = move |(server, note)| ask(Arc::clone(&catalog), server, note, count);
     stream::iter(notes).map(ask).buffer_unordered(parallel)
 }
 
-async fn ask(gateway: Arc<Gateway>, server: ServerName, note: SurveyNote, count: Count) -> Asked {
+async fn ask(catalog: Arc<Catalog>, server: ServerName, note: SurveyNote, count: Count) -> Asked {
     let began = Instant::now();
     let asked_ms = now_ms();
     let surveyed = if server.is_scripts() {
-        let read = read_scripts(&gateway).await;
+        let read = read_scripts(&catalog).await;
         let read = read.map_err(|error| SurveyFailure::new(error.to_string()));
         read.and_then(|it| it.ok_or_else(|| SurveyFailure::new("its folder is gone")))
     } else {
-        let surveyed = gateway.servers.survey(&server).await;
+        let surveyed = catalog.servers.survey(&server).await;
         surveyed.map_err(|error| explain(&error.failure))
     };
-    let (news, dropped) = read_news(&gateway, server, asked_ms, surveyed, count).await;
+    let (news, dropped) = read_news(&catalog, server, asked_ms, surveyed, count).await;
     Asked {
         news,
         dropped,
@@ -99,7 +99,7 @@ fn explain(failure: &Failure) -> SurveyFailure {
 
 /// The news of a survey, and why each tool that was left out was left out.
 async fn read_news(
-    gateway: &Gateway,
+    catalog: &Catalog,
     server: ServerName,
     asked_ms: u64,
     surveyed: Result<Survey, SurveyFailure>,
@@ -112,7 +112,7 @@ async fn read_news(
     let (outcome, dropped) = match surveyed {
         Ok(mut survey) => {
             let dropped = std::mem::take(&mut survey.dropped);
-            gateway.surveys.note_left_out(&server, &dropped);
+            catalog.surveys.note_left_out(&server, &dropped);
             (Ok(snapshot(&server, survey, count).await), dropped)
         }
         Err(error) => (Err(error), Vec::new()),
@@ -126,20 +126,20 @@ async fn read_news(
 }
 
 /// Surveys one server, and takes in what it answers.
-pub(crate) async fn survey_now(gateway: &Gateway, server: &ServerName) {
-    let _note = gateway.surveys.begin(server, false);
+pub(crate) async fn survey_now(catalog: &Catalog, server: &ServerName) {
+    let _note = catalog.surveys.begin(server, false);
     let asked_ms = now_ms();
-    let surveyed = gateway.servers.survey(server).await;
+    let surveyed = catalog.servers.survey(server).await;
     let surveyed = surveyed.map_err(|error| explain(&error.failure));
     let (news, _) = read_news(
-        gateway,
+        catalog,
         server.clone(),
         asked_ms,
         surveyed,
         estimate_definition,
     )
     .await;
-    if let Err(error) = commit_when_free(gateway, news).await {
+    if let Err(error) = commit_when_free(catalog, news).await {
         warn!(%server, %error, "its tools were not taken in");
     }
 }
@@ -172,23 +172,23 @@ async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot
 
 /// Takes news in. `keep_others` keeps servers that are not in the news.
 pub async fn commit(
-    gateway: &Gateway,
+    catalog: &Catalog,
     news: Vec<News>,
     keep_others: bool,
 ) -> anyhow::Result<Vec<Planned>> {
-    let registry = gateway.registry.clone();
+    let registry = catalog.registry.clone();
     let committing = tokio::task::spawn_blocking(move || registry.commit(news, keep_others, now()));
     let planned = committing.await??;
-    gateway.to_embed.notify_one();
-    gateway.lists_changed.send_replace(());
+    catalog.to_embed.notify_one();
+    catalog.lists_changed.send_replace(());
     Ok(planned)
 }
 
 /// The same in the background, where a lock that another process holds on is waited for until it is
 /// free.
-async fn commit_when_free(gateway: &Gateway, news: News) -> anyhow::Result<Vec<Planned>> {
+async fn commit_when_free(catalog: &Catalog, news: News) -> anyhow::Result<Vec<Planned>> {
     loop {
-        match commit(gateway, vec![news.clone()], true).await {
+        match commit(catalog, vec![news.clone()], true).await {
             Err(error) if is_busy(&error) => warn!(server = %news.server, %error, "tried again"),
             done => return done,
         }
@@ -202,20 +202,20 @@ fn is_busy(error: &anyhow::Error) -> bool {
 
 /// Embeds tools as they come, beside everything else and at the pace of one core. Runs until it is
 /// dropped; the tool under way is finished then.
-pub async fn keep_embedding(gateway: Arc<Gateway>) {
+pub async fn keep_embedding(catalog: Arc<Catalog>) {
     let dropped = CancellationToken::new();
     let _on_drop = dropped.clone().drop_guard();
     loop {
-        gateway.to_embed.notified().await;
-        embed_tools(&gateway, &dropped).await;
+        catalog.to_embed.notified().await;
+        embed_tools(&catalog, &dropped).await;
     }
 }
 
 /// Embeds the tools that have no embedding yet, after a run under way, until `dropped` is cancelled. It
 /// goes on when the future is dropped.
-pub(crate) async fn embed_tools(gateway: &Gateway, dropped: &CancellationToken) {
-    let turn = Arc::clone(&gateway.embedding).lock_owned().await;
-    let (registry, dropped) = (gateway.registry.clone(), dropped.clone());
+pub(crate) async fn embed_tools(catalog: &Catalog, dropped: &CancellationToken) {
+    let turn = Arc::clone(&catalog.embedding).lock_owned().await;
+    let (registry, dropped) = (catalog.registry.clone(), dropped.clone());
     let making = tokio::task::spawn_blocking(move || {
         let _turn = turn;
         registry.embed_tools(1, &|_, _| !dropped.is_cancelled())
@@ -230,7 +230,7 @@ pub(crate) async fn embed_tools(gateway: &Gateway, dropped: &CancellationToken) 
 
 /// Servers that were never surveyed with success, or by an earlier version that asked for tools
 /// alone.
-pub fn unknown(catalog: &Catalog) -> Vec<ServerName> {
+pub fn unknown(catalog: &registry::Catalog) -> Vec<ServerName> {
     let unknown = catalog.servers.iter();
     let unknown = unknown.filter(|server| server.surveyed_at.is_none() || server.offer.is_none());
     unknown.map(|server| server.name.clone()).collect()
@@ -239,11 +239,11 @@ pub fn unknown(catalog: &Catalog) -> Vec<ServerName> {
 /// Surveys servers and commits each as it answers: the next search finds its tools. They are known
 /// to be asked from this call on, before the future is polled.
 pub fn get_to_know(
-    gateway: Arc<Gateway>,
+    catalog: Arc<Catalog>,
     servers: Vec<ServerName>,
 ) -> impl Future<Output = ()> + Send {
     // `serve` lives long: the tokenizer's tables would stay in its memory for ever.
-    let answers = survey(&gateway, servers, estimate_definition);
+    let answers = survey(&catalog, servers, estimate_definition);
     async move {
         let mut answers = std::pin::pin!(answers);
         while let Some(Asked { news, note, .. }) = answers.next().await {
@@ -252,7 +252,7 @@ pub fn get_to_know(
                 Ok(snapshot) => info!(%server, tools = snapshot.tools.len(), "surveyed"),
                 Err(why) => info!(%server, %why, "not surveyed"),
             }
-            if let Err(error) = commit_when_free(&gateway, news).await {
+            if let Err(error) = commit_when_free(&catalog, news).await {
                 warn!(%server, %error, "its tools were not taken in");
             }
             drop(note);
@@ -262,19 +262,19 @@ pub fn get_to_know(
 
 /// Gets to know servers that lacked a variable when they were to be asked first, and have it since
 /// a client came, and again those whose snapshots are damaged. Runs until it is dropped.
-pub async fn know_completed(gateway: Arc<Gateway>) {
+pub async fn know_completed(catalog: Arc<Catalog>) {
     loop {
-        gateway.has_completed.notified().await;
-        let mut completed = std::mem::take(&mut *gateway.completed.lock());
-        let unknown = unknown(&gateway.registry.catalog());
+        catalog.has_completed.notified().await;
+        let mut completed = std::mem::take(&mut *catalog.completed.lock());
+        let unknown = unknown(&catalog.registry.catalog());
         completed.retain(|(it, _)| unknown.contains(it));
         let mut servers: Vec<ServerName> = completed.iter().map(|(it, _)| it.clone()).collect();
-        let damaged = std::mem::take(&mut gateway.damaged.lock().due);
+        let damaged = std::mem::take(&mut catalog.damaged.lock().due);
         for (server, _) in &damaged {
             warn!(%server, "its snapshot is damaged, asking it for its tools again");
         }
         servers.extend(damaged.iter().map(|(server, _)| server.clone()));
-        let surveying = get_to_know(Arc::clone(&gateway), servers);
+        let surveying = get_to_know(Arc::clone(&catalog), servers);
         drop(completed);
         surveying.await;
     }
@@ -287,29 +287,29 @@ pub async fn know_completed(gateway: Arc<Gateway>) {
 /// Each server is looked at in a task of its own, one look at a time: a slow one delays no other,
 /// and no older list is taken in after a newer one. What it tells before a look that is due has
 /// begun makes no further look.
-pub async fn keep_fresh(gateway: Arc<Gateway>) {
+pub async fn keep_fresh(catalog: Arc<Catalog>) {
     let mut looks = JoinSet::new();
     let mut turns: BTreeMap<ServerName, Arc<Turn>> = BTreeMap::new();
     loop {
-        let server = gateway.servers.changed().await;
+        let server = catalog.servers.changed().await;
         let turn = Arc::clone(turns.entry(server.clone()).or_default());
         if turn.is_due.swap(true, Ordering::AcqRel) {
             continue;
         }
-        let gateway = Arc::clone(&gateway);
-        let note = gateway.surveys.begin(&server, true);
+        let catalog = Arc::clone(&catalog);
+        let note = catalog.surveys.begin(&server, true);
         looks.spawn(async move {
             let _note = note;
             let _turn = turn.looking.lock().await;
             // What follows at once is looked at once.
             tokio::time::sleep(GATHER).await;
             turn.is_due.store(false, Ordering::Release);
-            match refresh(&gateway, &server).await {
+            match refresh(&catalog, &server).await {
                 Ok(()) => turn.failures.store(0, Ordering::Release),
                 Err(error) => {
                     warn!(%server, %error, "its changed tools were not taken in");
                     let failures = turn.failures.fetch_add(1, Ordering::AcqRel);
-                    gateway.servers.look_again(&server, choose_wait(failures));
+                    catalog.servers.look_again(&server, choose_wait(failures));
                 }
             }
         });
@@ -344,9 +344,9 @@ fn choose_wait(failures: u32) -> Duration {
 }
 
 /// Asks a server that runs. Where it does not answer with a list, what we have is marked as stale.
-async fn refresh(gateway: &Arc<Gateway>, server: &ServerName) -> anyhow::Result<()> {
+async fn refresh(catalog: &Arc<Catalog>, server: &ServerName) -> anyhow::Result<()> {
     let asked_ms = now_ms();
-    let Some(surveyed) = gateway.servers.survey_running(server).await else {
+    let Some(surveyed) = catalog.servers.survey_running(server).await else {
         return Ok(());
     };
     let survey = match surveyed {
@@ -357,29 +357,29 @@ async fn refresh(gateway: &Arc<Gateway>, server: &ServerName) -> anyhow::Result<
                 asked_ms,
                 outcome: Err(SurveyFailure::new(error.to_string())),
             };
-            commit_when_free(gateway, news).await?;
+            commit_when_free(catalog, news).await?;
             return Err(error.into());
         }
     };
     if let Some(after) = survey.time_to_live {
         let after = after.max(TIME_TO_LIVE_MIN);
-        gateway.servers.look_again(server, after);
+        catalog.servers.look_again(server, after);
     }
-    gateway.surveys.note_left_out(server, &survey.dropped);
-    take_in(gateway, server, survey).await
+    catalog.surveys.note_left_out(server, &survey.dropped);
+    take_in(catalog, server, survey).await
 }
 
-async fn read_scripts(gateway: &Arc<Gateway>) -> anyhow::Result<Option<Survey>> {
-    let gateway = Arc::clone(gateway);
-    tokio::task::spawn_blocking(move || gateway.survey_scripts()).await?
+async fn read_scripts(catalog: &Arc<Catalog>) -> anyhow::Result<Option<Survey>> {
+    let catalog = Arc::clone(catalog);
+    tokio::task::spawn_blocking(move || catalog.survey_scripts()).await?
 }
 
 /// Takes in the folder of saved scripts as it is now.
-pub async fn take_in_scripts(gateway: &Arc<Gateway>) {
+pub async fn take_in_scripts(catalog: &Arc<Catalog>) {
     let server = ServerName::scripts();
     let taking = async {
-        match read_scripts(gateway).await? {
-            Some(survey) => take_in(gateway, &server, survey).await,
+        match read_scripts(catalog).await? {
+            Some(survey) => take_in(catalog, &server, survey).await,
             None => Ok(()),
         }
     };
@@ -390,13 +390,13 @@ pub async fn take_in_scripts(gateway: &Arc<Gateway>) {
 
 /// Commits a list, where it is another than the one we have.
 async fn take_in(
-    gateway: &Arc<Gateway>,
+    catalog: &Arc<Catalog>,
     server: &ServerName,
     survey: Survey,
 ) -> anyhow::Result<()> {
     let asked_ms = millis(survey.asked_at);
     let snapshot = snapshot(server, survey, estimate_definition).await;
-    if gateway.registry.holds(&snapshot) {
+    if catalog.registry.holds(&snapshot) {
         return Ok(());
     }
     let news = News {
@@ -404,23 +404,23 @@ async fn take_in(
         asked_ms,
         outcome: Ok(snapshot),
     };
-    for planned in commit_when_free(gateway, news).await? {
+    for planned in commit_when_free(catalog, news).await? {
         let plan = planned.plan;
         let (added, changed, removed) = (plan.added.len(), plan.changed.len(), plan.removed.len());
         info!(%server, added, changed, removed, "its tools changed");
     }
     // The next search finds it loaded.
-    let registry = gateway.registry.clone();
+    let registry = catalog.registry.clone();
     tokio::task::spawn_blocking(move || registry.generation()).await??;
     Ok(())
 }
 
 /// The names to survey: all enabled servers, or the asked ones. The error is every name that is
 /// no server.
-pub fn choose(gateway: &Gateway, asked: &[String]) -> Result<Vec<ServerName>, Vec<String>> {
-    let settings = gateway.settings();
+pub fn choose(catalog: &Catalog, asked: &[String]) -> Result<Vec<ServerName>, Vec<String>> {
+    let settings = catalog.settings();
     let mut known: Vec<ServerName> = settings.enabled().map(|it| it.spec.name.clone()).collect();
-    known.extend(gateway.saved_scripts().has_folder.then(ServerName::scripts));
+    known.extend(catalog.saved_scripts().has_folder.then(ServerName::scripts));
     if asked.is_empty() {
         return Ok(known);
     }

@@ -102,7 +102,11 @@ async fn the_first_search_without_a_sure_hit_waits_for_the_embeddings_of_a_few_t
 #[tokio::test]
 async fn a_sure_hit_waits_for_no_server_that_never_told_its_tools() {
     let scene = notes().open().await;
-    let _asked = scene.gateway.surveys.begin(&"slow".parse().unwrap(), false);
+    let _asked = scene
+        .gateway
+        .catalog
+        .surveys
+        .begin(&"slow".parse().unwrap(), false);
     tokio::time::pause();
     let began = tokio::time::Instant::now();
     for query in [

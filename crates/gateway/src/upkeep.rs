@@ -38,13 +38,13 @@ impl Upkeep {
     /// Starts the tasks, and the servers that are to run from the beginning.
     pub fn begin(gateway: &Arc<Gateway>) -> Self {
         gateway.servers.start_eager();
-        gateway.begin_mending();
+        gateway.catalog.begin_mending();
         let mut tasks = JoinSet::new();
-        let unknown = survey::unknown(&gateway.registry.catalog());
-        tasks.spawn(survey::get_to_know(Arc::clone(gateway), unknown));
-        tasks.spawn(survey::know_completed(Arc::clone(gateway)));
-        tasks.spawn(survey::keep_fresh(Arc::clone(gateway)));
-        tasks.spawn(survey::keep_embedding(Arc::clone(gateway)));
+        let unknown = survey::unknown(&gateway.catalog.registry.catalog());
+        tasks.spawn(survey::get_to_know(Arc::clone(&gateway.catalog), unknown));
+        tasks.spawn(survey::know_completed(Arc::clone(&gateway.catalog)));
+        tasks.spawn(survey::keep_fresh(Arc::clone(&gateway.catalog)));
+        tasks.spawn(survey::keep_embedding(Arc::clone(&gateway.catalog)));
         tasks.spawn(flush(Arc::clone(gateway)));
         tasks.spawn(gateway.results.clone().keep_swept());
         Self {
@@ -94,10 +94,10 @@ async fn flush(gateway: Arc<Gateway>) {
     loop {
         tokio::time::sleep(FLUSH_EVERY).await;
         // Another process may have committed.
-        gateway.lists_changed.send_replace(());
+        gateway.catalog.lists_changed.send_replace(());
         let gateway = Arc::clone(&gateway);
         let _ = tokio::task::spawn_blocking(move || {
-            gateway.flush(FLUSH_WAIT);
+            gateway.catalog.flush(FLUSH_WAIT);
             registry::let_encoder_go(ENCODER_IDLE);
         })
         .await;

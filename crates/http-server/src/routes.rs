@@ -114,7 +114,7 @@ impl Service {
 
     /// Whether calls can be answered: the registry can be read, and a session would be given.
     async fn ready(&self) -> Response<Body> {
-        if let Err(error) = self.gateway.generation().await {
+        if let Err(error) = self.gateway.catalog.generation().await {
             return text(StatusCode::SERVICE_UNAVAILABLE, &format!("{error}\n"));
         }
         if self.gives_sessions && self.sessions.is_full() {

@@ -13,11 +13,13 @@ use gateway::{Gateway, OnAlways};
 /// Has the gateway write what is allowed into this file.
 pub(crate) fn follow(gateway: &Gateway, file: &Path) {
     let file = file.to_owned();
-    gateway.on_always(OnAlways::new(move |allowance| {
-        // A log has no use for the hint on the second line.
-        let first_line = |why: String| why.lines().next().unwrap_or_default().to_owned();
-        write(&file, allowance).map_err(|error| first_line(error.to_string()))
-    }));
+    gateway
+        .authorizer
+        .set_on_always(OnAlways::new(move |allowance| {
+            // A log has no use for the hint on the second line.
+            let first_line = |why: String| why.lines().next().unwrap_or_default().to_owned();
+            write(&file, allowance).map_err(|error| first_line(error.to_string()))
+        }));
 }
 
 fn write(file: &Path, allowance: &Allowance) -> Result<(), EditError> {

@@ -106,7 +106,10 @@ impl Follower {
             if let Some(applied) = self.reload(loaded).await {
                 let unsure = list_unsure(&self.gateway, &applied);
                 if !unsure.is_empty() {
-                    surveys.spawn(survey::get_to_know(Arc::clone(&self.gateway), unsure));
+                    surveys.spawn(survey::get_to_know(
+                        Arc::clone(&self.gateway.catalog),
+                        unsure,
+                    ));
                 }
             }
             while surveys.try_join_next().is_some() {}
@@ -135,7 +138,7 @@ impl Follower {
             let applied = at.apply(config.gateway.clone());
             let applied = applied.map_err(|error| error.to_string())?;
             // The next search finds it loaded.
-            let _ = at.registry.generation();
+            let _ = at.catalog.registry.generation();
             Ok((config, applied))
         });
         match taking.await {
@@ -244,7 +247,7 @@ fn needs_restart(config: &Config, before: &Config) -> bool {
 
 /// Servers that are new to us, and those that are started in another way and may be others.
 fn list_unsure(gateway: &Gateway, applied: &Applied) -> Vec<tool::ServerName> {
-    let unknown = survey::unknown(&gateway.registry.catalog());
+    let unknown = survey::unknown(&gateway.catalog.registry.catalog());
     let added = applied.added.iter().filter(|name| unknown.contains(name));
     let changed = applied.changed.iter();
     let changed = changed.filter_map(|(name, is_other)| is_other.then_some(name));

@@ -32,7 +32,7 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
             let _ = watcher.unwatch(&folder);
             let _ = watcher.watch(&folder, RecursiveMode::NonRecursive);
         }
-        survey::take_in_scripts(&gateway).await;
+        survey::take_in_scripts(&gateway.catalog).await;
         if changes.recv().await.is_none() {
             return;
         }

@@ -3,7 +3,7 @@
 use registry::{Catalog, CatalogServer, OfferNote};
 use tool::{Capability, Digest};
 
-use crate::{gateway::Gateway, policy::ClientPolicy};
+use crate::policy::ClientPolicy;
 
 /// The capabilities besides tools of one session. They are those of the servers that its client
 /// sees; one that was not asked yet may have any.
@@ -38,11 +38,9 @@ impl Announced {
     }
 }
 
-impl Gateway {
-    /// Whether resources are announced to a client of these rules.
-    pub fn announces_resources(&self, policy: &ClientPolicy) -> bool {
-        Announced::of(&self.registry.catalog(), policy).resources
-    }
+/// Whether resources are announced to a client of these rules.
+pub fn announces_resources(catalog: &Catalog, policy: &ClientPolicy) -> bool {
+    Announced::of(catalog, policy).resources
 }
 
 fn seen<'c>(

@@ -7,13 +7,14 @@ use registry::KnownServer;
 use tool::Capability;
 
 use super::{
+    forwarder::Forwarder,
     owner::find_template,
     page::with_text,
     prompt_names,
     refusal::Refusal,
     request::{Params, member, replaced},
 };
-use crate::{authorize::Asked, call_context::CallContext, gateway::Gateway};
+use crate::{authorize::Asked, call_context::CallContext};
 
 /// No values: of a server that completes nothing.
 const NONE: &str = r#"{"completion":{"values":[],"total":0,"hasMore":false}}"#;
@@ -21,7 +22,7 @@ const NONE: &str = r#"{"completion":{"values":[],"total":0,"hasMore":false}}"#;
 /// The last revision without a capability for completions: there a server has to be asked.
 const WITHOUT_CAPABILITY: &str = "2024-11-05";
 
-impl Gateway {
+impl Forwarder {
     pub(super) async fn complete(
         &self,
         seen: &[&KnownServer],
@@ -37,8 +38,10 @@ impl Gateway {
             (_, Some(uri)) => Asked::resource(server, uri),
             (name, None) => Asked::prompt(server, name.as_deref().unwrap_or_default(), "{}"),
         };
-        let mut note = self.begin_note("completion", context);
-        self.authorize(&asked, context, &mut note).await?;
+        let mut note = self.authorizer.begin_note("completion", context);
+        self.authorizer
+            .authorize(&asked, context, &mut note)
+            .await?;
         let may_complete = server.offer.has(Capability::Completions)
             || server.protocol.as_str() <= WITHOUT_CAPABILITY;
         if !may_complete {

@@ -18,7 +18,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    pub(super) const RESOURCES: Self = Self {
+    pub(crate) const RESOURCES: Self = Self {
         prompts: false,
         resources: true,
     };

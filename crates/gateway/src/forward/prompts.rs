@@ -6,12 +6,13 @@ use registry::KnownServer;
 use tool::ItemKind;
 
 use super::{
+    forwarder::Forwarder,
     page,
     prompt_names::{find, listed_name},
     refusal::Refusal,
     request::{Params, json_text, member, replaced, text},
 };
-use crate::{authorize::Asked, call_context::CallContext, gateway::Gateway};
+use crate::{authorize::Asked, call_context::CallContext};
 
 pub(super) fn list(seen: &[&KnownServer], params: &Params) -> Result<Json, Refusal> {
     let prompts = seen.iter().flat_map(|server| {
@@ -21,9 +22,9 @@ pub(super) fn list(seen: &[&KnownServer], params: &Params) -> Result<Json, Refus
     page::write(ItemKind::Prompt, seen, params, prompts)
 }
 
-impl Gateway {
+impl Forwarder {
     /// `prompts/get` of the server that has the prompt.
-    pub(super) async fn get_prompt(
+    pub(crate) async fn get_prompt(
         &self,
         seen: &[&KnownServer],
         params: &Params,
@@ -32,8 +33,10 @@ impl Gateway {
         let (server, prompt) = find(seen, &text(params, "name")?)?;
         let arguments = member(params, "arguments").map_or("{}", Json::as_str);
         let asked = Asked::prompt(server, prompt.id(), arguments);
-        let mut note = self.begin_note("prompt", context);
-        self.authorize(&asked, context, &mut note).await?;
+        let mut note = self.authorizer.begin_note("prompt", context);
+        self.authorizer
+            .authorize(&asked, context, &mut note)
+            .await?;
         let params = replaced(params, "name", json_text(prompt.id()));
         let request = Request::new("prompts/get", params);
         let within = context.below(note.trace());

@@ -71,6 +71,6 @@ pub(super) fn replaced(params: &Params, key: &str, value: Json) -> Params {
         .collect()
 }
 
-pub(super) fn json_text(text: &str) -> Json {
+pub(crate) fn json_text(text: &str) -> Json {
     Json::of_built(serde_json::Value::from(text).to_string())
 }

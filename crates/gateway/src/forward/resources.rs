@@ -9,15 +9,14 @@ use tool::{Capability, Item, ItemKind};
 
 use super::{
     explicit,
+    forwarder::Forwarder,
     owner::{self, Owner},
     page,
     refusal::{Refusal, shown},
     request::{Params, json_text, replaced},
     seen::seen,
 };
-use crate::{
-    authorize::Asked, call_context::CallContext, find::held, gateway::Gateway, servers::Watched,
-};
+use crate::{authorize::Asked, call_context::CallContext, find::held, servers::Watched};
 
 pub(super) fn list(
     seen: &[&KnownServer],
@@ -64,7 +63,7 @@ fn items(server: &KnownServer, kind: ItemKind) -> impl Iterator<Item = (&KnownSe
     server.offer.list(kind).iter().map(move |it| (server, it))
 }
 
-impl Gateway {
+impl Forwarder {
     /// `resources/read` of the server that the URI belongs to.
     pub(crate) async fn read_resource(
         &self,
@@ -75,8 +74,10 @@ impl Gateway {
     ) -> Result<Json, Refusal> {
         let Owner { server, uri } = find_owner(generation, uri, context)?;
         let asked = Asked::resource(server, &uri);
-        let mut note = self.begin_note("resource", context);
-        self.authorize(&asked, context, &mut note).await?;
+        let mut note = self.authorizer.begin_note("resource", context);
+        self.authorizer
+            .authorize(&asked, context, &mut note)
+            .await?;
         let params = replaced(params, "uri", json_text(&uri));
         let request = Request::new("resources/read", params);
         let within = context.below(note.trace());
@@ -91,7 +92,7 @@ impl Gateway {
 /// Receives the URI of a resource that changed, as its client has it.
 pub(crate) type UpdateSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-impl Gateway {
+impl Forwarder {
     /// Has a client hear of a resource that changes, until what is answered is dropped.
     pub(crate) async fn watch_resource(
         &self,
@@ -104,8 +105,10 @@ impl Gateway {
         let owner = find_owner(&generation, uri, context)?;
         let name = owner.server.name.clone();
         let asked = Asked::resource(owner.server, &owner.uri);
-        let mut note = self.begin_note("subscription", context);
-        self.authorize(&asked, context, &mut note).await?;
+        let mut note = self.authorizer.begin_note("subscription", context);
+        self.authorizer
+            .authorize(&asked, context, &mut note)
+            .await?;
         note.brings(0, false);
         drop(note);
         if !owner.server.offer.has(Capability::Subscribe) {
@@ -127,7 +130,7 @@ impl Gateway {
             asks,
             sink: Arc::new(sink),
         };
-        let watching = self.servers.watch(&name, &owner.uri, subscriber);
+        let watching = self.catalog.servers.watch(&name, &owner.uri, subscriber);
         watching
             .await
             .map_err(|error| Refusal::Call(Box::new(error)))

@@ -135,7 +135,7 @@ impl Calls {
         if self.client.connection.is_stateless {
             return;
         }
-        let catalog = self.gateway.registry.catalog();
+        let catalog = self.gateway.catalog.registry.catalog();
         let all: u64 = catalog.servers.iter().map(|server| server.tokens).sum();
         self.gateway.recorder.record(Event::Session {
             at_ms: now_ms(),
@@ -307,7 +307,12 @@ impl Calls {
                 vec![frame::error(id, frame::INTERNAL_ERROR, why)]
             }
             Wants::Other(method, params) => {
-                match self.gateway.forward(method, &params, &context).await {
+                match self
+                    .gateway
+                    .forwarder
+                    .forward(method, &params, &context)
+                    .await
+                {
                     Ok(answer) => frame::result(id, answer.parts(is_stateless)),
                     Err(refusal) => vec![refusal.line(id, is_stateless)],
                 }

@@ -76,8 +76,8 @@ pub(super) async fn tell(
     meta: &str,
     out: &Out,
 ) {
-    let mut changes = gateway.lists_changed.subscribe();
-    let state = || ListState::of(&gateway.registry.catalog(), &policy());
+    let mut changes = gateway.catalog.lists_changed.subscribe();
+    let state = || ListState::of(&gateway.catalog.registry.catalog(), &policy());
     let mut told = state();
     let params = if meta.is_empty() {
         "{}".to_owned()
@@ -142,7 +142,11 @@ pub(super) async fn listen(
     let meta = format!(r#"{{"{SUBSCRIPTION_ID}":{}}}"#, id.as_str());
     let watching = uris.iter().map(async |uri| {
         let hear = tell_update(out.clone(), Some(meta.clone()));
-        let watched = gateway.watch_resource(uri, &context, hear).await.ok()?;
+        let watched = gateway
+            .forwarder
+            .watch_resource(uri, &context, hear)
+            .await
+            .ok()?;
         Some((uri.as_str(), watched))
     });
     let watched = cancel.run_until_cancelled(join_all(watching)).await;

@@ -100,7 +100,7 @@ async fn answer_wanted(gateway: Arc<Gateway>, wants: Wants, context: CallContext
             })
         }
         Wants::Other(method, params) => {
-            let answer = gateway.forward(method, &params, &context).await;
+            let answer = gateway.forwarder.forward(method, &params, &context).await;
             Box::new(move |id: &Json| match answer {
                 Ok(answer) => frame::result(id.as_str(), answer.parts(true)),
                 Err(refusal) => vec![refusal.line(id.as_str(), true)],

@@ -44,6 +44,7 @@ impl Subscriptions {
             return Err(Refusal::params(why));
         }
         let watched = gateway
+            .forwarder
             .watch_resource(uri, context, tell(out.clone(), None))
             .await?;
         self.0.lock().insert(uri.to_owned(), watched);

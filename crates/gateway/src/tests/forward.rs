@@ -391,7 +391,7 @@ async fn long_lists_come_in_pages_and_a_cursor_of_another_list_is_none() {
         assert_eq!(said["error"]["code"], -32602, "{method} {cursor}");
     }
     scene.add("many", Prompt, &json!({"name": "new"}));
-    let keeping = tokio::spawn(survey::keep_fresh(Arc::clone(&scene.gateway)));
+    let keeping = tokio::spawn(survey::keep_fresh(Arc::clone(&scene.gateway.catalog)));
     peer.hear("notifications/prompts/list_changed").await;
     let said = peer
         .ask("prompts/list", json!({"cursor": cursors[0]}))
@@ -416,8 +416,8 @@ async fn a_list_that_cannot_be_read_after_a_change_is_marked_and_read_again_late
     };
     let memory = Memory::default().item("git", Prompt, &json!({"name": "old"}));
     let scene = memory.says("git", "tools/list", read_list).open().await;
-    let keeping = tokio::spawn(survey::keep_fresh(Arc::clone(&scene.gateway)));
-    let record = || scene.gateway.registry.catalog().servers[0].clone();
+    let keeping = tokio::spawn(survey::keep_fresh(Arc::clone(&scene.gateway.catalog)));
+    let record = || scene.gateway.catalog.registry.catalog().servers[0].clone();
     let mut looks = scene.looks.subscribe();
     scene.add("git", Prompt, &json!({"name": "new"}));
     for failed in 1..=3 {
@@ -425,7 +425,7 @@ async fn a_list_that_cannot_be_read_after_a_change_is_marked_and_read_again_late
         assert!(record().stale.is_some_and(|why| why.why.contains("busy")));
         scene.note_change("git".parse().unwrap());
     }
-    let mut lists = scene.gateway.lists_changed.subscribe();
+    let mut lists = scene.gateway.catalog.lists_changed.subscribe();
     while record().stale.is_some() {
         lists.changed().await.unwrap();
     }
@@ -438,7 +438,7 @@ async fn a_list_that_cannot_be_read_after_a_change_is_marked_and_read_again_late
 #[tokio::test]
 async fn a_list_that_changes_is_told_to_clients_of_both_eras() {
     let scene = everything().open().await;
-    let keeping = tokio::spawn(survey::keep_fresh(Arc::clone(&scene.gateway)));
+    let keeping = tokio::spawn(survey::keep_fresh(Arc::clone(&scene.gateway.catalog)));
     let (mut legacy, _) = Peer::open(&scene, "test").await;
     // Whoever is answered is told from then on.
     legacy.ask("prompts/list", json!({})).await;

@@ -94,9 +94,10 @@ async fn the_first_call_of_the_client_that_brings_a_variable_waits_for_the_serve
     peer.begin("tools/call", call()).await;
     let (answer, ()) = tokio::join!(peer.next(), async {
         tokio::task::yield_now().await;
-        let surveying = crate::survey::know_completed(std::sync::Arc::clone(&scene.gateway));
+        let surveying =
+            crate::survey::know_completed(std::sync::Arc::clone(&scene.gateway.catalog));
         let until_surveyed = async {
-            while !scene.gateway.surveys.list_first().is_empty() {
+            while !scene.gateway.catalog.surveys.list_first().is_empty() {
                 tokio::task::yield_now().await;
             }
         };

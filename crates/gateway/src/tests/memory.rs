@@ -173,7 +173,7 @@ impl Memory {
         let (offers, changes) = (Arc::clone(&self.offers), Arc::clone(&self.changes));
         let (watches, looks) = (Arc::clone(&self.watches), self.looks.clone());
         let gateway = Gateway::with_servers(settings, |_| Arc::new(self)).unwrap();
-        survey::get_to_know(Arc::clone(&gateway), names).await;
+        survey::get_to_know(Arc::clone(&gateway.catalog), names).await;
         Scene {
             gateway,
             called,

@@ -57,10 +57,13 @@ fn set_rules(scene: &Scene, preset: Preset, rules: &Value) {
 fn keep_allowances(scene: &Scene, written: Result<(), String>) -> Arc<Mutex<Vec<Allowance>>> {
     let kept: Arc<Mutex<Vec<Allowance>>> = Arc::default();
     let keeps = Arc::clone(&kept);
-    scene.gateway.on_always(OnAlways::new(move |allowance| {
-        keeps.lock().push(allowance.clone());
-        written.clone()
-    }));
+    scene
+        .gateway
+        .authorizer
+        .set_on_always(OnAlways::new(move |allowance| {
+            keeps.lock().push(allowance.clone());
+            written.clone()
+        }));
     kept
 }
 
@@ -358,18 +361,24 @@ async fn a_command_is_told_that_allows_what_was_refused_and_no_more() {
     check(json!([reads]), "The person can change the rules").await;
     check(json!([reads, ask]), "The person can change the rules").await;
     set_rules(&scene, Preset::Open, &json!([ask]));
-    let generation = scene.gateway.registry.generation().unwrap();
+    let generation = scene.gateway.catalog.registry.generation().unwrap();
     let server = generation.server(&"notes".parse().unwrap()).unwrap();
     for thing in [
         Thing::Tool("NOTES/wipe"),
         Thing::Prompt(server, "draft"),
         Thing::Resource(server, "a:b"),
     ] {
-        let found = scene.gateway.find_allowance(thing, None).await.unwrap();
+        let found = scene
+            .gateway
+            .authorizer
+            .find_allowance(thing, None)
+            .await
+            .unwrap();
         assert!(found.is_ok(), "{thing:?}: {found:?}");
     }
     let unknown = scene
         .gateway
+        .authorizer
         .find_allowance(Thing::Tool("notes/nothing"), None)
         .await;
     assert!(unknown.is_err());

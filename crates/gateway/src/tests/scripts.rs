@@ -10,9 +10,7 @@ use super::{
     ask, execute,
     memory::{Memory, Scene},
 };
-use crate::{
-    CallContext, DESCRIBE, SEARCH, run_script::reach::Reach, script_caller::ScriptCaller, survey,
-};
+use crate::{CallContext, DESCRIBE, SEARCH, built_in::Reach, script_caller::ScriptCaller, survey};
 
 async fn scene(preset: Preset, rules: &Value) -> Scene {
     let said = |_: &str| Ok(json!({"content": [{"type": "text", "text": "done"}]}));
@@ -35,10 +33,27 @@ async fn scene(preset: Preset, rules: &Value) -> Scene {
     scene
 }
 
+/// The reach of a script in this scene.
+fn reach<'a>(
+    scene: &'a Scene,
+    context: CallContext,
+    caller: ScriptCaller,
+    dry_run: bool,
+) -> Reach<'a> {
+    let gateway = &scene.gateway;
+    Reach::new(
+        &gateway.run_script.parts,
+        &gateway.dispatcher,
+        context,
+        caller,
+        dry_run,
+    )
+}
+
 /// What a script is told of a call; the code of a refusal before its text.
 async fn call(scene: &Scene, caller: &ScriptCaller, tool: &str, input: &Value) -> String {
     let context = CallContext::default();
-    let reach = Reach::new(&scene.gateway, context, caller.clone(), false);
+    let reach = reach(&scene, context, caller.clone(), false);
     let question = Question::Call {
         tool: tool.to_owned(),
         input: to_raw_value(input).unwrap(),
@@ -113,7 +128,7 @@ async fn a_script_that_only_reads_may_call_nothing_else_nor_may_those_within_it(
         path: "a".to_owned(),
         text: Some("x".to_owned()),
     };
-    let reach = Reach::new(&scene.gateway, CallContext::default(), within, false);
+    let reach = reach(&scene, CallContext::default(), within, false);
     let said = reach.answer(keep).await.unwrap_err();
     assert_eq!(said.code, "denied", "{}", said.text);
     assert_eq!(scene.calls(), ["notes/read", "notes/read"]);
@@ -140,7 +155,7 @@ async fn calls_within_call_many_count_like_any_other() {
     );
     assert_eq!((outer.calls(), inner.calls()), (::script::CALLS_MAX, 65));
     let context = CallContext::default();
-    let reach = Reach::new(&scene.gateway, context, outer, false);
+    let reach = reach(&scene, context, outer, false);
     let question = Question::Call {
         tool: "notes/read".to_owned(),
         input: to_raw_value(&json!({})).unwrap(),
@@ -180,7 +195,7 @@ async fn files_of_the_folder_are_found_and_described_as_long_as_they_are_there()
     settings.scripts = Some(scripts.clone());
     scene.gateway.apply(settings).unwrap();
     let find = async || {
-        survey::take_in_scripts(&scene.gateway).await;
+        survey::take_in_scripts(&scene.gateway.catalog).await;
         let asked = json!({"query": "count stale invoices"});
         ask(&scene, SEARCH, &asked).await.printable()
     };

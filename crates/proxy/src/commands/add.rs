@@ -193,10 +193,8 @@ async fn ask_and_show(
         category: Some(name.to_string()),
         ..Query::words("*")
     };
-    let answer = gateway.search(query, None).await?;
-    let text = gateway
-        .search_text(&answer, &ClientPolicy::default())
-        .await?;
+    let answer = gateway.catalog.search(query, None).await?;
+    let text = gateway::search_text(&gateway.catalog, &answer, &ClientPolicy::default()).await?;
     report::print_data(&format!("\nproxy search --category {name} '*'\n{text}"));
     Ok(exit)
 }

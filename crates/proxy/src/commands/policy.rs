@@ -27,10 +27,11 @@ pub(super) async fn look(
     } = action;
     let arguments = read_arguments(&arguments)?;
     let tested = gateway
+        .authorizer
         .test_call(&name, arguments.get(), client.as_deref())
         .await;
     let settings = gateway.settings();
-    let known = gateway::list_known_names(&gateway.registry, &settings);
+    let known = gateway::list_known_names(&gateway.catalog.registry, &settings);
     let found = gateway::find_idle_rules(&settings, known, &[], &BTreeSet::new());
     let idle = found.idle.iter();
     let idle: Vec<_> = idle.filter(|it| it.weight == Weight::Safety).collect();
@@ -87,7 +88,7 @@ pub(super) async fn allow(
         ));
         return Ok(Exit::Usage);
     };
-    let generation = gateway.registry.generation()?;
+    let generation = gateway.catalog.registry.generation()?;
     let known = generation.servers();
     let found = known.iter().find(|known| known.name.as_str() == server);
     let thing = match (asked.prompt, asked.resource, found) {
@@ -101,7 +102,7 @@ pub(super) async fn allow(
             });
         }
     };
-    let allowance = match gateway.find_allowance(thing, client).await {
+    let allowance = match gateway.authorizer.find_allowance(thing, client).await {
         Ok(Ok(allowance)) => allowance,
         Ok(Err(NotAllowable::Allowed(by))) => {
             report::say(&format!("allowed already: {name}, by {by}"));

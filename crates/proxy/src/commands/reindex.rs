@@ -17,7 +17,7 @@ pub(super) async fn reindex(
     global: &Global,
     servers: &[String],
 ) -> anyhow::Result<Exit> {
-    let chosen = match survey::choose(gateway, servers) {
+    let chosen = match survey::choose(&gateway.catalog, servers) {
         Ok(chosen) => chosen,
         Err(missing) => {
             let settings = gateway.settings();
@@ -54,7 +54,11 @@ pub(super) async fn survey(
     let bar = report::make_bar(chosen.len(), "servers", is_quiet);
     let mut news = Vec::new();
     let mut asked = BTreeMap::new();
-    let mut answers = std::pin::pin!(survey::survey(gateway, chosen, gateway::count_definition));
+    let mut answers = std::pin::pin!(survey::survey(
+        &gateway.catalog,
+        chosen,
+        gateway::count_definition
+    ));
     while let Some(answer) = answers.next().await {
         bar.inc(1);
         bar.set_message(answer.news.server.to_string());
@@ -62,7 +66,7 @@ pub(super) async fn survey(
         asked.insert(answer.news.server.clone(), answer);
     }
     bar.finish_and_clear();
-    let planned = survey::commit(gateway, news, keep_others).await?;
+    let planned = survey::commit(&gateway.catalog, news, keep_others).await?;
     embed_tools(gateway, is_quiet).await?;
     let mut lines: Vec<Reindexed> = planned
         .iter()
@@ -74,7 +78,7 @@ pub(super) async fn survey(
 
 /// Gives every tool its meaning that has none yet.
 async fn embed_tools(gateway: &Arc<Gateway>, is_quiet: bool) -> anyhow::Result<()> {
-    let registry = gateway.registry.clone();
+    let registry = gateway.catalog.registry.clone();
     let making = tokio::task::spawn_blocking(move || {
         let bar = report::make_bar(0, "tools understood", is_quiet);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);

@@ -28,12 +28,12 @@ pub(super) fn review(
             return Ok(Exit::Usage);
         }
     };
-    if let Some(trouble) = gateway.registry.pin_trouble() {
+    if let Some(trouble) = gateway.catalog.registry.pin_trouble() {
         report::say(&format!(
             "warning: {trouble}; nothing counts as accepted until it is reviewed"
         ));
     }
-    let reviews = gateway.registry.list_reviews(server.as_ref());
+    let reviews = gateway.catalog.registry.list_reviews(server.as_ref());
     let list: Vec<&Review> = reviews.list.iter().filter(|it| asked.means(it)).collect();
     if reviews.more > 0 {
         report::say(&format!(
@@ -160,7 +160,7 @@ fn decide(
             }
         }
     };
-    match gateway.registry.decide(&chosen, is_accepted) {
+    match gateway.catalog.registry.decide(&chosen, is_accepted) {
         Ok(()) => {
             let names: Vec<String> = chosen.iter().map(Shown::name).collect();
             let names = printable::one_line(&names.join(", "));
@@ -286,9 +286,12 @@ fn show_difference(name: &str, before: Option<&str>, now: &str) -> String {
 }
 
 pub(super) fn print_history(gateway: &Gateway, global: &Global, asked: &History) -> Exit {
-    let entries = gateway.registry.list_history(asked.server.as_deref());
+    let entries = gateway
+        .catalog
+        .registry
+        .list_history(asked.server.as_deref());
     if let [from, to] = asked.diff.as_slice() {
-        let last = gateway.registry.list_history(None).len();
+        let last = gateway.catalog.registry.list_history(None).len();
         return print_between(&entries, *from, *to, last);
     }
     if global.json {

@@ -25,14 +25,14 @@ use crate::{
 pub(super) async fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
     let settings = gateway.settings();
     let files = settings.private_files();
-    let catalog = gateway.registry.catalog();
-    let damaged = gateway.registry.list_damaged();
+    let catalog = gateway.catalog.registry.catalog();
+    let damaged = gateway.catalog.registry.list_damaged();
     let damage_of = |server: &ServerName| {
         let (_, why) = damaged.iter().find(|(name, _)| name == server)?;
         Some(format!("its snapshot is damaged ({why})"))
     };
     let running = list_running(global).await;
-    let usage = gateway.usage.calls();
+    let usage = gateway.catalog.usage.calls();
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |since| since.as_secs());
     let rows: Vec<Row> = settings
@@ -55,11 +55,12 @@ pub(super) async fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Ex
                 failure: known
                     .and_then(|it| it.stale.as_ref().map(ToString::to_string))
                     .or_else(|| damage_of(&server.spec.name)),
-                needs_login: gateway.needs_login(
+                needs_login: gateway.catalog.needs_login(
                     &server.spec.name,
                     known.is_some_and(|it| it.stale.is_some()),
                 ),
                 log: gateway
+                    .catalog
                     .has_log(&server.spec.name)
                     .then(|| format!("proxy log {name}, then ")),
                 login: login_of(server, &files).and_then(|record| record.grant),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use excerpt::tokens;
-use gateway::{Gateway, instructions, policy::ClientPolicy};
+use gateway::{Gateway, announces_resources, instructions, policy::ClientPolicy};
 use printable::{count_of, group_digits};
 use serde_json::{Value, json};
 
@@ -18,19 +18,22 @@ pub(super) async fn count_tokens(
     global: &Global,
     by_tool: bool,
 ) -> anyhow::Result<Exit> {
-    let generation = gateway.generation().await?;
+    let generation = gateway.catalog.generation().await?;
     if by_tool {
         return Ok(print_tokens_by_tool(&generation, global.json));
     }
-    let catalog = gateway.registry.catalog();
-    let counts: Vec<usize> = Gateway::offered(&generation)
+    let catalog = gateway.catalog.registry.catalog();
+    let counts: Vec<usize> = gateway::Catalog::offered(&generation)
         .map(|entry| gateway::count_definition(entry.tool.json()))
         .collect();
     let theirs: usize = counts.iter().sum();
     let servers = catalog.servers.iter().filter(|it| it.tools > 0).count();
     let ours = gateway::count_ours()
         + tokens::count(&instructions(&catalog, &ClientPolicy::default(), &[], &[]));
-    let announces = gateway.announces_resources(&ClientPolicy::default());
+    let announces = announces_resources(
+        &gateway.catalog.registry.catalog(),
+        &ClientPolicy::default(),
+    );
     let resources = if announces { RESOURCE_TOOLS_TOKENS } else { 0 };
     let saved = theirs.saturating_sub(ours);
     let percent = (saved * 100).checked_div(theirs).unwrap_or(0);
@@ -86,7 +89,7 @@ fn render_rows(rows: &[(&str, usize, String)]) -> String {
 }
 
 fn print_tokens_by_tool(generation: &registry::Generation, as_json: bool) -> Exit {
-    let mut counts: Vec<(usize, String)> = Gateway::offered(generation)
+    let mut counts: Vec<(usize, String)> = gateway::Catalog::offered(generation)
         .map(|entry| {
             (
                 gateway::count_definition(entry.tool.json()),

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::{cli::Global, exit::Exit, report, table::wrap};
 
 pub(super) fn print_usage(gateway: &Gateway, global: &Global) -> Exit {
-    let calls = gateway.usage.calls();
-    let feedback = gateway.feedback.count();
+    let calls = gateway.catalog.usage.calls();
+    let feedback = gateway.catalog.feedback.count();
     if global.json {
         let tools = calls.iter();
         let tools = tools.map(|it| {
@@ -29,8 +29,8 @@ pub(super) fn print_usage(gateway: &Gateway, global: &Global) -> Exit {
 }
 
 pub(super) fn reset(gateway: &Gateway) -> anyhow::Result<Exit> {
-    gateway.usage.reset()?;
-    gateway.feedback.reset()?;
+    gateway.catalog.usage.reset()?;
+    gateway.catalog.feedback.reset()?;
     report::say("forgotten: counts of calls, and what was learned from them");
     Ok(Exit::Success)
 }
@@ -39,7 +39,7 @@ pub(super) async fn print_categories(
     gateway: &Arc<Gateway>,
     global: &Global,
 ) -> anyhow::Result<Exit> {
-    let generation = gateway.generation().await?;
+    let generation = gateway.catalog.generation().await?;
     let (mut coarse, mut fine) = (BTreeMap::new(), BTreeMap::new());
     let mut tags: BTreeMap<&str, usize> = BTreeMap::new();
     for entry in generation.entries() {

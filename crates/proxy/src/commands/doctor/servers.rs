@@ -20,7 +20,7 @@ pub(super) async fn check(
     offline: bool,
 ) -> anyhow::Result<Vec<Check>> {
     let gateway = Gateway::new(settings)?;
-    let registry = &gateway.registry;
+    let registry = &gateway.catalog.registry;
     let mut checks: Vec<Check> = registry.pin_trouble().iter().map(describe_pins).collect();
     checks.extend(registry.list_damaged().iter().map(describe_damage));
     checks.extend(registry.list_signs().iter().map(describe_signs));
@@ -36,13 +36,13 @@ pub(super) async fn check(
             !is_broken(server.spec.name.as_str()) && fleet::find_command(&server.spec).is_ok()
         });
         let names = whole.map(|server| server.spec.name.clone()).collect();
-        let asking = survey::survey(&gateway, names, gateway::estimate_definition);
+        let asking = survey::survey(&gateway.catalog, names, gateway::estimate_definition);
         let mut answers = std::pin::pin!(asking);
         let mut told = Vec::new();
         while let Some(answer) = answers.next().await {
             told.push(describe_answer(
                 &answer,
-                gateway.has_log(&answer.news.server),
+                gateway.catalog.has_log(&answer.news.server),
             ));
             asked.push(answer.news);
         }

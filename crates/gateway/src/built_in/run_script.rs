@@ -8,21 +8,27 @@ mod sites;
 
 use std::time::Duration;
 
+use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
 use registry::Entry;
 use results::{Budget, Origin, fit};
-use script::{Clock, Ended, Job, Limit, Outcome, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
+use script::{Clock, Ended, Job, Limit, Outcome, Runner, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use self::{
     outcome::{answer_script, explain},
-    reach::Reach,
+    reach::{Parts, Reach},
 };
 use crate::{
-    call_context::CallContext, call_note::now_ms, envelope::Options, error::ToolError,
-    gateway::Gateway, reply::Reply, script_caller::ScriptCaller, script_turns::ScriptSession,
+    built_in::{BuiltInTool, OwnCall, Tools},
+    call_context::CallContext,
+    call_note::now_ms,
+    error::ToolError,
+    reply::Reply,
+    script_caller::ScriptCaller,
+    script_turns::{ScriptSession, ScriptTurns},
 };
 
 const TOOL: &str = "proxy/run_script";
@@ -47,18 +53,52 @@ struct Work {
     timeout_ms: Option<u64>,
     max_tokens: u64,
     dry_run: bool,
+    /// The answer is not cut.
+    is_raw: bool,
     /// Its name where it says of itself that it only reads.
     read_only: Option<String>,
 }
 
-impl Gateway {
-    pub(super) async fn run_script(
-        &self,
-        entry: &Entry,
-        arguments: &RawValue,
-        options: &Options,
-        context: CallContext,
-    ) -> Result<Reply, ToolError> {
+/// `proxy/run_script`, and the saved scripts.
+#[derive(Debug)]
+pub(crate) struct RunScript {
+    pub(crate) parts: Parts,
+    /// None where our own program cannot be found.
+    pub(crate) runner: Option<Runner>,
+    /// Bounds the scripts that run at one time.
+    pub(crate) turns: ScriptTurns,
+}
+
+impl BuiltInTool for RunScript {
+    fn call<'a>(
+        &'a self,
+        call: OwnCall<'a>,
+        tools: &'a dyn Tools,
+    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+        if call.entry.at.server.is_scripts() {
+            self.run_saved(call, tools).boxed()
+        } else {
+            self.run_script(call, tools).boxed()
+        }
+    }
+}
+
+impl RunScript {
+    /// Ends the scripts that run.
+    pub(crate) async fn stop(&self) {
+        if let Some(runner) = &self.runner {
+            runner.stop().await;
+        }
+    }
+
+    async fn run_script(&self, call: OwnCall<'_>, tools: &dyn Tools) -> Result<Reply, ToolError> {
+        let max_tokens = call.max_tokens(tools);
+        let OwnCall {
+            entry,
+            arguments,
+            options,
+            context,
+        } = call;
         let asked: Asked = serde_json::from_str(arguments.get())
             .map_err(|error| wrong_input("script", &error.to_string()))?;
         if context.script.is_some() {
@@ -69,53 +109,55 @@ impl Gateway {
             let why = Limit::Length.to_string();
             return Err(wrong_input("script", &why));
         }
-        let configured = || self.max_tokens(entry, options, &context.policy);
         let work = Work {
             text: asked.script,
             args: asked.args.unwrap_or_else(|| RawValue::NULL.to_owned()),
             timeout_ms: options.timeout_ms.or(asked.timeout_ms),
-            max_tokens: asked.max_tokens.unwrap_or_else(configured),
+            max_tokens: asked.max_tokens.unwrap_or(max_tokens),
             dry_run: asked.dry_run || options.dry_run,
+            is_raw: options.raw,
             read_only: None,
         };
-        self.run(entry, work, options, context).await
+        self.run(entry, work, context, tools).await
     }
 
     /// Runs a saved script with arguments that fit its schema.
-    pub(super) async fn run_saved(
-        &self,
-        entry: &Entry,
-        arguments: &RawValue,
-        options: &Options,
-        context: CallContext,
-    ) -> Result<Reply, ToolError> {
-        let saved = self.saved_scripts().get(&entry.at.tool);
+    async fn run_saved(&self, call: OwnCall<'_>, tools: &dyn Tools) -> Result<Reply, ToolError> {
+        let max_tokens = call.max_tokens(tools);
+        let OwnCall {
+            entry,
+            arguments,
+            options,
+            context,
+        } = call;
+        let saved = self.parts.catalog.saved_scripts().get(&entry.at.tool);
         let saved = saved.ok_or_else(|| ToolError::Script {
             code: "script_failed",
             text: "its file is gone, or cannot be understood any more; `proxy status` says why"
                 .to_owned(),
         })?;
-        let limit = self.limit(entry, options);
+        let limit = tools.limit(entry, options);
         let limit = limit.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
         let work = Work {
             text: saved.text.clone(),
             args: arguments.to_owned(),
             timeout_ms: limit,
-            max_tokens: self.max_tokens(entry, options, &context.policy),
+            max_tokens,
             dry_run: options.dry_run,
+            is_raw: options.raw,
             read_only: saved.interface.is_read_only.then(|| entry.at.to_string()),
         };
-        self.run(entry, work, options, context).await
+        self.run(entry, work, context, tools).await
     }
 
     async fn run(
         &self,
         entry: &Entry,
         work: Work,
-        options: &Options,
         context: CallContext,
+        tools: &dyn Tools,
     ) -> Result<Reply, ToolError> {
-        let runner = self.scripts.as_ref();
+        let runner = self.runner.as_ref();
         let runner =
             runner.ok_or_else(|| ToolError::Internal("our own program is not found".to_owned()))?;
         let outer = context.script.clone();
@@ -132,7 +174,7 @@ impl Gateway {
             wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
         };
         let (client, cancel) = (context.client.clone(), context.cancel.clone());
-        let taking = self.script_turns.take(session_of(&context), caller.depth());
+        let taking = self.turns.take(session_of(&context), caller.depth());
         let taking = cancel.run_until_cancelled(timeout(wall, taking)).await;
         let _turn = taking
             .ok_or(ToolError::Cancelled)?
@@ -142,7 +184,7 @@ impl Gateway {
             asks: context.asks.clone().map(|asks| asks.stopping(&clock)),
             ..context
         };
-        let reach = Reach::new(self, context, caller.clone(), work.dry_run);
+        let reach = Reach::new(&self.parts, tools, context, caller.clone(), work.dry_run);
         let running = runner.run(&job, &clock, &reach);
         let running = cancel.run_until_cancelled(running).await;
         let outcome = running.ok_or(ToolError::Cancelled)?.map_err(|error| {
@@ -162,7 +204,7 @@ impl Gateway {
         let is_value = matches!(outcome.ended, Ended::Value(_)) && !work.dry_run;
         let reply = explain(outcome, reach.into_planned());
         let budget = Budget {
-            is_off: options.raw,
+            is_off: work.is_raw,
             is_ours: !is_value,
             ..Budget::new(work.max_tokens)
         };
@@ -171,9 +213,9 @@ impl Gateway {
             tool: entry.at.to_string(),
         };
         let result: Json = reply.json().clone();
-        let reply = Reply::from(fit(result, budget, origin, &self.results).await);
+        let reply = Reply::from(fit(result, budget, origin, &self.parts.results).await);
         if !work.dry_run {
-            self.recorder.record(telemetry::Event::Script {
+            self.parts.recorder.record(telemetry::Event::Script {
                 at_ms: now_ms(),
                 bytes_read,
                 bytes_sent: reply.json().len() as u64,
@@ -184,7 +226,7 @@ impl Gateway {
 
     /// The names that are objects in a script: servers that its client sees, and ours.
     async fn servers_of_scripts(&self, context: &CallContext) -> Result<Vec<String>, ToolError> {
-        let generation = self.generation().await?;
+        let generation = self.parts.catalog.generation().await?;
         let servers = generation.servers().iter();
         let seen = servers.filter(|it| context.policy.sees(&it.name, &it.category));
         let names = seen.map(|server| server.name.as_str());

@@ -3,12 +3,12 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use parking_lot::Mutex;
-use results::{Kept, ReadError};
+use results::{Kept, ReadError, ResultStore};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use tool::ClientId;
 
-use crate::{error::ToolError, gateway::Gateway};
+use crate::error::ToolError;
 
 /// Of a kept result, read and sent to a script at one time.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -25,7 +25,7 @@ impl OpenResults {
     /// The text from a byte on, and where the next chunk begins; nothing more behind the last.
     pub(super) async fn read(
         &self,
-        gateway: &Gateway,
+        results: &ResultStore,
         client: Option<&ClientId>,
         handle: &str,
         from: usize,
@@ -34,7 +34,7 @@ impl OpenResults {
         let path = if let Some(path) = known {
             path
         } else {
-            let opened = gateway.results.open(handle, client).await;
+            let opened = results.open(handle, client).await;
             let kept = opened.map_err(|error| ReadError::Handle(handle.to_owned(), error))?;
             let path = kept.path.clone();
             self.0.lock().insert(handle.to_owned(), path.clone());

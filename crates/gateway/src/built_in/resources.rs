@@ -1,118 +1,183 @@
 //! Prompts and resources for a model whose client shows it none: `proxy/read_resource`,
 //! `proxy/list_resources`, `proxy/get_prompt`.
 
+use std::sync::Arc;
+
+use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::{Fields, Json, text_of};
 use registry::Entry;
-use results::{Budget, Origin};
+use results::{Budget, Origin, ResultStore};
 use serde_json::{Value, json, value::RawValue};
 
-use super::{
-    matching::{self, Wanted},
-    refusal::Refusal,
-    request::json_text,
-    seen::seen,
-};
 use crate::{
-    call_context::CallContext, called::Called, error::ToolError, gateway::Gateway, reply::Reply,
+    built_in::{BuiltInTool, OwnCall, Tools},
+    call_context::CallContext,
+    called::Called,
+    catalog::Catalog,
+    error::ToolError,
+    forward::{Forwarder, Refusal, Wanted, json_text, matching_lines, seen},
+    reply::Reply,
 };
 
 /// Lines of one answer of `proxy/list_resources`.
 const LINES_MAX: usize = 50;
 
-impl Gateway {
+/// `proxy/read_resource`.
+#[derive(Debug)]
+pub(crate) struct ReadResource {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) forwarder: Arc<Forwarder>,
+    pub(crate) results: ResultStore,
+}
+
+impl BuiltInTool for ReadResource {
+    fn call<'a>(
+        &'a self,
+        call: OwnCall<'a>,
+        tools: &'a dyn Tools,
+    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+        let max_tokens = call.max_tokens(tools);
+        self.read(call, max_tokens).boxed()
+    }
+}
+
+/// `proxy/get_prompt`.
+#[derive(Debug)]
+pub(crate) struct GetPrompt {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) forwarder: Arc<Forwarder>,
+    pub(crate) results: ResultStore,
+}
+
+impl BuiltInTool for GetPrompt {
+    fn call<'a>(
+        &'a self,
+        call: OwnCall<'a>,
+        tools: &'a dyn Tools,
+    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+        let max_tokens = call.max_tokens(tools);
+        self.get(call, max_tokens).boxed()
+    }
+}
+
+/// `proxy/list_resources`.
+#[derive(Debug)]
+pub(crate) struct ListResources {
+    pub(crate) catalog: Arc<Catalog>,
+}
+
+impl BuiltInTool for ListResources {
+    fn call<'a>(
+        &'a self,
+        call: OwnCall<'a>,
+        _tools: &'a dyn Tools,
+    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+        async move { list_resources(&self.catalog, call.arguments, &call.context).await }.boxed()
+    }
+}
+
+impl ReadResource {
     /// The resource as blocks that a model reads, within its budget.
-    pub(crate) async fn read_resource_for_model(
+    async fn read(
         &self,
-        entry: &Entry,
-        arguments: &RawValue,
+        OwnCall {
+            entry,
+            arguments,
+            context,
+            ..
+        }: OwnCall<'_>,
         max_tokens: u64,
-        context: CallContext,
     ) -> Result<Reply, ToolError> {
         let uri = text(arguments, "uri").unwrap_or_default();
-        let generation = self.generation().await?;
+        let generation = self.catalog.generation().await?;
         let read = self
+            .forwarder
             .read_resource(&generation, &uri, &Vec::new(), &context)
             .await;
         let result =
             read.map_err(|refusal| refusal.into_tool_error(&entry.at, "uri", entry.signature()))?;
         let blocks = elements(result.as_str(), "contents");
         let blocks: Vec<String> = blocks.into_iter().map(content_block).collect();
-        Ok(self.fit(entry, &blocks, max_tokens, context).await)
+        Ok(fit(&self.results, entry, &blocks, max_tokens, context).await)
     }
+}
 
+impl GetPrompt {
     /// The messages of a prompt, each under its role.
-    pub(crate) async fn get_prompt_for_model(
+    async fn get(
         &self,
-        entry: &Entry,
-        arguments: &RawValue,
+        OwnCall {
+            entry,
+            arguments,
+            context,
+            ..
+        }: OwnCall<'_>,
         max_tokens: u64,
-        context: CallContext,
     ) -> Result<Reply, ToolError> {
         let name = text(arguments, "name").unwrap_or_default();
         let own = Fields::of(arguments.get()).and_then(|it| it.filled("arguments"));
         let own = own.map(|raw| Json::from(raw.to_owned()));
         let mut params = vec![("name".to_owned(), json_text(&name))];
         params.extend(own.map(|own| ("arguments".to_owned(), own)));
-        let generation = self.generation().await?;
+        let generation = self.catalog.generation().await?;
         let seen = seen(&generation, &context.policy);
-        let got = self.get_prompt(&seen, &params, &context).await;
+        let got = self.forwarder.get_prompt(&seen, &params, &context).await;
         let result =
             got.map_err(|refusal| refusal.into_tool_error(&entry.at, "name", entry.signature()))?;
         let messages = elements(result.as_str(), "messages");
         let blocks: Vec<String> = messages.into_iter().flat_map(message_blocks).collect();
-        Ok(self.fit(entry, &blocks, max_tokens, context).await)
+        Ok(fit(&self.results, entry, &blocks, max_tokens, context).await)
     }
+}
 
-    /// A line each; those that fit the words best, or all from an offset on.
-    pub(crate) async fn list_resources(
-        &self,
-        arguments: &RawValue,
-        context: &CallContext,
-    ) -> Result<Reply, ToolError> {
-        let generation = self.generation().await?;
-        let mut seen = seen(&generation, &context.policy);
-        if let Some(server) = text(arguments, "server") {
-            seen.retain(|it| tool::fold(it.name.as_str()) == tool::fold(&server));
-        }
-        let offset =
-            Fields::of(arguments.get()).and_then(|it| it.get("offset")?.get().parse().ok());
-        let offset: usize = offset.unwrap_or(0);
-        let query = text(arguments, "query").unwrap_or_default();
-        let lines = matching::lines(&seen, Wanted::RESOURCES, &query);
-        let total = lines.len();
-        let mut shown: Vec<String> = lines.into_iter().skip(offset).take(LINES_MAX).collect();
-        let end = offset + shown.len();
-        shown.insert(0, format!("{} of {total}", shown.len()));
-        if end < total {
-            shown.push(format!("more: \"offset\":{end}"));
-        }
-        let text = shown.join("\n");
-        Ok(Reply::text(&crate::describe_tool::whole_lines(
-            text,
-            self.room(&context.policy),
-        )))
+/// A line each; those that fit the words best, or all from an offset on.
+async fn list_resources(
+    catalog: &Catalog,
+    arguments: &RawValue,
+    context: &CallContext,
+) -> Result<Reply, ToolError> {
+    let generation = catalog.generation().await?;
+    let mut seen = seen(&generation, &context.policy);
+    if let Some(server) = text(arguments, "server") {
+        seen.retain(|it| tool::fold(it.name.as_str()) == tool::fold(&server));
     }
+    let offset = Fields::of(arguments.get()).and_then(|it| it.get("offset")?.get().parse().ok());
+    let offset: usize = offset.unwrap_or(0);
+    let query = text(arguments, "query").unwrap_or_default();
+    let lines = matching_lines(&seen, Wanted::RESOURCES, &query);
+    let total = lines.len();
+    let mut shown: Vec<String> = lines.into_iter().skip(offset).take(LINES_MAX).collect();
+    let end = offset + shown.len();
+    shown.insert(0, format!("{} of {total}", shown.len()));
+    if end < total {
+        shown.push(format!("more: \"offset\":{end}"));
+    }
+    let text = shown.join("\n");
+    Ok(Reply::text(&crate::describe_tool::whole_lines(
+        text,
+        catalog.settings().room(&context.policy),
+    )))
+}
 
-    async fn fit(
-        &self,
-        entry: &Entry,
-        blocks: &[String],
-        max_tokens: u64,
-        context: CallContext,
-    ) -> Reply {
-        let result = Json::of_built(format!(r#"{{"content":[{}]}}"#, blocks.join(",")));
-        let called = Called::Server {
-            result,
-            budget: Budget::new(max_tokens),
-            origin: Origin {
-                client: context.client,
-                tool: entry.at.to_string(),
-            },
-            note: None,
-            taken: None,
-        };
-        called.reply(&self.results).await
-    }
+async fn fit(
+    results: &ResultStore,
+    entry: &Entry,
+    blocks: &[String],
+    max_tokens: u64,
+    context: CallContext,
+) -> Reply {
+    let result = Json::of_built(format!(r#"{{"content":[{}]}}"#, blocks.join(",")));
+    let called = Called::Server {
+        result,
+        budget: Budget::new(max_tokens),
+        origin: Origin {
+            client: context.client,
+            tool: entry.at.to_string(),
+        },
+        note: None,
+        taken: None,
+    };
+    called.reply(results).await
 }
 
 impl Refusal {

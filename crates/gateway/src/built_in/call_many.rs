@@ -1,19 +1,18 @@
 //! `proxy/call_many`: several calls in one turn, their answers in one.
 
-use futures::{FutureExt as _, StreamExt as _, stream};
+use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
 use jsonrpc::Fields;
-use results::{Budget, Origin, fit, text_block};
+use results::{Budget, Origin, ResultStore, fit, text_block};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tool::ClientId;
 
 use crate::{
-    built_in::CALL_MANY,
+    built_in::{BuiltInTool, CALL_MANY, OwnCall, Tools},
     call_context::CallContext,
     called::Called,
     envelope::ExecuteRequest,
     error::{Audience, ToolError},
-    gateway::Gateway,
     reply::Reply,
 };
 
@@ -38,21 +37,40 @@ enum Outcome {
     NotMade(String),
 }
 
-impl Gateway {
-    pub(super) async fn call_many(
+/// `proxy/call_many`.
+#[derive(Debug)]
+pub(crate) struct CallMany {
+    pub(crate) results: ResultStore,
+}
+
+impl BuiltInTool for CallMany {
+    fn call<'a>(
+        &'a self,
+        call: OwnCall<'a>,
+        tools: &'a dyn Tools,
+    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+        let max_tokens = call.max_tokens(tools);
+        let made = self.call_many(call.arguments, max_tokens, call.context, tools);
+        made.boxed()
+    }
+}
+
+impl CallMany {
+    async fn call_many(
         &self,
         arguments: &RawValue,
         max_tokens: u64,
         context: CallContext,
+        tools: &dyn Tools,
     ) -> Result<Reply, ToolError> {
         let asked: Asked = serde_json::from_str(arguments.get())
             .map_err(|error| ToolError::Internal(error.to_string()))?;
         let outcomes = if asked.stop_on_error {
-            self.call_in_turn(&asked.calls, &context).await
+            call_in_turn(&asked.calls, &context, tools).await
         } else {
             let calls = asked.calls.into_iter().map(|call| {
                 let context = &context;
-                async move { self.call_one(&call, context).await }.boxed()
+                async move { call_one(&call, context, tools).await }.boxed()
             });
             stream::iter(calls).buffered(PARALLEL_MAX).collect().await
         };
@@ -60,39 +78,6 @@ impl Gateway {
             .fit_all(outcomes, context.client.as_ref(), max_tokens)
             .await;
         Ok(join(&replies))
-    }
-
-    async fn call_in_turn(&self, calls: &[Box<RawValue>], context: &CallContext) -> Vec<Outcome> {
-        let mut outcomes = Vec::new();
-        let mut failed = false;
-        for call in calls {
-            let outcome = if failed {
-                Outcome::NotMade(name_of(call))
-            } else {
-                self.call_one(call, context).await
-            };
-            failed |= outcome.is_error();
-            outcomes.push(outcome);
-        }
-        outcomes
-    }
-
-    async fn call_one(&self, call: &RawValue, context: &CallContext) -> Outcome {
-        let name = name_of(call);
-        let called = match ExecuteRequest::parse(Some(call)) {
-            Ok(request) if is_ourselves(&request.tool_name) => Err(ToolError::own_input(
-                "proxy/call_many",
-                "tool_name",
-                "one call_many cannot make another",
-                "(calls: {tool_name, tool_input}[])",
-            )),
-            Ok(request) => self.call(request, context.clone()).await,
-            Err(error) => Err(error),
-        };
-        match called {
-            Ok(called) => Outcome::Called(name, Box::new(called)),
-            Err(error) => Outcome::Failed(name, error),
-        }
     }
 
     /// Each answer gets an equal share of the budget, and what shorter ones leave of theirs.
@@ -166,6 +151,43 @@ impl Gateway {
         let result = reply.json().clone();
         let fitted = fit(result, budget, origin(&name), &self.results).await;
         (name, Reply::from(fitted))
+    }
+}
+
+async fn call_in_turn(
+    calls: &[Box<RawValue>],
+    context: &CallContext,
+    tools: &dyn Tools,
+) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut failed = false;
+    for call in calls {
+        let outcome = if failed {
+            Outcome::NotMade(name_of(call))
+        } else {
+            call_one(call, context, tools).await
+        };
+        failed |= outcome.is_error();
+        outcomes.push(outcome);
+    }
+    outcomes
+}
+
+async fn call_one(call: &RawValue, context: &CallContext, tools: &dyn Tools) -> Outcome {
+    let name = name_of(call);
+    let called = match ExecuteRequest::parse(Some(call)) {
+        Ok(request) if is_ourselves(&request.tool_name) => Err(ToolError::own_input(
+            "proxy/call_many",
+            "tool_name",
+            "one call_many cannot make another",
+            "(calls: {tool_name, tool_input}[])",
+        )),
+        Ok(request) => tools.call(request, context.clone()).await,
+        Err(error) => Err(error),
+    };
+    match called {
+        Ok(called) => Outcome::Called(name, Box::new(called)),
+        Err(error) => Outcome::Failed(name, error),
     }
 }
 

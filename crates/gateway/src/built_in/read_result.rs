@@ -1,12 +1,16 @@
 //! `proxy/read_result`: the built-in tool that reads on in a result that was cut.
 
 use fleet::Ran;
-use results::{LIMIT_DEFAULT, ReadError, Terms, Wanted};
+use futures::{FutureExt as _, future::BoxFuture};
+use results::{LIMIT_DEFAULT, ReadError, ResultStore, Terms, Wanted};
 use serde_json::value::RawValue;
 use tool::{ClientId, ServerName, ToolRef};
 
 use crate::{
-    built_in::READ_RESULT, envelope::Options, error::ToolError, gateway::Gateway, reply::Reply,
+    built_in::{BuiltInTool, OwnCall, READ_RESULT, Tools},
+    envelope::Options,
+    error::ToolError,
+    reply::Reply,
 };
 
 const SIGNATURE: &str = "(handle: string, part?: integer, offset?: integer, limit?: integer, \
@@ -15,8 +19,28 @@ const SIGNATURE: &str = "(handle: string, part?: integer, offset?: integer, limi
 /// The longest handle that an error repeats, in characters.
 const HANDLE_CHARS_MAX: usize = 60;
 
-impl Gateway {
-    pub(super) async fn read_result(
+/// `proxy/read_result`.
+#[derive(Debug)]
+pub(crate) struct ReadResult {
+    pub(crate) results: ResultStore,
+}
+
+impl BuiltInTool for ReadResult {
+    fn call<'a>(
+        &'a self,
+        call: OwnCall<'a>,
+        _tools: &'a dyn Tools,
+    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+        async move {
+            let client = call.context.client.as_ref();
+            self.read_result(call.arguments, call.options, client).await
+        }
+        .boxed()
+    }
+}
+
+impl ReadResult {
+    async fn read_result(
         &self,
         arguments: &RawValue,
         options: &Options,

@@ -9,7 +9,7 @@ use files::{open_to_append, own_folder, private_folder, write_whole};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::{caller::Caller, gateway::Gateway};
+use crate::caller::Caller;
 
 /// All files of one workspace, in bytes.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -35,17 +35,15 @@ pub(crate) struct Workspace {
     folder: PathBuf,
 }
 
-impl Gateway {
-    /// The workspace of a caller.
-    pub(crate) fn workspace(&self, caller: &Caller) -> Workspace {
-        let all = self.settings().state_dir.join("workspaces");
-        Workspace {
+impl Workspace {
+    /// The workspace of a caller, below the state folder.
+    pub(crate) fn of(state_dir: &Path, caller: &Caller) -> Self {
+        let all = state_dir.join("workspaces");
+        Self {
             folder: all.join(caller.folder_name()),
         }
     }
-}
 
-impl Workspace {
     /// Does what a script asks for; an error is a sentence for its author. Blocks.
     pub(crate) fn act(&self, verb: &str, path: &str, text: Option<&str>) -> Result<Value, String> {
         let wanted =

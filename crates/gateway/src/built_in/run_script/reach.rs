@@ -1,33 +1,50 @@
 //! What a script reaches: tools as its client does, searches, and its workspace.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
 use parking_lot::Mutex;
-use script::{Answer, CallSite, Question, Refusal, Tools};
+use results::ResultStore;
+use script::{Answer, CallSite, Question, Refusal};
 use serde_json::{
     Value, json,
     value::{RawValue, to_raw_value},
 };
+use telemetry::Recorder;
 use tokio::task::spawn_blocking;
 use tool::ServerName;
 
 use super::{chunks::OpenResults, sites};
 use crate::{
-    built_in::READ_RESULT,
+    built_in::{READ_RESULT, Tools, workspace::Workspace},
     call_context::CallContext,
     called::Called,
+    catalog::Catalog,
+    current_settings::CurrentSettings,
+    describe_tool::describe_tool,
     envelope::{ExecuteRequest, Input, Options},
     error::ToolError,
-    gateway::Gateway,
     script_caller::ScriptCaller,
-    workspace::Workspace,
+    search_tools::search_tools,
 };
+
+/// The parts of the gateway that scripts use.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) settings: CurrentSettings,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) results: ResultStore,
+    pub(crate) recorder: Arc<Recorder>,
+}
 
 /// One script's way to everything else.
 pub(crate) struct Reach<'a> {
-    gateway: &'a Gateway,
+    parts: &'a Parts,
+    tools: &'a dyn Tools,
     context: CallContext,
     workspace: Workspace,
     caller: ScriptCaller,
@@ -41,14 +58,16 @@ pub(crate) struct Reach<'a> {
 
 impl<'a> Reach<'a> {
     pub(crate) fn new(
-        gateway: &'a Gateway,
+        parts: &'a Parts,
+        tools: &'a dyn Tools,
         context: CallContext,
         caller: ScriptCaller,
         dry_run: bool,
     ) -> Self {
         Self {
-            workspace: gateway.workspace(&context.caller),
-            gateway,
+            workspace: Workspace::of(&parts.settings.load().state_dir, &context.caller),
+            parts,
+            tools,
             context: CallContext {
                 script: Some(caller.clone()),
                 ..context
@@ -83,7 +102,7 @@ impl<'a> Reach<'a> {
             },
             repairs: Vec::new(),
         };
-        let called = self.gateway.call(request, self.context.clone()).await?;
+        let called = self.tools.call(request, self.context.clone()).await?;
         self.read
             .fetch_add(called.bytes() as u64, Ordering::Relaxed);
         Ok(match called {
@@ -105,7 +124,7 @@ impl<'a> Reach<'a> {
             self.call(tool, input).await?;
         }
         let client = self.context.client.as_ref();
-        let reading = self.opened.read(self.gateway, client, handle, from);
+        let reading = self.opened.read(&self.parts.results, client, handle, from);
         raw_of(&reading.await?)
     }
 
@@ -118,19 +137,19 @@ impl<'a> Reach<'a> {
             }
             Question::Search { query } => {
                 let asked = raw_of(&json!({"query": query, "format": "json"}))?;
-                let found = self
-                    .gateway
-                    .search_tools(Some(&asked), &self.context)
-                    .await?;
+                let found = search_tools(
+                    &self.parts.catalog,
+                    &self.parts.recorder,
+                    Some(&asked),
+                    &self.context,
+                )
+                .await?;
                 let found: Value = serde_json::from_str(&found.printable()).unwrap_or_default();
                 raw_of(found.get("tools").unwrap_or(&json!([])))
             }
             Question::Describe { name } => {
                 let asked = raw_of(&json!({"name": name}))?;
-                let told = self
-                    .gateway
-                    .describe_tool(Some(&asked), &self.context)
-                    .await?;
+                let told = describe_tool(&self.parts.catalog, Some(&asked), &self.context).await?;
                 raw_of(&Value::from(told.printable()))
             }
             Question::Chunk { handle, from } => self.read_chunk(&handle, from).await,
@@ -160,13 +179,17 @@ impl<'a> Reach<'a> {
     }
 }
 
-impl Tools for Reach<'_> {
+impl script::Tools for Reach<'_> {
     fn check(&self, calls: Vec<CallSite>) -> BoxFuture<'_, Vec<String>> {
         async move {
             let mut mistakes = Vec::new();
             for site in calls {
                 let name = format!("{}/{}", site.server, site.tool);
-                let found = self.gateway.resolve(&name, &self.context.policy).await;
+                let found = self
+                    .parts
+                    .catalog
+                    .resolve(&name, &self.context.policy)
+                    .await;
                 let line = site.line;
                 let mistake = match found {
                     Ok(entry) => sites::check(&site, &entry),

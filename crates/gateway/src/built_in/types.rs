@@ -1,0 +1,129 @@
+//! `proxy/types`: the tools of a server as TypeScript declares them.
+
+use std::sync::Arc;
+
+use futures::{FutureExt as _, future::BoxFuture};
+use results::{Budget, Origin, ResultStore, fit};
+use serde::Deserialize;
+use tool::{SCRIPT_GLOBALS, declare_server};
+
+use crate::{
+    built_in::{BuiltInTool, OwnCall, Tools},
+    call_context::CallContext,
+    catalog::Catalog,
+    error::ToolError,
+    reply::Reply,
+};
+
+const TOOL: &str = "proxy/types";
+const SIGNATURE: &str = "(server: string)";
+
+#[derive(Deserialize)]
+struct Asked {
+    server: String,
+}
+
+/// `proxy/types`.
+#[derive(Debug)]
+pub(crate) struct Types {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) results: ResultStore,
+}
+
+impl BuiltInTool for Types {
+    fn call<'a>(
+        &'a self,
+        call: OwnCall<'a>,
+        tools: &'a dyn Tools,
+    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+        let max_tokens = call.max_tokens(tools);
+        self.declare_types(call, max_tokens).boxed()
+    }
+}
+
+impl Types {
+    async fn declare_types(&self, call: OwnCall<'_>, max_tokens: u64) -> Result<Reply, ToolError> {
+        let OwnCall {
+            arguments,
+            options,
+            context,
+            ..
+        } = &call;
+        let asked: Asked = serde_json::from_str(arguments.get())
+            .map_err(|error| wrong_input(&error.to_string()))?;
+        let declared = declare(&self.catalog, Some(&asked.server), context).await?;
+        let [(_, text)] = declared.as_slice() else {
+            return Err(unknown_server(&self.catalog, &asked.server, context).await);
+        };
+        let budget = Budget {
+            is_off: options.raw,
+            ..Budget::new(max_tokens)
+        };
+        let origin = Origin {
+            client: context.client.clone(),
+            tool: TOOL.to_owned(),
+        };
+        let result = Reply::text(text).json().clone();
+        Ok(Reply::from(
+            fit(result, budget, origin, &self.results).await,
+        ))
+    }
+}
+
+/// Servers that the client sees, or the one of them, each with its declaration.
+async fn declare(
+    catalog: &Catalog,
+    server: Option<&str>,
+    context: &CallContext,
+) -> Result<Vec<(String, String)>, ToolError> {
+    let generation = catalog.generation().await?;
+    let policy = &context.policy;
+    let asked = server.map(tool::fold);
+    let servers = generation.servers().iter();
+    let servers = servers.filter(|it| policy.sees(&it.name, &it.category));
+    let servers = servers.filter(|it| {
+        let is_it = |asked: &String| *asked == tool::fold(it.name.as_str());
+        it.tools > 0 && asked.as_ref().is_none_or(is_it)
+    });
+    let declare = |name: &str| {
+        let entries = generation.entries();
+        let tools = entries.filter(|it| it.at.server.as_str() == name);
+        declare_server(name, tools.map(|entry| &entry.tool))
+    };
+    let declared = servers.map(|it| {
+        let name = it.name.as_str();
+        (name.to_owned(), declare(name))
+    });
+    Ok(declared.collect())
+}
+
+async fn unknown_server(catalog: &Catalog, asked: &str, context: &CallContext) -> ToolError {
+    let known = match declare(catalog, None, context).await {
+        Ok(known) => known,
+        Err(error) => return error,
+    };
+    let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+    let near = tool::near(asked, names.iter().copied(), 1);
+    wrong_input(&match near.first() {
+        Some(near) => format!("no server has the name; did you mean {near}?"),
+        None => format!("no server has the name; there are {}", names.join(", ")),
+    })
+}
+
+/// All that a script may name, as one text, or a text a server; for the command line.
+pub(crate) async fn declare_all(
+    catalog: &Catalog,
+    server: Option<&str>,
+) -> anyhow::Result<Vec<(String, String)>> {
+    let context = CallContext::default();
+    let servers = declare(catalog, server, &context).await?;
+    if let (Some(asked), true) = (server, servers.is_empty()) {
+        return Err(unknown_server(catalog, asked, &context).await.into());
+    }
+    let globals = ("script".to_owned(), SCRIPT_GLOBALS.to_owned());
+    Ok([globals].into_iter().chain(servers).collect())
+}
+
+fn wrong_input(why: &str) -> ToolError {
+    ToolError::own_input(TOOL, "server", why, SIGNATURE)
+}

@@ -1,0 +1,378 @@
+//! The tools that there are: the registry, the surveys that fill it, and what calls taught it.
+
+mod resolve;
+mod search;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use fleet::{Survey, Variables};
+use parking_lot::Mutex;
+use registry::{
+    Entry, Generation, Learned, Pin, Registry, RelevanceFeedback, Rules, ServerRules, Usage, View,
+};
+use tokio::sync::{Notify, watch};
+use tool::{ServerName, ToolRef};
+use tracing::warn;
+
+use crate::{
+    built_in,
+    clock::now,
+    current_settings::CurrentSettings,
+    error::ToolError,
+    logins::record_of,
+    policy::ClientPolicy,
+    recent_searches::{self, RecentSearches},
+    saved_scripts::SavedScripts,
+    servers::Servers,
+    settings::Settings,
+    surveys::{LeftOut, SurveyNote, Surveys},
+};
+
+/// The snapshots that were found damaged, and what is done about them.
+#[derive(Debug, Default)]
+pub(crate) struct DamagedSnapshots {
+    /// A task surveys what is due.
+    pub(crate) is_mended: bool,
+    /// Servers to survey; calls wait for them as long as the notes live.
+    pub(crate) due: Vec<(ServerName, SurveyNote)>,
+    /// The damages that were seen: a server, and the time of the survey whose snapshot is damaged.
+    known: BTreeSet<(ServerName, Option<u64>)>,
+    /// The generation in which damages were looked for last.
+    looked_at: Weak<Generation>,
+}
+
+/// The registry, and everything that keeps it up to date. It knows servers by what they told and calls no
+/// tool.
+#[derive(Debug)]
+pub struct Catalog {
+    settings: CurrentSettings,
+    /// The tools that there are.
+    pub registry: Registry,
+    pub(crate) servers: Arc<dyn Servers>,
+    /// How often each tool was called.
+    pub usage: Usage,
+    /// The lessons of earlier calls for searches.
+    pub feedback: Arc<RelevanceFeedback>,
+    /// The project whose lessons count, beside the client.
+    project: String,
+    /// Servers that are being asked for their tools right now.
+    pub(crate) surveys: Surveys,
+    /// Servers that lacked a variable up to now; they may never have told their tools.
+    pub(crate) completed: Mutex<Vec<(ServerName, SurveyNote)>>,
+    /// Notified when there are some.
+    pub(crate) has_completed: Notify,
+    /// Servers whose snapshots are damaged.
+    pub(crate) damaged: Mutex<DamagedSnapshots>,
+    /// Notified when the lists of servers may have changed.
+    pub(crate) lists_changed: watch::Sender<()>,
+    /// Notified when there may be tools without an embedding.
+    pub(crate) to_embed: Notify,
+    /// Held while tools are embedded: one run serves all that wait for it.
+    pub(crate) embedding: Arc<tokio::sync::Mutex<()>>,
+    /// The folder of saved scripts, as it was read last.
+    saved: ArcSwap<SavedScripts>,
+}
+
+impl Catalog {
+    /// Opens the registry of these settings.
+    pub(crate) fn open(settings: &Settings) -> anyhow::Result<(Registry, SavedScripts)> {
+        let options = registry::Options {
+            built_in: built_in::tools(),
+            embeds: settings.search.embeds,
+        };
+        let saved = SavedScripts::read(settings.scripts.as_deref());
+        log_mistakes(&saved);
+        let rules = rules(settings, &saved);
+        let registry = Registry::open_with(&settings.state_dir, rules, options)?;
+        Ok((registry, saved))
+    }
+
+    pub(crate) fn new(
+        settings: CurrentSettings,
+        (registry, saved): (Registry, SavedScripts),
+        servers: Arc<dyn Servers>,
+    ) -> Self {
+        let state_dir = settings.load().state_dir.clone();
+        Self {
+            settings,
+            registry,
+            servers,
+            usage: Usage::open(&state_dir),
+            feedback: Arc::new(RelevanceFeedback::open(&state_dir)),
+            project: recent_searches::project(),
+            surveys: Surveys::default(),
+            completed: Mutex::default(),
+            has_completed: Notify::new(),
+            damaged: Mutex::default(),
+            lists_changed: watch::Sender::new(()),
+            to_embed: Notify::new(),
+            embedding: Arc::default(),
+            saved: ArcSwap::from_pointee(saved),
+        }
+    }
+
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.settings.load()
+    }
+
+    pub(crate) fn mistakes(&self) -> Option<String> {
+        self.settings.mistakes()
+    }
+
+    pub(crate) fn mistakes_that_hide_servers(&self) -> Option<String> {
+        self.settings.mistakes_that_hide_servers()
+    }
+
+    /// Applies what settings say of servers and their tools.
+    pub(crate) fn apply(&self, settings: &Settings) -> anyhow::Result<()> {
+        let rules = rules(settings, &self.saved.load());
+        Ok(self.registry.apply_rules(rules)?)
+    }
+
+    /// What the last survey of a server left out of its lists, if this process asked it.
+    pub fn left_out(&self, server: &ServerName) -> Option<LeftOut> {
+        self.surveys.left_out(server)
+    }
+
+    /// The saved scripts, as they were read last.
+    pub fn saved_scripts(&self) -> Arc<SavedScripts> {
+        self.saved.load_full()
+    }
+
+    /// Reads the folder of saved scripts anew. Blocks; none: there is no such folder.
+    pub(crate) fn survey_scripts(&self) -> anyhow::Result<Option<Survey>> {
+        let settings = self.settings();
+        let now = SavedScripts::read(settings.scripts.as_deref());
+        let before = self.saved.swap(Arc::new(now.clone()));
+        if now.mistakes != before.mistakes {
+            log_mistakes(&now);
+        }
+        if now.has_folder != before.has_folder {
+            self.registry.apply_rules(rules(&settings, &now))?;
+        }
+        Ok(now.has_folder.then(|| now.survey()))
+    }
+
+    /// Takes the variables of a client in; servers that lacked one are surveyed.
+    pub(crate) fn admit_variables(&self, client: u64, variables: &Arc<Variables>) {
+        let completed = self.servers.admit_client(client, Arc::clone(variables));
+        if !completed.is_empty() {
+            // A call that comes before the survey begins waits for it too.
+            let catalog = self.registry.catalog();
+            let noted = completed.into_iter().map(|server| {
+                let known = catalog.servers.iter().find(|it| it.name == server);
+                let is_known = known.is_some_and(|it| it.surveyed_at.is_some());
+                let note = self.surveys.begin(&server, is_known);
+                (server, note)
+            });
+            self.completed.lock().extend(noted);
+            self.has_completed.notify_one();
+        }
+    }
+
+    /// The registry as it is now. Loading it, at the first question and after each commit, is
+    /// done off the event loop.
+    pub async fn generation(&self) -> Result<Arc<Generation>, ToolError> {
+        if let Some(generation) = self.registry.loaded() {
+            // A reload of the configuration may have loaded it.
+            self.mend(&generation);
+            return Ok(generation);
+        }
+        let registry = self.registry.clone();
+        let loading = tokio::task::spawn_blocking(move || registry.generation());
+        match loading.await {
+            Ok(Ok(generation)) => {
+                self.mend(&generation);
+                Ok(generation)
+            }
+            Ok(Err(error)) => Err(ToolError::Internal(error.to_string())),
+            Err(error) => Err(ToolError::Internal(error.to_string())),
+        }
+    }
+
+    /// Has damaged snapshots mended from now on; the caller runs the task that surveys what is due.
+    pub(crate) fn begin_mending(&self) {
+        self.damaged.lock().is_mended = true;
+    }
+
+    /// Whether a task of this process surveys servers with damaged snapshots.
+    pub(crate) fn is_mending(&self) -> bool {
+        self.damaged.lock().is_mended
+    }
+
+    /// Has servers with damaged snapshots surveyed again, in a process that serves: each damage once, so
+    /// that a disk that keeps failing does not start servers without end.
+    fn mend(&self, generation: &Arc<Generation>) {
+        let mut damaged = self.damaged.lock();
+        let is_looked_at = std::ptr::eq(damaged.looked_at.as_ptr(), Arc::as_ptr(generation));
+        if !damaged.is_mended || is_looked_at {
+            return;
+        }
+        damaged.looked_at = Arc::downgrade(generation);
+        for server in generation
+            .servers()
+            .iter()
+            .filter(|it| it.damaged.is_some())
+        {
+            // A survey that succeeded has another time, and so has a new damage.
+            if damaged
+                .known
+                .insert((server.name.clone(), server.surveyed_at))
+            {
+                let note = self.surveys.begin(&server.name, false);
+                damaged.due.push((server.name.clone(), note));
+                self.has_completed.notify_one();
+            }
+        }
+    }
+
+    /// The tool whose name is written as we write it; its server is loaded off the event loop.
+    pub(crate) async fn named(&self, asked: &str) -> Option<Arc<Entry>> {
+        let registry = &self.registry;
+        if let Some(entry) = registry.named(asked) {
+            return Some(entry);
+        }
+        if registry.loaded().is_some() {
+            return None;
+        }
+        let (registry, asked) = (registry.clone(), asked.to_owned());
+        let loading = tokio::task::spawn_blocking(move || registry.load_named(&asked));
+        loading.await.ok().flatten()
+    }
+
+    /// The tools of the servers, and not our own.
+    pub fn offered(generation: &Generation) -> impl Iterator<Item = &registry::Entry> {
+        generation
+            .entries()
+            .filter(|entry| !built_in::is_own(entry))
+    }
+
+    /// The reason why a server failed last time, where it did.
+    pub fn failure(&self, server: &ServerName) -> Option<String> {
+        let failures = self.servers.failures().into_iter();
+        let failure = failures
+            .filter(|(name, _)| name == server)
+            .map(|(_, why)| why.to_string())
+            .next();
+        failure.or_else(|| {
+            let catalog = self.registry.catalog();
+            catalog
+                .servers
+                .iter()
+                .find(|it| it.name == *server)?
+                .stale
+                .as_ref()
+                .map(ToString::to_string)
+        })
+    }
+
+    /// Whether the server has written to stderr what `proxy log` would show.
+    pub fn has_log(&self, server: &ServerName) -> bool {
+        let newest = fleet::log_path(&crate::logs(&self.settings().state_dir), server);
+        std::fs::metadata(newest).is_ok_and(|it| it.len() > 0)
+    }
+
+    /// Whether a call of this server's tools would only be told that nobody is logged in, as far as
+    /// that is known without asking. `is_stale`: it could not be asked for its tools last time.
+    pub fn needs_login(&self, server: &ServerName, is_stale: bool) -> bool {
+        if self.servers.needs_login(server) {
+            return true;
+        }
+        let settings = self.settings();
+        let server = settings.server(server);
+        let record = server.and_then(|it| record_of(it, &settings.private_files()));
+        record.is_some_and(|record| match &record.grant {
+            Some(grant) => grant.ended.is_some(),
+            None => is_stale && record.was_challenged(),
+        })
+    }
+
+    /// Other servers than `failed` that have tools and did not fail last time.
+    pub(crate) fn list_others_available(
+        &self,
+        failed: &ServerName,
+        policy: &ClientPolicy,
+    ) -> Vec<ServerName> {
+        let catalog = self.registry.catalog();
+        let servers = catalog.servers.iter().filter(|it| it.name != *failed);
+        let servers = servers.filter(|server| policy.sees(&server.name, &server.category));
+        let up = servers.filter(|server| server.tools > 0 && !self.servers.is_down(&server.name));
+        up.map(|server| server.name.clone()).collect()
+    }
+
+    /// Servers that failed when they were last started or surveyed.
+    pub(crate) fn down(&self, view: Option<&View>) -> Vec<String> {
+        let catalog = self.registry.catalog();
+        let servers = catalog
+            .servers
+            .iter()
+            .filter(|server| view.is_none_or(|it| it.admits(&server.name, &server.category)));
+        let down = servers.filter(|it| it.stale.is_some() || self.servers.is_down(&it.name));
+        down.map(|server| server.name.to_string()).collect()
+    }
+
+    /// The earlier calls that a search may know of: those of this client in this project, or for a
+    /// search from the shell those of all clients here.
+    pub(crate) fn learned(&self, searches: Option<&RecentSearches>) -> Option<Learned> {
+        self.settings().search.learns.then(|| Learned {
+            feedback: self.feedback.clone(),
+            whose: searches.map_or(self.project.clone(), |it| it.owner(&self.project)),
+            now: now(),
+        })
+    }
+
+    /// Takes a lesson from a call, if it followed from a search.
+    pub(crate) fn learn(
+        &self,
+        searches: Option<&RecentSearches>,
+        tool: &ToolRef,
+        ok: impl FnOnce() -> bool,
+    ) {
+        let Some(searches) = searches.filter(|_| self.settings().search.learns) else {
+            return;
+        };
+        if let Some(words) = searches.take_words(tool) {
+            let whose = searches.owner(&self.project);
+            self.feedback.learn(&whose, &words, tool, ok(), now());
+        }
+    }
+
+    /// Writes down what was counted and learned, and waits for the lock of another process for so
+    /// long at most. Blocks; a failure is logged, and what was counted stays for the next time.
+    pub fn flush(&self, wait: Duration) {
+        if let Err(error) = self.usage.flush(wait) {
+            warn!(%error, "usage was not written");
+        }
+        if let Err(error) = self.feedback.flush(wait) {
+            warn!(%error, "what was learned was not written");
+        }
+    }
+}
+
+/// The rules for all servers; saved scripts are one where there is their folder.
+fn rules(settings: &Settings, saved: &SavedScripts) -> Rules {
+    let mut rules = settings.rules();
+    if saved.has_folder {
+        rules.servers.push(ServerRules {
+            // The person who changes them has them run.
+            pin: Pin::Off,
+            ..ServerRules::plain(ServerName::scripts())
+        });
+    }
+    rules
+}
+
+fn log_mistakes(saved: &SavedScripts) {
+    for mistake in &saved.mistakes {
+        warn!(
+            file = mistake.file,
+            why = mistake.why,
+            "a saved script is no tool"
+        );
+    }
+}

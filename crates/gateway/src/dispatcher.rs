@@ -1,0 +1,135 @@
+//! One call of a tool: read, resolved, checked, authorized, sent, recorded. Every call passes here, from a
+//! client, a script or the command line.
+
+mod resolve;
+mod send;
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use registry::Entry;
+use tracing::debug;
+
+use crate::{
+    arguments::check_arguments,
+    authorize::{Asked, Authorizer},
+    built_in::{BuiltInTools, RUN_SCRIPT, Tools, is_own},
+    call_context::CallContext,
+    call_note::CallNote,
+    called::Called,
+    catalog::Catalog,
+    current_settings::CurrentSettings,
+    envelope::{ExecuteRequest, Options},
+    error::ToolError,
+    policy::ClientPolicy,
+    reply::Reply,
+    servers::Servers,
+};
+
+/// Makes every call of a tool, from a client, a script or the command line.
+#[derive(Debug)]
+pub(crate) struct Dispatcher {
+    settings: CurrentSettings,
+    catalog: Arc<Catalog>,
+    authorizer: Arc<Authorizer>,
+    servers: Arc<dyn Servers>,
+    built_in: BuiltInTools,
+}
+
+impl Dispatcher {
+    pub(crate) fn new(
+        settings: CurrentSettings,
+        catalog: Arc<Catalog>,
+        authorizer: Arc<Authorizer>,
+        built_in: BuiltInTools,
+    ) -> Self {
+        Self {
+            settings,
+            servers: Arc::clone(&catalog.servers),
+            catalog,
+            authorizer,
+            built_in,
+        }
+    }
+
+    /// Runs one tool call. Every call, from a client, a script or the command line, passes here; the record
+    /// of it is written when its result is delivered, or when it fails.
+    pub(crate) async fn dispatch(
+        &self,
+        request: ExecuteRequest,
+        context: CallContext,
+    ) -> Result<Called, ToolError> {
+        let mut note = self.authorizer.begin_note("tool", &context);
+        note.is_named(&request.tool_name);
+        if !request.repairs.is_empty() {
+            debug!(tool = request.tool_name, repairs = ?request.repairs, "repaired the envelope");
+        }
+        let context = CallContext {
+            trace: note.trace().or(context.trace),
+            // A script outlives a change of the configuration: each of its calls follows the rules of its moment.
+            policy: match &context.script {
+                Some(_) => self.settings.load().clients.renew(&context.policy),
+                None => context.policy,
+            },
+            ..context
+        };
+        match self.run(request, context, &mut note).await {
+            Ok(called) => Ok(called.noted(note)),
+            Err(error) => {
+                note.fails(error.code());
+                Err(error)
+            }
+        }
+    }
+
+    /// The stages of a call, in their order.
+    async fn run(
+        &self,
+        request: ExecuteRequest,
+        context: CallContext,
+        note: &mut CallNote,
+    ) -> Result<Called, ToolError> {
+        let (name, options) = (request.tool_name, request.options);
+        let entry = &self.resolve(&name, &context, note).await?;
+        let settings = self.settings.load();
+        let limit = settings.call_limit(entry, &options);
+        let limit = limit.or_else(|| settings.usual_limit(entry));
+        let arguments = check_arguments(entry, request.input, limit).await?;
+        let call = Asked::tool(entry, arguments.as_str());
+        note.takes(&arguments, settings.audit.arguments);
+        if options.dry_run && (context.script.is_some() || !is_script(entry)) {
+            note.is_nothing();
+            let text = self.authorizer.explain_call(&call, &context)?;
+            return Ok(Called::Own(Reply::text(&text)));
+        }
+        self.authorizer.authorize(&call, &context, note).await?;
+        if is_own(entry) || entry.at.server.is_scripts() {
+            self.call_here(entry, &arguments, &options, context).await
+        } else {
+            self.send(entry, arguments, &options, context).await
+        }
+    }
+}
+
+impl Tools for Dispatcher {
+    fn call(
+        &self,
+        request: ExecuteRequest,
+        context: CallContext,
+    ) -> BoxFuture<'_, Result<Called, ToolError>> {
+        self.dispatch(request, context).boxed()
+    }
+
+    fn limit(&self, entry: &Entry, options: &Options) -> Option<Duration> {
+        self.settings.load().call_limit(entry, options)
+    }
+
+    fn max_tokens(&self, entry: &Entry, options: &Options, policy: &ClientPolicy) -> u64 {
+        self.settings.load().max_tokens(entry, options, policy)
+    }
+}
+
+/// Of a script a dry run tells its calls; of one within another that it would be called.
+fn is_script(entry: &Entry) -> bool {
+    entry.at.server.is_scripts() || is_own(entry) && entry.at.tool == RUN_SCRIPT
+}

@@ -1,0 +1,78 @@
+//! The first stage of a call: the tool that its name means.
+
+use std::sync::Arc;
+
+use fleet::Asks;
+use registry::Entry;
+use tool::ServerName;
+
+use super::Dispatcher;
+use crate::{
+    call_context::CallContext, call_note::CallNote, error::ToolError, script_caller::ScriptCaller,
+    survey::survey_now,
+};
+
+impl Dispatcher {
+    /// Resolves the name of a call. The record names the server and tool that the call is for, or was meant
+    /// for where there is no such tool.
+    pub(super) async fn resolve(
+        &self,
+        tool_name: &str,
+        context: &CallContext,
+        note: &mut CallNote,
+    ) -> Result<Arc<Entry>, ToolError> {
+        // Calls within `call_many` pass here too; those of unknown names count as well.
+        let counted = context.script.as_ref().map(ScriptCaller::count_call);
+        let found = self.resolve_after_login(tool_name, context).await;
+        let at = match &found {
+            Ok(entry) => Some(entry.at.clone()),
+            // Boxed, since every call would carry the room of this rare case.
+            Err(_) => Box::pin(self.catalog.intended(tool_name)).await,
+        };
+        if let Some(at) = at {
+            note.is_for(&at.server, &at.tool);
+        }
+        let entry = found?;
+        counted.transpose()?;
+        if let Some(script) = &context.script {
+            script.check_reads(&entry)?;
+        }
+        Ok(entry)
+    }
+
+    /// Resolves a name. Where a person has to log in to the server first, and the client can have them do it,
+    /// the client is asked to.
+    async fn resolve_after_login(
+        &self,
+        asked: &str,
+        context: &CallContext,
+    ) -> Result<Arc<Entry>, ToolError> {
+        let policy = &context.policy;
+        let error = match self.catalog.resolve(asked, policy).await {
+            Err(error @ ToolError::LoginRequired { .. }) => error,
+            found => return found,
+        };
+        if let ToolError::LoginRequired { server, .. } = &error
+            && Box::pin(self.log_in_first(server, context)).await
+        {
+            return self.catalog.resolve(asked, policy).await;
+        }
+        Err(error)
+    }
+
+    /// Has the person of this client log in to a server that has not told its tools, and surveys the server
+    /// then. Returns whether there was a login.
+    async fn log_in_first(&self, server: &ServerName, context: &CallContext) -> bool {
+        let asks = context.asks.as_ref().filter(|_| context.is_here);
+        let Some(asks) = asks.map(|it| it.for_server(server) as Arc<dyn Asks>) else {
+            return false;
+        };
+        let logging_in = self.servers.log_in(server, context.client.as_ref(), &asks);
+        let logged_in = context.cancel.run_until_cancelled(logging_in).await;
+        if logged_in != Some(true) {
+            return false;
+        }
+        survey_now(&self.catalog, server).await;
+        true
+    }
+}

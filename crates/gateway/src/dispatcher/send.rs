@@ -1,0 +1,121 @@
+//! The last stages of a call: it is sent, counted, and its result given a budget.
+
+use std::sync::Arc;
+
+use fleet::{Asks, Request};
+use jsonrpc::Json;
+use registry::Entry;
+use results::{Budget, Origin};
+use serde_json::value::RawValue;
+use tool::ServerName;
+
+use super::Dispatcher;
+use crate::{
+    asks::ServerAsker,
+    built_in::{OwnCall, is_own},
+    call_context::CallContext,
+    called::Called,
+    clock::now,
+    envelope::Options,
+    error::ToolError,
+    rounds::{RoundError, request_in_rounds},
+};
+
+impl Dispatcher {
+    /// Sends a call to its server. The result keeps its bytes; its receiver cuts it to the budget.
+    pub(super) async fn send(
+        &self,
+        entry: &Entry,
+        arguments: Json,
+        options: &Options,
+        context: CallContext,
+    ) -> Result<Called, ToolError> {
+        let server = &entry.at.server;
+        let asker = context.asks.as_ref().map(|asks| asks.for_server(server));
+        let request = Request {
+            asks: asker.clone().map(|asks| asks as Arc<dyn Asks>),
+            limit: self.settings.load().call_limit(entry, options),
+            limit_is_final: options.timeout_ms.is_some(),
+            is_safe: is_safe(entry),
+            header_arguments: entry.tool.header_arguments(arguments.as_str()),
+            ..Request::call_tool(&entry.at.tool, arguments)
+        };
+        let request = context.complete(request);
+        let asker = asker.as_deref();
+        let answer =
+            request_in_rounds(&*self.servers, server, request, asker, &context.cancel).await;
+        self.catalog.usage.record(&entry.at, answer.is_ok(), now());
+        let untaken = asker.and_then(ServerAsker::explain_untaken);
+        let searches = context.searches.as_deref();
+        let result = answer.map_err(|error| {
+            self.catalog.learn(searches, &entry.at, || false);
+            let policy = &context.policy;
+            let available = || self.catalog.list_others_available(server, policy);
+            explain(error, entry, available).with_note(untaken.as_deref())
+        })?;
+        context.note_uris(server, result.as_str());
+        let settings = self.settings.load();
+        let max_tokens = settings.max_tokens(entry, options, &context.policy);
+        let called = Called::Server {
+            result,
+            budget: Budget {
+                is_off: options.raw,
+                ..Budget::new(max_tokens)
+            },
+            origin: Origin {
+                client: context.client.clone(),
+                tool: entry.at.to_string(),
+            },
+            note: untaken,
+            taken: None,
+        };
+        self.catalog
+            .learn(searches, &entry.at, || !called.is_error());
+        Ok(called)
+    }
+
+    /// Answers a call of a tool of ours or of a saved script, of which no server hears.
+    pub(super) async fn call_here(
+        &self,
+        entry: &Entry,
+        arguments: &Json,
+        options: &Options,
+        context: CallContext,
+    ) -> Result<Called, ToolError> {
+        let arguments = RawValue::from_string(arguments.as_str().to_owned());
+        let arguments = arguments.map_err(|error| ToolError::Internal(error.to_string()))?;
+        let call = OwnCall {
+            entry,
+            arguments: &arguments,
+            options,
+            context,
+        };
+        let reply = self.built_in.find(entry)?.call(call, self).await;
+        if !is_own(entry) {
+            self.catalog.usage.record(&entry.at, reply.is_ok(), now());
+        }
+        Ok(Called::Own(reply?))
+    }
+}
+
+fn explain(
+    error: RoundError,
+    entry: &Entry,
+    available: impl FnOnce() -> Vec<ServerName>,
+) -> ToolError {
+    match error {
+        RoundError::Call(error) => {
+            ToolError::of_call(error, &entry.at, entry.signature(), available)
+        }
+        RoundError::Unanswered(why) => ToolError::InputRequired {
+            tool: entry.at.clone(),
+            why,
+        },
+    }
+}
+
+/// Whether a second call does what one does, as the server says of its tool.
+fn is_safe(entry: &Entry) -> bool {
+    let says = entry.tool.annotations();
+    says.read_only == Some(true) || says.idempotent == Some(true)
+}

@@ -1,0 +1,74 @@
+//! The parts that a forwarded request needs.
+
+use std::sync::Arc;
+
+use fleet::{Asks, Request};
+use jsonrpc::Json;
+use registry::{Generation, KnownServer};
+
+use super::refusal::Refusal;
+use crate::{
+    authorize::Authorizer,
+    call_context::CallContext,
+    catalog::Catalog,
+    error::ToolError,
+    rounds::{RoundError, request_in_rounds},
+};
+
+/// Forwards requests for prompts, resources and completions.
+#[derive(Debug)]
+pub(crate) struct Forwarder {
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) authorizer: Arc<Authorizer>,
+}
+
+impl Forwarder {
+    pub(crate) fn new(catalog: Arc<Catalog>, authorizer: Arc<Authorizer>) -> Self {
+        Self {
+            catalog,
+            authorizer,
+        }
+    }
+
+    pub(super) async fn known(&self) -> Result<Arc<Generation>, Refusal> {
+        let generation = self.catalog.generation().await;
+        generation.map_err(|error| Refusal::internal(error.to_string()))
+    }
+
+    /// Refuses what names a server, a prompt or a resource while the configuration cannot be used: then
+    /// no server is known, as for a call of a tool.
+    pub(super) fn check_configured(&self) -> Result<(), Refusal> {
+        match self.catalog.mistakes_that_hide_servers() {
+            Some(mistakes) => Err(ToolError::Misconfigured(mistakes).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks the one server that it belongs to.
+    pub(super) async fn ask(
+        &self,
+        server: &KnownServer,
+        request: Request,
+        context: &CallContext,
+    ) -> Result<Json, Refusal> {
+        let asker = context.asks.as_ref();
+        let asker = asker.map(|asks| asks.for_server(&server.name));
+        let asks = asker.clone().map(|asks| asks as Arc<dyn Asks>);
+        let request = context.complete(Request { asks, ..request });
+        let (name, cancel) = (&server.name, &context.cancel);
+        let refuse = |error| Refusal::Call(Box::new(error));
+        let asking = request_in_rounds(
+            &*self.catalog.servers,
+            name,
+            request,
+            asker.as_deref(),
+            cancel,
+        );
+        asking.await.map_err(|error| match error {
+            RoundError::Call(error) => refuse(error),
+            RoundError::Unanswered(why) => {
+                Refusal::internal(format!("the server asks for more before it goes on: {why}"))
+            }
+        })
+    }
+}
