@@ -1,6 +1,7 @@
 //! Who hears of resources that change, over one connection.
 
 use std::{
+    collections::HashMap,
     fmt,
     sync::{
         Arc,
@@ -23,6 +24,9 @@ pub(crate) struct Updates {
     next: AtomicU64,
     /// Held while the server is told of the first or of the last who hears of a resource.
     pub(crate) turn: Mutex<()>,
+    /// By URI, held by whoever listens to a server without subscriptions: of several streams for
+    /// one resource, each would tell every sink of each change.
+    listening: Lock<HashMap<String, Arc<Mutex<()>>>>,
 }
 
 struct Watched {
@@ -48,6 +52,13 @@ impl Updates {
     pub(crate) fn count(&self, uri: &str) -> usize {
         let watched = self.watched.lock();
         watched.iter().filter(|it| it.uri == uri).count()
+    }
+
+    /// The turn to listen to this resource.
+    pub(crate) fn listening(&self, uri: &str) -> Arc<Mutex<()>> {
+        let mut listening = self.listening.lock();
+        listening.retain(|_, turn| Arc::strong_count(turn) > 1);
+        Arc::clone(listening.entry(uri.to_owned()).or_default())
     }
 
     /// Passes a notification to those who hear of its resource, or of one that it is a part of.

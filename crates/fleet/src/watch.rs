@@ -84,7 +84,7 @@ impl Wish {
         let mut rests = Rests::default();
         loop {
             let began = Instant::now();
-            watched.ended(&self.uri).await;
+            watched.ended(&self.uri, &self.subscriber.sink).await;
             drop(watched);
             rests.note_held(began.elapsed());
             watched = loop {
@@ -194,21 +194,31 @@ impl Rests {
 
 impl Watched {
     /// Returns when nothing more will be heard over this connection.
-    async fn ended(&self, uri: &str) {
+    async fn ended(&self, uri: &str, sink: &UpdateSink) {
         let link = &self.place.link;
         tokio::select! {
             () = link.ended() => {}
             () = self.retired.cancelled() => {}
-            () = listen(link, uri) => {}
+            () = listen(link, uri, sink) => {}
         }
     }
 }
 
-/// Listens, where there are no subscriptions. Each who watches has a stream of his own.
-async fn listen(link: &Link, uri: &str) {
+/// Listens, where there are no subscriptions: with one stream for all who watch the resource. When
+/// whoever has the stream goes, the next one listens, and the resource may have changed meanwhile.
+async fn listen(link: &Link, uri: &str, sink: &UpdateSink) {
     if !is_stateless(link) {
         return std::future::pending().await;
     }
+    let turn = link.updates().listening(uri);
+    let _listening = match turn.try_lock() {
+        Ok(first) => first,
+        Err(_) => {
+            let next = turn.lock().await;
+            sink(uri);
+            next
+        }
+    };
     let filter = json!({"resourceSubscriptions": [uri]}).to_string();
     let filter = vec![("notifications".to_owned(), Json::of_built(filter))];
     let _ = link

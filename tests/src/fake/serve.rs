@@ -77,8 +77,30 @@ struct State {
     calls: HashMap<String, Arc<Notify>>,
     /// Our own requests that wait for the client's answer.
     asks: HashMap<String, oneshot::Sender<Value>>,
-    /// The id of the modern client's `subscriptions/listen`.
-    subscription: Option<Value>,
+    /// The modern client's `subscriptions/listen`: the id of each, and its filter.
+    subscriptions: Vec<(Value, Value)>,
+}
+
+impl State {
+    /// The streams on which a notification goes out: of a resource each that was opened for it, else
+    /// the last.
+    fn subscriptions_for(&self, method: &str, uri: &Value) -> Vec<Value> {
+        let is_wanted = |filter: &Value| {
+            let uris = filter["resourceSubscriptions"].as_array();
+            method == "notifications/resources/updated" && uris.is_some_and(|it| it.contains(uri))
+        };
+        let wanted = self.subscriptions.iter().filter(|it| is_wanted(&it.1));
+        let wanted: Vec<Value> = wanted.map(|(id, _)| id.clone()).collect();
+        if wanted.is_empty() {
+            let last = self.subscriptions.last();
+            return last.map(|(id, _)| id.clone()).into_iter().collect();
+        }
+        wanted
+    }
+}
+
+fn tell(method: &str, params: &Value) {
+    write_line(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
 }
 
 /// A message as far as it must be read to know what it is.
@@ -210,6 +232,9 @@ impl Fake {
             }
             "notifications/cancelled" => {
                 let id = params["requestId"].to_string();
+                self.with_state(|state| {
+                    state.subscriptions.retain(|(of, _)| of.to_string() != id);
+                });
                 if let Some(call) = self.with_state(|state| state.calls.get(&id).cloned()) {
                     call.notify_one();
                 }
@@ -432,8 +457,10 @@ impl Fake {
 
     /// The acknowledgement comes first and the answer only at the end of all.
     fn subscribe(&self, request: &Request) {
-        self.with_state(|state| state.subscription = Some(request.id.clone()));
-        let accepted = json!({ "notifications": request.params["notifications"] });
+        let filter = &request.params["notifications"];
+        let subscription = (json!(request.id), filter.clone());
+        self.with_state(|state| state.subscriptions.push(subscription));
+        let accepted = json!({ "notifications": filter });
         self.notify(
             "notifications/subscriptions/acknowledged",
             accepted,
@@ -445,10 +472,14 @@ impl Fake {
         if params["progressToken"] == "$PROGRESS" {
             params["progressToken"] = request.params["_meta"]["progressToken"].clone();
         }
-        if let Some(id) = self.with_state(|state| state.subscription.clone()) {
-            params["_meta"][META_SUBSCRIPTION] = id;
+        let ids = self.with_state(|state| state.subscriptions_for(method, &params["uri"]));
+        if ids.is_empty() {
+            return tell(method, &params);
         }
-        write_line(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
+        for id in ids {
+            params["_meta"][META_SUBSCRIPTION] = id;
+            tell(method, &params);
+        }
     }
 
     /// The whole answer; null where the client is gone.

@@ -147,11 +147,12 @@ impl Pending {
         lines.collect()
     }
 
-    /// What the client is told when another daemon watches its resources: each may have changed.
+    /// The notifications for a client whose resources another daemon watches: each resource may have
+    /// changed meanwhile. The `_meta` tells them from those of a server.
     pub(super) fn tell_of_resources(&self) -> Vec<Bytes> {
         let uris = self.subscriptions.keys();
         let lines = uris.map(|uri| {
-            let params = json!({"uri": uri}).to_string();
+            let params = json!({"uri": uri, "_meta": {MAY_HAVE_CHANGED: WHILE_AWAY}}).to_string();
             frame::notification("notifications/resources/updated", &params)
         });
         lines.collect()
@@ -231,6 +232,11 @@ impl Pending {
     }
 }
 
+/// The key of `_meta` that says why a resource counts as changed.
+const MAY_HAVE_CHANGED: &str = "proxy/may-have-changed";
+
+const WHILE_AWAY: &str = "the proxy's daemon ended, and another one watches the resource now";
+
 const CANCELLED: &str = "notifications/cancelled";
 
 /// Subscriptions that are made anew; a session has no more.
@@ -263,7 +269,7 @@ mod tests {
     use bytes::Bytes;
     use serde_json::Value;
 
-    use super::{Pending, RESENDS_MAX};
+    use super::{MAY_HAVE_CHANGED, Pending, RESENDS_MAX};
 
     fn pending(said: &[&'static str]) -> Pending {
         let mut pending = Pending::default();
@@ -346,7 +352,9 @@ mod tests {
             panic!("{told:?}");
         };
         assert!(
-            told.contains("resources/updated") && told.contains("a:2"),
+            told.contains("resources/updated")
+                && told.contains("a:2")
+                && told.contains(MAY_HAVE_CHANGED),
             "{told}"
         );
     }
