@@ -3,7 +3,8 @@
 use std::{fs, path::Path};
 
 use mcp::Revision;
-use serde_json::Value;
+use parking_lot::Mutex;
+use serde_json::{Value, value::RawValue};
 use tokio::task::yield_now;
 
 use super::*;
@@ -32,7 +33,14 @@ while read -r line; do
         ends) exit 3 ;;
         esac ;;
     *'"tools/list"'*) say '"result":{"resultType":"complete","tools":[]}' ;;
-    *'"tools/call"'*) say "\"result\":{\"era\":\"$era\",\"pid\":$$}" ;;
+    *'"tools/call"'*)
+        case $line in *'"progressToken"'*)
+            token=${line#*'"progressToken":'}
+            token=${token%%[,\}]*}
+            progress="{\"progressToken\":$token,\"progress\":1,\"message\":\"$era\"}"
+            echo "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":$progress}" ;;
+        esac
+        say "\"result\":{\"era\":\"$era\",\"pid\":$$}" ;;
     esac
 done
 "#;
@@ -148,6 +156,39 @@ async fn clients_of_both_eras_call_one_process_each() {
         assert_eq!(calls, 6);
         scene.fleet.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_call_hears_the_progress_of_its_own_process_alone() {
+    let scene = Scene::surveyed("takes").await;
+    let call = async |takes_rounds: bool, era: &str| {
+        let (progress, heard) = heard();
+        let request = Request {
+            asks: Some(client(takes_rounds)),
+            progress: Some(progress),
+            ..Request::new("tools/call", Vec::new())
+        };
+        let never = CancellationToken::new();
+        for times in 1..=3 {
+            scene.fleet.call(&name(), &request, &never).await.unwrap();
+            let heard = heard.lock();
+            assert!(
+                heard.len() == times && heard.iter().all(|it| it.contains(era)),
+                "{heard:?}"
+            );
+        }
+    };
+    tokio::join!(call(false, "old"), call(true, "new"));
+    assert_eq!(scene.running(), [NEW, OLD]);
+    scene.fleet.stop().await;
+}
+
+/// A sink of progress, and what it has heard.
+fn heard() -> (crate::ProgressSink, Arc<Mutex<Vec<String>>>) {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&heard);
+    let sink = move |params: &RawValue| note.lock().push(params.get().to_owned());
+    (Arc::new(sink), heard)
 }
 
 #[tokio::test]

@@ -12,12 +12,13 @@ use mcp::{Revision, Transport};
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use self::web::{Asked, Reply, Web, answer, event};
 use super::{Remote, Site};
 use crate::{
     About, Fleet, Launch, LogSink, ProgressSink, Request, ServerSpec, Spoken, Surroundings,
-    Template, error::RequestError, wire::HandshakeError,
+    Template, error::RequestError, question::fake::client, wire::HandshakeError,
 };
 
 const SECRET: &str = "s3cr3t-t0k3n";
@@ -279,6 +280,61 @@ async fn progress_and_log_are_in_order_complete_and_end_with_the_answer() {
     let log = r#"{"level":"odd", "data":1.0}"#.to_owned();
     let expected = [progress(1), progress(2), log, progress(3)];
     assert_eq!(*heard.lock(), expected);
+}
+
+#[tokio::test]
+async fn clients_of_both_eras_have_a_connection_each_and_hear_their_own_progress() {
+    let web = Web::start(|asked| match asked.what() {
+        "tools/call" => {
+            let token = &asked.body["params"]["_meta"]["progressToken"];
+            let era = asked.header("mcp-session-id").map_or("new", |_| "old");
+            let progress = json!({
+                "jsonrpc": "2.0",
+                "method": "notifications/progress",
+                "params": {"progressToken": token, "progress": 1, "message": era},
+            });
+            let result = json!({"resultType": "complete", "era": era}).to_string();
+            Reply::events([event(&progress.to_string()), event(&answer(asked, &result))])
+        }
+        "tools/list" => Reply::result(asked, r#"{"resultType":"complete","tools":[]}"#),
+        _ => play(asked),
+    })
+    .await;
+    let name: tool::ServerName = "web".parse().unwrap();
+    let launch = Launch::Remote {
+        url: Template::parse(&web.url("/mcp")).unwrap(),
+        headers: Vec::new(),
+    };
+    let spec = ServerSpec::new(name.clone(), launch);
+    let fleet = Fleet::new(vec![spec], Surroundings::default());
+    // Which eras it speaks is known from its survey.
+    let survey = fleet.survey(&name).await.unwrap();
+    assert!(survey.about.spoken.revision.is_stateless());
+    let call = async |takes_rounds: bool, era: &str| {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let note = Arc::clone(&heard);
+        let hear = move |params: &RawValue| note.lock().push(params.get().to_owned());
+        let call = Request {
+            asks: Some(client(takes_rounds)),
+            progress: Some(Arc::new(hear)),
+            ..request("t")
+        };
+        for times in 1..=3 {
+            let never = CancellationToken::new();
+            let answer = fleet.call(&name, &call, &never).await.unwrap();
+            assert!(answer.as_str().contains(era), "{}", answer.as_str());
+            let heard = heard.lock();
+            let is_own = |it: &String| it.contains(era);
+            assert!(
+                heard.len() == times && heard.iter().all(is_own),
+                "{heard:?}"
+            );
+        }
+    };
+    tokio::join!(call(false, "\"old\""), call(true, "\"new\""));
+    let shakes = web.whats().into_iter().filter(|it| it == "initialize");
+    assert_eq!((shakes.count(), fleet.states().len()), (1, 2));
+    fleet.stop().await;
 }
 
 /// A callback, and the way to wait for it.
