@@ -137,7 +137,7 @@ impl Running {
     pub(crate) async fn fail(&mut self) {
         let has_failed = matches!(self.tree.wait_for_exit().await, Ok(status) if !status.success());
         if !has_failed {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -208,7 +208,11 @@ impl Asks for Watched {
 
 #[cfg(test)]
 mod tests {
-    use tokio::{sync::oneshot, time::advance};
+    use serde_json::value::RawValue;
+    use tokio::{
+        sync::oneshot,
+        time::{advance, sleep},
+    };
 
     use super::*;
     use crate::{Launch, QuestionKind, Template};
@@ -245,15 +249,54 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn the_clock_stands_while_a_person_is_asked() {
+    fn spec() -> ServerSpec {
         let launch = Launch::Child {
             command: Template::literal("x"),
             args: Vec::new(),
             env: Vec::new(),
             cwd: None,
         };
-        let spec = ServerSpec::new("any".parse().expect("a name"), launch);
+        ServerSpec::new("any".parse().expect("a name"), launch)
+    }
+
+    /// How long a call is waited for that tells its progress each second, and its limit then.
+    async fn wait_with_progress(max: Option<u64>, limit_is_final: bool) -> (Duration, Duration) {
+        let spec = ServerSpec {
+            call_timeout: Duration::from_secs(3),
+            call_timeout_max: max.map(Duration::from_secs),
+            ..spec()
+        };
+        let (began, progress) = (Instant::now(), Arc::new(|_: &RawValue| {}));
+        let request = Request {
+            limit_is_final,
+            progress: Some(progress),
+            ..Request::call_tool("long", Json::of_built("{}".to_owned()))
+        };
+        let patience = Patience::new(&spec, &request);
+        let progress = patience.watch(&request).progress.expect("it is passed on");
+        let telling = async {
+            loop {
+                sleep(Duration::from_secs(1)).await;
+                progress(RawValue::NULL);
+            }
+        };
+        tokio::select! {
+            limit = patience.wait_for_end() => (limit, began.elapsed()),
+            () = telling => unreachable!("it tells for ever"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn progress_extends_a_call_up_to_the_hard_limit_where_there_is_one() {
+        let [usual, hard] = [3, 10].map(Duration::from_secs);
+        assert_eq!(wait_with_progress(Some(10), false).await, (hard, hard));
+        assert_eq!(wait_with_progress(None, false).await, (usual, usual));
+        assert_eq!(wait_with_progress(Some(10), true).await, (usual, usual));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_clock_stands_while_a_person_is_asked() {
+        let spec = spec();
         let (answer, answered) = oneshot::channel();
         let json = |text: &str| Json::of_built(text.to_owned());
         let request = Request {

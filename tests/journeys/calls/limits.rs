@@ -92,8 +92,12 @@ async fn runs_out(server: Fake, options: Value) -> String {
     for (name, value) in options.as_object().unwrap() {
         call["arguments"][name] = value.clone();
     }
-    let answer = client.request("tools/call", call).await.bad();
-    assert!(answer.starts_with("error timeout: "), "{answer}");
+    // On a busy machine the limit may be over before the server has read the call.
+    let mut answer = String::new();
+    while house.received_method("any", "tools/call").is_empty() {
+        answer = client.request("tools/call", call.clone()).await.bad();
+        assert!(answer.starts_with("error timeout: "), "{answer}");
+    }
     house
         .until_received("any", |line| line.contains("notifications/cancelled"))
         .await;
@@ -125,22 +129,24 @@ fn progresses(times: u64) -> Vec<Step> {
         .collect()
 }
 
+/// That a call outlives its limit by progress is tested where the time stands still (`fleet`,
+/// `patience.rs`).
 #[journey]
-async fn progress_extends_a_call_up_to_the_hard_limit() {
-    let server = fake("any")
-        .tool("long", progresses(15))
-        .tool("endless", progresses(600));
-    let patient = server.clone().setting("timeout_s = 1\ntimeout_max_s = 3");
-    let (house, client) = opened([patient]).await;
-    assert_eq!(client.execute("any/long", json!({})).await.good(), "done");
-    let answer = client.execute("any/endless", json!({})).await.bad();
-    assert!(answer.starts_with("error timeout: "), "{answer}");
-    house.stops_clean().await;
-
-    let (house, client) = opened([server.setting("timeout_s = 1")]).await;
-    let answer = client.execute("any/long", json!({})).await.bad();
-    assert!(answer.starts_with("error timeout: "), "{answer}");
-    house.stops_clean().await;
+async fn progress_extends_no_call_beyond_the_hard_limit() {
+    let server = || fake("any").tool("endless", progresses(6_000));
+    for (setting, limit) in [
+        ("timeout_s = 2\ntimeout_max_s = 3", "3000 ms"),
+        ("timeout_s = 1", "1000 ms"),
+    ] {
+        let (house, client) = opened([server().setting(setting)]).await;
+        let mut answer = String::new();
+        // On a busy machine the server may tell nothing for as long as the first limit.
+        while !answer.contains(limit) {
+            answer = client.execute("any/endless", json!({})).await.bad();
+            assert!(answer.starts_with("error timeout: "), "{answer}");
+        }
+        house.stops_clean().await;
+    }
 }
 
 #[journey]

@@ -233,7 +233,9 @@ impl Fake {
             "notifications/cancelled" => {
                 let id = params["requestId"].to_string();
                 self.with_state(|state| {
-                    state.subscriptions.retain(|(of, _)| of.to_string() != id);
+                    state
+                        .subscriptions
+                        .retain(|(of, _)| *of != params["requestId"]);
                 });
                 if let Some(call) = self.with_state(|state| state.calls.get(&id).cloned()) {
                     call.notify_one();
