@@ -1,62 +1,49 @@
-//! JSON Web Tokens that we sign: who we are, and proofs of a key.
-
-use std::fmt;
+//! JSON Web Tokens that we sign: assertions of our identity, and proofs of a key.
 
 use aws_lc_rs::{
     rand::SystemRandom,
-    signature::{
-        ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair,
-        Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair,
-    },
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair},
 };
-use base64::{
-    Engine as _,
-    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
-};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, jwk::Jwk};
 use serde_json::{Value, json};
 
 use crate::error::LoginError;
 
-/// A key that signs. What it is says by which algorithm.
-pub(crate) enum SigningKey {
-    P256(EcdsaKeyPair),
-    P384(EcdsaKeyPair),
-    Rsa(RsaKeyPair),
-    Ed25519(Ed25519KeyPair),
+/// A key that signs, and the algorithm that fits it.
+#[derive(Debug)]
+pub(crate) struct SigningKey {
+    key: EncodingKey,
+    algorithm: Algorithm,
 }
 
 impl SigningKey {
-    /// The key in a PEM text, in PKCS #8 (`BEGIN PRIVATE KEY`).
+    /// Reads a key from a PEM text, in PKCS #8 (`BEGIN PRIVATE KEY`).
     pub(crate) fn of_pem(pem: &str) -> Result<Self, LoginError> {
-        let bad = || {
+        let pem = pem.as_bytes();
+        let keys = [
+            (Algorithm::ES256, EncodingKey::from_ec_pem(pem)),
+            (Algorithm::ES384, EncodingKey::from_ec_pem(pem)),
+            (Algorithm::RS256, EncodingKey::from_rsa_pem(pem)),
+            (Algorithm::EdDSA, EncodingKey::from_ed_pem(pem)),
+        ];
+        let keys = keys.into_iter();
+        let mut keys = keys.filter_map(|(algorithm, key)| Self::new(key.ok()?, algorithm));
+        keys.next().ok_or_else(|| {
             let what = "`oauth.private_key` holds no key that signs: wanted is a PEM text with `BEGIN \
                         PRIVATE KEY` (PKCS #8), of P-256, P-384, RSA or Ed25519";
             LoginError::Metadata(what.to_owned())
-        };
-        let (_, rest) = pem
-            .split_once("-----BEGIN PRIVATE KEY-----")
-            .ok_or_else(bad)?;
-        let (body, _) = rest
-            .split_once("-----END PRIVATE KEY-----")
-            .ok_or_else(bad)?;
-        let body: String = body.split_whitespace().collect();
-        let der = STANDARD.decode(body).map_err(|_| bad())?;
-        Self::of_der(&der).ok_or_else(bad)
+        })
     }
 
-    fn of_der(der: &[u8]) -> Option<Self> {
-        let p256 = || EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, der);
-        let p384 = || EcdsaKeyPair::from_pkcs8(&ECDSA_P384_SHA384_FIXED_SIGNING, der);
-        let rsa = || RsaKeyPair::from_pkcs8(der);
-        let ed25519 = || Ed25519KeyPair::from_pkcs8_maybe_unchecked(der);
-        (p256().map(Self::P256))
-            .or_else(|_| p384().map(Self::P384))
-            .or_else(|_| rsa().map(Self::Rsa))
-            .or_else(|_| ed25519().map(Self::Ed25519))
-            .ok()
+    /// Returns `None` if the key does not sign by this algorithm: keys of several curves look alike.
+    fn new(key: EncodingKey, algorithm: Algorithm) -> Option<Self> {
+        let key = Self { key, algorithm };
+        let signed = key.sign(Header::default(), &json!({}));
+        signed.is_ok().then_some(key)
     }
 
-    /// A new key of P-256, and the text of which [`Self::of_text`] makes it again.
+    /// Makes a new key of P-256, and the text that [`Self::of_text`] reads.
     pub(crate) fn generate() -> Result<(Self, String), LoginError> {
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(algorithm, &SystemRandom::new());
@@ -66,54 +53,22 @@ impl SigningKey {
         Ok((key, text))
     }
 
-    /// The key that was kept as this text.
+    /// Reads a key that [`Self::generate`] made.
     pub(crate) fn of_text(text: &str) -> Option<Self> {
-        Self::of_der(&STANDARD.decode(text).ok()?)
+        let der = STANDARD.decode(text).ok()?;
+        Self::new(EncodingKey::from_ec_der(&der), Algorithm::ES256)
     }
 
-    fn algorithm(&self) -> &'static str {
-        match self {
-            Self::P256(_) => "ES256",
-            Self::P384(_) => "ES384",
-            Self::Rsa(_) => "RS256",
-            Self::Ed25519(_) => "EdDSA",
-        }
+    /// The public half of the key (RFC 7517).
+    pub(crate) fn public_jwk(&self) -> Option<Jwk> {
+        Jwk::from_encoding_key(&self.key, self.algorithm).ok()
     }
 
-    /// The public half of a key of P-256 (RFC 7517).
-    pub(crate) fn public_jwk(&self) -> Option<Value> {
-        let Self::P256(pair) = self else { return None };
-        // Uncompressed: a byte that says so, and two coordinates.
-        let (x, y) = pair.public_key().as_ref().get(1..)?.split_at_checked(32)?;
-        let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
-        Some(json!({"kty": "EC", "crv": "P-256", "x": text(x), "y": text(y)}))
-    }
-
-    /// A token with these claims. `head` is what stands in its head besides the algorithm.
-    pub(crate) fn sign(&self, mut head: Value, claims: &Value) -> Result<String, LoginError> {
-        head["alg"] = self.algorithm().into();
-        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let signed = format!("{}.{}", part(&head), part(claims));
-        let (random, bytes) = (SystemRandom::new(), signed.as_bytes());
-        let signature = match self {
-            Self::P256(key) | Self::P384(key) => {
-                key.sign(&random, bytes).map(|it| it.as_ref().to_vec())
-            }
-            Self::Rsa(key) => {
-                let mut signature = vec![0; key.public_modulus_len()];
-                let signing = key.sign(&RSA_PKCS1_SHA256, &random, bytes, &mut signature);
-                signing.map(|()| signature)
-            }
-            Self::Ed25519(key) => Ok(key.sign(bytes).as_ref().to_vec()),
-        };
-        let signature = signature.map_err(|_| LoginError::Randomness)?;
-        Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
-    }
-}
-
-impl fmt::Debug for SigningKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SigningKey")
+    /// Signs a token with these claims. The key decides on the algorithm in the header.
+    pub(crate) fn sign(&self, head: Header, claims: &Value) -> Result<String, LoginError> {
+        let alg = self.algorithm;
+        let signed = encode(&Header { alg, ..head }, claims, &self.key);
+        signed.map_err(|_| LoginError::Randomness)
     }
 }
 
@@ -125,7 +80,7 @@ mod tests {
         signature::{ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, RsaKeyPair},
     };
     use base64::{Engine as _, engine::general_purpose::STANDARD};
-    use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+    use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
     use serde_json::{Value, json};
 
     use super::SigningKey;
@@ -156,7 +111,7 @@ mod tests {
             (rsa.as_ref(), Algorithm::RS256),
         ] {
             let key = SigningKey::of_pem(&pem(der)).unwrap();
-            let token = key.sign(json!({"typ": "JWT"}), &json!({})).unwrap();
+            let token = key.sign(Header::default(), &json!({})).unwrap();
             assert_eq!(decode_header(&token).unwrap().alg, algorithm);
         }
         for none in [
@@ -178,9 +133,8 @@ mod tests {
         let (key, text) = SigningKey::generate().unwrap();
         let again = SigningKey::of_text(&text).unwrap();
         assert_eq!(key.public_jwk(), again.public_jwk());
-        let token = again.sign(json!({"typ": "JWT"}), &json!({"exp": u32::MAX, "a": "b"}));
-        let jwk = serde_json::from_value(key.public_jwk().unwrap()).unwrap();
-        let checking = DecodingKey::from_jwk(&jwk).unwrap();
+        let token = again.sign(Header::default(), &json!({"exp": u32::MAX, "a": "b"}));
+        let checking = DecodingKey::from_jwk(&key.public_jwk().unwrap()).unwrap();
         let checked = decode::<Value>(
             token.unwrap(),
             &checking,

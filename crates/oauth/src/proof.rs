@@ -2,6 +2,7 @@
 //! has the token alone.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use jsonwebtoken::Header;
 use parking_lot::Mutex;
 use reqwest::Url;
 use serde_json::json;
@@ -59,7 +60,11 @@ impl Prover {
         if let Some(nonce) = &*self.nonce.lock() {
             claims["nonce"] = nonce.as_str().into();
         }
-        let head = json!({"typ": "dpop+jwt", "jwk": self.key.public_jwk()});
+        let head = Header {
+            typ: Some("dpop+jwt".to_owned()),
+            jwk: self.key.public_jwk(),
+            ..Header::default()
+        };
         let proof = self.key.sign(head, &claims)?;
         let proof = HeaderValue::try_from(proof).map_err(|_| LoginError::Randomness)?;
         Ok((PROOF, proof))

@@ -1,6 +1,7 @@
 //! Requests to a token endpoint.
 
 use http::{HeaderMap, Method};
+use jsonwebtoken::Header;
 use reqwest::Url;
 use serde_json::{Value, json};
 
@@ -101,13 +102,13 @@ impl Asker<'_> {
         self.web.post_form(url, &form, login, headers).await
     }
 
-    /// Who we are, signed, for this authorization server alone.
+    /// Signs an assertion of our identity, for this authorization server alone.
     fn assert_client(&self, key: &str) -> Result<String, LoginError> {
         let (id, now) = (&self.client.id, now());
-        let mut head = json!({"typ": "JWT"});
-        if let Some(key_id) = &self.client.key_id {
-            head["kid"] = key_id.as_str().into();
-        }
+        let head = Header {
+            kid: self.client.key_id.clone(),
+            ..Header::default()
+        };
         let claims = json!({
             "iss": id, "sub": id, "aud": self.issuer, "jti": random_text()?,
             "iat": now, "exp": now + ASSERTION_LIFE_S,
