@@ -1,9 +1,9 @@
-//! `servers.NAME.oauth`: how a remote server is logged in to.
+//! `servers.NAME.oauth`: the login to a remote server.
 
 use std::collections::BTreeMap;
 
 use fleet::{IdentityProviderSpec, LoginSpec};
-use oauth::{CallbackHost, GrantKind, Resource, Settings};
+use oauth::{GrantKind, Resource, Settings};
 
 use super::{mistake::Fault, raw::RawOauth, template::read_template};
 
@@ -23,10 +23,7 @@ pub(super) fn read_login(raw: &RawOauth) -> Result<LoginSpec, Fault> {
             )?,
             scopes: raw.scopes.clone(),
             callback_port: raw.callback_port,
-            callback_host: match raw.callback_host.as_str() {
-                "localhost" => CallbackHost::Name,
-                _ => CallbackHost::Address,
-            },
+            callback_host: raw.callback_host,
             resource: match read_plain("resource", raw.resource.as_ref())? {
                 None => Resource::Found,
                 Some(text) if text == "off" => Resource::Off,
@@ -43,7 +40,7 @@ pub(super) fn read_login(raw: &RawOauth) -> Result<LoginSpec, Fault> {
     })
 }
 
-/// How tokens are had, with all that it takes.
+/// Reads the kind of grant, and checks that it has everything that it takes.
 fn read_grant(raw: &RawOauth) -> Result<GrantKind, Fault> {
     let grant = match raw.grant.as_str() {
         "client_credentials" => GrantKind::ClientCredentials,

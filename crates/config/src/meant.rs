@@ -8,9 +8,9 @@ use std::{
     time::Duration,
 };
 
-use fleet::{Launch, Sandbox, Scope, ServerSpec, Start, Template};
+use fleet::{Launch, Sandbox, ServerSpec, Template};
 use gateway::{
-    AuditSettings, KeptArguments, SearchSettings, ServerSettings, ToolLimits,
+    AuditSettings, SearchSettings, ServerSettings, ToolLimits,
     policy::{ClientPolicies, ClientRule},
 };
 use registry::{Pin, ServerRules};
@@ -24,13 +24,13 @@ use super::{
     mistake::Fault,
     paths::{Folders, default_state_dir, from_home},
     program::find_program,
-    raw::{RawAudit, RawClient, RawConfig, RawOverlay, RawSandbox, RawServer, Semantic},
+    raw::{RawClient, RawConfig, RawOverlay, RawSandbox, RawServer, Semantic},
     template::{read_pairs, read_template},
     traces::read_traces,
 };
 
-/// The text rules were kept when the layers were read. What can still go wrong here is a home
-/// folder that is not known.
+/// Reads a configuration whose text rules were kept when the layers were read. The only mistakes
+/// that are left are keys that do not fit one another, and a home folder that is not known.
 pub(super) fn read_config(
     file: &File,
     mut raw: RawConfig,
@@ -43,24 +43,19 @@ pub(super) fn read_config(
         config: parent,
     };
     let mut mistakes = Vec::new();
-    let mut servers = Vec::new();
-    let pin = read_pin(&raw.pin).unwrap_or_default();
-    for name in order {
-        let Some(raw) = raw.servers.remove(name) else {
-            continue;
-        };
-        match read_server(name, raw, pin, &folders) {
-            Ok(server) => servers.push(server),
-            Err(fault) => mistakes.push(fault.at(Place::File, format!("servers.{name}"))),
-        }
-    }
+    let read = |name: &String| {
+        let server = read_server(name, raw.servers.remove(name)?, raw.pin, &folders);
+        let note = |fault: Fault| mistakes.push(fault.at(Place::File, format!("servers.{name}")));
+        server.map_err(note).ok()
+    };
+    let servers = order.iter().filter_map(read).collect();
     let http = listen::read_http(&raw.http, &folders)
         .map_err(|(key, fault)| mistakes.push(fault.at(Place::File, format!("http.{key}"))));
     let traces = read_traces(&raw.traces)
         .map_err(|(key, fault)| mistakes.push(fault.at(Place::File, format!("traces.{key}"))));
     let clients = read_clients(raw.clients)
         .map_err(|(name, fault)| mistakes.push(fault.at(Place::File, format!("clients.{name}"))));
-    let policy = read_policy(&raw.policy, raw.rules.as_deref(), folders.env)
+    let policy = read_policy(raw.policy, raw.rules.as_deref(), folders.env)
         .map_err(|fault| mistakes.push(fault.at(Place::File, "rules")));
     let state_dir = find_state_dir(raw.state_dir.as_deref(), file, &folders)
         .map_err(|fault| mistakes.push(fault.at(Place::File, "state_dir")));
@@ -88,7 +83,10 @@ pub(super) fn read_config(
                     survey_parallel: raw.reindex.parallel,
                     clients,
                     policy: Arc::new(policy),
-                    audit: read_audit(&raw.audit),
+                    audit: AuditSettings {
+                        bytes_max: raw.audit.keep_mib << 20,
+                        arguments: raw.audit.arguments,
+                    },
                     traces,
                     scripts: Some(parent.join("scripts")),
                     servers,
@@ -104,26 +102,12 @@ pub(super) fn read_config(
     }
 }
 
-fn read_audit(raw: &RawAudit) -> AuditSettings {
-    AuditSettings {
-        bytes_max: raw.keep_mib << 20,
-        arguments: match raw.arguments.as_str() {
-            "full" => KeptArguments::Full,
-            "none" => KeptArguments::None,
-            _ => KeptArguments::Digest,
-        },
-    }
-}
-
-/// Each rule was read once before; `~` is known only here.
+/// Reads the rules again: `~` is known only here.
 fn read_policy(
-    preset: &str,
+    preset: policy::Preset,
     rules: Option<&str>,
     env: &Environment,
 ) -> Result<policy::Policy, Fault> {
-    let preset = policy::Preset::ALL
-        .into_iter()
-        .find(|it| it.as_str() == preset);
     let bare = |error: serde_json::Error| Fault::bare(error.to_string());
     let written: Vec<serde_json::Map<String, serde_json::Value>> =
         serde_json::from_str(rules.unwrap_or("[]")).map_err(bare)?;
@@ -132,7 +116,7 @@ fn read_policy(
     let read = |rule| policy::Rule::read(rule, home);
     let rules = written.iter().map(read).collect::<Result<_, _>>();
     let rules = rules.map_err(|fault| Fault::bare(fault.to_string()))?;
-    Ok(policy::Policy::new(preset.unwrap_or_default(), rules))
+    Ok(policy::Policy::new(preset, rules))
 }
 
 fn read_keeping(store: &str, has_keyring: bool) -> Result<Keeping, Fault> {
@@ -188,8 +172,8 @@ fn read_server(
         .parse()
         .map_err(|error| Fault::bare(format!("{error}")))?;
     let spec = ServerSpec {
-        start: read_start(&raw.start)?,
-        scope: read_scope(&raw.scope)?,
+        start: raw.start,
+        scope: raw.scope,
         start_timeout: Duration::from_secs(raw.start_timeout_s),
         call_timeout: Duration::from_secs(raw.timeout_s),
         call_timeout_max: raw.timeout_max_s.map(Duration::from_secs),
@@ -216,7 +200,7 @@ fn read_server(
         tags: raw.tags,
         allow: raw.tools.allow,
         deny: raw.tools.deny,
-        pin: raw.pin.as_deref().and_then(read_pin).unwrap_or(pin),
+        pin: raw.pin.unwrap_or(pin),
         overlays: read_overlays(&raw.overlay)?,
     };
     Ok(ServerSettings {
@@ -227,26 +211,6 @@ fn read_server(
         max_tokens: raw.max_tokens,
         tools: read_limits(&raw.overlay),
     })
-}
-
-fn read_start(written: &str) -> Result<Start, Fault> {
-    match written {
-        "on-call" => Ok(Start::OnCall),
-        "eager" => Ok(Start::Eager),
-        other => Err(Fault::bare(format!("no such start: `{other}`"))),
-    }
-}
-
-fn read_scope(written: &str) -> Result<Scope, Fault> {
-    match written {
-        "shared" => Ok(Scope::Shared),
-        "client" => Ok(Scope::Client),
-        other => Err(Fault::bare(format!("no such scope: `{other}`"))),
-    }
-}
-
-fn read_pin(written: &str) -> Option<Pin> {
-    Pin::ALL.into_iter().find(|it| it.as_str() == written)
 }
 
 fn read_sandbox(raw: &RawSandbox, folders: &Folders<'_>) -> Result<Sandbox, Fault> {

@@ -2,14 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use fleet::{Scope, Start};
+use gateway::KeptArguments;
+use oauth::CallbackHost;
+use policy::Preset;
+use registry::Pin;
+
 /// The configuration as written, all layers on one another.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawConfig {
     pub(super) state_dir: Option<String>,
     pub(super) log: String,
-    pub(super) policy: String,
-    pub(super) pin: String,
+    pub(super) policy: Preset,
+    pub(super) pin: Pin,
     /// JSON text, because a layer would sort the keys of a table.
     pub(super) rules: Option<String>,
     pub(super) results: RawResults,
@@ -45,7 +51,7 @@ pub(super) struct RawSearch {
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawAudit {
-    pub(super) arguments: String,
+    pub(super) arguments: KeptArguments,
     /// 0: no log.
     pub(super) keep_mib: u64,
 }
@@ -63,7 +69,7 @@ pub(super) struct RawSecrets {
     pub(super) store: String,
 }
 
-/// The choice of what finds tools beside their words.
+/// The means that find tools besides their words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Semantic {
@@ -144,7 +150,7 @@ pub(super) struct RawServer {
     pub(super) inherit_env: Vec<String>,
     pub(super) sandbox: Option<RawSandbox>,
     pub(super) image: Option<String>,
-    pub(super) pin: Option<String>,
+    pub(super) pin: Option<Pin>,
     pub(super) roots: Option<Vec<String>>,
     pub(super) url: Option<String>,
     #[serde(default)]
@@ -159,8 +165,8 @@ pub(super) struct RawServer {
     pub(super) timeout_s: u64,
     pub(super) timeout_max_s: Option<u64>,
     pub(super) start_timeout_s: u64,
-    pub(super) start: String,
-    pub(super) scope: String,
+    pub(super) start: Start,
+    pub(super) scope: Scope,
     /// 0: never.
     pub(super) idle_timeout_s: u64,
     /// 0: any number.
@@ -194,7 +200,7 @@ pub(super) struct RawOauth {
     pub(super) client_metadata_url: Option<String>,
     pub(super) scopes: Vec<String>,
     pub(super) callback_port: Option<u16>,
-    pub(super) callback_host: String,
+    pub(super) callback_host: CallbackHost,
     pub(super) resource: Option<String>,
     pub(super) issuer: Option<String>,
     pub(super) grant: String,

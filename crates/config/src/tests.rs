@@ -8,7 +8,12 @@ use std::{
 use fleet::Launch;
 use proptest::prelude::*;
 
-use super::{Config, ConfigError, Environment, Overrides, docs, file::EXAMPLE, keys::KEYS, load};
+use super::{
+    Config, ConfigError, Environment, Overrides, docs,
+    file::EXAMPLE,
+    keys::{KEYS, Kind},
+    load,
+};
 
 mod http;
 mod limits;
@@ -104,6 +109,26 @@ fn holds(value: &toml::Value, path: &[&str]) -> bool {
             table.is_some_and(|table| table.values().any(|value| holds(value, rest)))
         }
         [name, rest @ ..] => value.get(name).is_some_and(|value| holds(value, rest)),
+    }
+}
+
+#[test]
+fn every_word_of_a_choice_is_a_value_of_its_type() {
+    for key in KEYS {
+        let Kind::Choice(words) = &key.kind else {
+            continue;
+        };
+        let path = key.path.replace("NAME", "x");
+        let launch = if path.contains(".oauth.") {
+            "servers.x.url = \"https://x.dev/mcp\""
+        } else {
+            "servers.x.command = \"x\""
+        };
+        for word in *words {
+            let loaded = load_text(&format!("{path} = \"{word}\"\n{launch}\n"), &[]);
+            let told = loaded.err().map(|it| it.to_string()).unwrap_or_default();
+            assert!(!told.contains("unknown variant"), "{told}");
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use mcp::{Revision, Transport};
+use serde::Deserialize;
 use tool::ServerName;
 
 use crate::{LoginSpec, Template};
@@ -85,8 +86,9 @@ impl Spoken {
     }
 }
 
-/// When a server is started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The time at which a server is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Start {
     /// By the first call that wants it.
     #[default]
@@ -96,12 +98,13 @@ pub enum Start {
 }
 
 /// The clients that share a server's process.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// All clients.
     #[default]
     Shared,
-    /// Nobody: each client has its own, in its own folder.
+    /// No others: each client has its own, in its own folder.
     Client,
 }
 

@@ -87,8 +87,9 @@ impl Default for AuditSettings {
     }
 }
 
-/// What is written down of a call's arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The part of a call's arguments that is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum KeptArguments {
     /// Nothing.
     None,

@@ -45,12 +45,14 @@ pub struct Settings {
 }
 
 /// A name of this machine in a redirect. Many authorization servers compare it as a text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 pub enum CallbackHost {
     /// `127.0.0.1`.
     #[default]
+    #[serde(rename = "127.0.0.1")]
     Address,
     /// `localhost`.
+    #[serde(rename = "localhost")]
     Name,
 }
 

@@ -2,6 +2,7 @@
 
 use std::{cell::OnceCell, fmt, rc::Rc};
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -11,8 +12,9 @@ use crate::{
     rule::Rule,
 };
 
-/// What holds where no rule fits.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The decision if no rule fits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// Everything is called.
     #[default]
@@ -24,9 +26,6 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Open, Self::Careful, Self::ReadOnly];
-
     /// The word in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -11,7 +11,8 @@ use tool::{Annotations, Digest, ItemKind, Offer, Tool};
 use crate::limits::{ACCEPTED_RESOURCES_MAX, REFUSALS_MAX};
 
 /// The treatment of definitions that are not as they were accepted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Pin {
     /// They are used, and a review tells of them.
     #[default]
@@ -23,9 +24,6 @@ pub enum Pin {
 }
 
 impl Pin {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Warn, Self::Hold, Self::Off];
-
     /// The word in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
