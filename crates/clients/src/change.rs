@@ -90,7 +90,7 @@ impl Change {
         })
     }
 
-    /// Whether anything is to change.
+    /// Returns true if anything changes.
     pub fn is_needed(&self) -> bool {
         self.before.as_deref().unwrap_or_default() != self.after
     }
@@ -99,7 +99,7 @@ impl Change {
     pub fn add(&mut self, found: &Found, name: &str, entry: &Value) -> Result<(), ChangeError> {
         let whole = self.attempt(|text, format| Ok(document::read(text, format)?))?;
         let slot = found.slot(&whole);
-        let known = entry_at(&whole, slot, name);
+        let known = document::entry_at(&whole, slot, name);
         if known == Some(entry) {
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl Change {
     pub fn remove(&mut self, place: &Place, name: &str) -> Result<bool, ChangeError> {
         let whole = self.attempt(|text, format| Ok(document::read(text, format)?))?;
         let slot = place.slot();
-        let Some(value) = entry_at(&whole, slot, name).cloned() else {
+        let Some(value) = document::entry_at(&whole, slot, name).cloned() else {
             return Ok(false);
         };
         self.take(slot, name, value)?;
@@ -157,14 +157,14 @@ impl Change {
 }
 
 impl Change {
-    /// Whether a text of the file has the entries that this change adds, and lacks those that it
-    /// removes.
+    /// Returns true if a text of the file has the entries that this change adds, and lacks those
+    /// that it removes.
     pub(crate) fn is_done_in(&self, text: &str) -> bool {
         let Ok(whole) = document::read(text, self.format) else {
             return false;
         };
         let is_there = |key: &[String], list: bool, name: &str| {
-            entry_at(&whole, Slot { key, list }, name).is_some()
+            document::entry_at(&whole, Slot { key, list }, name).is_some()
         };
         let is_added = |name: &str| self.added.iter().any(|added| added.name == name);
         self.added
@@ -174,15 +174,5 @@ impl Change {
                 .removed
                 .iter()
                 .all(|it| is_added(&it.name) || !is_there(&it.key, it.list, &it.name))
-    }
-}
-
-/// Returns the entry of this name.
-pub(crate) fn entry_at<'a>(whole: &'a Value, slot: Slot<'_>, name: &str) -> Option<&'a Value> {
-    match document::at(whole, slot.key)? {
-        Value::Array(items) if slot.list => items
-            .iter()
-            .rfind(|item| item.get("name").and_then(Value::as_str) == Some(name)),
-        table => table.get(name),
     }
 }

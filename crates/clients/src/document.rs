@@ -7,10 +7,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use self::error::{EditError, SyntaxError};
+use self::slot::is_empty;
+pub(crate) use self::slot::{Made, Slot, at, entry_at};
+
+mod error;
 mod flow;
 mod json;
 mod lines;
 mod render;
+mod slot;
 mod toml;
 mod yaml;
 
@@ -25,51 +31,6 @@ pub enum Format {
     /// TOML.
     Toml,
     /// One document of YAML.
-    Yaml,
-}
-
-/// The place of the servers in a file.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Slot<'a> {
-    /// The keys that lead there.
-    pub(crate) key: &'a [String],
-    /// Whether they are a list of tables with a `name`.
-    pub(crate) list: bool,
-}
-
-/// The tables that an edit made besides the entry, to be removed with it. TOML needs none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Made {
-    /// The number of tables round the entry.
-    pub(crate) tables: usize,
-    /// Whether the innermost that was there was `null`.
-    pub(crate) was_null: bool,
-}
-
-/// A text that is not of its format.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {what}")]
-pub struct SyntaxError {
-    /// Counted from 1.
-    pub line: usize,
-    /// The message of the parser.
-    pub what: String,
-}
-
-/// A reason why an entry cannot be added or removed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EditError {
-    /// The text cannot be read at all.
-    #[error(transparent)]
-    Syntax(#[from] SyntaxError),
-    /// Something else stands where servers should.
-    #[error("`{0}` holds no table of servers")]
-    Occupied(String),
-    /// The edit would have changed something else too.
-    #[error("its form is one that we cannot edit without changing the rest")]
-    Form,
-    /// YAML is left to its owner.
-    #[error("YAML is not edited by this program; edit the file yourself")]
     Yaml,
 }
 
@@ -155,11 +116,6 @@ fn split_bom(text: &str) -> (&str, &str) {
     text.split_at(text.len() - rest.len())
 }
 
-/// Returns the value that keys lead to.
-pub(crate) fn at<'a>(value: &'a Value, key: &[String]) -> Option<&'a Value> {
-    key.iter().try_fold(value, |value, key| value.get(key))
-}
-
 /// Checks that tables lead to the slot, and that nothing else stands there.
 fn check_way(whole: &Value, slot: Slot<'_>) -> Result<(), EditError> {
     let mut value = whole;
@@ -241,14 +197,6 @@ fn prune(value: &mut Value, key: &[String]) {
         && let Value::Object(members) = value
     {
         members.shift_remove(first);
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Object(members) => members.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        value => value.is_null(),
     }
 }
 

@@ -14,50 +14,50 @@ use crate::{
 pub struct Entry {
     /// Its name there; empty where a text that was pasted gives none.
     pub name: String,
-    /// Everything that is said of it.
+    /// Its members.
     pub value: Value,
-    /// Where it stands; none of a text that was pasted.
+    /// Its place; `None` for a text that was pasted.
     pub place: Option<Place>,
     /// Switched off, there or in another file of the client.
     pub is_off: bool,
     pub(crate) project: Option<PathBuf>,
     pub(crate) variables: Variables,
     pub(crate) timeout: Option<TimeUnit>,
-    /// What `${input:id}` asks for.
+    /// The inputs that `${input:id}` names.
     pub(crate) inputs: Vec<Value>,
     pub(crate) bundle: Option<Bundle>,
     pub(crate) remarks: Vec<String>,
 }
 
-/// Where an entry stands.
+/// The place of an entry.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// Whose file it is.
+    /// The client that reads the file.
     pub client: &'static Client,
     /// The file.
     pub file: PathBuf,
-    /// For whom it is.
+    /// The projects that it is for.
     pub scope: Scope,
-    /// Whether it can be taken out. What a bundle installed cannot.
+    /// True if it can be removed: an entry that a bundle installed cannot.
     pub is_removable: bool,
     pub(crate) format: Format,
     pub(crate) key: Vec<String>,
     pub(crate) list: bool,
 }
 
-/// A folder with a manifest, and what its person answered to it.
+/// A folder with a manifest, and the answers of its owner.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bundle {
-    /// None where the bundle is not unpacked.
+    /// `None` if the bundle is not unpacked.
     pub(crate) folder: Option<PathBuf>,
-    /// What may be asked, by key.
+    /// The questions, by key.
     pub(crate) questions: Value,
-    /// What was answered.
+    /// The answers to them.
     pub(crate) answers: Value,
 }
 
 impl Entry {
-    /// One that nobody's file lists.
+    /// An entry of a text that was pasted.
     pub(crate) fn pasted(name: &str, value: Value) -> Self {
         Self {
             name: name.to_owned(),
@@ -73,7 +73,7 @@ impl Entry {
         }
     }
 
-    /// Whose it is, for a person: `Cursor`, `Claude Code (project)`.
+    /// Its client, for a person: `Cursor`, `Claude Code (project)`.
     pub fn origin(&self) -> String {
         match &self.place {
             None => "pasted".to_owned(),
@@ -96,7 +96,7 @@ impl Entry {
     }
 }
 
-/// The most servers of one file or text, which is more than anybody has: each is compared with each.
+/// Limit for the servers of one file or text, more than anybody has: each is compared with each.
 const ENTRIES_MAX: usize = 1_000;
 
 /// Refuses a file or text that lists too many.
@@ -109,7 +109,7 @@ pub(crate) fn refuse_many(entries: &[Entry]) -> Result<(), String> {
     }
 }
 
-/// Whether an entry says itself that it is switched off.
+/// Returns true if an entry says itself that it is switched off.
 pub(crate) fn says_off(value: &Value) -> bool {
     let says = |key: &str, off: bool| match value.get(key) {
         Some(Value::Bool(switch)) => *switch == off,
@@ -120,7 +120,7 @@ pub(crate) fn says_off(value: &Value) -> bool {
 }
 
 impl Place {
-    /// Whether its owner edits the file, because it is YAML.
+    /// Returns true if its owner edits the file, because it is YAML.
     pub fn is_edited_by_hand(&self) -> bool {
         self.format == Format::Yaml
     }

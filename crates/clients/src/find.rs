@@ -9,9 +9,8 @@ use serde_json::Value;
 
 use crate::{
     Home, bundle,
-    change::entry_at,
     disk::{read_file, read_open},
-    document::{self, Format, Slot, at},
+    document::{self, Format, Slot, at, entry_at},
     entry::{Entry, Place, refuse_many, says_off},
     table::{self, Client, ConfigFile, Off, Scope},
 };
@@ -19,11 +18,11 @@ use crate::{
 /// A client that is on this machine.
 #[derive(Debug)]
 pub struct Installed {
-    /// Which one.
+    /// The client.
     pub client: &'static Client,
     /// Its files that are there.
     pub files: Vec<Found>,
-    /// The file that is to name us, there or not.
+    /// The file that our entry goes into; it may not exist.
     pub main: Option<Found>,
     extensions: Option<PathBuf>,
 }
@@ -31,14 +30,14 @@ pub struct Installed {
 /// A file of a client.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// Whose it is.
+    /// The client that reads it.
     pub client: &'static Client,
     pub(crate) file: &'static ConfigFile,
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
 }
 
-/// What a file lists, and what in it could not be read.
+/// The servers that a client's files list, and the files that could not be read.
 #[derive(Debug, Default)]
 pub struct Reading {
     /// Servers, as they are listed.
@@ -156,7 +155,7 @@ impl Found {
         }
     }
 
-    /// Whether its owner edits it, because it is YAML.
+    /// Returns true if its owner edits it, because it is YAML.
     pub fn is_edited_by_hand(&self) -> bool {
         self.file.format == Format::Yaml
     }
@@ -309,7 +308,8 @@ impl Found {
     }
 }
 
-/// Whether a list has the name among those that are off, or lacks it among those that are on.
+/// Returns true if a list has the name among those that are off, or lacks it among those that are
+/// on.
 fn is_listed_off((names_on, names): &(bool, Vec<String>), name: &str) -> bool {
     let is_listed = names.iter().any(|it| it.eq_ignore_ascii_case(name));
     // Clients take an empty list of what is on for none at all.

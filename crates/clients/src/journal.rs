@@ -1,5 +1,5 @@
-//! What was changed, written down before the next thing is: so that it can be undone, also where
-//! a run was cut off.
+//! The changes of a run, each written down before the next is made: so they can be undone, also if
+//! the run was cut off.
 
 use std::{
     fs, io,
@@ -19,7 +19,7 @@ use crate::{
 /// The changes of one run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Journal {
-    /// When the run was, as its backups are named.
+    /// The time of the run, which is a part of the names of its backups.
     pub stamp: String,
     /// Its changes, the oldest first.
     pub(crate) changes: Vec<Record>,
@@ -40,15 +40,15 @@ pub struct KeptSecret {
 }
 
 /// One file that was changed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) file: PathBuf,
-    /// What the file was known by; none where it was not there.
+    /// The digest of the file; `None` if there was no file.
     pub(crate) before: Option<String>,
     pub(crate) after: String,
     /// A copy of the file as it was.
     pub(crate) backup: Option<PathBuf>,
-    /// None of a file that is no client's: it is put back whole or not at all.
+    /// `None` for a file that is not a client's: it is restored whole or not at all.
     pub(crate) format: Option<Format>,
     pub(crate) added: Vec<Added>,
     pub(crate) removed: Vec<Taken>,
@@ -60,7 +60,19 @@ pub(crate) struct Record {
     pub(crate) folders: Vec<PathBuf>,
 }
 
-/// Where the copy of a file goes before it is changed.
+impl From<&Change> for Record {
+    fn from(change: &Change) -> Self {
+        Self {
+            file: change.path.clone(),
+            format: Some(change.format),
+            added: change.added.clone(),
+            removed: change.removed.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The place for the copy of a file before it is changed.
 #[derive(Debug, Clone, Copy)]
 pub enum Backup<'a> {
     /// Beside it, under its name and the stamp of the run.
@@ -131,7 +143,7 @@ impl Journal {
         &self.secrets
     }
 
-    /// Whether a secret still has the value that the run kept.
+    /// Returns true if a secret still has the value that the run kept.
     pub fn is_unchanged(&self, secret: &KeptSecret, value: &str) -> bool {
         self.digest_secret(&secret.name, value) == secret.digest
     }
@@ -150,7 +162,7 @@ impl Journal {
         self.changes.is_empty() && self.secrets.is_empty()
     }
 
-    /// Where the journal lies.
+    /// The path of the journal.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -161,19 +173,9 @@ impl Journal {
     }
 
     /// Writes a client's file, after a copy of it and a line in the journal. A file that changed
-    /// since it was read is left as it is. Answers where the copy lies.
+    /// since it was read is left as it is. Returns the path of the copy.
     pub fn apply(&mut self, change: &Change, backup: Backup<'_>) -> io::Result<Option<PathBuf>> {
-        let record = Record {
-            file: change.path.clone(),
-            before: None,
-            after: String::new(),
-            backup: None,
-            format: Some(change.format),
-            added: change.added.clone(),
-            removed: change.removed.clone(),
-            program: None,
-            folders: Vec::new(),
-        };
+        let record = Record::from(change);
         let before = change.before.as_deref();
         let mut write = || {
             write(
@@ -185,7 +187,8 @@ impl Journal {
         self.write(record, before, &change.after, backup, &mut write)
     }
 
-    /// The same for a file that is no client's, such as our own configuration: `write` replaces it.
+    /// Does the same for a file that is not a client's, such as our own configuration. `write`
+    /// replaces it.
     pub fn replace(
         &mut self,
         path: &Path,
@@ -196,14 +199,7 @@ impl Journal {
     ) -> io::Result<Option<PathBuf>> {
         let record = Record {
             file: path.to_owned(),
-            before: None,
-            after: String::new(),
-            backup: None,
-            format: None,
-            added: Vec::new(),
-            removed: Vec::new(),
-            program: None,
-            folders: Vec::new(),
+            ..Record::default()
         };
         self.write(record, before, after, backup, write)
     }
@@ -232,8 +228,8 @@ impl Journal {
         }
     }
 
-    /// Has the client's own program make the change, after a copy and a line in the journal. What
-    /// it did is looked at: an error says that it is not what was meant.
+    /// Makes the change with the client's own program, after a copy and a line in the journal. Returns
+    /// an error if the file is not as it was meant afterwards.
     pub fn apply_by(
         &mut self,
         program: &str,
@@ -242,15 +238,8 @@ impl Journal {
         run: &mut Run<'_>,
     ) -> io::Result<Option<PathBuf>> {
         let mut record = Record {
-            file: change.path.clone(),
-            before: None,
-            after: String::new(),
-            backup: None,
-            format: Some(change.format),
-            added: change.added.clone(),
-            removed: change.removed.clone(),
             program: Some(program.to_owned()),
-            folders: Vec::new(),
+            ..Record::from(change)
         };
         let backup = self.note(&mut record, change.before.as_deref(), &change.after, backup)?;
         self.changes.push(record);
@@ -271,7 +260,7 @@ impl Journal {
         )))
     }
 
-    /// Fills in what the file is before the change, and copies it.
+    /// Fills in the state of the file before the change, and copies it.
     fn note(
         &self,
         record: &mut Record,
@@ -313,7 +302,7 @@ impl Journal {
         Ok(folder.join(format!("{name}.proxy-backup-{}", self.stamp)))
     }
 
-    /// Where copies of this run's files can go that must not lie beside them.
+    /// The folder for copies that must not lie beside their files.
     pub fn backup_folder(&self) -> PathBuf {
         self.path.with_file_name("backups")
     }

@@ -5,10 +5,9 @@ use std::{fs, io, path::PathBuf, time::Duration};
 use files::Lock;
 
 use crate::{
-    change::entry_at,
     command::{Run, calls_back},
     disk::{delete, digest, read, read_file, write},
-    document::{self, Format, Slot},
+    document::{self, Format, Slot, entry_at},
     journal::{Journal, Record},
 };
 

@@ -26,7 +26,7 @@ pub(crate) const ALGORITHM: &str = "ES256";
 #[derive(Debug)]
 pub(crate) struct Prover {
     key: SigningKey,
-    /// What the server wants in proofs, as it said last.
+    /// The nonce that the server wants in proofs, as it said last.
     nonce: Mutex<Option<String>>,
 }
 
@@ -80,7 +80,8 @@ impl Prover {
         is_new
     }
 
-    /// Whether a server refused a request only because its proof lacks a nonce, which we have now.
+    /// Returns true if a server refused a request only because its proof lacks a nonce, which we have
+    /// now.
     pub(crate) fn can_prove_better(&self, status: StatusCode, headers: &HeaderMap) -> bool {
         let is_new = self.note_nonce(headers);
         let challenge = Challenge::read(headers);

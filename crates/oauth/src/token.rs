@@ -32,7 +32,7 @@ pub(crate) struct Given {
 /// A token for more than this many seconds ends nobody's lifetime; the number comes from a stranger.
 const LIFE_S_MAX: u64 = 10 * 365 * 86_400;
 
-/// Who asks an authorization server, and for what.
+/// A client that asks an authorization server for tokens.
 pub(crate) struct Asker<'a> {
     pub(crate) web: &'a Web,
     /// Whom it asks.

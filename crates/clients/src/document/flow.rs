@@ -145,7 +145,7 @@ impl Flow<'_> {
         (at < self.inside.end && self.text[at..].starts_with(',')).then_some(at)
     }
 
-    /// Whether only white space stands before this place on its line.
+    /// Returns true if only white space stands before this place on its line.
     fn begins_line(&self, at: usize) -> bool {
         let start = line_start(self.text, at);
         start > self.inside.start && self.text[start..at].trim().is_empty()
@@ -175,7 +175,8 @@ impl Flow<'_> {
         self.lead(item.start)
     }
 
-    /// Whether the text between the places ends with a comment that goes to the end of its line.
+    /// Returns true if the text between the places ends with a comment that goes to the end of its
+    /// line.
     fn ends_in_line_comment(&self, from: usize, to: usize) -> bool {
         let (mut at, mut in_line) = (from, false);
         loop {

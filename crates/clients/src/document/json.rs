@@ -12,10 +12,11 @@ use jsonc_parser::{
 use serde_json::{Map, Value};
 
 use super::{
-    EditError, Made, Slot, SyntaxError,
+    error::{EditError, SyntaxError},
     flow::{Flow, Layout},
     lines::{Edit, apply, indent_of, indent_step, newline_of},
     render,
+    slot::{Made, Slot, at, is_empty},
 };
 
 const OPTIONS: ParseOptions = ParseOptions {
@@ -210,5 +211,5 @@ pub(super) fn remove_made(
 
 fn is_empty_at(text: &str, key: &[String]) -> bool {
     let whole = read(text).unwrap_or_default();
-    super::at(&whole, key).is_some_and(super::is_empty)
+    at(&whole, key).is_some_and(is_empty)
 }

@@ -2,12 +2,16 @@
 
 use serde_json::Value;
 use toml_edit::{
-    ArrayOfTables, DocumentMut, Item, Table, TableLike,
+    ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike,
     visit::{self, Visit},
     visit_mut::{self, VisitMut},
 };
 
-use super::{EditError, Slot, SyntaxError, lines::line_number};
+use super::{
+    error::{EditError, SyntaxError},
+    lines::line_number,
+    slot::Slot,
+};
 
 pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
     toml::from_str(text).map_err(|error| SyntaxError {
@@ -61,8 +65,8 @@ fn insert(document: &mut DocumentMut, slot: Slot<'_>, name: &str, entry: Table) 
             .as_table_like_mut()
     })?;
     if slot.list {
-        let list = || Item::ArrayOfTables(ArrayOfTables::new());
-        match parent.entry(last).or_insert_with(list) {
+        let empty = || Item::ArrayOfTables(ArrayOfTables::new());
+        match parent.entry(last).or_insert_with(empty) {
             Item::ArrayOfTables(items) => items.push(entry),
             item => item.as_array_mut()?.push(entry.into_inline_table()),
         }
@@ -102,19 +106,19 @@ fn take(document: &mut DocumentMut, slot: Slot<'_>, name: &str) -> Option<Item> 
     for key in slot.key {
         holder = holder.get_mut(key.as_str())?;
     }
-    let is_named = |name_in: Option<&str>| name_in == Some(name);
     match holder {
         Item::ArrayOfTables(items) if slot.list => {
-            let is_entry = |it: &Table| is_named(it.get("name").and_then(Item::as_str));
-            let index = items.iter().position(is_entry)?;
+            let is_named = |it: &Table| it.get("name").and_then(Item::as_str) == Some(name);
+            let index = items.iter().position(is_named)?;
             Some(Item::Table(items.remove(index)))
         }
         holder if slot.list => {
             let items = holder.as_array_mut()?;
-            let name_of = |it: &toml_edit::Value| {
-                is_named(it.as_inline_table()?.get("name")?.as_str()).then_some(())
+            let name_of = |it: &InlineTable| it.get("name")?.as_str().map(str::to_owned);
+            let is_named = |it: &toml_edit::Value| {
+                it.as_inline_table().and_then(name_of).as_deref() == Some(name)
             };
-            let index = items.iter().position(|it| name_of(it).is_some())?;
+            let index = items.iter().position(is_named)?;
             Some(Item::Value(items.remove(index)))
         }
         holder => holder.as_table_like_mut()?.remove(name),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 
-use super::SyntaxError;
+use super::error::SyntaxError;
 
 /// Limit for the values of a document, with those that aliases stand for counted each time: an
 /// alias of aliases is small, and the value that it stands for is not.

@@ -25,7 +25,7 @@ use crate::{
     table::render_table,
 };
 
-/// What a model is told to do with three tools that stand for many.
+/// Instructions for a model whose client does not show it the other tools.
 const CLAUDE_MD: &str = "Lines for CLAUDE.md or AGENTS.md, if your model does not search by itself:
 
     Other tools are behind `proxy`. Find one with `search_tools` (say what you want to do), look at it with
@@ -255,7 +255,7 @@ impl Moving<'_> {
         std::iter::once(ours.text).chain(theirs).collect()
     }
 
-    /// Whether the person wants it.
+    /// Asks the person for consent.
     fn ask(&self) -> bool {
         loop {
             let answer = report::ask("Change these files? [y]es, [n]o, [d]ifferences:");

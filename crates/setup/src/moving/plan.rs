@@ -24,7 +24,7 @@ pub struct ClientPlan {
     pub by_hand: Vec<String>,
     /// The reason why the client cannot be given our entry.
     pub failed: Option<String>,
-    /// Whether our entry is added.
+    /// True if our entry is added.
     pub is_given: bool,
 }
 
