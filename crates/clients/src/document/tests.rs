@@ -113,6 +113,12 @@ fn toml_keeps_what_it_is() {
         "a = 1\r\nb = \"\"\"\r\n# no\n\"\"\"\r\n\n# 1\n\n# 2\n[mcp_servers.old]\r\ncommand = \"x\"\r\n# 3\r\n[[x]]\r\n# 4\r\n[mcp_servers.old.env]\r\n",
         "a = 1\r\nb = \"\"\"\r\n# no\n\"\"\"\r\n\n# 1\n\n# 2\n# 3\r\n[[x]]\r\n# 4\r\n\r\n[mcp_servers.proxy]\r\ncommand = \"/bin/proxy\"\r\nargs = [\"serve\"]\r\n",
     );
+    check(
+        Format::Toml,
+        "mcp_servers",
+        "# 1\n[mcp_servers.old]\ncommand = \"x\"\n# 2\n[mcp_servers.old.env]\n",
+        "# 1\n# 2\n\n[mcp_servers.proxy]\ncommand = \"/bin/proxy\"\nargs = [\"serve\"]\n",
+    );
 }
 
 #[test]

@@ -94,8 +94,10 @@ pub(super) fn remove(text: &str, slot: Slot<'_>, name: &str) -> Result<Option<St
             comments.visit_item(&removed);
             is_found = true;
         }
-        for (position, text) in comments.0 {
-            keep_comment(document, position, &text);
+        // Each is put above those that are moved to the same place already.
+        comments.0.sort();
+        for (position, text) in comments.0.iter().rev() {
+            keep_comment(document, *position, text);
         }
         is_found.then_some(())
     })
