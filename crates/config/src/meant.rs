@@ -71,11 +71,7 @@ pub(super) fn read_config(
                 gateway: gateway::Settings {
                     state_dir,
                     secrets: keeping,
-                    results: results::Settings {
-                        max_tokens: raw.results.max_tokens,
-                        keep_hours: raw.results.keep_hours,
-                        keep_mib: raw.results.keep_mib,
-                    },
+                    results: raw.results,
                     search: SearchSettings {
                         learns: raw.search.learn,
                         embeds: raw.search.semantic == Semantic::Encoder,

@@ -18,7 +18,7 @@ pub(super) struct RawConfig {
     pub(super) pin: Pin,
     /// JSON text, because a layer would sort the keys of a table.
     pub(super) rules: Option<String>,
-    pub(super) results: RawResults,
+    pub(super) results: results::Settings,
     pub(super) search: RawSearch,
     pub(super) secrets: RawSecrets,
     pub(super) audit: RawAudit,
@@ -31,14 +31,6 @@ pub(super) struct RawConfig {
     pub(super) daemon: RawDaemon,
     #[serde(default)]
     pub(super) servers: BTreeMap<String, RawServer>,
-}
-
-#[derive(Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawResults {
-    pub(super) max_tokens: u64,
-    pub(super) keep_hours: u64,
-    pub(super) keep_mib: u64,
 }
 
 #[derive(Debug, serde::Deserialize)]

@@ -3,8 +3,9 @@
 /// Tokens of one result where the configuration says nothing.
 pub(crate) const MAX_TOKENS_DEFAULT: usize = 4_000;
 
-/// The limits of results, as the configuration says them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The limits of results, as the configuration has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Tokens of one result, where nothing else is said for its tool, server or client.
     pub max_tokens: u64,
