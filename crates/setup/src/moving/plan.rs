@@ -66,7 +66,9 @@ impl ClientPlan {
         if main.is_edited_by_hand() {
             let file = main.path.display();
             match main.lines_to_paste(NAME, &entry) {
-                Ok(Some(lines)) => self.by_hand.push(format!("add to {file}:\n\n{lines}\n")),
+                Ok(Some(lines)) => self
+                    .by_hand
+                    .push(format!("merge into {file}:\n\n{lines}\n")),
                 Ok(None) => {}
                 Err(why) => self.failed = Some(why),
             }
