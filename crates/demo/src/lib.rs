@@ -73,14 +73,14 @@ impl Play {
         let call = json!({"tool_name": "notes/find_notes", "tool_input": {"query": "milk"}});
         self.show(EXECUTE, call).await?;
         self.title("This one forgot an argument: told before the server is bothered");
-        let call = json!({"tool_name": "text/replace_text", "tool_input": {"text": "a"}});
+        let call = json!({"tool_name": "notes/add_note", "tool_input": {"body": "Oat milk"}});
         self.show(EXECUTE, call).await?;
         self.rest().await
     }
 
     async fn rest(&self) -> anyhow::Result<()> {
         self.title("A long answer is cut, and nothing is lost");
-        let call = json!({"tool_name": "archive/list_records", "tool_input": {"count": 400}});
+        let call = json!({"tool_name": "notes/list_examples", "tool_input": {"count": 400}});
         let reply = self.show(EXECUTE, call).await?;
         self.read_on(&reply.printable()).await?;
         self.title("A server that dies says how; the others go on");
@@ -89,7 +89,7 @@ impl Play {
             json!({"tool_name": "flaky/crash", "tool_input": {}}),
         )
         .await?;
-        let call = json!({"tool_name": "text/slugify", "tool_input": {"text": "Still here!"}});
+        let call = json!({"tool_name": "notes/search_notes", "tool_input": {"query": "milk"}});
         self.show(EXECUTE, call).await?;
         self.title("And when no tool fits, it says so");
         self.show(SEARCH, json!({"query": "book a flight to Tokyo"}))
@@ -98,12 +98,11 @@ impl Play {
     }
 
     async fn reindex(&self) -> anyhow::Result<()> {
-        self.title("Five servers are asked for their tools, once: proxy reindex");
+        self.title("Two servers are asked for their tools, once: proxy reindex");
         let chosen = survey::choose(&self.gateway.catalog, &[]).unwrap_or_default();
-        let answers: Vec<_> =
-            survey::survey(&self.gateway.catalog, chosen, gateway::count_definition)
-                .collect()
-                .await;
+        let answers: Vec<_> = survey::survey(&self.gateway.catalog, chosen, gateway::count_definition)
+            .collect()
+            .await;
         for asked in &answers {
             if let Err(why) = &asked.news.outcome {
                 anyhow::bail!("demo server {}: {why}", asked.news.server);
@@ -154,20 +153,21 @@ impl Play {
         let theirs: usize = gateway::Catalog::offered(&generation)
             .map(|entry| gateway::count_definition(entry.tool.json()))
             .sum();
-        let catalog = self.gateway.catalog.registry.catalog();
+        let catalog = self.gateway.registry.catalog();
         let ours = gateway::count_ours()
             + tokens::count(&instructions(&catalog, &ClientPolicy::default(), &[], &[]));
         (self.say)(&format!(
-            "{} tools loaded up front cost {} tokens in every session; the three tools of proxy \
-             cost {}.\nWith real servers the left number is tens of thousands, the right one stays.",
+            "{} tools loaded up front cost {} tokens in every session;\n\
+             the three tools of proxy cost {}.\n\
+             With real servers the first number is tens of thousands, the second stays.",
             gateway::Catalog::offered(&generation).count(),
             group_digits(theirs),
             group_digits(ours),
         ));
         (self.say)(
-            "\nNext: list your own servers in a configuration (config/developer.toml is an \
-             example), run `proxy reindex`,\nand give your client one entry, for example: claude \
-             mcp add proxy -- proxy serve",
+            "\nNext: list your own servers in a configuration (config/developer.toml is an\n\
+             example), run `proxy reindex`, and give your client one entry, for example:\n\
+             claude mcp add proxy -- proxy serve",
         );
         Ok(())
     }

@@ -29,6 +29,9 @@ async fn the_demo_needs_no_configuration_and_leaves_nothing() {
         "execute_dynamic_tool",
         "unknown_tool",
         "tokens",
+        "[cut: ",
+        "error invalid_input: title: missing",
+        "error server_unavailable: flaky: it exited with code 1",
     ] {
         assert!(said.contains(word), "`{word}` is missing:\n{said}");
     }
@@ -37,10 +40,10 @@ async fn the_demo_needs_no_configuration_and_leaves_nothing() {
 
 #[tokio::test]
 async fn the_demo_servers_work_behind_the_three_tools() {
-    let house = house(["archive", "clock", "flaky", "notes", "text"].map(demo_server));
+    let house = house(["flaky", "notes"].map(demo_server));
     house.indexed().await;
     let client = house.client().await;
-    let calls: [(&str, &str, Value, &str); 4] = [
+    let calls: [(&str, &str, Value, &str); 2] = [
         (
             "write down a note",
             "notes/add_note",
@@ -48,22 +51,10 @@ async fn the_demo_servers_work_behind_the_three_tools() {
             "Added note 1: Tea",
         ),
         (
-            "count words",
-            "text/word_count",
-            json!({ "text": "a b c" }),
-            r#""words":3"#,
-        ),
-        (
-            "convert a time to another offset",
-            "clock/convert_time",
-            json!({ "time": "2026-07-28T12:00", "to": "+09:00" }),
-            "2026-07-28T21:00:00+09:00",
-        ),
-        (
-            "order records",
-            "archive/list_records",
+            "list example notes",
+            "notes/list_examples",
             json!({ "count": 2 }),
-            "Harbour Road",
+            "the library",
         ),
     ];
     for (query, tool, input, expected) in calls {
@@ -73,7 +64,7 @@ async fn the_demo_servers_work_behind_the_three_tools() {
         assert!(answer.contains(expected), "{tool}: {answer}");
     }
     let long = client
-        .execute("archive/list_records", json!({ "count": 500 }))
+        .execute("notes/list_examples", json!({ "count": 500 }))
         .await
         .good();
     assert!(long.contains("[cut: "), "a long answer is cut");

@@ -18,6 +18,7 @@ pub(super) fn server() -> DemoServer {
             list_notes(&book),
             search_notes(&book),
             delete_note(&book),
+            list_examples(),
         ],
     }
 }
@@ -236,6 +237,62 @@ fn delete_note(book: &Book) -> DemoTool {
     })
 }
 
+/// More than any budget of an answer, and still made in milliseconds.
+const EXAMPLES_MAX: u64 = 10_000;
+
+#[derive(Deserialize)]
+struct Examples {
+    #[serde(default = "examples_default")]
+    count: u64,
+}
+
+fn examples_default() -> u64 {
+    100
+}
+
+fn list_examples() -> DemoTool {
+    let definition = json!({
+        "name": "list_examples",
+        "title": "List example notes",
+        "description": "List invented example notes, as many as you ask for, the same ones each time. Long: about 200 bytes a note.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "count": { "type": "integer", "minimum": 1, "maximum": EXAMPLES_MAX, "default": 100, "description": "How many notes to list" }
+            },
+            "required": [],
+            "additionalProperties": false
+        },
+        "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
+    });
+    tool(definition, |Examples { count }| -> Answer {
+        if count > EXAMPLES_MAX {
+            return Err(format!("count is at most {EXAMPLES_MAX}"));
+        }
+        let notes: Vec<Note> = (1..=count).map(write_example).collect();
+        Ok(Reply::Text(format!("{:#}", json!(notes))))
+    })
+}
+
+/// The example of this number.
+fn write_example(id: u64) -> Note {
+    const ERRANDS: [&str; 4] = [
+        "Buy oat milk",
+        "Call Ada",
+        "Water the fern",
+        "Return the book",
+    ];
+    const PLACES: [&str; 3] = ["Harbour Road 7", "the library", "the market"];
+    let pick = |all: &[&'static str]| all[usize::try_from(id).unwrap_or(0) % all.len()];
+    let (errand, place) = (pick(&ERRANDS), pick(&PLACES));
+    Note {
+        id,
+        title: format!("{errand}, {id}"),
+        body: format!("{errand} on day {} of the year, at {place}.", id % 365 + 1),
+        tags: vec![errand.split(' ').next().unwrap_or_default().to_lowercase()],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -283,6 +340,16 @@ mod tests {
         assert_eq!(tagged["notes"].as_array().map(Vec::len), Some(1));
         let all = structure_of(call(&server, "list_notes", json!({})));
         assert_eq!(all["total"], 3);
+    }
+
+    #[test]
+    fn examples_are_as_many_as_are_asked_for_and_the_same_each_time() {
+        let list = |count| text_of(call(&server(), "list_examples", json!({ "count": count })));
+        let notes: Vec<serde_json::Value> = serde_json::from_str(&list(400)).unwrap();
+        assert_eq!((notes.len(), &notes[6]["id"]), (400, &json!(7)));
+        assert_eq!(list(400), list(400));
+        let refusal = call(&server(), "list_examples", json!({ "count": 10_001 }));
+        assert_eq!(refusal, Err("count is at most 10000".to_owned()));
     }
 
     #[test]
