@@ -115,7 +115,7 @@ pub(crate) const TYPES: &str = "types";
 const TOOLS: [&str; 8] = [
     concat!(
         r#"{"name":"read_result","#,
-        r#""description":"Read on in a result that was cut, by the handle its footer names. Say one of: part (by number; all parts joined are the whole), offset and limit (lines or bytes), grep, pointer, select, find.","#,
+        r#""description":"Read on in a result that was cut, by the handle its footer names. Say one of: part (by number; all parts joined are the whole), offset and limit (lines or bytes), grep, select.","#,
         r#""inputSchema":{"type":"object","properties":{"#,
         r#""handle":{"type":"string"},"#,
         r#""part":{"type":"integer","minimum":1},"#,
@@ -123,9 +123,7 @@ const TOOLS: [&str; 8] = [
         r#""limit":{"type":"integer","minimum":1,"description":"how many lines, bytes or matches"},"#,
         r#""unit":{"enum":["lines","bytes"],"default":"lines","description":"of offset and limit"},"#,
         r#""grep":{"type":"string","description":"regular expression; answers matching lines with numbers and two lines around"},"#,
-        r#""pointer":{"type":"string","description":"JSON pointer, such as /items/3/name"},"#,
-        r#""select":{"type":"string","description":"jq expression, such as [.items[] | {id, title}]"},"#,
-        r#""find":{"type":"string","description":"words; answers the passages that fit best"}"#,
+        r#""select":{"type":"string","description":"jq expression, such as .items[3].name or [.items[] | {id, title}]"}"#,
         r#"},"required":["handle"]},"#,
         r#""annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
     ),

@@ -451,7 +451,19 @@ fn parse_serve(arguments: &[OsString]) -> Option<Arguments> {
     })
 }
 
-/// What was meant by a command line that clap does not understand, where it is a common one.
+/// Options of earlier versions, and the ones that replace them.
+const REMOVED: [(&str, &str); 2] = [
+    (
+        "--find",
+        "`--find` was removed: `--grep REGEX` prints the lines that match",
+    ),
+    (
+        "--pointer",
+        "`--pointer` was removed: `--select JQ` prints values, such as `.items[3].name`",
+    ),
+];
+
+/// A hint for a command line that clap rejects, where its mistake is a common one.
 fn hint_for(error: &clap::Error, arguments: &[OsString]) -> Option<&'static str> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     match error.get(ContextKind::InvalidSubcommand) {
@@ -462,6 +474,11 @@ fn hint_for(error: &clap::Error, arguments: &[OsString]) -> Option<&'static str>
             _ => None,
         },
         _ => {
+            if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
+                && let Some((_, hint)) = REMOVED.into_iter().find(|(option, _)| option == word)
+            {
+                return Some(hint);
+            }
             let is_add = arguments.iter().any(|word| word == "add");
             (is_add && error.kind() == ErrorKind::UnknownArgument).then_some(
                 "the command of a server comes after `--`: proxy add NAME -- npx -y PACKAGE",

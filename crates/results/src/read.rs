@@ -1,6 +1,5 @@
 //! `proxy/read_result`: reads on in a result that was cut.
 
-mod find;
 mod grep;
 mod helper;
 mod limits;
@@ -9,7 +8,6 @@ mod part;
 mod range;
 mod room;
 mod select;
-mod value;
 mod wanted;
 
 use std::{io, time::Duration};
@@ -97,11 +95,6 @@ pub async fn read(
         .map_err(|why| ReadError::Wanted("handle", why))?;
     let argument = |argument: &Option<String>| argument.clone().unwrap_or_default();
     let reading = match kind {
-        Some("pointer") => {
-            let question = Question::Pointer(argument(&wanted.pointer));
-            let value = ask(question, &kept, store, limit).await?;
-            return Ok(Found::Value(value));
-        }
         Some("select") => {
             let question = Question::Select(argument(&wanted.select));
             let value = ask(question, &kept, store, limit).await?;
@@ -111,11 +104,6 @@ pub async fn read(
             let question = grep::question(&wanted, &argument(&wanted.grep), output)?;
             let matches = ask(Question::Grep(question), &kept, store, limit).await?;
             off_loop(move || Ok(grep::reading(&wanted, &matches, output))).await?
-        }
-        Some("find") => {
-            let question = find::question(&wanted, &argument(&wanted.find), output)?;
-            let passages = ask(Question::Find(question), &kept, store, limit).await?;
-            off_loop(move || Ok(find::reading(&wanted, passages, output))).await?
         }
         Some("offset") => off_loop(move || range::read(&wanted, kept, output)).await?,
         _ => off_loop(move || part::read(&wanted, kept, output)).await?,

@@ -258,15 +258,18 @@
   const result = (handle) => {
     handle = textFrom(handle);
     const read = (how) => own("read_result", { handle, ...how });
+    const removed = (name, instead) => () => {
+      throw new Error(`result(handle).${name} was removed; use ${instead}`);
+    };
     return {
       [Symbol.asyncIterator]: () => chunks(handle),
       chunks: () => stream(() => chunks(handle), (all) => all),
       text: () => stream(() => chunks(handle), (all) => all.join("")),
       json: () => stream(() => chunks(handle), (all) => parse(all.join(""))),
       jq: (select) => read({ select }),
-      pointer: (pointer) => read({ pointer }),
+      pointer: removed("pointer", "jq(filter), such as .items[3].name"),
       grep: (pattern) => read({ grep: pattern }),
-      find: (words) => read({ find: words }),
+      find: removed("find", "grep(pattern)"),
       lines: (offset = 0, limit = Infinity) => stream(() => lines(handle, offset, limit), (all) => all),
       bytes: (offset = 0, limit = 65536) => read({ offset, limit, unit: "bytes" }),
       part: (part) => read({ part }),

@@ -282,6 +282,14 @@ fn kept_results_are_read_piece_by_piece_or_as_a_whole() {
     returns("await result('r').lines(9)", "[]");
     returns("(await result('r').text()).length", "19");
     fails("await result('r').json()", "SyntaxError");
+    fails(
+        "result('r').find('two')",
+        "find was removed; use grep(pattern)",
+    );
+    fails(
+        "result('r').pointer('/0')",
+        "pointer was removed; use jq(filter)",
+    );
     let first = "for await (const line of result('r').lines()) { return line }";
     returns(first, "\"one\"");
 }

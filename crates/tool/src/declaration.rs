@@ -46,8 +46,7 @@ interface Stream<Piece, All> extends PromiseLike<All>, AsyncIterable<Piece> {}
 declare function result(handle: string): AsyncIterable<string> & {
   lines(offset?: number, limit?: number): Stream<string, string[]>; chunks(): Stream<string, string[]>;
   text(): PromiseLike<string>; json(): PromiseLike<any>;
-  jq(filter: string): Promise<any>; pointer(pointer: string): Promise<any>; grep(pattern: string): Promise<string>;
-  find(words: string): Promise<string>;
+  jq(filter: string): Promise<any>; grep(pattern: string): Promise<string>;
   bytes(offset?: number, limit?: number): Promise<string>; part(part: number): Promise<string>;
 };
 declare const workspace: {

@@ -91,16 +91,6 @@ async fn a_daemon_stops_under_a_pattern_that_takes_for_ever() {
 }
 
 #[journey(alone = "it has a daemon already")]
-async fn a_daemon_stops_under_a_pointer_of_many_steps() {
-    let levels = 600_000;
-    let nested = "[".repeat(levels) + &"]".repeat(levels);
-    let scene = Scene::of(nested).await;
-    let pointer = json!({ "pointer": "/0".repeat(20_000) });
-    let (_, reader) = scene.begin(pointer).await;
-    scene.stops_with(reader).await;
-}
-
-#[journey(alone = "it has a daemon already")]
 async fn a_reading_ends_with_its_call_and_with_its_daemon() {
     let scene = Scene::of_list().await;
     let (id, reader) = scene.begin(endless()).await;

@@ -125,11 +125,7 @@ async fn a_question_of_any_length_leaves_the_answer_in_its_budget() {
         "{}",
         grep[1]
     );
-    for what in [
-        json!({ "grep": "worker" }),
-        json!({ "find": "worker" }),
-        json!({ "offset": 5 }),
-    ] {
+    for what in [json!({ "grep": "worker" }), json!({ "offset": 5 })] {
         let mut input = what;
         input["handle"] = json!(long.handle);
         let call =
@@ -141,19 +137,14 @@ async fn a_question_of_any_length_leaves_the_answer_in_its_budget() {
             little.text()
         );
     }
-    let found = long.ask(json!({ "find": format!("worker {noise}") })).await;
-    assert!(
-        found.last().unwrap().contains("More: the same with"),
-        "{found:?}"
-    );
     long.house.stops_clean().await;
 }
 
 #[journey]
 async fn values_of_json_are_taken_out() {
     let long = Long::of(list()).await;
-    let one = long.ask(json!({ "pointer": "/items/899/title" })).await;
-    assert_eq!(one, ["Broken link on page 899"]);
+    let one = long.ask(json!({ "select": ".items[899].title" })).await;
+    assert_eq!(one, ["Broken link on page 899\n"]);
     let ids = long
         .ask(json!({ "select": "[.items[] | select(.id % 300 == 0) | .id]" }))
         .await;
@@ -165,24 +156,15 @@ async fn values_of_json_are_taken_out() {
         grep[0]
     );
     // A value that is long itself is kept in its turn.
-    let large = long.ask(json!({ "pointer": "/items" })).await;
+    let large = long.ask(json!({ "select": ".items" })).await;
     assert!(large[0].contains("900 items of {id"), "{}", large[0]);
     let again = long
-        .ask_of(handle(large.last().unwrap()), json!({ "pointer": "/3/id" }))
+        .ask_of(
+            handle(large.last().unwrap()),
+            json!({ "select": ".[3].id" }),
+        )
         .await;
-    assert_eq!(again, ["3"]);
-    long.house.stops_clean().await;
-}
-
-#[journey]
-async fn the_passages_that_fit_best_are_found() {
-    let long = Long::of(words()).await;
-    let best = long.ask(json!({ "find": "how is a refund paid" })).await;
-    assert!(
-        best[0].contains("Refunds are paid within a week."),
-        "{}",
-        best[0]
-    );
+    assert_eq!(again, ["3\n"]);
     long.house.stops_clean().await;
 }
 
@@ -193,8 +175,12 @@ async fn what_cannot_be_read_is_told_with_its_reason() {
         (json!({ "part": 999 }), "part: there are "),
         (json!({ "grep": "(" }), "grep: regex parse error"),
         (
-            json!({ "pointer": "/items/x" }),
-            "it is an array of 900 items",
+            json!({ "pointer": "/items/3" }),
+            "pointer: it was removed; use select: ",
+        ),
+        (
+            json!({ "find": "broken" }),
+            "find: it was removed; use grep: ",
         ),
         (
             json!({ "select": ".items[" }),
@@ -205,8 +191,8 @@ async fn what_cannot_be_read_is_told_with_its_reason() {
             "select: cannot calculate",
         ),
         (
-            json!({ "grep": "a", "find": "b" }),
-            "say either grep or find",
+            json!({ "grep": "a", "select": "." }),
+            "say either grep or select",
         ),
     ] {
         let error = long.refused(what).await;
@@ -216,11 +202,6 @@ async fn what_cannot_be_read_is_told_with_its_reason() {
         );
     }
     long.house.stops_clean().await;
-}
-
-fn words() -> String {
-    let filler = "Nothing of what stands in this paragraph is what anybody would ask for.\n\n";
-    filler.repeat(400) + "Refunds are paid within a week.\n\n" + &filler.repeat(400)
 }
 
 #[journey]
@@ -274,7 +255,7 @@ async fn the_command_line_reads_the_same() {
         .cli(["read", handle(&text), "--select", ".[599].id"])
         .await;
     assert_eq!(ids.ended(0), "599\n");
-    let whole = house.cli(["read", handle(&text), "--pointer", ""]).await;
+    let whole = house.cli(["read", handle(&text)]).await;
     assert_eq!(whole.ended(0), json!(items(600)).to_string());
     let wrong = house.cli(["read", handle(&text), "--grep", "("]).await;
     assert!(
@@ -283,8 +264,18 @@ async fn the_command_line_reads_the_same() {
         wrong.stderr
     );
     let both = house
-        .cli(["read", handle(&text), "--grep", "a", "--find", "b"])
+        .cli(["read", handle(&text), "--grep", "a", "--select", "b"])
         .await;
     assert_eq!(both.ended(2), "");
+    for (removed, instead) in [("--find", "--grep"), ("--pointer", "--select")] {
+        let refused = house.cli(["read", handle(&text), removed, "a"]).await;
+        assert_eq!(refused.ended(2), "");
+        assert!(
+            refused.stderr.contains(&format!("`{removed}` was removed"))
+                && refused.stderr.contains(instead),
+            "{}",
+            refused.stderr
+        );
+    }
     house.stops_clean().await;
 }

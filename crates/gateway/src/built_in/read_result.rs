@@ -14,7 +14,7 @@ use crate::{
 };
 
 const SIGNATURE: &str = "(handle: string, part?: integer, offset?: integer, limit?: integer, \
-    unit?: \"lines\"|\"bytes\", grep?: string, pointer?: string, select?: string, find?: string)";
+    unit?: \"lines\"|\"bytes\", grep?: string, select?: string)";
 
 /// The longest handle that an error repeats, in characters.
 const HANDLE_CHARS_MAX: usize = 60;
@@ -46,8 +46,7 @@ impl ReadResult {
         options: &Options,
         client: Option<&ClientId>,
     ) -> Result<Reply, ToolError> {
-        let wanted: Wanted = serde_json::from_str(arguments.get())
-            .map_err(|error| wrong_input("handle", &error.to_string()))?;
+        let wanted = Wanted::read(arguments)?;
         let terms = Terms {
             max_tokens: options.max_tokens,
             raw: options.raw,

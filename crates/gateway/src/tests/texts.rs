@@ -244,7 +244,7 @@ async fn results_that_were_cut() {
     [lines 4,999 to 5,000 of 5,000: the end]
     ");
     assert_snapshot!(with_fixed_handles(&read(json!({"handle": handle, "part": 99})).await), @r#"
-    error invalid_input: part: there are 8 parts, from 1 on. Expected proxy/read_result(handle: string, part?: integer, offset?: integer, limit?: integer, unit?: "lines"|"bytes", grep?: string, pointer?: string, select?: string, find?: string).
+    error invalid_input: part: there are 8 parts, from 1 on. Expected proxy/read_result(handle: string, part?: integer, offset?: integer, limit?: integer, unit?: "lines"|"bytes", grep?: string, select?: string).
     "#);
     assert_snapshot!(with_fixed_handles(&read(json!({"handle": handle, "offset": 99_999})).await), @r"
     [no lines there: there are 5,000, offset counts from 0]

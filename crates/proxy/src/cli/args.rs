@@ -408,15 +408,9 @@ pub(crate) struct Read {
     /// Lines that match a regular expression, with two lines around
     #[arg(long, value_name = "REGEX", group = "what")]
     pub(crate) grep: Option<String>,
-    /// The value at a JSON pointer
-    #[arg(long, value_name = "POINTER", group = "what")]
-    pub(crate) pointer: Option<String>,
     /// The values that a jq expression answers, a line each
     #[arg(long, value_name = "JQ", group = "what")]
     pub(crate) select: Option<String>,
-    /// The passages that fit these words best
-    #[arg(long, value_name = "WORDS", group = "what")]
-    pub(crate) find: Option<String>,
     /// Stop at this many tokens [default: no limit]
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_tokens: Option<usize>,

@@ -317,9 +317,7 @@ fn help_of_calling() {
           --limit <COUNT>       How many lines (or bytes, or matches)
           --bytes               Count offset and limit in bytes
           --grep <REGEX>        Lines that match a regular expression, with two lines around
-          --pointer <POINTER>   The value at a JSON pointer
           --select <JQ>         The values that a jq expression answers, a line each
-          --find <WORDS>        The passages that fit these words best
           --max-tokens <COUNT>  Stop at this many tokens [default: no limit]
       -h, --help                Print help
 

@@ -76,7 +76,7 @@ fn print_whole(kept: &mut Kept, as_json: bool) -> io::Result<()> {
 
 impl Read {
     fn is_whole(&self) -> bool {
-        let asked = [&self.grep, &self.pointer, &self.select, &self.find];
+        let asked = [&self.grep, &self.select];
         let is_range = self.offset.is_some() || self.limit.is_some();
         asked.iter().all(|it| it.is_none())
             && self.part.is_none()
@@ -92,9 +92,7 @@ impl Read {
             limit: self.limit,
             unit: if self.bytes { Unit::Bytes } else { Unit::Lines },
             grep: self.grep,
-            pointer: self.pointer,
             select: self.select,
-            find: self.find,
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::{io, time::Duration};
 
+use jsonrpc::Fields;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::limits::READING_BYTES_MAX;
 use crate::store::HandleError;
@@ -15,20 +17,16 @@ pub struct Wanted {
     pub handle: String,
     /// A part by its number, from 1 on; all parts joined are the whole.
     pub part: Option<usize>,
-    /// Lines (bytes, matches, passages) to pass over; negative counts from the end.
+    /// Lines (bytes, matches) to pass over; negative counts from the end.
     pub offset: Option<i64>,
-    /// How many lines, bytes, matches or passages.
+    /// How many lines, bytes or matches.
     pub limit: Option<usize>,
     /// Of `offset` and `limit`.
     pub unit: Unit,
     /// A regular expression; lines that match.
     pub grep: Option<String>,
-    /// A JSON pointer; the value there.
-    pub pointer: Option<String>,
     /// A jq expression; its values, a line each.
     pub select: Option<String>,
-    /// Words; the passages that fit best.
-    pub find: Option<String>,
 }
 
 /// The unit that `offset` and `limit` count.
@@ -42,15 +40,36 @@ pub enum Unit {
     Bytes,
 }
 
+/// Arguments of earlier versions, and the ones that replace them.
+const REMOVED: [(&str, &str); 2] = [
+    ("pointer", "select: a jq expression, such as .items[3].name"),
+    ("find", "grep: a regular expression, such as refund|paid"),
+];
+
 impl Wanted {
+    /// Reads the arguments of a call.
+    pub fn read(arguments: &RawValue) -> Result<Self, ReadError> {
+        let fields = Fields::of(arguments.get());
+        let has = |name: &str| {
+            let value = fields.as_ref().and_then(|fields| fields.get(name));
+            value.is_some_and(|value| value.get() != "null")
+        };
+        if let Some((name, instead)) = REMOVED.into_iter().find(|(name, _)| has(name)) {
+            return Err(ReadError::Wanted(
+                name,
+                format!("it was removed; use {instead}"),
+            ));
+        }
+        serde_json::from_str(arguments.get())
+            .map_err(|error| ReadError::Wanted("handle", error.to_string()))
+    }
+
     /// The name of the argument that says what is read; none for the first part.
     pub(super) fn kind(&self) -> Result<Option<&'static str>, String> {
         let kinds = [
             ("part", self.part.is_some()),
             ("grep", self.grep.is_some()),
-            ("pointer", self.pointer.is_some()),
             ("select", self.select.is_some()),
-            ("find", self.find.is_some()),
         ];
         let mut asked = kinds.iter().filter(|(_, is_asked)| *is_asked);
         let first = asked.next().map(|(kind, _)| *kind);
@@ -60,7 +79,7 @@ impl Wanted {
         let has_range = self.offset.is_some() || self.limit.is_some();
         match first {
             None if has_range => Ok(Some("offset")),
-            Some(kind @ ("part" | "pointer" | "select")) if has_range => {
+            Some(kind @ ("part" | "select")) if has_range => {
                 Err(format!("offset and limit do not go with {kind}"))
             }
             kind => Ok(kind),
@@ -122,5 +141,25 @@ pub enum ReadError {
 impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
         Self::Disk(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, value::to_raw_value};
+
+    use super::{ReadError, Wanted};
+
+    #[test]
+    fn an_argument_of_an_earlier_version_is_refused_with_the_one_that_replaces_it() {
+        for (name, instead) in [("pointer", "use select: "), ("find", "use grep: ")] {
+            let input = to_raw_value(&json!({"handle": "r1", "part": 1, name: "/a"})).unwrap();
+            let Err(ReadError::Wanted(told, why)) = Wanted::read(&input) else {
+                panic!("{input} was read");
+            };
+            assert!(told == name && why.contains(instead), "{told}: {why}");
+            let input = to_raw_value(&json!({"handle": "r1", "part": 2, name: null})).unwrap();
+            assert_eq!(Wanted::read(&input).unwrap().part, Some(2));
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
-    find, grep,
+    grep,
     limits::{SEARCH_TIME_MAX, TIME_MAX},
 };
 
@@ -13,8 +13,6 @@ use super::super::{
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::read) enum Question {
     Grep(grep::Question),
-    Find(find::Question),
-    Pointer(String),
     Select(String),
 }
 
@@ -23,16 +21,14 @@ impl Question {
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Grep(_) => "grep",
-            Self::Find(_) => "find",
-            Self::Pointer(_) => "pointer",
             Self::Select(_) => "select",
         }
     }
 
     pub(super) fn time_max(&self) -> Duration {
         match self {
-            Self::Grep(_) | Self::Find(_) => SEARCH_TIME_MAX,
-            Self::Pointer(_) | Self::Select(_) => TIME_MAX,
+            Self::Grep(_) => SEARCH_TIME_MAX,
+            Self::Select(_) => TIME_MAX,
         }
     }
 }

@@ -12,7 +12,7 @@ use rustix::process::{
 use serde::Serialize;
 
 use super::{
-    super::{find, grep, limits::MEMORY_BYTES_MAX, select, value},
+    super::{grep, limits::MEMORY_BYTES_MAX, select},
     question::{Question, Task, searching_time},
 };
 use crate::store::Kept;
@@ -32,12 +32,6 @@ pub fn answer_question(output: &mut dyn io::Write) -> io::Result<()> {
     match (task.question, kept) {
         (_, Err(why)) => say(output, &Err::<(), _>(why)),
         (Question::Grep(asked), Ok(kept)) => say(output, &grep::search(&asked, &kept, deadline)),
-        (Question::Find(asked), Ok(mut kept)) => {
-            say(output, &find::search(&asked, &mut kept, deadline))
-        }
-        (Question::Pointer(pointer), Ok(mut kept)) => {
-            say(output, &value::read(&pointer, &mut kept))
-        }
         (Question::Select(filter), Ok(mut kept)) => say(output, &select::read(&filter, &mut kept)),
     }
 }
