@@ -165,7 +165,7 @@ fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> 
             State::Ready => "ready",
             State::Resting => "resting",
         },
-        "protocol": state.revision.as_ref().map(mcp::Revision::as_str),
+        "protocol": state.revision.as_ref().map(jsonrpc::mcp::Revision::as_str),
         "pid": state.pid,
         "memory_bytes": state.memory_bytes,
         "tools": known.map_or(0, |it| it.tools),

@@ -100,9 +100,10 @@ impl Play {
     async fn reindex(&self) -> anyhow::Result<()> {
         self.title("Two servers are asked for their tools, once: proxy reindex");
         let chosen = survey::choose(&self.gateway.catalog, &[]).unwrap_or_default();
-        let answers: Vec<_> = survey::survey(&self.gateway.catalog, chosen, gateway::count_definition)
-            .collect()
-            .await;
+        let answers: Vec<_> =
+            survey::survey(&self.gateway.catalog, chosen, gateway::count_definition)
+                .collect()
+                .await;
         for asked in &answers {
             if let Err(why) = &asked.news.outcome {
                 anyhow::bail!("demo server {}: {why}", asked.news.server);
@@ -153,7 +154,7 @@ impl Play {
         let theirs: usize = gateway::Catalog::offered(&generation)
             .map(|entry| gateway::count_definition(entry.tool.json()))
             .sum();
-        let catalog = self.gateway.registry.catalog();
+        let catalog = self.gateway.catalog.registry.catalog();
         let ours = gateway::count_ours()
             + tokens::count(&instructions(&catalog, &ClientPolicy::default(), &[], &[]));
         (self.say)(&format!(

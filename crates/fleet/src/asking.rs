@@ -12,8 +12,8 @@ use std::{
 use bytes::Bytes;
 use dashmap::DashMap;
 use futures::future::{BoxFuture, join_all};
+use jsonrpc::mcp::ADDRESSES_FIRST;
 use jsonrpc::{Fields, Json, Message, ProtocolError, text_of};
-use mcp::ADDRESSES_FIRST;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::time::{sleep, timeout};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use mcp::Revision;
+use jsonrpc::mcp::Revision;
 use parking_lot::Mutex;
 
 use crate::{ServerSpec, Spoken, question::Asks};

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jsonrpc::Json;
-use mcp::Transport;
+use jsonrpc::mcp::Transport;
 use oauth::Credential;
 use processes::Pace;
 use tokio::{

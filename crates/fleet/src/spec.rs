@@ -3,7 +3,7 @@
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use mcp::{Revision, Transport};
+use jsonrpc::mcp::{Revision, Transport};
 use serde::Deserialize;
 use tool::ServerName;
 

@@ -6,7 +6,7 @@ use std::{
     time::SystemTime,
 };
 
-use mcp::Revision;
+use jsonrpc::mcp::Revision;
 use parking_lot::{Mutex, MutexGuard};
 use tool::ServerName;
 

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt, sync::Arc};
 
 use fleet::{LogSink, ProgressSink, Request};
 use jsonrpc::Json;
-use otlp::TraceContext;
+use telemetry::otlp::TraceContext;
 use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 

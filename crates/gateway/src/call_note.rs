@@ -8,7 +8,7 @@ use std::{
 
 use ::policy::Decision;
 use jsonrpc::Json;
-use otlp::{OpenSpan, TraceContext};
+use telemetry::otlp::{OpenSpan, TraceContext};
 use telemetry::{Arguments, CallRecord, Event, Recorder};
 use tool::ServerName;
 

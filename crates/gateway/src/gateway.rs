@@ -200,7 +200,7 @@ impl Gateway {
 
     /// What became of spans of calls since the program began; none where the configuration names no
     /// collector.
-    pub fn trace_delivery(&self) -> Option<otlp::Delivery> {
+    pub fn trace_delivery(&self) -> Option<telemetry::otlp::Delivery> {
         self.traces.delivery()
     }
 }

@@ -1,7 +1,7 @@
 //! What is remembered of each server's ways.
 
 use fleet::{ServerSpec, Spoken};
-use mcp::{Revision, Transport};
+use jsonrpc::mcp::{Revision, Transport};
 use registry::Catalog;
 
 /// Tells the specifications what each server spoke last time, and whether it asks, so that nobody

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use jsonrpc::mcp::Revision;
 use jsonrpc::{Fields, Json, ProtocolError, frame};
-use mcp::Revision;
 use results::Fitted;
 use serde_json::{Value, json, value::RawValue};
 
@@ -260,7 +260,7 @@ fn printable(block: &RawValue) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mcp::Revision;
+    use jsonrpc::mcp::Revision;
 
     use super::Reply;
 

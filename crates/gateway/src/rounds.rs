@@ -2,8 +2,8 @@
 //! the request is sent again with its answers, until the result is one.
 
 use fleet::{Answer, Asks as _, CallError, Question, QuestionKind, Request};
+use jsonrpc::mcp::ADDRESSES_FIRST;
 use jsonrpc::{Fields, Json, text_of};
-use mcp::ADDRESSES_FIRST;
 use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;

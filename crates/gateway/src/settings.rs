@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use ::policy::Policy;
 use fleet::{ServerSpec, Template};
-use otlp::Collector;
 use registry::{Entry, Rules, ServerRules};
 use results::BUDGET_MIN;
 use secrets::{Keeping, PrivateFiles};
+use telemetry::otlp::Collector;
 use tool::{ServerName, ToolRef};
 
 use crate::{

@@ -12,7 +12,7 @@ use std::{
 
 use fleet::{Failure, Survey};
 use futures::{Stream, StreamExt as _, stream};
-use mcp::Transport;
+use jsonrpc::mcp::Transport;
 use registry::{News, Planned, RegistryError, Snapshot, SurveyFailure};
 use tokio::{sync::Mutex, task::JoinSet};
 use tokio_util::sync::CancellationToken;

@@ -1,6 +1,6 @@
 //! A call of one of the three tools.
 
-use mcp::{ADDRESSES_FIRST, MISSING_CAPABILITY};
+use jsonrpc::mcp::{ADDRESSES_FIRST, MISSING_CAPABILITY};
 use serde_json::value::RawValue;
 
 use crate::{

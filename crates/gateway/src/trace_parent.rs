@@ -1,7 +1,7 @@
 //! `traceparent` in the `_meta` of a request: the span that it belongs to.
 
 use jsonrpc::Json;
-use otlp::TraceContext;
+use telemetry::otlp::TraceContext;
 
 const PARENT: &str = "traceparent";
 

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use fleet::{Template, Variables, with_secrets};
-use otlp::{Collector, Delivery, Exporter, Kind, OpenSpan, Prepare};
 use secrets::Resolver;
+use telemetry::otlp::{Collector, Delivery, Exporter, Kind, OpenSpan, Prepare};
 use telemetry::{CallRecord, estimate_tokens};
 use tool::ServerName;
 

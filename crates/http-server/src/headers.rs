@@ -7,8 +7,8 @@ use hyper::{
     HeaderMap, StatusCode,
     header::{ACCEPT, CONTENT_TYPE},
 };
+use jsonrpc::mcp::{Revision, meta};
 use jsonrpc::{Fields, Message, text_of};
-use mcp::{Revision, meta};
 
 use super::refusal::Refusal;
 

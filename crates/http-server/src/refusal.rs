@@ -170,7 +170,7 @@ impl Refusal {
     /// The head says something else than the body.
     pub(super) fn mismatch(message: impl Into<String>) -> Self {
         Self {
-            code: mcp::HEADER_MISMATCH,
+            code: jsonrpc::mcp::HEADER_MISMATCH,
             ..Self::mistake(StatusCode::BAD_REQUEST, message)
         }
     }

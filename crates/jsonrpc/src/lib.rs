@@ -1,8 +1,8 @@
 //! One JSON-RPC message as one line of bytes, in and out.
 //!
 //! Messages are read without touching what they carry and written from pieces that are already
-//! text, so that arguments and results cross byte for byte. This room knows frames, ids and
-//! errors; it knows no method of MCP.
+//! text, so that arguments and results cross byte for byte. The readers and writers know frames, ids
+//! and errors, and no method of MCP; [`mcp`] has the names of the protocol that both sides need.
 
 #![warn(missing_docs)]
 
@@ -14,6 +14,7 @@ mod head;
 pub mod laws;
 pub mod limits;
 mod line;
+pub mod mcp;
 mod message;
 mod outbox;
 

@@ -14,6 +14,7 @@ mod pace;
 mod proc;
 mod proof;
 mod reaper;
+pub mod sandbox;
 mod spawner;
 mod sweep;
 mod tree;

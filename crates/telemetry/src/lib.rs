@@ -1,8 +1,9 @@
 //! What was called, asked and answered: an audit log whose lines prove one another, figures a day,
-//! and figures since the program began. Nothing of it leaves the machine.
+//! and figures since the program began; and spans ([`otlp`]). Only spans leave the machine, and only
+//! where the configuration names a collector.
 //!
-//! All are written by a thread of their own; a call hands over a record and goes on. It knows no
-//! server, no session and no protocol.
+//! Log and figures are written by a thread of their own; a call hands over a record and goes on. This
+//! crate knows no server, no session and no protocol.
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -10,6 +11,7 @@
 mod audit;
 mod clock;
 mod exposition;
+pub mod otlp;
 mod record;
 mod recorder;
 mod stats;

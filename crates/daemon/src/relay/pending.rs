@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
 use gateway::{LOST_CALL, answer_lost_call};
+use jsonrpc::mcp::meta::PROTOCOL_VERSION;
 use jsonrpc::{Fields, Message, answered_id, canonical_id, frame, text_of};
-use mcp::meta::PROTOCOL_VERSION;
 use memchr::memmem;
 use serde_json::json;
 

@@ -49,7 +49,7 @@ impl Limits {
 
     /// The start of `program` by a helper that gives up the rest first.
     pub(super) fn confine(&self, program: &Path) -> Result<Command, Failure> {
-        sandbox::check().map_err(|error| {
+        processes::sandbox::check().map_err(|error| {
             Failure::new(format!("`sandbox`: {error}"))
                 .hint("run it in a container (`image = \"...\"`), or leave `sandbox` out")
         })?;

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use mcp::Revision;
+use jsonrpc::mcp::Revision;
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
 use tokio::task::yield_now;

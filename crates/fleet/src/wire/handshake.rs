@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fmt, future::ready, sync::atomic::Ordering};
 
 use jsonrpc::Closed;
-use mcp::{HEADER_MISMATCH, Revision, Transport, meta};
+use jsonrpc::mcp::{HEADER_MISMATCH, Revision, Transport, meta};
 use printable::one_line_of;
 use rmcp::{
     ClientHandler, ErrorData, Peer, RoleClient,

@@ -89,8 +89,8 @@ mod tests {
         atomic::{AtomicUsize, Ordering},
     };
 
+    use jsonrpc::mcp::Revision;
     use jsonrpc::{LineReader, Outbox, Sink};
-    use mcp::Revision;
     use serde_json::{Value, json};
     use tokio::{
         io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex, split},

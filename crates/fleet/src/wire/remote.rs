@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jsonrpc::Json;
-use mcp::Transport;
+use jsonrpc::mcp::Transport;
 
 use super::{
     handshake::HandshakeError,

@@ -14,11 +14,11 @@ use futures::{
     stream::{BoxStream, unfold},
 };
 use http::header;
+use jsonrpc::mcp::{Revision, Transport};
 use jsonrpc::{
     Json, LineReader, Outbox, Sink,
     events::{Event, EventReader},
 };
-use mcp::{Revision, Transport};
 use parking_lot::Mutex;
 use reqwest::{Response, Url};
 use tokio::{io::duplex, sync::mpsc, time::timeout};

@@ -19,11 +19,11 @@ use std::{
     time::Duration,
 };
 
-use jsonrpc::{Json, ProtocolError};
-use mcp::{
+use jsonrpc::mcp::{
     HEADER_MISMATCH, Transport,
     meta::{CLIENT_CAPABILITIES, LOG_LEVEL},
 };
+use jsonrpc::{Json, ProtocolError};
 use rmcp::{
     Peer, RoleClient,
     model::{

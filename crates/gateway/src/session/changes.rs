@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::join_all;
+use jsonrpc::mcp::meta::SUBSCRIPTION_ID;
 use jsonrpc::{Fields, Json, frame};
-use mcp::meta::SUBSCRIPTION_ID;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

@@ -1,8 +1,8 @@
 //! The `_meta` of a request.
 
 use bytes::Bytes;
+use jsonrpc::mcp::{Revision, meta as keys};
 use jsonrpc::{Fields, Json, Message, text_of};
-use mcp::{Revision, meta as keys};
 use serde_json::value::RawValue;
 
 use crate::{asks::read_announced, clients::ClientInfo, log_level::LogLevel};

@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt as _;
 
 use anyhow::Context as _;
-use sandbox::Kept;
+use processes::sandbox::Kept;
 
 use crate::{cli::Confine, exit::Exit};
 
@@ -14,7 +14,7 @@ pub(super) fn become_command(confine: Confine) -> anyhow::Result<Exit> {
         write,
         command,
     } = confine;
-    sandbox::enter(&Kept { network, write })?;
+    processes::sandbox::enter(&Kept { network, write })?;
     let mut words = command.into_iter();
     let program = words.next().context("no command")?;
     let error = std::process::Command::new(&program).args(words).exec();

@@ -7,8 +7,8 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use jsonrpc::mcp::{Revision, Transport};
 use jsonrpc::{Json, json as text};
-use mcp::{Revision, Transport};
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::{Notify, mpsc};

@@ -44,7 +44,7 @@ pub(super) fn check_clock() -> Check {
 pub(super) fn check_sandbox(settings: &Settings) -> Check {
     let wanting = |spec: &fleet::ServerSpec| spec.sandbox.is_some() && spec.image.is_none();
     let wanting = settings.enabled().find(|it| wanting(&it.spec));
-    match (sandbox::check(), wanting) {
+    match (processes::sandbox::check(), wanting) {
         (Ok(()), _) => Check::fine("sandbox", "servers can be confined"),
         (Err(error), None) => Check::fine("sandbox", format!("{error}; no server wants it")),
         (Err(error), Some(server)) => {

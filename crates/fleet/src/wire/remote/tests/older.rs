@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp::Transport;
+use jsonrpc::mcp::Transport;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

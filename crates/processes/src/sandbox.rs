@@ -1,10 +1,7 @@
 //! A process that gives up writing and the network before it becomes another program.
 //!
-//! Whoever wants a confined child starts a helper of its own program that calls [`enter`] and then
-//! executes the child: what was given up stays so, for it and for all that it starts.
-
-#![warn(missing_docs)]
-#![cfg_attr(test, allow(clippy::unwrap_used))]
+//! To confine a child, a caller starts a helper of its own program that calls [`enter`] and then
+//! executes the child: rights that were given up stay so, for it and for all that it starts.
 
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
-use crate::{
+use crate::otlp::{
     exporter::Exporter,
     span::{Kind, Span, Value},
     trace_context::TraceContext,

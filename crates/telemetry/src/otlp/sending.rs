@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use reqwest::{Client, Response, Url, redirect::Policy};
 
-use crate::wire;
+use crate::otlp::wire;
 
 /// A collector that does not answer for so long is away.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);

@@ -8,7 +8,7 @@ use landlock::{
 };
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 
-use crate::{Kept, Refused};
+use super::{Kept, Refused};
 
 /// The first that keeps a file from being cut to nothing (Linux 6.2).
 const ABI_MIN: ABI = ABI::V3;

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
+use crate::otlp::{
     span::{Kind, Span, Value},
     trace_context::hex,
 };
@@ -162,7 +162,7 @@ mod tests {
     use serde_json::json;
 
     use super::{read_rejected, write};
-    use crate::{
+    use crate::otlp::{
         span::{Kind, Span},
         trace_context::TraceContext,
     };

@@ -1,6 +1,6 @@
 //! Systems without Landlock, and processors that the filter does not know.
 
-use crate::{Kept, Refused};
+use super::{Kept, Refused};
 
 fn refuse() -> Refused {
     Refused::Unavailable("only Linux on x86-64 and ARM64 has what it takes".to_owned())

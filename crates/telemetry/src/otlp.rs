@@ -3,9 +3,6 @@
 //! It knows no call, no server and no configuration. Nobody waits for a collector: what does not fit
 //! into the queue is dropped and counted.
 
-#![warn(missing_docs)]
-#![cfg_attr(test, allow(clippy::unwrap_used))]
-
 mod delivery;
 mod exporter;
 mod open_span;

@@ -1,8 +1,5 @@
-//! What of the protocol our two sides share, towards clients and towards servers.
-//!
-//! This room knows names and their meaning; it reads no message and speaks to nobody.
-
-#![warn(missing_docs)]
+//! Names of MCP that both sides need, towards clients and towards servers: revisions, transports, keys
+//! of `_meta`, error codes. Nothing here reads a message.
 
 pub mod meta;
 mod revision;

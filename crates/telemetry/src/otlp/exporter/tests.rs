@@ -8,7 +8,7 @@ use tokio::{
 };
 
 use super::{Exporter, QUEUE_MAX};
-use crate::{open_span::OpenSpan, sending::Collector, span::Kind};
+use crate::otlp::{open_span::OpenSpan, sending::Collector, span::Kind};
 
 /// An exporter to this address, with a header that the collector sees.
 fn exporter_to(url: &str) -> Arc<Exporter> {

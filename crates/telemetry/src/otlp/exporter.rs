@@ -21,7 +21,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{
+use crate::otlp::{
     delivery::Delivery,
     sending::{Collector, Outcome},
     span::Span,

@@ -1,6 +1,6 @@
 //! A span that ended, and what it says.
 
-use crate::trace_context::TraceContext;
+use crate::otlp::trace_context::TraceContext;
 
 /// Who speaks to whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
