@@ -107,11 +107,11 @@ fn find_in(rule: &Rule, number: usize, known: KnownNames<'_>) -> Vec<IdlePattern
         let patterns = rule.server.as_ref();
         patterns.is_none_or(|list| list.iter().any(|it| fits(it, server)))
     };
-    let named = [
+    let listed = [
         (PatternKey::Tool, &rule.tool, known.servers),
         (PatternKey::Prompt, &rule.prompt, known.prompts),
     ];
-    for (key, patterns, servers) in named {
+    for (key, patterns, servers) in listed {
         let scope: Vec<_> = servers.iter().filter(|(name, _)| in_scope(name)).collect();
         if scope.is_empty() {
             continue;
