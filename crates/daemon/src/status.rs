@@ -1,11 +1,7 @@
 //! The report of a daemon on itself, its clients and its servers.
 
-use std::{
-    collections::BTreeSet,
-    path::Path,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use files::clock::to_s;
+use std::{collections::BTreeSet, path::Path, sync::Arc, time::SystemTime};
 
 use fleet::{ServerState, Sharing, State, WaitingQuestion};
 use gateway::{
@@ -47,7 +43,7 @@ pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
     json!({
         "version": about.build.version,
         "pid": std::process::id(),
-        "started_at": seconds(about.since),
+        "started_at": to_s(about.since),
         "uptime_s": about.since.elapsed().unwrap_or_default().as_secs(),
         "memory_bytes": processes::own_memory(),
         "is_leaving": about.is_leaving,
@@ -106,7 +102,7 @@ fn traces(gateway: &Gateway) -> Option<Value> {
         "to": delivery.to,
         "sent": delivery.sent,
         "dropped": delivery.dropped,
-        "last_at": delivery.last.map(seconds),
+        "last_at": delivery.last.map(to_s),
         "failure": delivery.failure,
     }))
 }
@@ -124,7 +120,7 @@ fn client(client: &Arc<ConnectedClient>) -> Value {
         "transport": client.connection.transport,
         "pid": client.connection.pid,
         "cwd": client.connection.cwd,
-        "since": seconds(client.since),
+        "since": to_s(client.since),
         "calls": client.calls(),
     })
 }
@@ -177,7 +173,7 @@ fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> 
         "calls": state.calls,
         "errors": state.errors,
         "last_error": state.last_error.as_ref().map(|(_, why)| why),
-        "last_error_at": state.last_error.as_ref().map(|(at, _)| seconds(*at)),
+        "last_error_at": state.last_error.as_ref().map(|(at, _)| to_s(*at)),
         "questions": state.questions.iter().map(question).collect::<Vec<_>>(),
     })
 }
@@ -187,13 +183,7 @@ fn question(question: &WaitingQuestion) -> Value {
     json!({
         "client": question.client,
         "method": question.method,
-        "since": seconds(question.since),
+        "since": to_s(question.since),
         "holds_up_others": question.holds_up_others,
     })
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs()
 }

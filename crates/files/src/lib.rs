@@ -1,11 +1,12 @@
 //! Files on disk: in folders that nobody else writes to, whole or absent, locked; logs of bounded
-//! size; and the form of a text that is edited.
+//! size; the form of a text that is edited; and the times that are written into files.
 //!
-//! This crate does not know the contents of any of them.
+//! This crate does not know what else is in any of them.
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod clock;
 mod durable;
 mod folder;
 pub mod form;

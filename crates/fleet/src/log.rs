@@ -1,5 +1,6 @@
 //! The stderr of a server, kept in a file.
 
+use files::clock::{show_time, to_ms};
 use std::{
     mem,
     path::{Path, PathBuf},
@@ -7,7 +8,6 @@ use std::{
 };
 
 use files::BoundedLog;
-use jiff::Timestamp;
 use tokio::{
     sync::mpsc::{self, Receiver, Sender, error::TrySendError},
     task::{JoinHandle, spawn_blocking},
@@ -104,7 +104,7 @@ fn write_lines(log: &mut BoundedLog, lines: &[Line]) {
 
 impl Line {
     fn text(&self) -> String {
-        let at = rfc3339(self.at);
+        let at = show_time(to_ms(self.at));
         let text = &self.text;
         match self.left_out_before {
             0 => format!("{at} {text}\n"),
@@ -114,35 +114,12 @@ impl Line {
     }
 }
 
-/// In UTC, to the millisecond.
-fn rfc3339(time: SystemTime) -> String {
-    let time = Timestamp::try_from(time).unwrap_or_default();
-    format!("{time:.3}")
-}
-
 #[cfg(test)]
 mod tests {
-    use std::{
-        fs,
-        time::{Duration, UNIX_EPOCH},
-    };
+    use std::fs;
 
-    use super::{Log, log_path, rfc3339};
+    use super::{Log, log_path};
     use crate::limits::LOG_WAITING_LINES_MAX;
-
-    #[test]
-    fn times_are_told_in_utc() {
-        let check = |millis, told| {
-            let time = UNIX_EPOCH + Duration::from_millis(millis);
-            assert_eq!(rfc3339(time), told);
-        };
-        check(0, "1970-01-01T00:00:00.000Z");
-        check(951_782_399_999, "2000-02-28T23:59:59.999Z");
-        check(951_782_400_000, "2000-02-29T00:00:00.000Z");
-        check(1_709_251_199_001, "2024-02-29T23:59:59.001Z");
-        check(4_107_542_400_000, "2100-03-01T00:00:00.000Z");
-        check(1_798_761_599_000, "2026-12-31T23:59:59.000Z");
-    }
 
     #[tokio::test]
     async fn lines_that_the_disk_is_too_slow_for_are_counted() {

@@ -1,10 +1,7 @@
 //! The note that is taken of a call while it lasts, and recorded when it ends: however it ends.
 
-use std::{
-    borrow::Cow,
-    sync::Arc,
-    time::{Instant, SystemTime},
-};
+use files::clock::now_ms;
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use ::policy::Decision;
 use jsonrpc::Json;
@@ -137,10 +134,4 @@ impl Drop for CallNote {
         }
         self.recorder.record(Event::Call(Box::new(record)));
     }
-}
-
-/// Unix milliseconds, for what is written down.
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
 }

@@ -10,6 +10,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use files::clock::now_s;
 use fleet::{Survey, Variables};
 use parking_lot::Mutex;
 use registry::{
@@ -21,7 +22,6 @@ use tracing::warn;
 
 use crate::{
     built_in,
-    clock::now,
     current_settings::CurrentSettings,
     error::ToolError,
     logins::record_of,
@@ -322,7 +322,7 @@ impl Catalog {
         self.settings().search.learns.then(|| Learned {
             feedback: self.feedback.clone(),
             whose: searches.map_or(self.project.clone(), |it| it.owner(&self.project)),
-            now: now(),
+            now: now_s(),
         })
     }
 
@@ -338,7 +338,7 @@ impl Catalog {
         };
         if let Some(words) = searches.take_words(tool) {
             let whose = searches.owner(&self.project);
-            self.feedback.learn(&whose, &words, tool, ok(), now());
+            self.feedback.learn(&whose, &words, tool, ok(), now_s());
         }
     }
 

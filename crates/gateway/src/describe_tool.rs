@@ -260,7 +260,7 @@ fn heading(catalog: &Catalog, server: Option<&KnownServer>, entry: &Entry) -> St
         heading.push_str(&format!("; down: {why}"));
     }
     if let Some(changed) = entry.changed {
-        let day = telemetry::day_of(changed * 1_000);
+        let day = files::clock::day_of(changed * 1_000);
         heading.push_str(&format!(" [changed since {day}]"));
     }
     heading

@@ -17,7 +17,6 @@ mod called;
 mod caller;
 mod catalog;
 pub mod clients;
-mod clock;
 mod connection;
 mod cost;
 mod current_settings;

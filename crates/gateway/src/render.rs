@@ -1,7 +1,6 @@
 //! Lines about tools and times, as models and people read them.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use files::clock::{now_s, show_age};
 use registry::Entry;
 
 use crate::catalog::Catalog;
@@ -46,14 +45,7 @@ fn write_marks(marks: impl IntoIterator<Item = (bool, &'static str)>) -> String 
     set.fold(String::new(), |text, (_, mark)| text + " [" + mark + "]")
 }
 
-/// How long ago a time in seconds since 1970 is, in the largest unit.
+/// The age of a time in seconds since 1970, in its largest unit.
 pub(crate) fn ago(then: u64) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let seconds = now.map_or(0, |it| it.as_secs()).saturating_sub(then);
-    match seconds {
-        0..60 => "just now".to_owned(),
-        60..3_600 => format!("{} min ago", seconds / 60),
-        3_600..86_400 => format!("{} h ago", seconds / 3_600),
-        _ => format!("{} d ago", seconds / 86_400),
-    }
+    show_age(now_s().saturating_sub(then))
 }

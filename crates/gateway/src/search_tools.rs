@@ -1,5 +1,6 @@
 //! `search_tools`: the few tools that fit a request, a line each.
 
+use files::clock::now_ms;
 use std::sync::Arc;
 
 use registry::{
@@ -12,7 +13,6 @@ use tool::ServerName;
 use crate::{
     built_in::is_own,
     call_context::CallContext,
-    call_note::now_ms,
     catalog::Catalog,
     describe_tool,
     error::ToolError,

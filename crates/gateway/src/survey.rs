@@ -1,6 +1,7 @@
 //! Asks servers for their tools and takes the answers into the registry: what `reindex` does for
 //! many servers, and `serve` in the background for those it knows nothing of.
 
+use files::clock::{now_ms, now_s, to_ms};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
@@ -19,13 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 use tracing::{info, warn};
 
-use crate::{
-    call_note::now_ms,
-    catalog::Catalog,
-    clock::{millis, now},
-    cost::estimate_definition,
-    surveys::SurveyNote,
-};
+use crate::{catalog::Catalog, cost::estimate_definition, surveys::SurveyNote};
 
 /// The outcome of asking one server.
 #[derive(Debug)]
@@ -106,7 +101,7 @@ async fn read_news(
     count: Count,
 ) -> (News, Vec<String>) {
     let asked_ms = match &surveyed {
-        Ok(survey) => millis(survey.asked_at),
+        Ok(survey) => to_ms(survey.asked_at),
         Err(_) => asked_ms,
     };
     let (outcome, dropped) = match surveyed {
@@ -166,7 +161,7 @@ async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot
         transport: transport.map(|it| it.as_str().to_owned()),
         asks_clients: survey.asks_clients,
         tokens,
-        surveyed_at: now(),
+        surveyed_at: now_s(),
     }
 }
 
@@ -177,7 +172,8 @@ pub async fn commit(
     keep_others: bool,
 ) -> anyhow::Result<Vec<Planned>> {
     let registry = catalog.registry.clone();
-    let committing = tokio::task::spawn_blocking(move || registry.commit(news, keep_others, now()));
+    let committing =
+        tokio::task::spawn_blocking(move || registry.commit(news, keep_others, now_s()));
     let planned = committing.await??;
     catalog.to_embed.notify_one();
     catalog.lists_changed.send_replace(());
@@ -394,7 +390,7 @@ async fn take_in(
     server: &ServerName,
     survey: Survey,
 ) -> anyhow::Result<()> {
-    let asked_ms = millis(survey.asked_at);
+    let asked_ms = to_ms(survey.asked_at);
     let snapshot = snapshot(server, survey, estimate_definition).await;
     if catalog.registry.holds(&snapshot) {
         return Ok(());

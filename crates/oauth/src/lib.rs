@@ -12,7 +12,6 @@ mod attempt;
 mod authorization;
 mod browser;
 mod challenge;
-mod clock;
 mod credential;
 mod device;
 mod discovery;

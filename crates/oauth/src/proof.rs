@@ -1,6 +1,7 @@
 //! Proofs of possession (`DPoP`, RFC 9449): a token that is bound to a key is worth nothing to who
 //! has the token alone.
 
+use files::clock::now_s;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use jsonwebtoken::Header;
 use parking_lot::Mutex;
@@ -9,7 +10,6 @@ use serde_json::json;
 
 use crate::{
     challenge::{BOUND, Challenge},
-    clock::now,
     error::LoginError,
     jwt::SigningKey,
     random::challenge_of,
@@ -52,7 +52,7 @@ impl Prover {
         place.set_query(None);
         place.set_fragment(None);
         let mut claims = json!({
-            "jti": random_text()?, "htm": method.as_str(), "htu": place.as_str(), "iat": now(),
+            "jti": random_text()?, "htm": method.as_str(), "htu": place.as_str(), "iat": now_s(),
         });
         if let Some(token) = token {
             claims["ath"] = challenge_of(token).into();

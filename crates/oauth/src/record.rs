@@ -1,10 +1,11 @@
 //! What is kept of one server: how we are registered where it is guarded, and the login.
 
+use files::clock::now_s;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{challenge::Challenge, clock::now};
+use crate::challenge::Challenge;
 
 /// Everything that is kept of one server. What prints it shows no secret.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,12 +104,12 @@ impl Grant {
             return true;
         };
         let life = expires_at.saturating_sub(self.obtained_at);
-        now() + RENEW_BEFORE_S.min(life / 4) < expires_at
+        now_s() + RENEW_BEFORE_S.min(life / 4) < expires_at
     }
 
     /// Whether the access token has not ended yet.
     pub(crate) fn is_alive(&self) -> bool {
-        self.expires_at.is_none_or(|at| now() < at)
+        self.expires_at.is_none_or(|at| now_s() < at)
     }
 }
 

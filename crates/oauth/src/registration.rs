@@ -1,12 +1,12 @@
 //! Who we are at an authorization server: registered by hand, described by a document, or
 //! registered there and then, in this order.
 
+use files::clock::now_s;
 use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    clock::now,
     error::LoginError,
     metadata::Issuer,
     record::{Client, Grant, Registration},
@@ -52,7 +52,7 @@ pub(crate) fn known(
         it.issuer == issuer.said.issuer
             && it.redirect_uri == redirect_uri
             && !it.is_doubtful
-            && it.secret_expires_at.is_none_or(|at| now() < at)
+            && it.secret_expires_at.is_none_or(|at| now_s() < at)
     };
     kept.filter(is_good).map(|it| it.client.clone())
 }

@@ -1,5 +1,6 @@
 //! Requests to a token endpoint.
 
+use files::clock::now_s;
 use http::{HeaderMap, Method};
 use jsonwebtoken::Header;
 use reqwest::Url;
@@ -7,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::{
     challenge::BOUND,
-    clock::now,
     error::{LoginError, shown},
     jwt::SigningKey,
     metadata::Issuer,
@@ -104,7 +104,7 @@ impl Asker<'_> {
 
     /// Signs an assertion of our identity, for this authorization server alone.
     fn assert_client(&self, key: &str) -> Result<String, LoginError> {
-        let (id, now) = (&self.client.id, now());
+        let (id, now) = (&self.client.id, now_s());
         let head = Header {
             kid: self.client.key_id.clone(),
             ..Header::default()
@@ -196,7 +196,7 @@ fn read_given(object: &Value) -> Option<Given> {
         is_bound,
         access_token,
         refresh_token: text("refresh_token"),
-        expires_at: life.map(|life| now() + life.min(LIFE_S_MAX)),
+        expires_at: life.map(|life| now_s() + life.min(LIFE_S_MAX)),
         scopes: text("scope").map(|all| scopes::split(&all)),
     })
 }
@@ -218,7 +218,7 @@ pub(crate) fn grant(
         issuer: issuer.said.issuer.clone(),
         scopes,
         expires_at: given.expires_at,
-        obtained_at: now(),
+        obtained_at: now_s(),
         ended: None,
         access_token: given.access_token,
         refresh_token: given.refresh_token,
@@ -254,7 +254,7 @@ pub(crate) async fn renew(web: &Web, grant: &Grant) -> Result<Grant, LoginError>
     Ok(Grant {
         scopes: given.scopes.unwrap_or_else(|| grant.scopes.clone()),
         expires_at: given.expires_at,
-        obtained_at: now(),
+        obtained_at: now_s(),
         access_token: given.access_token,
         // One that is not replaced goes on.
         refresh_token: given.refresh_token.or_else(|| grant.refresh_token.clone()),
@@ -290,7 +290,9 @@ mod tests {
     use serde_json::json;
 
     use super::{read, read_given};
-    use crate::{LoginError, clock::now, web::Answer};
+    use files::clock::now_s;
+
+    use crate::{LoginError, web::Answer};
 
     #[test]
     fn tokens_are_read_as_servers_write_them() {
@@ -298,7 +300,7 @@ mod tests {
             "access_token": "a", "token_type": "bearer", "expires_in": "60", "scope": "x y",
         }));
         let given = given.unwrap();
-        assert!(given.expires_at.unwrap() >= now() + 59);
+        assert!(given.expires_at.unwrap() >= now_s() + 59);
         assert_eq!(given.scopes.unwrap(), ["x", "y"]);
         let endless = json!({"access_token": "a", "expires_in": u64::MAX});
         assert!(read_given(&endless).unwrap().expires_at.is_some());

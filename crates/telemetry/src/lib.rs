@@ -9,7 +9,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod audit;
-mod clock;
 mod exposition;
 pub mod otlp;
 mod record;
@@ -18,7 +17,6 @@ mod stats;
 mod totals;
 
 pub use audit::{AuditLog, Broken, Filter, Hide, Verified, read, verify};
-pub use clock::{day_of, parse_ago, show_time};
 pub use exposition::{CONTENT_TYPE, Exposition, Family, Kind};
 pub use record::{Arguments, CallRecord, Event, estimate_tokens};
 pub use recorder::{Recorder, Settings};

@@ -7,14 +7,12 @@ mod figures;
 mod histogram;
 mod list;
 
+use files::clock::{day_of, days_before};
 use std::{collections::BTreeMap, fs, io, path::PathBuf};
 
 use files::{Lock, write_whole};
 
-use crate::{
-    clock::{day_of, days_before},
-    record::Event,
-};
+use crate::record::Event;
 use day::Day;
 use list::list;
 

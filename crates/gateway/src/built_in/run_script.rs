@@ -6,6 +6,7 @@ mod outcome;
 pub(crate) mod reach;
 mod sites;
 
+use files::clock::now_ms;
 use std::time::Duration;
 
 use futures::{FutureExt as _, future::BoxFuture};
@@ -24,7 +25,6 @@ use self::{
 use crate::{
     built_in::{BuiltInTool, OwnCall, Tools},
     call_context::CallContext,
-    call_note::now_ms,
     error::ToolError,
     reply::Reply,
     script_caller::ScriptCaller,

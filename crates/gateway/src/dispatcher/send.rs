@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use files::clock::now_s;
 use fleet::{Asks, Request};
 use jsonrpc::Json;
 use registry::Entry;
@@ -15,7 +16,6 @@ use crate::{
     built_in::{OwnCall, is_own},
     call_context::CallContext,
     called::Called,
-    clock::now,
     envelope::Options,
     error::ToolError,
     rounds::{RoundError, request_in_rounds},
@@ -44,7 +44,9 @@ impl Dispatcher {
         let asker = asker.as_deref();
         let answer =
             request_in_rounds(&*self.servers, server, request, asker, &context.cancel).await;
-        self.catalog.usage.record(&entry.at, answer.is_ok(), now());
+        self.catalog
+            .usage
+            .record(&entry.at, answer.is_ok(), now_s());
         let untaken = asker.and_then(ServerAsker::explain_untaken);
         let searches = context.searches.as_deref();
         let result = answer.map_err(|error| {
@@ -92,7 +94,7 @@ impl Dispatcher {
         };
         let reply = self.built_in.find(entry)?.call(call, self).await;
         if !is_own(entry) {
-            self.catalog.usage.record(&entry.at, reply.is_ok(), now());
+            self.catalog.usage.record(&entry.at, reply.is_ok(), now_s());
         }
         Ok(Called::Own(reply?))
     }

@@ -1,5 +1,6 @@
 //! The calls of one client that are under way.
 
+use files::clock::now_ms;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -25,7 +26,6 @@ use crate::{
     allowed::{Allowed, Arrival, Scope},
     asks::{CallAsker, SessionQuestions},
     call_context::CallContext,
-    call_note::now_ms,
     caller::Caller,
     clients::{ClientInfo, ConnectedClient},
     error::Audience,

@@ -245,7 +245,7 @@ pub(crate) enum AuditAction {
 
 fn parse_span(text: &str) -> Result<u64, String> {
     let hint = "write a number and a unit, such as 90s, 15m, 1h, 7d";
-    telemetry::parse_ago(text).ok_or_else(|| hint.to_owned())
+    files::clock::parse_span(text).ok_or_else(|| hint.to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -1,10 +1,10 @@
 //! `proxy audit`: what was called, and whether the log of it is as it was written.
 
 use config::Config;
+use files::clock::now_ms;
 use serde_json::{Value, json};
 use telemetry::{Broken, Filter, Verified};
 
-use super::stats::now_ms;
 use crate::{
     cli::{Audit, AuditAction, Global},
     exit::Exit,

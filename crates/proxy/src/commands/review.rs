@@ -309,7 +309,7 @@ pub(super) fn print_history(gateway: &Gateway, global: &Global, asked: &History)
     let rows = entries.iter().map(|it| {
         [
             it.number.to_string(),
-            telemetry::show_time(it.at * 1_000),
+            files::clock::show_time(it.at * 1_000),
             it.server.clone(),
             names_of(it),
         ]

@@ -1,10 +1,7 @@
 //! `proxy servers`: every configured server, and how it stands.
 
-use std::{
-    collections::BTreeSet,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use files::clock::{now_s, show_age};
+use std::{collections::BTreeSet, sync::Arc};
 
 use gateway::{Gateway, describe_login, login_of};
 use oauth::Grant;
@@ -33,8 +30,7 @@ pub(super) async fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Ex
     };
     let running = list_running(global).await;
     let usage = gateway.catalog.usage.calls();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |since| since.as_secs());
+    let now = now_s();
     let rows: Vec<Row> = settings
         .servers
         .iter()
@@ -183,10 +179,9 @@ fn render(rows: &[Row], now: u64) -> String {
             count(row.tools as u64),
             count(row.tokens),
             count(row.calls.count),
-            row.calls.last.map_or_else(
-                || "-".to_owned(),
-                |last| render_ago(now.saturating_sub(last)),
-            ),
+            row.calls
+                .last
+                .map_or_else(|| "-".to_owned(), |last| show_age(now.saturating_sub(last))),
             row.category.clone(),
         ]
     });
@@ -237,15 +232,6 @@ fn render_login(row: &Row) -> Option<String> {
     Some(format!(
         "{name}: logged in at {issuer}{scopes}{until}{renewed}"
     ))
-}
-
-fn render_ago(seconds: u64) -> String {
-    match (seconds / 86_400, seconds / 3_600, seconds / 60) {
-        (0, 0, 0) => "just now".to_owned(),
-        (0, 0, minutes) => format!("{minutes} min ago"),
-        (0, hours, _) => format!("{hours} h ago"),
-        (days, ..) => format!("{days} d ago"),
-    }
 }
 
 #[cfg(test)]

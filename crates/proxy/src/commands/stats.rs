@@ -1,8 +1,7 @@
 //! `proxy stats`: figures of the last days.
 
-use std::time::SystemTime;
-
 use config::Config;
+use files::clock::now_ms;
 use serde_json::{Value, json};
 use telemetry::{By, Figures, Line};
 
@@ -137,10 +136,4 @@ fn json_of(figures: &Figures, top: usize) -> Value {
         "searches_without_hit": searches.misses,
         "asked_without_hit": asked.collect::<Vec<_>>(),
     })
-}
-
-/// Now, in unix milliseconds.
-pub(super) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
 }

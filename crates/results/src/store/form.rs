@@ -3,10 +3,8 @@
 //! The texts lie as they are, so that a part of them is read without reading the rest. The frame
 //! is the result around them, as JSON: what stands before, between and behind them.
 
-use std::{
-    io::{self, Write},
-    time::SystemTime,
-};
+use files::clock::now_s;
+use std::io::{self, Write};
 
 use crc32fast::Hasher;
 use excerpt::{Cut, Kind};
@@ -96,7 +94,7 @@ pub(super) fn write(file: &mut impl Write, draft: &Draft) -> io::Result<()> {
         format: FORMAT,
         owner: draft.owner.as_ref().map(|it| it.name.to_string()),
         tool: draft.tool.clone(),
-        kept_at: unix_seconds(),
+        kept_at: now_s(),
         max_tokens: draft.max_tokens,
         texts: draft.texts.iter().map(|(head, _)| *head).collect(),
         parts: parts.collect(),
@@ -109,9 +107,4 @@ pub(super) fn write(file: &mut impl Write, draft: &Draft) -> io::Result<()> {
         file.write_all(text.as_bytes())?;
     }
     file.write_all(&frame)
-}
-
-fn unix_seconds() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
 }

@@ -1,15 +1,13 @@
 //! One line of the audit log.
 
+use files::clock::show_time;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::masking::{mask, mask_text};
-use crate::{
-    clock::show_time,
-    record::{Arguments, CallRecord, estimate_tokens},
-};
+use crate::record::{Arguments, CallRecord, estimate_tokens};
 
 /// What the first line of all follows.
 pub(super) const BEGINNING: &str = "00000000000000000000000000000000";

@@ -10,7 +10,7 @@ use super::{
     line::{BEGINNING, digest_of, followed, number_in, parted},
     segments::{LOCK, list_segments, segment_path},
 };
-use crate::clock::show_time;
+use files::clock::show_time;
 
 /// Which lines are read.
 #[derive(Debug, Clone, Default)]

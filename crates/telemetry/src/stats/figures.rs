@@ -10,7 +10,7 @@ use super::{
     day::{Day, Key, OTHERS, Row},
     list::list,
 };
-use crate::clock::days_before;
+use files::clock::days_before;
 
 /// What figures are added up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

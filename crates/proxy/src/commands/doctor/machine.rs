@@ -1,11 +1,7 @@
 //! The machine: its clock, its programs, the state folder, the daemon.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    process::Stdio,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use files::clock::now_s;
+use std::{collections::BTreeMap, path::Path, process::Stdio, time::Duration};
 
 use daemon::{identity::Build, launch::connect, reach::Route};
 use gateway::Settings;
@@ -30,8 +26,7 @@ const DISK_SCARCE_MIB: u64 = 1024;
 pub(super) fn check_clock() -> Check {
     let known = recipes::all().iter().map(|recipe| recipe.checked.as_str());
     let known = known.max().unwrap_or_default();
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let days = since.map_or(0, |since| since.as_secs() / 86_400);
+    let days = now_s() / 86_400;
     let earliest = days_of(known).unwrap_or(0);
     if days + 1 < earliest {
         let found = format!("says a day before {known}, so certificates are not believed");
