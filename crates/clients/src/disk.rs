@@ -80,10 +80,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 
 /// What a file's bytes are known by.
 pub(crate) fn digest(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest
-        .iter()
-        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    hex::encode(Sha256::digest(bytes))
 }
 
 #[cfg(test)]

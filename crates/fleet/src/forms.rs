@@ -8,13 +8,11 @@ use base64::{
 /// The value itself, and what it looks like as JSON, in hexadecimal and in base64.
 pub(crate) fn of(value: &str) -> Vec<String> {
     let quoted = serde_json::Value::from(value).to_string();
-    let hex: Vec<String> = value.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let hex = hex.concat();
     let mut forms = vec![
         value.to_owned(),
         quoted[1..quoted.len() - 1].to_owned(),
-        hex.to_uppercase(),
-        hex,
+        hex::encode_upper(value),
+        hex::encode(value),
     ];
     for engine in [
         &general_purpose::STANDARD_NO_PAD,

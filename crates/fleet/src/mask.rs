@@ -208,8 +208,7 @@ mod tests {
             let mask = Mask::new([secret.clone(), "word".to_owned()]);
             let json = serde_json::Value::from(secret.as_str()).to_string();
             let json = json[1..json.len() - 1].to_owned();
-            let hex: Vec<String> = secret.bytes().map(|it| format!("{it:02x}")).collect();
-            let hex = hex.concat();
+            let hex = hex::encode(&secret);
             let percent: Vec<String> = secret.bytes().map(|it| format!("%{it:02X}")).collect();
             let percent = percent.concat();
             for form in [&secret, &json, &hex, &hex.to_uppercase(), &percent] {
@@ -236,10 +235,8 @@ mod tests {
         let secret = "sk/live+5f1e 9c0ñ?b7~";
         let mask = Mask::new([secret.to_owned()]);
         let check = |text: &str| assert_eq!(mask.apply(&format!("<{text}>")), "<***>");
-        let hex: Vec<String> = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-        let hex = hex.concat();
-        check(&hex);
-        check(&hex.to_uppercase());
+        check(&hex::encode(secret));
+        check(&hex::encode_upper(secret));
         for encoded in [
             "sk%2Flive%2B5f1e%209c0%C3%B1%3Fb7~",
             "sk%2flive%2b5f1e+9c0%c3%b1%3fb7%7e",

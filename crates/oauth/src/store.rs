@@ -40,13 +40,7 @@ pub enum StoreError {
 impl RecordFile {
     /// The file of this server among these. Nothing is opened or made yet.
     pub fn of(files: &PrivateFiles, server: &str, url: &str) -> Self {
-        let digest = Sha256::digest(url.as_bytes());
-        let digest: Vec<String> = digest
-            .iter()
-            .take(DIGEST_BYTES)
-            .map(|it| format!("{it:02x}"))
-            .collect();
-        let digest = digest.concat();
+        let digest = hex::encode(&Sha256::digest(url.as_bytes())[..DIGEST_BYTES]);
         Self {
             path: (files.state_dir.join("auth")).join(format!("{server}-{digest}.json")),
             files: files.clone(),

@@ -54,10 +54,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        f.write_str(&digits.map(digit).collect::<String>())
+        f.write_str(&hex::encode(self.0))
     }
 }
 

@@ -43,18 +43,8 @@ pub(super) fn parted(line: &str) -> Option<(String, &str)> {
 }
 
 pub(super) fn digest_of(before: &str, body: &str) -> String {
-    hex(&Sha256::new()
-        .chain_update(before)
-        .chain_update(body)
-        .finalize())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut digits = String::with_capacity(DIGEST_DIGITS);
-    for byte in &bytes[..DIGEST_DIGITS / 2] {
-        let _ = write!(digits, "{byte:02x}");
-    }
-    digits
+    let digest = Sha256::new().chain_update(before).chain_update(body);
+    hex::encode(&digest.finalize()[..DIGEST_DIGITS / 2])
 }
 
 pub(super) fn number_in(line: &str) -> Option<u64> {
@@ -145,6 +135,6 @@ fn write_arguments(arguments: &Arguments, hide: impl Fn(&str) -> Option<String>)
     }
     Some(Value::from(format!(
         "sha256:{}",
-        hex(&Sha256::digest(json))
+        hex::encode(&Sha256::digest(json)[..DIGEST_DIGITS / 2])
     )))
 }

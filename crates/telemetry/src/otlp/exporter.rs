@@ -25,7 +25,6 @@ use crate::otlp::{
     delivery::Delivery,
     sending::{Collector, Outcome},
     span::Span,
-    trace_context::hex,
     wire::{self, About},
 };
 
@@ -161,7 +160,7 @@ fn about() -> About {
     vec![
         ("service.name", "proxy".into()),
         ("service.version", env!("CARGO_PKG_VERSION").into()),
-        ("service.instance.id", hex(&random).as_str().into()),
+        ("service.instance.id", hex::encode(random).as_str().into()),
         ("process.pid", u64::from(std::process::id()).into()),
     ]
 }

@@ -1,6 +1,6 @@
 //! The place of a span in its trace, as W3C Trace Context writes it (`traceparent`).
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 /// A span by its trace: what whoever is called takes as its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,30 +58,17 @@ impl TraceContext {
 
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (trace, span) = (hex(&self.trace), hex(&self.span));
+        let (trace, span) = (hex::encode(self.trace), hex::encode(self.span));
         write!(f, "00-{trace}-{span}-{:02x}", u8::from(self.is_sampled))
     }
 }
 
-/// Lower-case digits, as OTLP and `traceparent` have them.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a text takes all that is written to it");
-        text
-    })
-}
-
 /// Upper case is not allowed.
 fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    if text.len() != 2 * N || !text.bytes().all(is_digit) {
-        return None;
-    }
     let mut bytes = [0; N];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
-    }
-    Some(bytes)
+    hex::decode_to_slice(text, &mut bytes).ok()?;
+    let has_upper = text.bytes().any(|byte| byte.is_ascii_uppercase());
+    (!has_upper).then_some(bytes)
 }
 
 #[cfg(test)]

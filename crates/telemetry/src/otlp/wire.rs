@@ -4,10 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::otlp::{
-    span::{Kind, Span, Value},
-    trace_context::hex,
-};
+use crate::otlp::span::{Kind, Span, Value};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -104,9 +101,9 @@ pub(crate) fn write(about: &About, spans: &[Span]) -> Vec<u8> {
 
 fn wire_span(span: &Span) -> WireSpan<'_> {
     WireSpan {
-        trace_id: hex(&span.context.trace),
-        span_id: hex(&span.context.span),
-        parent_span_id: span.parent.map(|parent| hex(&parent.span)),
+        trace_id: hex::encode(span.context.trace),
+        span_id: hex::encode(span.context.span),
+        parent_span_id: span.parent.map(|parent| hex::encode(parent.span)),
         flags: u32::from(span.context.is_sampled),
         name: &span.name,
         kind: match span.kind {
