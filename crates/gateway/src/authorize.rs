@@ -474,11 +474,7 @@ fn find_command(asked: &Asked<'_>, policy: &Policy, context: &CallContext) -> Op
 
 /// A word of a command line; none for one that nobody can type.
 fn quote(word: &str) -> Option<String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
-    if word.chars().all(is_plain) && !word.starts_with('-') {
-        return Some(word.to_owned());
-    }
     let can_be_typed = !word.chars().any(printable::is_hidden);
     let is_short = word.chars().count() <= NAME_CHARS_MAX;
-    (can_be_typed && is_short).then(|| format!("'{}'", word.replace('\'', r"'\''")))
+    (can_be_typed && is_short).then(|| printable::quote_word(word))
 }

@@ -8,6 +8,7 @@
 mod foreign;
 mod number;
 mod secret;
+mod shell;
 mod short;
 
 pub use foreign::{for_terminal, is_hidden, one_line, one_line_of, prose, seen_json};
@@ -16,4 +17,5 @@ pub use secret::{
     FoundSecret, HIDDEN, find_secrets, find_secrets_in_arguments, mask_address, mask_arguments,
     mask_lines, mask_secrets, names_secret,
 };
+pub use shell::quote_word;
 pub use short::{first_chars, shorten, shorten_middle};

@@ -16,7 +16,6 @@ mod reference;
 mod resolver;
 mod secret;
 mod store;
-mod words;
 
 pub use error::ResolveError;
 pub use keeping::{HAS_KEYRING, Keeping, PrivateFiles};

@@ -2,10 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{
-    name::{NameError, SecretName},
-    words,
-};
+use crate::name::{NameError, SecretName};
 
 /// What stands between `${` and `}` where it is no variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +41,8 @@ impl Reference {
             }
             "file" => Some(Err(ReferenceError::Path)),
             "command" => {
-                let words = words::split(rest).filter(|words| !words.is_empty());
+                let words = shell_words::split(rest).ok();
+                let words = words.filter(|words| !words.is_empty());
                 Some(words.map(Self::Command).ok_or(ReferenceError::Command))
             }
             _ => None,
@@ -55,6 +53,28 @@ impl Reference {
 #[cfg(test)]
 mod tests {
     use super::{Reference, ReferenceError};
+
+    #[test]
+    fn a_command_is_split_into_words_as_a_shell_splits_it_and_expands_nothing() {
+        let check = |line: &str, words: &[&str]| {
+            let words = words.iter().map(ToString::to_string).collect();
+            let read = Reference::parse(&format!("command:{line}"));
+            assert_eq!(read, Some(Ok(Reference::Command(words))), "{line}");
+        };
+        check(
+            "op read op://vault/item/field",
+            &["op", "read", "op://vault/item/field"],
+        );
+        check("  pass   show  'my key' ", &["pass", "show", "my key"]);
+        check(
+            r#"a "b \" c" d\ e '' $X;ls|cat '#1'"#,
+            &["a", "b \" c", "d e", "", "$X;ls|cat", "#1"],
+        );
+        for line in ["", "pass 'show"] {
+            let read = Reference::parse(&format!("command:{line}"));
+            assert_eq!(read, Some(Err(ReferenceError::Command)), "{line}");
+        }
+    }
 
     #[test]
     fn three_kinds_are_told_from_variables() {

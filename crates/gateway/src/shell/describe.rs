@@ -114,7 +114,7 @@ fn spell(arguments: &serde_json::Map<String, Value>) -> String {
         Some(pairs) => pairs.join(" "),
         None => {
             let json = Value::Object(arguments.clone()).to_string();
-            format!("'{}'", json.replace('\'', r"'\''"))
+            printable::quote_word(&json)
         }
     }
 }

@@ -79,7 +79,7 @@ impl ReviewTools {
         let mut command = "proxy review".to_owned();
         for name in self.server.iter().chain(&self.names) {
             command.push(' ');
-            command.push_str(&quote(name));
+            command.push_str(&printable::quote_word(name));
         }
         format!("{command} {option} {digest}")
     }
@@ -195,7 +195,7 @@ fn choose(list: &[&Review], meant: &[&Review], digests: &[String]) -> Result<Vec
                     "error: {} was refused; to decide again, name it\nhint: proxy review {} {}",
                     it.shown.name(),
                     it.shown.server,
-                    quote(&own_name(&it.shown.subject))
+                    printable::quote_word(&own_name(&it.shown.subject))
                 ),
                 None => stale(&format!("what was shown with the digest {digest}")),
             });
@@ -221,15 +221,6 @@ fn own_name(subject: &Subject) -> String {
         Subject::Tool(tool) => tool.clone(),
         other => other.to_string(),
     }
-}
-
-/// A word as a shell reads it.
-fn quote(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn json_of(review: &Review) -> Value {
