@@ -61,10 +61,15 @@ pub fn lives(pid: u32) -> bool {
 }
 
 /// Returns when a process that was killed is dead: until then it may still take in what is sent to it.
+/// The thread that leads it may be dead while another one ends a read.
 pub async fn died(pid: u32) {
-    while lives(pid) {
+    while lives(pid) || count_threads(pid) > 1 {
         tokio::time::sleep(LOOK_EVERY).await;
     }
+}
+
+fn count_threads(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
 }
 
 /// Returns when a process stands still.
