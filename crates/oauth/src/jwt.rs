@@ -18,14 +18,19 @@ pub(crate) struct SigningKey {
 }
 
 impl SigningKey {
-    /// Reads a key from a PEM text, in PKCS #8 (`BEGIN PRIVATE KEY`).
+    /// Reads a key from a PEM text, in PKCS #8 (`BEGIN PRIVATE KEY`). The text may be indented, or on
+    /// one line.
     pub(crate) fn of_pem(pem: &str) -> Result<Self, LoginError> {
-        let pem = pem.as_bytes();
+        let mut parts: Vec<String> = pem.split("-----").map(str::to_owned).collect();
+        if let Some(body) = parts.get_mut(2) {
+            body.retain(|c| !c.is_whitespace());
+        }
+        let pem = parts.join("-----").into_bytes();
         let keys = [
-            (Algorithm::ES256, EncodingKey::from_ec_pem(pem)),
-            (Algorithm::ES384, EncodingKey::from_ec_pem(pem)),
-            (Algorithm::RS256, EncodingKey::from_rsa_pem(pem)),
-            (Algorithm::EdDSA, EncodingKey::from_ed_pem(pem)),
+            (Algorithm::ES256, EncodingKey::from_ec_pem(&pem)),
+            (Algorithm::ES384, EncodingKey::from_ec_pem(&pem)),
+            (Algorithm::RS256, EncodingKey::from_rsa_pem(&pem)),
+            (Algorithm::EdDSA, EncodingKey::from_ed_pem(&pem)),
         ];
         let keys = keys.into_iter();
         let mut keys = keys.filter_map(|(algorithm, key)| Self::new(key.ok()?, algorithm));
@@ -110,9 +115,12 @@ mod tests {
             (ed25519.as_ref(), Algorithm::EdDSA),
             (rsa.as_ref(), Algorithm::RS256),
         ] {
-            let key = SigningKey::of_pem(&pem(der)).unwrap();
-            let token = key.sign(Header::default(), &json!({})).unwrap();
-            assert_eq!(decode_header(&token).unwrap().alg, algorithm);
+            let pem = pem(der);
+            for text in [&pem, &pem.replace('\n', "\n  "), &pem.replace('\n', " ")] {
+                let key = SigningKey::of_pem(text).unwrap();
+                let token = key.sign(Header::default(), &json!({})).unwrap();
+                assert_eq!(decode_header(&token).unwrap().alg, algorithm);
+            }
         }
         for none in [
             "",
