@@ -50,7 +50,7 @@ pub(crate) struct DamagedSnapshots {
 /// tool.
 #[derive(Debug)]
 pub struct Catalog {
-    settings: CurrentSettings,
+    pub(crate) settings: CurrentSettings,
     /// The tools that there are.
     pub registry: Registry,
     pub(crate) servers: Arc<dyn Servers>,
@@ -118,14 +118,6 @@ impl Catalog {
 
     pub(crate) fn settings(&self) -> Arc<Settings> {
         self.settings.load()
-    }
-
-    pub(crate) fn mistakes(&self) -> Option<String> {
-        self.settings.mistakes()
-    }
-
-    pub(crate) fn mistakes_that_hide_servers(&self) -> Option<String> {
-        self.settings.mistakes_that_hide_servers()
     }
 
     /// Applies what settings say of servers and their tools.

@@ -87,7 +87,10 @@ impl Forwarder {
                 let read = self.read_resource(&generation, &uri, params, context).await;
                 (read?, OF_READ)
             }
-            Method::Complete => (self.complete(&seen, params, context).await?, OF_OTHER),
+            Method::Complete => (
+                completion::complete(self, &seen, params, context).await?,
+                OF_OTHER,
+            ),
         };
         Ok(Answer { result, stateless })
     }

@@ -239,7 +239,7 @@ fn explain_no_hit(catalog: &Catalog, query: &Query, found: &Found) -> String {
 }
 
 fn explain_no_tools(catalog: &Catalog, query: &Query) -> String {
-    if let Some(mistakes) = catalog.mistakes() {
+    if let Some(mistakes) = catalog.settings.mistakes() {
         let mistakes = printable::prose(&mistakes);
         return format!("No tools are known: the configuration cannot be used.\n{mistakes}");
     }

@@ -6,21 +6,51 @@ use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-    time::timeout,
+    net::{TcpListener, TcpStream},
+    time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     half_close::HalfClosing,
-    limits::STOP_WAIT,
+    limits::{ACCEPT_REST, STOP_WAIT},
     peer::Arrival,
-    places::{Place, Serving},
+    places::{Entered, Place, Serving, State, Who},
     service::Service,
     stall::Stalling,
 };
 
 impl Service {
+    /// Accepts connections, without end.
+    pub(super) async fn accept(self: &Arc<Self>, listener: &TcpListener, stop: &CancellationToken) {
+        loop {
+            let (stream, peer) = match listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    self.complaints.of_accept(&error);
+                    sleep(ACCEPT_REST).await;
+                    continue;
+                }
+            };
+            let Some(place) = self.connection_place(peer.ip()) else {
+                continue;
+            };
+            let (service, stop) = (Arc::clone(self), stop.clone());
+            self.connections.spawn(async move {
+                let serving = service.serve_connection(stream, peer.ip(), &place, stop);
+                place.unless_needed(serving).await;
+            });
+        }
+    }
+
+    fn connection_place(&self, from: IpAddr) -> Option<Arc<Place>> {
+        let entered = self.connection_places.enter(Who::at(from), State::New);
+        if !matches!(entered, Ok(Entered { gone: None, .. })) {
+            self.complaints.of_connections(self.limits.connections_max);
+        }
+        entered.ok().map(|entered| Arc::new(entered.place))
+    }
+
     /// Serves one connection to its end.
     pub(super) async fn serve_connection(
         self: &Arc<Self>,

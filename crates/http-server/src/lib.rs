@@ -33,20 +33,13 @@ mod settings;
 mod stall;
 mod tokens;
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-};
+use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
 use gateway::Gateway;
-use limits::{ACCEPT_REST, STOP_WAIT};
-use places::{Entered, Place, State, Who};
+use limits::STOP_WAIT;
 use service::Service;
-use tokio::{
-    net::TcpListener,
-    time::{sleep, timeout},
-};
+use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 pub use endpoint::Endpoint;
@@ -121,36 +114,5 @@ impl Bound {
         {
             tracing::debug!("some connections did not end in time");
         }
-    }
-}
-
-impl Service {
-    async fn accept(self: &Arc<Self>, listener: &TcpListener, stop: &CancellationToken) {
-        loop {
-            let (stream, peer) = match listener.accept().await {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    self.complaints.of_accept(&error);
-                    sleep(ACCEPT_REST).await;
-                    continue;
-                }
-            };
-            let Some(place) = self.connection_place(peer.ip()) else {
-                continue;
-            };
-            let (service, stop) = (Arc::clone(self), stop.clone());
-            self.connections.spawn(async move {
-                let serving = service.serve_connection(stream, peer.ip(), &place, stop);
-                place.unless_needed(serving).await;
-            });
-        }
-    }
-
-    fn connection_place(&self, from: IpAddr) -> Option<Arc<Place>> {
-        let entered = self.connection_places.enter(Who::at(from), State::New);
-        if !matches!(entered, Ok(Entered { gone: None, .. })) {
-            self.complaints.of_connections(self.limits.connections_max);
-        }
-        entered.ok().map(|entered| Arc::new(entered.place))
     }
 }

@@ -45,6 +45,12 @@ pub struct Entry {
 }
 
 impl Recipe {
+    /// Whether it works without any value that only its user has: no key, login or parameter.
+    pub fn needs_nothing(&self) -> bool {
+        let is_open = self.auth == crate::recipe::Auth::None;
+        is_open && self.missing(&BTreeMap::new()).is_empty() && self.required().next().is_none()
+    }
+
     /// The parameters that have no value and cannot do without: what is still to be asked.
     pub fn missing(&self, values: &BTreeMap<String, String>) -> Vec<&Parameter> {
         let has_none = |parameter: &&Parameter| {

@@ -87,12 +87,6 @@ impl Recipe {
         &self.known.name
     }
 
-    /// Whether it works without any value that only its user has: no key, login or parameter.
-    pub fn needs_nothing(&self) -> bool {
-        let is_open = self.auth == Auth::None;
-        is_open && self.missing(&BTreeMap::new()).is_empty() && self.required().next().is_none()
-    }
-
     /// The variables it does not work without.
     pub fn required(&self) -> impl Iterator<Item = &Variable> {
         self.variables.iter().filter(|variable| variable.required)

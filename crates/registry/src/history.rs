@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use files::{BoundedLog, put_aside};
 use serde::{Deserialize, Serialize};
 
-use crate::{plan::Planned, registry::Registry};
+use crate::{disk::Disk, plan::Planned};
 
 pub(crate) const FILE: &str = "history.jsonl";
 
@@ -33,60 +33,58 @@ pub struct HistoryEntry {
     pub definitions: BTreeMap<String, (String, String)>,
 }
 
-impl Registry {
-    /// What surveys changed, the oldest first; of one server, or of all. Some megabyte back.
-    pub fn list_history(&self, server: Option<&str>) -> Vec<HistoryEntry> {
-        let path = self.disk().path(FILE);
-        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
-        let text = [read(&put_aside(&path)), read(&path)].join("\n");
-        let lines = text.lines();
-        let entries = lines.filter_map(|line| serde_json::from_str::<HistoryEntry>(line).ok());
-        let entries = (1..).zip(entries);
-        let entries = entries.map(|(number, entry)| HistoryEntry { number, ..entry });
-        let is_meant = |it: &HistoryEntry| server.is_none_or(|server| it.server == server);
-        entries.filter(is_meant).collect()
-    }
+/// The changes that surveys found, the oldest first, of one server or of all.
+pub(crate) fn list(disk: &Disk, server: Option<&str>) -> Vec<HistoryEntry> {
+    let path = disk.path(FILE);
+    let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+    let text = [read(&put_aside(&path)), read(&path)].join("\n");
+    let lines = text.lines();
+    let entries = lines.filter_map(|line| serde_json::from_str::<HistoryEntry>(line).ok());
+    let entries = (1..).zip(entries);
+    let entries = entries.map(|(number, entry)| HistoryEntry { number, ..entry });
+    let is_meant = |it: &HistoryEntry| server.is_none_or(|server| it.server == server);
+    entries.filter(is_meant).collect()
+}
 
-    /// Adds what a commit changed. What cannot be written is lost: the log is for people.
-    pub(crate) fn note_history(&self, planned: &[Planned], now: u64) {
-        let mut lines = String::new();
-        for Planned {
-            server,
-            plan,
-            altered,
-            ..
-        } in planned
-        {
-            if plan.added.is_empty() && plan.changed.is_empty() && plan.removed.is_empty() {
-                continue;
-            }
-            let bytes: usize = altered.values().map(|(a, b)| a.len() + b.len()).sum();
-            let is_short = bytes <= DEFINITIONS_BYTES_MAX;
-            let entry = HistoryEntry {
-                number: 0,
-                at: now,
-                server: server.to_string(),
-                added: plan.added.clone(),
-                changed: plan.changed.clone(),
-                removed: plan.removed.clone(),
-                definitions: if is_short {
-                    altered.clone()
-                } else {
-                    BTreeMap::new()
-                },
-            };
-            if let Ok(line) = serde_json::to_string(&entry) {
-                lines.push_str(&line);
-                lines.push('\n');
-            }
+/// Adds what a commit changed. What cannot be written is lost: the log is for people.
+pub(crate) fn note(disk: &Disk, planned: &[Planned], now: u64) {
+    let mut lines = String::new();
+    for Planned {
+        server,
+        plan,
+        altered,
+        ..
+    } in planned
+    {
+        if plan.added.is_empty() && plan.changed.is_empty() && plan.removed.is_empty() {
+            continue;
         }
-        if lines.is_empty() {
-            return;
+        let bytes: usize = altered.values().map(|(a, b)| a.len() + b.len()).sum();
+        let is_short = bytes <= DEFINITIONS_BYTES_MAX;
+        let entry = HistoryEntry {
+            number: 0,
+            at: now,
+            server: server.to_string(),
+            added: plan.added.clone(),
+            changed: plan.changed.clone(),
+            removed: plan.removed.clone(),
+            definitions: if is_short {
+                altered.clone()
+            } else {
+                BTreeMap::new()
+            },
+        };
+        if let Ok(line) = serde_json::to_string(&entry) {
+            lines.push_str(&line);
+            lines.push('\n');
         }
-        let mut log = BoundedLog::new(self.disk().path(FILE));
-        if let Err(error) = log.append(lines.as_bytes()) {
-            tracing::debug!(%error, "what changed is not written down");
-        }
+    }
+    if lines.is_empty() {
+        return;
+    }
+    let mut log = BoundedLog::new(disk.path(FILE));
+    if let Err(error) = log.append(lines.as_bytes()) {
+        tracing::debug!(%error, "what changed is not written down");
     }
 }
 

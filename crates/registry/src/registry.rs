@@ -19,6 +19,7 @@ use crate::{
     embedding::{self, LazyEncoder, Work},
     entry::Entry,
     generation::Generation,
+    history::{self, HistoryEntry},
     idle_rules::KnownNames,
     index,
     limits::{LOADS_MAX, NOTE_WAIT},
@@ -252,7 +253,7 @@ impl Registry {
         }
         done.sweep(&inner.disk);
         drop(turn);
-        self.note_history(&done.planned, now);
+        history::note(&inner.disk, &done.planned, now);
         Ok(done.planned)
     }
 
@@ -340,6 +341,11 @@ impl Registry {
 
     pub(crate) fn book(&self) -> Arc<PinBook> {
         Arc::clone(&self.0.look().book)
+    }
+
+    /// The changes that surveys found, the oldest first, of one server or of all; of some megabytes.
+    pub fn list_history(&self, server: Option<&str>) -> Vec<HistoryEntry> {
+        history::list(&self.0.disk, server)
     }
 
     pub(crate) fn disk(&self) -> &Disk {

@@ -13,13 +13,16 @@ use crate::packages::Packages;
 
 pub(crate) const WRITTEN: &str = ".ci/arrows.toml";
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Written {
     /// Each package of ours.
     pub(crate) crates: BTreeMap<String, Crate>,
     /// Crates whose types may be named only in these files.
     pub(crate) only_in: BTreeMap<String, BTreeSet<String>>,
+    /// Types, as `crate::Type`, that may have more methods, or methods in more files, than others.
+    #[serde(default)]
+    pub(crate) large_types: BTreeSet<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

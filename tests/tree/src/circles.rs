@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens as _;
+
 use crate::{
     arrows::{WRITTEN, Written},
     resolve::{edges, names_crate},
-    source::Crate,
+    source::{Crate, File},
 };
 
 /// Circles of files, and files that name what only others may.
@@ -17,8 +20,103 @@ pub(crate) fn wrong(written: &Written, crates: &[Crate]) -> Vec<String> {
             format!("a circle of files: {}", files.join(", "))
         })
         .collect();
+    for of in crates {
+        let types = inherent_methods(of);
+        wrong.extend(types.iter().filter_map(|(name, files)| {
+            let circles = of_methods(of, files).into_iter();
+            let circles: Vec<String> = circles.map(|files| files.join(", ")).collect();
+            let circle = circles.first()?;
+            Some(format!(
+                "methods of `{name}` call each other in a circle of files: {circle}"
+            ))
+        }));
+        wrong.extend(types.iter().filter_map(|(name, files)| {
+            let methods: usize = files.values().map(|it| it.names.len()).sum();
+            let is_large = methods > METHODS_MAX || files.len() > IMPL_FILES_MAX;
+            let is_known = written.large_types.contains(&format!("{}::{name}", of.name));
+            (is_large && !is_known).then(|| {
+                let crate_name = &of.name;
+                let files = files.len();
+                format!(
+                    "{crate_name}::{name} has {methods} methods in {files} files; at most {METHODS_MAX} \
+                     in {IMPL_FILES_MAX}"
+                )
+            })
+        }));
+    }
     wrong.extend(named_elsewhere(written, crates));
     wrong
+}
+
+/// Inherent methods of one type, and the files of its inherent `impl` blocks: beyond, a type is several.
+const METHODS_MAX: usize = 30;
+const IMPL_FILES_MAX: usize = 4;
+
+/// The inherent methods of one type in one file.
+#[derive(Debug, Default)]
+struct Methods {
+    names: BTreeSet<String>,
+    /// Methods that these call on `self`.
+    called: BTreeSet<String>,
+}
+
+/// By type and file. Types of one crate that share a name count as one.
+fn inherent_methods(of: &Crate) -> BTreeMap<String, BTreeMap<usize, Methods>> {
+    let mut types: BTreeMap<String, BTreeMap<usize, Methods>> = BTreeMap::new();
+    for (index, File { syntax, .. }) in of.files.iter().enumerate() {
+        for item in &syntax.items {
+            let syn::Item::Impl(block) = item else {
+                continue;
+            };
+            let syn::Type::Path(path) = &*block.self_ty else {
+                continue;
+            };
+            let (None, Some(last)) = (&block.trait_, path.path.segments.last()) else {
+                continue;
+            };
+            let methods = types.entry(last.ident.to_string()).or_default();
+            let methods = methods.entry(index).or_default();
+            for item in &block.items {
+                if let syn::ImplItem::Fn(method) = item {
+                    methods.names.insert(method.sig.ident.to_string());
+                    find_calls(method.block.to_token_stream(), &mut methods.called);
+                }
+            }
+        }
+    }
+    types
+}
+
+/// Every `self.name` and `Self::name` in these tokens; those within macros, too.
+fn find_calls(tokens: TokenStream, to: &mut BTreeSet<String>) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => find_calls(group.stream(), to),
+            TokenTree::Ident(ident) if *ident == "self" || *ident == "Self" => {
+                let rest = tokens[at + 1..].iter();
+                let mut rest = rest.skip_while(|it| matches!(it, TokenTree::Punct(_)));
+                if let Some(TokenTree::Ident(name)) = rest.next() {
+                    to.insert(name.to_string());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn of_methods(of: &Crate, files: &BTreeMap<usize, Methods>) -> Vec<Vec<String>> {
+    let calls =
+        |from: &usize, to: &usize| from != to && !files[from].called.is_disjoint(&files[to].names);
+    let edges = files.keys().map(|from| {
+        let to = files.keys().filter(|to| calls(from, to)).copied();
+        (*from, to.collect())
+    });
+    let circles = circles(of.files.len(), &edges.collect()).into_iter();
+    let path = |file: usize| of.files[file].path.clone();
+    circles
+        .map(|circle| circle.into_iter().map(path).collect())
+        .collect()
 }
 
 fn named_elsewhere(written: &Written, crates: &[Crate]) -> Vec<String> {
@@ -98,6 +196,46 @@ mod tests {
             .map(|circle| circle.iter().map(ToString::to_string).collect())
             .collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn methods_of_one_type_that_call_each_other_across_files_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |b: &str| {
+            for (path, text) in [
+                ("lib.rs", "mod a; mod b; pub struct T;"),
+                (
+                    "a.rs",
+                    "impl crate::T { pub fn one(&self) { print!(\"{}\", self.two()); } fn three(&self) {} }",
+                ),
+                ("b.rs", b),
+            ] {
+                fs::write(folder.path().join(path), text).unwrap();
+            }
+            let made = Crate::read(folder.path(), "planted", &folder.path().join("lib.rs"));
+            wrong(&Written::default(), &[made.unwrap()])
+        };
+        let planted = "impl crate::T { pub fn two(&self) -> u8 { self.three(); 2 } }";
+        assert_eq!(
+            read(planted),
+            ["methods of `T` call each other in a circle of files: a.rs, b.rs"]
+        );
+        let none = "impl crate::T { pub fn two(&self) -> u8 { 2 } }";
+        assert_eq!(read(none), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_type_with_too_many_methods_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let methods: Vec<String> = (0..=METHODS_MAX)
+            .map(|n| format!("fn m{n}() {{}}"))
+            .collect();
+        let methods = methods.join(" ");
+        let text = format!("pub struct T; impl T {{ {methods} }}");
+        fs::write(folder.path().join("lib.rs"), text).unwrap();
+        let made = Crate::read(folder.path(), "planted", &folder.path().join("lib.rs")).unwrap();
+        let expected = "planted::T has 31 methods in 1 files; at most 30 in 4";
+        assert_eq!(wrong(&Written::default(), &[made]), [expected]);
     }
 
     #[test]

@@ -18,7 +18,8 @@ use crate::{
 /// Reads the lists; with them come the reasons why something is not in them.
 pub(super) async fn read(link: &Link) -> (Offer, Vec<String>) {
     let capabilities = link.about().capabilities.clone();
-    let mut lists = [ItemKind::Prompt, ItemKind::Resource, ItemKind::Template].map(Reading::new);
+    let mut lists =
+        [ItemKind::Prompt, ItemKind::Resource, ItemKind::Template].map(ListReading::new);
     let reading = async {
         for list in &mut lists {
             if capabilities.contains(&capability(list.kind)) {
@@ -34,7 +35,7 @@ pub(super) async fn read(link: &Link) -> (Offer, Vec<String>) {
             "its prompts and resources took longer than {seconds} s"
         ));
     }
-    let mut take = |list: &mut Reading| {
+    let mut take = |list: &mut ListReading| {
         dropped.append(&mut list.dropped);
         std::mem::take(&mut list.items)
     };
@@ -64,7 +65,7 @@ fn method(kind: ItemKind) -> &'static str {
 }
 
 /// One list while its pages come.
-struct Reading {
+struct ListReading {
     kind: ItemKind,
     items: Vec<Item>,
     ids: HashSet<String>,
@@ -73,7 +74,7 @@ struct Reading {
     dropped: Vec<String>,
 }
 
-impl Reading {
+impl ListReading {
     fn new(kind: ItemKind) -> Self {
         Self {
             kind,
@@ -177,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_bounded_and_what_is_no_item_is_left_out() {
-        let mut reading = Reading::new(ItemKind::Resource);
+        let mut reading = ListReading::new(ItemKind::Resource);
         let page = json!({"resources": [{"uri": "a:1"}, {"uri": "a:1"}, {}, 7], "nextCursor": ""});
         assert_eq!(reading.take(&page.to_string()), Ok(Some(String::new())));
         assert_eq!(reading.items.len(), 1);
@@ -189,7 +190,7 @@ mod tests {
         assert_eq!(reading.take(&page.to_string()), Ok(None));
         assert_eq!(reading.items.len(), ITEMS_MAX);
         assert_eq!(reading.dropped.len(), DROPPED_REASONS_MAX);
-        let mut reading = Reading::new(ItemKind::Resource);
+        let mut reading = ListReading::new(ItemKind::Resource);
         let long = json!({"resources": [{"uri": "a:1", "x": "x".repeat(ITEM_BYTES_MAX)}]});
         assert_eq!(reading.take(&long.to_string()), Ok(None));
         assert!(reading.items.is_empty(), "{:?}", reading.dropped);

@@ -22,38 +22,38 @@ const NONE: &str = r#"{"completion":{"values":[],"total":0,"hasMore":false}}"#;
 /// The last revision without a capability for completions: there a server has to be asked.
 const WITHOUT_CAPABILITY: &str = "2024-11-05";
 
-impl Forwarder {
-    pub(super) async fn complete(
-        &self,
-        seen: &[&KnownServer],
-        params: &Params,
-        context: &CallContext,
-    ) -> Result<Json, Refusal> {
-        let reference = member(params, "ref").map_or("", Json::as_str);
-        let (server, reference) = resolve(seen, reference)?;
-        let fields = Fields::of(reference.as_str());
-        let text = |key: &str| fields.as_ref().and_then(|it| text_of(it.get(key)?));
-        let (name, uri) = (text("name"), text("uri"));
-        let asked = match (&name, &uri) {
-            (_, Some(uri)) => Asked::resource(server, uri),
-            (name, None) => Asked::prompt(server, name.as_deref().unwrap_or_default(), "{}"),
-        };
-        let mut note = self.authorizer.begin_note("completion", context);
-        self.authorizer
-            .authorize(&asked, context, &mut note)
-            .await?;
-        let may_complete = server.offer.has(Capability::Completions)
-            || server.protocol.as_str() <= WITHOUT_CAPABILITY;
-        if !may_complete {
-            note.is_nothing();
-            return Ok(Json::of_built(NONE.to_owned()));
-        }
-        let params = replaced(params, "ref", reference);
-        let request = Request::new("completion/complete", params);
-        let within = context.below(note.trace());
-        let answer = self.ask(server, request, &within);
-        note.end(answer.await)
+/// `completion/complete` of the server that the reference means.
+pub(super) async fn complete(
+    forwarder: &Forwarder,
+    seen: &[&KnownServer],
+    params: &Params,
+    context: &CallContext,
+) -> Result<Json, Refusal> {
+    let reference = member(params, "ref").map_or("", Json::as_str);
+    let (server, reference) = resolve(seen, reference)?;
+    let fields = Fields::of(reference.as_str());
+    let text = |key: &str| fields.as_ref().and_then(|it| text_of(it.get(key)?));
+    let (name, uri) = (text("name"), text("uri"));
+    let asked = match (&name, &uri) {
+        (_, Some(uri)) => Asked::resource(server, uri),
+        (name, None) => Asked::prompt(server, name.as_deref().unwrap_or_default(), "{}"),
+    };
+    let mut note = forwarder.authorizer.begin_note("completion", context);
+    forwarder
+        .authorizer
+        .authorize(&asked, context, &mut note)
+        .await?;
+    let may_complete =
+        server.offer.has(Capability::Completions) || server.protocol.as_str() <= WITHOUT_CAPABILITY;
+    if !may_complete {
+        note.is_nothing();
+        return Ok(Json::of_built(NONE.to_owned()));
     }
+    let params = replaced(params, "ref", reference);
+    let request = Request::new("completion/complete", params);
+    let within = context.below(note.trace());
+    let answer = forwarder.ask(server, request, &within);
+    note.end(answer.await)
 }
 
 /// The server that a reference means, and the reference as that server has it.

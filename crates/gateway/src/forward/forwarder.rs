@@ -38,7 +38,7 @@ impl Forwarder {
     /// Refuses what names a server, a prompt or a resource while the configuration cannot be used: then
     /// no server is known, as for a call of a tool.
     pub(super) fn check_configured(&self) -> Result<(), Refusal> {
-        match self.catalog.mistakes_that_hide_servers() {
+        match self.catalog.settings.mistakes_that_hide_servers() {
             Some(mistakes) => Err(ToolError::Misconfigured(mistakes).into()),
             None => Ok(()),
         }

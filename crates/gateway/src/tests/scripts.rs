@@ -34,12 +34,7 @@ async fn scene(preset: Preset, rules: &Value) -> Scene {
 }
 
 /// The reach of a script in this scene.
-fn reach<'a>(
-    scene: &'a Scene,
-    context: CallContext,
-    caller: ScriptCaller,
-    dry_run: bool,
-) -> Reach<'a> {
+fn reach(scene: &Scene, context: CallContext, caller: ScriptCaller, dry_run: bool) -> Reach<'_> {
     let gateway = &scene.gateway;
     Reach::new(
         &gateway.run_script.parts,
@@ -53,7 +48,7 @@ fn reach<'a>(
 /// What a script is told of a call; the code of a refusal before its text.
 async fn call(scene: &Scene, caller: &ScriptCaller, tool: &str, input: &Value) -> String {
     let context = CallContext::default();
-    let reach = reach(&scene, context, caller.clone(), false);
+    let reach = reach(scene, context, caller.clone(), false);
     let question = Question::Call {
         tool: tool.to_owned(),
         input: to_raw_value(input).unwrap(),
