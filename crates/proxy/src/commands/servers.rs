@@ -42,7 +42,6 @@ pub(super) async fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Ex
                 .find(|it| it.name == server.spec.name);
             Row {
                 is_enabled: server.enabled,
-                is_running: running.contains(&name),
                 calls: Calls::of(&name, &usage),
                 category: known.map(|it| it.category.clone()).unwrap_or_default(),
                 tools: known.map_or(0, |it| it.tools),
@@ -50,7 +49,11 @@ pub(super) async fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Ex
                 was_asked: known.is_some_and(|it| it.surveyed_at.is_some()),
                 failure: known
                     .and_then(|it| it.stale.as_ref().map(ToString::to_string))
-                    .or_else(|| damage_of(&server.spec.name)),
+                    .or_else(|| damage_of(&server.spec.name))
+                    .map(|why| SurveyFailed {
+                        why,
+                        is_running: running.contains(&name),
+                    }),
                 needs_login: gateway.catalog.needs_login(
                     &server.spec.name,
                     known.is_some_and(|it| it.stale.is_some()),
@@ -99,13 +102,11 @@ async fn list_running(global: &Global) -> BTreeSet<String> {
 struct Row {
     name: String,
     is_enabled: bool,
-    /// A daemon has a process of it that answers.
-    is_running: bool,
     category: String,
     tools: usize,
     tokens: u64,
     was_asked: bool,
-    failure: Option<String>,
+    failure: Option<SurveyFailed>,
     needs_login: bool,
     /// The step before a new survey, where the server has written anything.
     log: Option<String>,
@@ -113,6 +114,13 @@ struct Row {
     login: Option<Grant>,
     /// The same for programs.
     login_json: Value,
+}
+
+/// The last survey brought no list of tools.
+struct SurveyFailed {
+    why: String,
+    /// A daemon has a process of the server that answers.
+    is_running: bool,
 }
 
 #[derive(Default)]
@@ -139,7 +147,7 @@ impl Row {
         match (self.is_enabled, &self.failure, self.was_asked) {
             (false, ..) => "off",
             (true, ..) if self.needs_login => "login required",
-            (true, Some(_), _) if self.is_running => "stale",
+            (true, Some(failed), _) if failed.is_running => "stale",
             (true, Some(_), _) => "failed",
             (true, None, true) => "on",
             (true, None, false) => "not asked yet",
@@ -155,7 +163,7 @@ impl Row {
             "tokens": self.tokens,
             "calls": self.calls.count,
             "last_used_at": self.calls.last,
-            "failure": self.failure,
+            "failure": self.failure.as_ref().map(|it| &it.why),
             "login": self.login_json,
         })
     }
@@ -191,12 +199,12 @@ fn render(rows: &[Row], now: u64) -> String {
         lines.push(wrap(&format!("\n{}", logins.join("\n")), 2));
     }
     for row in rows.iter().filter(|row| row.is_enabled) {
-        if let Some(why) = &row.failure {
+        if let Some(SurveyFailed { why, is_running }) = &row.failure {
             let name = &row.name;
             let log = row.log.as_deref().unwrap_or_default();
             let text = if row.needs_login {
                 format!("{name}: {why}\n  next: proxy login {name}")
-            } else if row.is_running {
+            } else if *is_running {
                 // The daemon repeats the survey of a server that runs.
                 format!("{name}: it runs, but its list of tools is from an earlier survey: {why}")
             } else {
@@ -240,14 +248,18 @@ mod tests {
     use registry::ToolUsage;
     use serde_json::Value;
 
-    use super::{Calls, Row, render};
+    use super::{Calls, Row, SurveyFailed, render};
+
+    fn failed(why: &str, is_running: bool) -> Option<SurveyFailed> {
+        let why = why.to_owned();
+        Some(SurveyFailed { why, is_running })
+    }
 
     fn row(name: &str) -> Row {
         Row {
             log: Some(format!("proxy log {name}, then ")),
             name: name.to_owned(),
             is_enabled: true,
-            is_running: false,
             category: "files".to_owned(),
             tools: 12,
             tokens: 1_234,
@@ -283,18 +295,17 @@ mod tests {
                 ..row("old")
             },
             Row {
-                failure: Some("`npx` was not found".to_owned()),
+                failure: failed("`npx` was not found", false),
                 tools: 0,
                 ..row("db")
             },
             Row {
-                failure: Some("HTTP 401 Unauthorized".to_owned()),
+                failure: failed("HTTP 401 Unauthorized", false),
                 needs_login: true,
                 ..row("linear")
             },
             Row {
-                failure: Some("no answer within 30 s".to_owned()),
-                is_running: true,
+                failure: failed("no answer within 30 s", true),
                 ..row("slow")
             },
             Row {
