@@ -250,9 +250,9 @@ mod tests {
 
     use super::{Calls, Row, SurveyFailed, render};
 
-    fn failed(why: &str, is_running: bool) -> Option<SurveyFailed> {
+    fn failed(why: &str, is_running: bool) -> SurveyFailed {
         let why = why.to_owned();
-        Some(SurveyFailed { why, is_running })
+        SurveyFailed { why, is_running }
     }
 
     fn row(name: &str) -> Row {
@@ -295,17 +295,17 @@ mod tests {
                 ..row("old")
             },
             Row {
-                failure: failed("`npx` was not found", false),
+                failure: Some(failed("`npx` was not found", false)),
                 tools: 0,
                 ..row("db")
             },
             Row {
-                failure: failed("HTTP 401 Unauthorized", false),
+                failure: Some(failed("HTTP 401 Unauthorized", false)),
                 needs_login: true,
                 ..row("linear")
             },
             Row {
-                failure: failed("no answer within 30 s", true),
+                failure: Some(failed("no answer within 30 s", true)),
                 ..row("slow")
             },
             Row {
