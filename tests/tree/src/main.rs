@@ -1,6 +1,6 @@
 //! `cargo run -p tree -- WHAT...`: reads the source tree and says what does not hold of it.
 //!
-//! `arrows` holds the crates against `.ci/arrows.toml`, `circles` the files of each crate, `deny`
+//! `arrows` holds the crates against `.ci/arrows.toml`, `circles` the files of each crate and the methods of each type, `deny`
 //! every package of `Cargo.lock` against `deny.toml`; `measures` prints figures and judges nothing.
 #![expect(
     clippy::print_stdout,
