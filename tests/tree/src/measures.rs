@@ -15,11 +15,19 @@ const LONG_LINES: usize = 25;
 /// Lines of a function past which the build fails.
 const FUNCTION_LINES_MAX: usize = 70;
 
+/// First words of doc comments that put a relative clause where a noun belongs.
+const VAGUE_WORDS: [&str; 7] = [
+    "What", "Who", "Whoever", "Where", "How", "Whether", "Nobody",
+];
+
 #[derive(Debug, Default)]
 struct Measures {
     files: Vec<usize>,
     functions: Vec<usize>,
     comments: usize,
+    /// Doc comments, and those that begin with a word of [`VAGUE_WORDS`].
+    docs: usize,
+    vague: usize,
     public: usize,
     documented: usize,
     unwraps: usize,
@@ -47,17 +55,25 @@ pub(crate) fn table(crates: &[Crate]) -> String {
     let each: Vec<(&str, Measures)> = crates.iter().map(|it| (it.name.as_str(), of(it))).collect();
     let lines = |it: &Measures| it.files.iter().sum::<usize>();
     let whole: usize = each.iter().map(|(_, it)| lines(it)).sum();
-    let mut all = Measures::default();
+    let mut totals = [Measures::default(), Measures::default()];
     let mut largest = 0;
-    for (name, measures) in each {
+    for ((name, measures), of) in each.into_iter().zip(crates) {
         row(&mut text, name, &measures, whole);
         largest = largest.max(percent(lines(&measures), whole));
-        all.add(measures);
+        totals[usize::from(is_of_tests(of))].add(measures);
     }
-    row(&mut text, "all", &all, whole);
+    let [mut all, tests] = totals;
+    row(&mut text, "all crates", &all, whole);
+    row(&mut text, "all tests", &tests, whole);
+    all.add(tests);
     text.push_str("file and function: lines in the middle / at the ninth tenth / at most\n\n");
     add_aims(&mut text, &all, largest);
     text
+}
+
+/// It stands in `tests/`, and no user has it.
+fn is_of_tests(of: &Crate) -> bool {
+    of.files[0].path.starts_with("tests/")
 }
 
 /// The figures of all beside what CONTRIBUTING aims at.
@@ -67,7 +83,7 @@ fn add_aims(text: &mut String, all: &Measures, largest: usize) {
     let too_long = all.functions.iter();
     let too_long = too_long.filter(|lines| **lines > FUNCTION_LINES_MAX);
     let documented = percent(all.documented, all.public);
-    writeln!(text, "{:<40}{:>6}  aim", "of all", "is").expect(INFALLIBLE);
+    writeln!(text, "{:<54}{:>6}  aim", "of all", "is").expect(INFALLIBLE);
     for (what, is, aim) in [
         ("lines of a file, in the middle", file, "at most 140"),
         (
@@ -87,6 +103,11 @@ fn add_aims(text: &mut String, all: &Measures, largest: usize) {
             documented,
             "at least 95",
         ),
+        (
+            "percent of doc comments that begin with What, Who, ...",
+            percent(all.vague, all.docs),
+            "at most 2",
+        ),
         ("circles of files", all.circles.len(), "none"),
         (
             "percent of all lines in the largest crate",
@@ -94,7 +115,7 @@ fn add_aims(text: &mut String, all: &Measures, largest: usize) {
             "at most 20",
         ),
     ] {
-        writeln!(text, "{what:<41}{is:>5}  {aim}").expect(INFALLIBLE);
+        writeln!(text, "{what:<55}{is:>5}  {aim}").expect(INFALLIBLE);
     }
 }
 
@@ -121,6 +142,15 @@ impl Measures {
         let ours: Vec<&str> = ours.map(|(_, line)| line.trim()).collect();
         self.files.push(ours.len());
         self.comments += ours.iter().filter(|line| line.starts_with("//")).count();
+        let begins = (0..ours.len()).filter_map(|at| {
+            let before = at.checked_sub(1).map(|at| doc_of(ours[at]));
+            doc_of(ours[at]).filter(|_| before.flatten().is_none())
+        });
+        for begin in begins {
+            self.docs += 1;
+            let word = begin.split(|c: char| !c.is_alphabetic()).next();
+            self.vague += usize::from(word.is_some_and(|word| VAGUE_WORDS.contains(&word)));
+        }
         self.visit_file(&file.syntax);
     }
 
@@ -129,6 +159,8 @@ impl Measures {
         self.functions.extend(other.functions);
         self.circles.extend(other.circles);
         self.comments += other.comments;
+        self.docs += other.docs;
+        self.vague += other.vague;
         self.public += other.public;
         self.documented += other.documented;
         self.unwraps += other.unwraps;
@@ -225,6 +257,14 @@ fn row(text: &mut String, name: &str, it: &Measures, whole: usize) {
     .expect(INFALLIBLE);
 }
 
+/// The text of a line of a doc comment.
+fn doc_of(line: &str) -> Option<&str> {
+    let text = line
+        .strip_prefix("///")
+        .or_else(|| line.strip_prefix("//!"))?;
+    Some(text.trim())
+}
+
 fn percent(part: usize, whole: usize) -> usize {
     (part * 200 + whole) / (whole * 2).max(1)
 }
@@ -252,7 +292,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = "\
 //! A crate.
-/// Said.
+/// What it does.
+/// How it does it.
 pub fn one() {
     let _ = Some(1).unwrap();
 }
@@ -268,11 +309,12 @@ mod tests {
         let entry = folder.path().join("lib.rs");
         fs::write(&entry, text).unwrap();
         let measures = of(&Crate::read(folder.path(), "it", &entry).unwrap());
-        assert_eq!(measures.files, [9]);
+        assert_eq!(measures.files, [10]);
+        assert_eq!((measures.docs, measures.vague), (2, 1));
         assert_eq!(measures.functions, [3, 1]);
         assert_eq!(
             (measures.comments, measures.public, measures.documented),
-            (2, 2, 1)
+            (3, 2, 1)
         );
         assert_eq!((measures.unwraps, measures.expects), (1, 1));
     }
