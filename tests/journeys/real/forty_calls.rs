@@ -1,6 +1,6 @@
 //! A task of forty calls over three real servers: what passes the model with a script and without.
 //!
-//! `cargo test --workspace --test journeys -- forty_calls --nocapture` prints the figures of the README.
+//! `cargo test --workspace --test journeys -- forty_calls --nocapture` prints the figures of `docs/guide.md`.
 
 use std::{io::Write as _, path::Path, process::Stdio};
 

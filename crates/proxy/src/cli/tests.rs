@@ -25,6 +25,47 @@ fn help(command: &str) -> String {
         .to_string()
 }
 
+/// `docs/commands.md`: the help of every command, by groups.
+fn document() -> String {
+    fn add(command: &clap::Command, name: &str, text: &mut String) {
+        text.push_str(&format!("### `{name}`\n\n```text\n"));
+        let name = name.strip_prefix("proxy ").unwrap_or(name);
+        let lines = help(name);
+        let lines = lines.lines().map(str::trim_end).collect::<Vec<_>>();
+        text.push_str(lines.join("\n").trim_end());
+        text.push_str("\n```\n\n");
+        let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
+        for command in shown.filter(|it| it.get_name() != "help") {
+            add(command, &format!("proxy {name} {}", command.get_name()), text);
+        }
+    }
+    let ours = super::command();
+    let mut text = "# Commands\n\nThe help of every command, made by `PROXY_WRITE_DOCS=1 cargo test -p proxy --lib \
+                    commands_are_documented`. All take `--config\nFILE`, `--state-dir FOLDER`, `--log FILTER` and \
+                    `-v`.\n\nExit codes: 0 hit or success, 1 no hit or tool error, 2 usage or configuration error, \
+                    3 (`reindex`) some servers failed.\n\n"
+        .to_owned();
+    for (group, names) in super::groups::GROUPS {
+        text.push_str(&format!("## {group}\n\n"));
+        for name in names.iter().filter(|it| **it != "help") {
+            let command = ours.find_subcommand(name).expect("a group names commands");
+            add(command, &format!("proxy {name}"), &mut text);
+        }
+    }
+    format!("{}\n", text.trim_end())
+}
+
+#[test]
+fn commands_are_documented() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
+    if std::env::var_os("PROXY_WRITE_DOCS").is_some() {
+        std::fs::write(path, document()).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    let again = "PROXY_WRITE_DOCS=1 cargo test -p proxy --lib commands_are_documented";
+    assert!(committed == document(), "docs/commands.md is old: {again}");
+}
+
 #[test]
 #[expect(clippy::too_many_lines, reason = "one page of help")]
 fn help_says_what_there_is() {
