@@ -94,7 +94,7 @@ async fn changed_files_are_taken_in_at_once_and_mistakes_are_told() {
     says(&client, "scripts/greet", json!({}), "hello").await;
     house.write("scripts/greet.ts", "/** Thank the bassoon. */\n'thanks'");
     client
-        .until_search_finds("thank the bassoon", "scripts/greet(")
+        .until_search_finds("thank the bassoon", "Thank the bassoon")
         .await;
     says(&client, "scripts/greet", json!({}), "thanks").await;
     house.write(
