@@ -71,7 +71,10 @@ async fn json_is_all_there_is_on_stdout() {
     let near = house.cli(["search", "frobnicate", "--json"]).await;
     assert_eq!(near.code, Some(1), "nothing surely fits");
     let near = near.json();
-    assert!(near["perhaps"] == true && near["message"].is_string(), "{near}");
+    assert!(
+        near["perhaps"] == true && near["message"].is_string(),
+        "{near}"
+    );
     let nothing = house.cli(["search", "+frobnicate", "--json"]).await;
     assert_eq!(nothing.code, Some(1));
     let nothing = nothing.json();
