@@ -36,7 +36,11 @@ fn document() -> String {
         text.push_str("\n```\n\n");
         let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
         for command in shown.filter(|it| it.get_name() != "help") {
-            add(command, &format!("proxy {name} {}", command.get_name()), text);
+            add(
+                command,
+                &format!("proxy {name} {}", command.get_name()),
+                text,
+            );
         }
     }
     let ours = super::command();
