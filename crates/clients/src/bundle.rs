@@ -16,7 +16,7 @@ const MANIFEST: &str = "manifest.json";
 /// A manifest is a page or two; what a zip says of its sizes may be a lie.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
-/// Whether a value is a manifest.
+/// Returns true if a value is a manifest.
 pub(crate) fn is_manifest(whole: &Value) -> bool {
     let says_version = whole
         .get("manifest_version")
@@ -64,7 +64,7 @@ pub(crate) fn entry_of(manifest: &Value, bundle: Bundle) -> Entry {
     entry
 }
 
-/// How a bundle is started that says only of what type it is.
+/// Returns the start of a bundle that declares only its type.
 fn start_of(server: &Value) -> Map<String, Value> {
     let point = server["entry_point"].as_str().unwrap_or_default();
     let point = format!("${{__dirname}}/{point}");

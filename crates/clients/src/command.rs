@@ -7,30 +7,31 @@ use crate::{
     find::Found,
 };
 
-/// A command of a client, to be run by whoever runs programs.
+/// A command of a client, to be run by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The client's program.
     pub program: String,
     /// Its arguments; no secret is among them.
     pub args: Vec<String>,
-    /// What it reads: an entry may hold secrets, and arguments are seen by everybody.
+    /// The standard input. Entries are passed here because they may hold secrets, and all users can see
+    /// arguments.
     pub stdin: Option<String>,
     /// The folder to run it in.
     pub folder: Option<PathBuf>,
 }
 
-/// Runs a command to its end; else why it failed.
+/// Runs a command to its end, or returns why it failed.
 pub type Run<'a> = dyn FnMut(&Call) -> Result<(), String> + 'a;
 
 impl Found {
-    /// The client's own program for this file, where the file is better left to it.
+    /// The client's own program for editing this file, if the client has one.
     pub fn program(&self) -> Option<&'static str> {
         self.client.command.as_deref()
     }
 }
 
-/// The commands that put entries in and take others out.
+/// The commands that add entries and remove others.
 pub(crate) fn calls_of(program: &str, added: &[Added], removed: &[Taken]) -> Vec<Call> {
     let removals = removed
         .iter()
@@ -41,7 +42,7 @@ pub(crate) fn calls_of(program: &str, added: &[Added], removed: &[Taken]) -> Vec
     removals.chain(additions).collect()
 }
 
-/// The commands that undo them. What the command does not know of an entry is lost.
+/// The commands that undo them. The parts of an entry that the command does not support are lost.
 pub(crate) fn calls_back(program: &str, added: &[Added], removed: &[Taken]) -> Vec<Call> {
     let removals = added
         .iter()

@@ -78,7 +78,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// What a file's bytes are known by.
+/// Returns the digest that identifies the bytes of a file.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }

@@ -1,4 +1,4 @@
-//! Where a person's files lie: everything that is read from a machine is found from here.
+//! The paths of a person's files: everything read from a machine is found from here.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,7 @@ use std::{
 
 use serde::Deserialize;
 
-/// Which kind of system the files are laid out for.
+/// The system whose file layout is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum System {

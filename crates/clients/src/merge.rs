@@ -37,7 +37,7 @@ fn join(known: &mut Taken, other: Taken) {
             known.server.inherit_env.push(name);
         }
     }
-    // Who switched it off did so in one client; where it is on, it is wanted.
+    // A server that is disabled in one client and enabled in another is enabled.
     known.server.enabled |= other.server.enabled;
     if known.server.allow != other.server.allow || known.server.deny != other.server.deny {
         let remark =
@@ -75,8 +75,8 @@ fn widen(server: &mut Server, allow: &[String], deny: &[String]) {
     server.deny.retain(|name| deny.contains(name));
 }
 
-/// One program with one set of arguments, or one address; no variable or header with two values.
-/// Where one of them names a secret, the other may hold any.
+/// Returns true if both have the same program and arguments, or the same address, and no variable or
+/// header has two values. If one of them names a secret, the other may hold any value.
 pub fn is_same(a: &Server, b: &Server) -> bool {
     let launch = match (&a.url, &b.url) {
         (Some(a), Some(b)) => fits(&normal_url(a), &normal_url(b)),
@@ -94,9 +94,9 @@ fn fits(a: &str, b: &str) -> bool {
     a == b || is_filled(a, b) || is_filled(b, a)
 }
 
-/// Whether the text is the template with something in place of each secret that it names.
+/// Returns true if the text is the template with some text in place of each secret that it names.
 fn is_filled(template: &str, text: &str) -> bool {
-    // Read as another client's, what is ours is escaped.
+    // Text read as another client's entry has our variables escaped.
     let template = template.replace("$${secret:", "${secret:");
     let mut pieces = template.split("${secret:");
     let first = pieces.next().unwrap_or_default();

@@ -11,9 +11,9 @@ const SOURCE: &str = include_str!("../../../registry/moved.toml");
 #[serde(deny_unknown_fields)]
 pub struct MovedUrl {
     old: String,
-    /// What took its place.
+    /// Its replacement.
     pub new: String,
-    /// What became of the old one.
+    /// The reason why the old one ended.
     pub why: String,
 }
 
@@ -37,7 +37,7 @@ fn table() -> &'static Table {
     &TABLE
 }
 
-/// What became of this address, if it ended.
+/// Returns the replacement of an address that has ended.
 pub fn moved_url(url: &str) -> Option<&'static MovedUrl> {
     let url = url.trim_end_matches('/');
     table()
@@ -46,7 +46,7 @@ pub fn moved_url(url: &str) -> Option<&'static MovedUrl> {
         .find(|moved| moved.old.eq_ignore_ascii_case(url))
 }
 
-/// What to use instead of a package that is archived; its version may stand behind an `@`.
+/// Returns the replacement of a package that is archived; its version may follow an `@`.
 pub fn archived_package(package: &str) -> Option<&'static str> {
     let same = |archived: &&Archived| {
         let rest = package.strip_prefix(archived.name.as_str());

@@ -4,17 +4,17 @@ use std::{fmt, ops::Range};
 
 use crate::entry::Entry;
 
-/// What our configuration says of a server. Texts are templates: `${X}` is a variable, and a
-/// plain `$` before `{` or `$` is written `$$`.
+/// A server in the form of our configuration. Texts are templates: `${X}` is a variable, and a plain
+/// `$` before `{` or `$` is written `$$`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Server {
-    /// The program; none of a server that is called at its `url`.
+    /// The program; `None` for a server that is called at its `url`.
     pub command: Option<String>,
     /// Its arguments.
     pub args: Vec<String>,
     /// Variables that it gets, in the order of the entry.
     pub env: Vec<(String, String)>,
-    /// Variables that it gets from us as they are.
+    /// Variables that are passed on from our environment unchanged.
     pub inherit_env: Vec<String>,
     /// The folder that it works in.
     pub cwd: Option<String>,
@@ -22,30 +22,31 @@ pub struct Server {
     pub url: Option<String>,
     /// Sent with every request to the address.
     pub headers: Vec<(String, String)>,
-    /// Whether it was switched on.
+    /// True if it is enabled.
     pub enabled: bool,
-    /// How long one call may take.
+    /// The timeout of one call.
     pub timeout_s: Option<u64>,
-    /// Patterns of tools that are let in; empty: all.
+    /// Patterns of allowed tools; empty: all.
     pub allow: Vec<String>,
-    /// Patterns of tools that stay out.
+    /// Patterns of denied tools.
     pub deny: Vec<String>,
-    /// It works in the folder of whoever calls it, so that each client needs one of its own.
+    /// True if it works in the folder of its caller, so that each client needs a server process of its
+    /// own.
     pub is_per_client: bool,
 }
 
-/// A server that was taken over, and from where.
+/// An imported server and its origin.
 #[derive(Debug, Clone)]
 pub struct Taken {
     /// In our own words.
     pub server: Server,
-    /// Where it is listed. The first gives it its name.
+    /// The entries that list it. The first gives it its name.
     pub entries: Vec<Entry>,
-    /// What became different, a sentence each.
+    /// The differences from the entry, one sentence each.
     pub remarks: Vec<String>,
     /// Variables that must be set before it can start.
     pub needs: Vec<Need>,
-    /// Secrets that stand in it in clear.
+    /// Secrets that it contains in clear text.
     pub secrets: Vec<Secret>,
 }
 
@@ -54,22 +55,22 @@ pub struct Taken {
 pub struct Need {
     /// Its name.
     pub variable: String,
-    /// What it is, as its client or publisher says.
+    /// Its meaning, as its client or publisher describes it.
     pub what: String,
 }
 
-/// Where a secret stands in clear.
+/// The place of a secret in clear text.
 ///
-/// A store of secrets takes it from here: the place says what to replace by `${...}`.
+/// A store of secrets takes it from here: the place is the text to replace by `${...}`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
-    /// Where in the server.
+    /// The part of the server that holds it.
     pub place: SecretPlace,
     /// The range in the text of that place, in bytes.
     pub range: Range<usize>,
     /// The option, parameter or header whose value it is in that text.
     pub name: Option<String>,
-    /// The secret as it stands there. It is never printed.
+    /// The secret itself. It is never printed.
     pub value: String,
 }
 

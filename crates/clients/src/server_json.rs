@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::entry::Entry;
 
-/// Whether a value is one. Keys were in snake case before September 2025.
+/// Returns true if the value is a `server.json`. Keys were in snake case before September 2025.
 pub(crate) fn is_one(whole: &Value) -> bool {
     let has = |key: &str| whole.get(key).is_some_and(Value::is_array);
     whole.get("name").is_some_and(Value::is_string) && (has("packages") || has("remotes"))
@@ -106,8 +106,8 @@ fn of_package(package: &Value) -> Option<Value> {
     Some(json!({"command": given.unwrap_or(hint), "args": args, "env": env}))
 }
 
-/// What stands for a value: itself, its default, or a variable to be set. None where it is not
-/// needed.
+/// Returns the text for a value: the value itself, its default, or a variable to be set. `None` if it
+/// is not required.
 fn value_of(input: &Value, name: &str) -> Option<String> {
     let given = ["value", "default"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! What is known of clients: `registry/clients.toml`, checked when it is first asked for.
+//! The known clients: `registry/clients.toml`, checked on first use.
 
 use std::sync::LazyLock;
 
@@ -36,11 +36,11 @@ struct Table {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Client {
-    /// What it is called on our command line.
+    /// Its name on our command line.
     pub id: String,
-    /// What its makers call it.
+    /// Its name as its makers write it.
     pub name: String,
-    /// When a change of its files takes effect.
+    /// The time at which a change of its files takes effect.
     pub effect: String,
     /// The program of its own that adds and removes entries of the user's scope.
     pub command: Option<String>,
@@ -53,7 +53,7 @@ pub struct Client {
     entry: Value,
     /// A folder of unpacked bundles, each with a manifest.
     pub(crate) extensions: Option<String>,
-    /// Where its servers are listed.
+    /// The files that list its servers.
     pub files: Vec<ConfigFile>,
 }
 
@@ -61,7 +61,7 @@ pub struct Client {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigFile {
-    /// For whom its servers are.
+    /// The scope of its servers.
     pub scope: Scope,
     pub(crate) format: Format,
     /// It is read by a parser that knows no comment.
@@ -107,11 +107,11 @@ pub enum Scope {
     Project,
 }
 
-/// How values name variables.
+/// The syntax of variables in values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Variables {
-    /// Not at all: every text is what it is.
+    /// None: texts are taken literally.
     #[default]
     None,
     /// `${X}` and `${X:-default}`.

@@ -81,7 +81,7 @@ impl Walk {
         }
     }
 
-    /// A table of ours. What stands in a server with a bad name is checked all the same.
+    /// A table of ours. The content of a server with an invalid name is checked all the same.
     fn read_named(&mut self, at: &At, name: &Name<'_>, table: &DeTable<'_>) -> Option<Value> {
         let values = self.read_table(at, table);
         if at.pattern != "servers.NAME" {
@@ -173,7 +173,8 @@ impl Walk {
     }
 }
 
-/// Whether an unknown key, which is a mistake of its own, was meant for `command` or `url`.
+/// Returns true if an unknown key, which is a mistake of its own, was probably meant to be `command` or
+/// `url`.
 fn misspelt(table: &DeTable<'_>) -> bool {
     let known = keys::names("servers.NAME");
     let mut unknown = table

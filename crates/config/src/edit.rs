@@ -79,7 +79,7 @@ impl Document {
         }
     }
 
-    /// Whether the text differs from the one that was read.
+    /// Returns true if the text differs from the one that was read.
     pub fn is_changed(&self) -> bool {
         self.before.as_deref().unwrap_or_default() != self.text()
     }
@@ -142,7 +142,7 @@ impl Document {
         mentions::remove(&mut self.toml, server)
     }
 
-    /// Switches a server on or off. Whether that changed anything.
+    /// Enables or disables a server. Returns true if that changed anything.
     pub fn set_enabled(&mut self, name: &str, enabled: bool) -> Result<bool, EditError> {
         self.server(name)?;
         let server = self.toml["servers"][name]

@@ -42,13 +42,13 @@ fn almost_configuration(choices: &[u8]) -> String {
     text
 }
 
-/// A text is a configuration, or has at least one mistake; each stands in the file where it says,
-/// in the order of the file, and all are printed under its name. `input`: whether choices follow
-/// or a text.
+/// A text is a configuration, or has at least one mistake; each mistake has the right place in the
+/// file, they are in the order of the file, and all are printed under its name. `input`: the first byte
+/// selects either choices or a text.
 ///
 /// # Panics
 ///
-/// Where that is not so.
+/// If this does not hold.
 pub fn a_text_is_a_configuration_or_has_mistakes(input: &[u8]) {
     let text = match input.split_first() {
         Some((first, choices)) if first % 2 == 0 => almost_configuration(choices),

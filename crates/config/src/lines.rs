@@ -47,7 +47,7 @@ impl<'a> Lines<'a> {
         self.starts.len()
     }
 
-    /// Whether the line looks like `[table]`, broken or not.
+    /// Returns true if the line looks like `[table]`, valid or not.
     pub(super) fn is_header(&self, line: usize) -> bool {
         self.line(line).trim_start().starts_with('[')
     }

@@ -27,7 +27,7 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    /// Whether it is among these, wherever they stand.
+    /// Returns true if it is among these, at any place.
     pub fn is_in(&self, others: &[Self]) -> bool {
         let is_same = |other: &Self| other.what == self.what && other.key == self.key;
         others.iter().any(is_same)

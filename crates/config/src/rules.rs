@@ -48,7 +48,7 @@ pub(super) fn read(kind: &Kind, written: Written<'_>) -> Result<Value, Fault> {
     }
 }
 
-/// Whether a text is one of its kind.
+/// Checks that a text is valid for its kind.
 pub(super) fn check(kind: &Kind, text: &str) -> Result<(), Fault> {
     if *kind != Kind::Template {
         check_filled(kind, text)?;

@@ -76,8 +76,8 @@ struct Target {
     path: Vec<String>,
 }
 
-/// Whether a variable has our prefix and sets no key whatever the file says: other programs use the
-/// prefix too.
+/// Returns true if a variable has our prefix and could set no key whatever the file contains: other
+/// programs use the prefix too.
 pub fn is_of_another_program(variable: &str) -> bool {
     let Some(name) = variable.strip_prefix(PREFIX) else {
         return false;

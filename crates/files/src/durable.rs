@@ -59,13 +59,13 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a file was replaced.
+/// The result of replacing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Replaced {
-    /// It was.
+    /// The file was replaced.
     Yes,
-    /// Another program wrote it since it was read; its bytes are in place.
+    /// Another program wrote the file after it was read; the bytes of that program are kept.
     ChangedMeanwhile,
 }
 

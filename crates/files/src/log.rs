@@ -37,7 +37,7 @@ impl BoundedLog {
         &self.path
     }
 
-    /// Adds whole lines. What does not fit on the disk is lost; the next call tries again.
+    /// Appends whole lines. Lines that do not fit on the disk are lost; the next call tries again.
     pub fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         let written = self.try_append(lines);
         self.is_torn = written.is_err();

@@ -10,8 +10,8 @@ use std::{
 
 use rustix::fs::OFlags;
 
-/// Opens a file of somebody else's to read it, through a link too. What is no file is refused at
-/// once: to open a pipe would wait for whoever writes to it, and a device has no end.
+/// Opens another program's file for reading, following links. Anything but a regular file is refused at
+/// once: opening a pipe would wait for a writer, and reading a device never ends.
 pub fn open_to_read(path: &Path) -> io::Result<File> {
     let at_once = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = File::options()

@@ -1,8 +1,8 @@
-//! States that a loss of power can leave on a disk, for tests of those who write files.
+//! The states that a power loss can leave on a disk, for tests of code that writes files.
 //!
-//! What this thread does to files through this crate is recorded. From the record every state is
-//! made that a disk may have at any moment: names that were not synced may be there or not, in the
-//! order in which they were given; bytes that were not synced may be missing, cut or zero.
+//! Operations of this thread on files through this crate are recorded. From the record, every state is
+//! generated that a disk may have at any moment: unsynced names may be missing or present, in the order
+//! in which they were created; unsynced bytes may be missing, cut or zero.
 
 use std::{
     cell::RefCell,
@@ -101,7 +101,7 @@ struct Disk {
     unsynced_names: Vec<(PathBuf, Names)>,
 }
 
-/// What becomes of bytes that were not synced.
+/// The state of unsynced bytes after a power loss.
 type Fate = fn(&[u8]) -> Vec<u8>;
 
 const FATES: [Fate; 4] = [
@@ -234,7 +234,8 @@ mod tests {
     use super::check;
     use crate::{append_durable, replace_unchanged, write_durable, write_whole};
 
-    /// Whether each state has the old bytes or the new ones, and after all the new ones.
+    /// Returns true if each state has the old bytes or the new ones, and the last state has the new
+    /// ones.
     fn is_durable(act: impl FnOnce(&Path)) -> bool {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");

@@ -47,13 +47,13 @@ impl Unfinished {
         self.file.as_file().set_permissions(mode)
     }
 
-    /// Where the file is now.
+    /// The current path of the file.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Has the file change places with the one that is in its place; `false` where the file system
-    /// cannot do that, and nothing was done.
+    /// Exchanges the file with the one at its destination. Returns `false`, and does nothing, if the
+    /// file system does not support that.
     pub(crate) fn exchange(&self) -> io::Result<bool> {
         match renameat_with(CWD, self.path(), CWD, &self.place, RenameFlags::EXCHANGE) {
             Ok(()) => {

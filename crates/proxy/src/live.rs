@@ -38,8 +38,8 @@ const QUIET_WITHIN: Duration = Duration::from_secs(2);
 /// Times that a file is read which another program writes meanwhile.
 const LOADS_MAX: usize = 10;
 
-/// A file without a word, or none, is most often one that is being written, for seconds where the disk is
-/// busy: all servers would be stopped. Who means it waits so long.
+/// A missing or blank file is most often one that is being written, which takes seconds on a busy disk.
+/// Applying it would stop all servers, so it is applied only after this time.
 const BLANK_WAIT: Duration = Duration::from_secs(10);
 
 pub(crate) fn loader_of(global: &Global) -> Load {
@@ -168,7 +168,7 @@ impl Follower {
     }
 }
 
-/// What loading gives; it may panic.
+/// The result of loading the configuration; loading may panic.
 type Loaded = Result<Result<Config, ConfigError>, JoinError>;
 
 /// A file at one moment.
@@ -201,7 +201,7 @@ impl File {
                 return seen;
             }
             if let Ok(None) = timeout_at(deadline, changes.recv()).await {
-                // Nobody watches the file.
+                // The file is not watched any more.
                 sleep_until(deadline).await;
             }
         }
@@ -254,8 +254,8 @@ fn list_unsure(gateway: &Gateway, applied: &Applied) -> Vec<tool::ServerName> {
     added.chain(changed).cloned().collect()
 }
 
-/// Watches the folder: editors put a new file in the place of the old one. Where the file is a
-/// link, the folder of what it names is watched as well.
+/// Watches the folder of the file, because editors replace the file with a new one. If the file is a
+/// link, the folder of its target is watched as well.
 fn watch_file(file: &Path, sender: mpsc::Sender<()>) -> notify::Result<RecommendedWatcher> {
     let named = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let files = [file.to_owned(), named];

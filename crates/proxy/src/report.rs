@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use crate::{exit::Exit, table::wrap};
 
-/// Prints data. A reader that went away (`| head`) is no error. What strangers wrote does
-/// nothing to a terminal; elsewhere not one byte changes.
+/// Prints data. A closed pipe (`| head`) is no error. On a terminal, control characters from servers
+/// are made safe; elsewhere the bytes are unchanged.
 pub(crate) fn print_data(text: &str) {
     let text = make_safe(text, io::stdout().is_terminal());
     let mut stdout = io::stdout().lock();
@@ -71,18 +71,18 @@ pub(crate) fn print_json(value: &Value) {
     print_data(&printable::seen_json(&format!("{value:#}")));
 }
 
-/// Says something beside the data. Where nobody can hear it (a closed pipe, a full disk), it is
-/// lost: that ends no client's session.
+/// Writes a message to standard error. If that fails (a closed pipe, a full disk), the message is lost,
+/// and the client's session goes on.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", make_safe(text, true));
 }
 
-/// Whether there is a person who can be asked.
+/// Returns true if a person can be asked: standard input and standard error are terminals.
 pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks on the terminal; the answer, in lower case.
+/// Asks on the terminal and returns the answer in lower case.
 pub(crate) fn ask(question: &str) -> String {
     let _ = write!(io::stderr(), "{} ", make_safe(question, true));
     let mut answer = String::new();
@@ -142,7 +142,7 @@ pub(crate) struct Reindexed {
     pub(crate) added: usize,
     pub(crate) changed: usize,
     pub(crate) removed: usize,
-    /// What of the tools is another than before; of a server that is new nothing.
+    /// The tools that were added, changed or removed; empty for a new server.
     pub(crate) names: Vec<String>,
     pub(crate) failure: Option<String>,
     pub(crate) dropped: Vec<String>,

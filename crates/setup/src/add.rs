@@ -5,8 +5,8 @@ use tool::{NameError, ServerName};
 
 use crate::naming::{name_of_command, name_of_url, valid_name};
 
-/// What was given for a server that is to be added. Texts are as typed, and templates: `${VAR}` in
-/// them is filled in at each start.
+/// The values given for a new server. Texts are as typed, and are templates: `${VAR}` in them is filled
+/// in at each start.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
     /// Its name; an address in its place is taken for the address.
@@ -33,7 +33,7 @@ pub enum Refused {
          add {0} -- npx -y PACKAGE, or: proxy add {0} https://HOST/mcp", near = like(.1)
     )]
     NoStart(String, Vec<&'static str>),
-    /// What stands behind the name is neither an address nor known to a recipe.
+    /// The argument after the name is no address, and the name is not that of a recipe.
     #[error(
         "`{given}` is no address, and no recipe knows `{name}`\nhint: proxy add {name} -- {given}, or: \
          proxy add {name} https://HOST/mcp"
@@ -41,7 +41,7 @@ pub enum Refused {
     NoAddress {
         /// The server's name, as typed.
         name: String,
-        /// What stands behind it.
+        /// The argument after the name.
         given: String,
     },
     /// An address and a command.
@@ -56,7 +56,7 @@ pub enum Refused {
     /// A name that is none.
     #[error("{error}{}", hint(near.as_ref()))]
     Name {
-        /// What is wrong with it.
+        /// The reason why the name is not valid.
         error: NameError,
         /// A name as near as can be.
         near: Option<ServerName>,
@@ -66,9 +66,9 @@ pub enum Refused {
     Form {
         /// As typed.
         given: String,
-        /// What it was taken for.
+        /// The kind of text that was expected.
         what: &'static str,
-        /// How it is written.
+        /// The form in which it is written.
         form: &'static str,
     },
     /// A header for a server that is started here.
@@ -132,7 +132,7 @@ pub fn read_name(name: &str) -> Result<ServerName, Refused> {
 /// Of recipes that could be meant, so many are named.
 const RECIPES_NAMED: usize = 3;
 
-/// Nobody knows a server by this name; `given` stood behind it.
+/// Returns the error for a name that no recipe has; `given` followed the name.
 pub fn no_start(name: &str, given: Option<&str>) -> Refused {
     if let Some(given) = given {
         return Refused::NoAddress {
@@ -191,7 +191,7 @@ pub fn read_env(given: &[String]) -> Result<Vec<(String, String)>, Refused> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(is_name) {
             let (what, form) = ("variable", "NAME=VALUE");
-            // What follows the `=` may be a secret.
+            // The text after the `=` may be a secret.
             let given = name.to_owned();
             return Err(Refused::Form { given, what, form });
         }

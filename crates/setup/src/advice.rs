@@ -47,8 +47,8 @@ pub fn advise_typed(server: &mut NewServer) -> Vec<String> {
     describe(added.as_ref(), args, url.as_deref(), names, |_| false)
 }
 
-/// What recipes know of a server that is started so and gets variables of these names. Of packages
-/// that `is_told` no replacement is named.
+/// Describes the facts that recipes have about a server with this command line and these variables. No
+/// replacement is named for packages for which `is_told` returns true.
 fn describe<'a>(
     added: Option<&Mended>,
     args: &[String],

@@ -1,6 +1,6 @@
-//! What can be wrong with a machine and a configuration, and what to type then.
+//! Checks of a machine and a configuration, each with the command that fixes the problem.
 //!
-//! Checks are made of what was found out; finding out, which starts programs, is the caller's.
+//! The checks work on data that the caller collects; collecting it starts programs.
 
 mod advice;
 mod runtimes;
@@ -17,22 +17,22 @@ pub use servers::{check_addresses, check_arguments, check_commands, check_twins,
 pub struct Check {
     /// What it is about: `server github`, `program npx`.
     pub about: String,
-    /// How it stands.
+    /// The result of the check.
     pub verdict: Verdict,
-    /// What was found, in a sentence without a full stop. No value of a variable is in it.
+    /// The finding, in a sentence without a full stop. It contains no value of a variable.
     pub found: String,
-    /// What to type, or to do.
+    /// The command to type, or the action to take.
     pub next: Option<String>,
 }
 
-/// How a thing stands, the worst first.
+/// The result of a check, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// Something does not work.
     Problem,
-    /// It could not be found out.
+    /// The state could not be determined.
     Unknown,
-    /// It works, though not as it could.
+    /// It works, but could work better.
     Warning,
     /// Nothing is wrong.
     Fine,

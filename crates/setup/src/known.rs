@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use config::edit::NewServer;
 use recipes::{Auth, Given, Recipe, Way};
 
-/// What its user said of a server that is added by its recipe.
+/// The user's answers for a server that is added by its recipe.
 #[derive(Debug, Clone)]
 pub struct Answers {
     recipe: &'static Recipe,
@@ -13,31 +13,31 @@ pub struct Answers {
     variables: BTreeMap<String, Value>,
 }
 
-/// Where the value of a variable is.
+/// The source of the value of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Value {
     /// In the environment, at each start.
     Environment,
-    /// Said now: a template for the configuration.
+    /// Given by the user: a template for the configuration.
     Written(String),
 }
 
-/// Something the recipe cannot go without.
+/// A parameter or variable that the recipe requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// The name of the variable or parameter.
     pub name: String,
-    /// What its value is.
+    /// A description of its value.
     pub what: String,
-    /// Where to get it.
+    /// The place where the person gets it.
     pub origin: Option<String>,
-    /// It is not to be seen while it is typed.
+    /// True if it must not be shown while it is typed.
     pub is_secret: bool,
-    /// It is a parameter: `--set`, not `--env`.
+    /// True if it is a parameter: `--set`, not `--env`.
     pub is_parameter: bool,
 }
 
-/// A value for something that the recipe does not have.
+/// A value for a parameter that the recipe does not have.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{server}` has no parameter `{name}`{}", known(.names))]
 pub struct NoParameter {
@@ -103,7 +103,8 @@ impl Answers {
         }
     }
 
-    /// What is still to be asked. A required variable that the environment has is not.
+    /// Returns the questions that are still open. A required variable that is set in the environment is
+    /// not asked for.
     pub fn questions(&mut self, is_set: impl Fn(&str) -> bool) -> Vec<Question> {
         let missing = self.recipe.missing(&self.parameters).into_iter();
         let mut questions: Vec<Question> = missing
@@ -135,7 +136,7 @@ impl Answers {
         questions
     }
 
-    /// The table for the configuration. What was not answered stands in it as `${VAR}` or
+    /// Returns the table for the configuration. Values that were not given remain as `${VAR}` or
     /// `{NAME}`.
     pub fn server(&self) -> NewServer {
         let given = Given {
@@ -186,7 +187,7 @@ impl Answers {
         })
     }
 
-    /// What a person should know before it is used: a line each.
+    /// Remarks that the person should read before using the server, one per line.
     pub fn remarks(&self) -> Vec<String> {
         let recipe = self.recipe;
         let mut remarks = Vec::new();

@@ -1,6 +1,6 @@
-//! What a person does once: adding servers, moving in from other clients, looking what is wrong.
+//! One-time setup: adding servers, importing from other clients, and diagnosis.
 //!
-//! It reads and writes files and asks nobody; the commands of `proxy` talk to the person.
+//! This crate reads and writes files and asks no questions; the commands of `proxy` talk to the person.
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -24,8 +24,8 @@ pub fn valid_name(text: &str) -> Option<ServerName> {
     name.parse().ok()
 }
 
-/// What a server could be called by the words of its start line: its package, without what all
-/// packages of servers have in their names.
+/// Proposes a name for a server from its command line: the name of its package, without the parts that
+/// all packages of servers share.
 pub fn name_of_command(words: &[&str]) -> Option<ServerName> {
     let (program, args) = words.split_first()?;
     let program = program.rsplit('/').next().unwrap_or(program);
@@ -60,7 +60,7 @@ pub fn name_of_command(words: &[&str]) -> Option<ServerName> {
     None
 }
 
-/// What a remote server could be called by its address: the name of its host that tells most.
+/// Proposes a name for a remote server from its address: the most specific part of the host name.
 pub fn name_of_url(url: &str) -> Option<ServerName> {
     let (_, rest) = url.split_once("://")?;
     let host = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;

@@ -52,7 +52,8 @@ async fn a_tool_is_found_by_what_it_means_and_not_where_that_is_off() {
     // A process takes it in at its start.
     house.configure_more("[search]\nsemantic = \"off\"");
     let off = house.cli(["search", "--standalone", REQUEST]).await;
-    assert!(!off.ended(1).contains(WANTED), "{off:?}");
+    let unsure = "perhaps: no tool surely matches";
+    assert!(off.ended(1).starts_with(unsure), "{off:?}");
     assert_eq!(house.all_gone().await, Ok(()));
 }
 

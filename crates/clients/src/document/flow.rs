@@ -158,8 +158,8 @@ impl Flow<'_> {
         trimmed.strip_suffix('\r').unwrap_or(trimmed).len()
     }
 
-    /// Returns the same for an entry. Where a comment goes to the end of the line before, and
-    /// something follows the entry, the line end stays: it would become a part of the comment.
+    /// Returns the same for an entry. If a comment ends the line before, and something follows the
+    /// entry, the line end stays: otherwise that would become part of the comment.
     fn lead_for(&self, index: usize, end: usize) -> usize {
         let item = &self.items[index];
         let rest = &self.text[self.skip_blanks(end)..];

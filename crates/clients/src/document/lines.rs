@@ -25,7 +25,7 @@ impl Edit {
     }
 }
 
-/// Returns the text with all edits made. Where two begin at one place, the first comes first.
+/// Returns the text with all edits made. If two begin at the same place, the first comes first.
 pub(super) fn apply(text: &str, mut edits: Vec<Edit>) -> String {
     edits.sort_by_key(|edit| edit.span.start);
     let mut edited = String::with_capacity(text.len());

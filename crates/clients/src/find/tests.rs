@@ -10,7 +10,7 @@ fn write(home: &Path, name: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// What is found, a line each entry: client, name, whether it is on.
+/// Lists the entries found, one per line: client, name, and "(off)" for disabled ones.
 fn tell(home: &Home) -> Vec<String> {
     let mut lines = Vec::new();
     for installed in find(home) {

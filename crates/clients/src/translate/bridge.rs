@@ -1,17 +1,17 @@
-//! Programs that stand between a client and a remote server: the server is what is meant.
+//! Programs that connect a client to a remote server. The remote server replaces them.
 
 use crate::server::Server;
 
-/// What a bridge's arguments come to.
+/// The server that a bridge's arguments describe.
 #[derive(Debug, Default)]
 struct Bridged {
     url: Option<String>,
     headers: Vec<(String, String)>,
-    /// It was told something that we do not know.
+    /// True if an argument is not known.
     is_unclear: bool,
 }
 
-/// The options of a bridge that take a value, and what is not lost without them.
+/// The options of a bridge that take a value, and those that can be dropped.
 struct Bridge {
     names: &'static [&'static str],
     /// Options whose value is the address; empty: it is the first word.
@@ -172,7 +172,7 @@ fn split_header(header: &str) -> Option<(String, String)> {
 
 /// Bridges fill variables in themselves, from the variables that their entry gives them.
 fn fill_in(text: &str, env: &[(String, String)]) -> String {
-    // Where the client filled nothing in, the text was escaped on its way here.
+    // If the client filled nothing in, the text has been escaped already.
     let mut text = text.replace("$${", "${");
     for (name, value) in env {
         text = text.replace(&format!("${{{name}}}"), value);

@@ -1,4 +1,4 @@
-//! What an entry says, under whatever names clients give it.
+//! The fields of an entry, under the various names that clients use.
 
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub(super) struct Fields {
 const COMMANDS: [&str; 2] = ["command", "cmd"];
 const URLS: [&str; 5] = ["url", "httpUrl", "serverUrl", "uri", "endpoint"];
 
-/// Whether an entry says what to start or where to call.
+/// Returns true if an entry has a command or an address.
 pub(crate) fn names_server(value: &Value) -> bool {
     let says = |key: &&str| match value.get(key) {
         Some(Value::String(text)) => !text.is_empty(),

@@ -1,4 +1,4 @@
-//! What becomes of entries.
+//! Tests of the translation of entries.
 
 use serde_json::{Value, json};
 

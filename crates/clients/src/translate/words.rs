@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::template::Template;
 use crate::{Home, entry::Entry, server::Need, table::Variables};
 
-/// What a client fills in, for one entry.
+/// Fills in the variables of one entry, as its client does.
 pub(super) struct Words<'a> {
     entry: &'a Entry,
     pub(super) home: &'a Home,
@@ -101,7 +101,8 @@ impl<'a> Words<'a> {
         Some(end + 2)
     }
 
-    /// What `${...}` holds, as its client reads it; whether it is anything to it.
+    /// Resolves the text inside `${...}` as its client does. Returns false if it has no meaning for the
+    /// client.
     fn resolve(&mut self, inner: &str, template: &mut Template) -> bool {
         if self.resolve_bundle(inner, template) {
             return true;
@@ -169,7 +170,7 @@ impl<'a> Words<'a> {
         true
     }
 
-    /// What a manifest leaves open: its folder, and answers of the person.
+    /// Resolves the variables of a manifest: its folder, and answers of the person.
     fn resolve_bundle(&mut self, inner: &str, template: &mut Template) -> bool {
         let Some(bundle) = &self.entry.bundle else {
             return false;

@@ -8,6 +8,6 @@ pub(super) struct Noted {
     pub(super) byte: usize,
     pub(super) key: String,
     pub(super) fault: Fault,
-    /// Whether it says that something is not there, which a line that cannot be read may explain.
+    /// True if it says that something is missing, which an unreadable line may explain.
     pub(super) missing: bool,
 }

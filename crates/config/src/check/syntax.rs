@@ -110,7 +110,7 @@ impl<'a> Broken<'a> {
     }
 }
 
-/// Whether the first line that holds something is a key of YAML: a word and a colon, no `=`.
+/// Returns true if the first line with content is a key of YAML: a word and a colon, no `=`.
 fn is_yaml(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', '-']));

@@ -140,7 +140,7 @@ fn settle() {
     thread::sleep(SETTLING);
 }
 
-/// Whether the file is another one a moment after it was read.
+/// Returns true if the file changes within a moment after it was read.
 fn is_being_written(document: &Document) -> bool {
     settle();
     Document::read(document.path()).is_ok_and(|now| now.before() != document.before())

@@ -39,7 +39,8 @@ pub(super) fn list(toml: &DocumentMut, server: &str) -> Vec<String> {
     found
 }
 
-/// Has every rule and list hold for the new name as it held for the old one. What was changed.
+/// Rewrites every rule and list so that it applies to the new name as it did to the old one. Returns
+/// the changes.
 pub(super) fn rename(
     toml: &mut DocumentMut,
     from: &str,

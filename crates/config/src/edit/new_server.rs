@@ -5,7 +5,7 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 use tool::ServerName;
 
 /// A server to be added. Texts are templates: a plain `$` before a `{` is written `$$`, as
-/// [`NewServer::literal`] does. What is empty or `None` is left out of the file.
+/// [`NewServer::literal`] does. Empty and `None` values are not written to the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewServer {
     /// Lines of a comment above the table, without `#`.
@@ -26,21 +26,21 @@ pub struct NewServer {
     pub headers: Vec<(String, String)>,
     /// `enabled = false` is written.
     pub is_disabled: bool,
-    /// What it is about.
+    /// Its category.
     pub category: Option<String>,
-    /// Words its tools are found by.
+    /// Tags by which its tools are found.
     pub tags: Vec<String>,
     /// Advice for the model.
     pub notes: Option<String>,
-    /// How long one call may take, in seconds.
+    /// The timeout of one call, in seconds.
     pub timeout_s: Option<u64>,
-    /// How long it may take to start, in seconds.
+    /// The timeout of its start, in seconds.
     pub start_timeout_s: Option<u64>,
-    /// `scope = "client"` is written: a process for each client.
+    /// True if `scope = "client"` is written: a process for each client.
     pub is_per_client: bool,
-    /// Only these tools are let in.
+    /// The allowed tools; all others are denied.
     pub allow: Vec<String>,
-    /// These tools stay out.
+    /// The denied tools.
     pub deny: Vec<String>,
     /// An example of the arguments of some of its tools, each a JSON object.
     pub examples: Vec<(String, Json)>,

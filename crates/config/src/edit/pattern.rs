@@ -7,23 +7,23 @@ use globset::GlobBuilder;
 /// Most alternatives of one pattern that are written out; nobody writes more by hand.
 const ALTERNATIVES_MAX: usize = 64;
 
-/// Whether the pattern is for this very name and nothing else.
+/// Returns true if the pattern matches this name and no other.
 pub(super) fn is_name(pattern: &str, name: &str) -> bool {
     parse(pattern).is_some_and(|it| literal(&it).is_some_and(|it| it.eq_ignore_ascii_case(name)))
 }
 
-/// Whether the pattern begins with this name and a `/`.
+/// Returns true if the pattern begins with this name and a `/`.
 pub(super) fn begins_with(pattern: &str, server: &str) -> bool {
     strip_server(pattern, server).is_some()
 }
 
-/// Whether a name fits the pattern, in any letter case.
+/// Returns true if a name matches the pattern, ignoring case.
 pub(super) fn fits(pattern: &str, name: &str) -> bool {
     let glob = GlobBuilder::new(pattern).case_insensitive(true).build();
     glob.is_ok_and(|glob| glob.compile_matcher().is_match(name))
 }
 
-/// The alternatives of a pattern, `{a,b}` written out; none where they cannot be.
+/// The alternatives of a pattern, with `{a,b}` expanded; `None` if it cannot be expanded.
 pub(super) fn alternatives(pattern: &str) -> Option<Vec<String>> {
     let chars: Vec<char> = pattern.chars().collect();
     let Some(open) = find(&chars, 0, '{')? else {

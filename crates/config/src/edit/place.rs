@@ -2,7 +2,7 @@
 
 use toml_edit::{DocumentMut, InlineTable, Item, RawString, Table, Value};
 
-/// Where the first table of an item stands among all tables of the file.
+/// Returns the position of the first table of an item among all tables of the file.
 pub(super) fn position(item: &Item) -> Option<isize> {
     match item {
         Item::Table(table) => {
@@ -36,7 +36,7 @@ fn has_comment(table: &Table) -> bool {
     !table.is_implicit() && !text_of(table.decor().prefix()).trim().is_empty()
 }
 
-/// What stands above a table up to its last empty line is not about it: it stays, above what
+/// Text above a table up to its last blank line is not about the table: it is kept, above the text that
 /// follows.
 pub(super) fn keep_text_above(toml: &mut DocumentMut, removed: &Item) {
     let Some(table) = removed.as_table() else {
@@ -116,7 +116,7 @@ fn tables_of(item: &Item) -> Vec<&Table> {
     }
 }
 
-/// Whether it has a line `[...]` of its own.
+/// Returns true if the table has a header line `[...]` of its own.
 fn is_written(table: &Table) -> bool {
     !table.is_implicit() && !table.is_dotted()
 }

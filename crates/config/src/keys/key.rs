@@ -8,7 +8,7 @@ pub(crate) struct Key {
     pub(crate) kind: Kind,
     /// As it would be written in the file.
     pub(crate) default: Option<&'static str>,
-    /// Whether a `PROXY_*` variable may set it.
+    /// True if a `PROXY_*` variable may set it.
     pub(crate) variable: bool,
     pub(crate) meaning: &'static str,
 }

@@ -112,7 +112,7 @@ fn what_cannot_be_read_says_why() {
     );
 }
 
-/// Whoever runs as root may read everything; there the file is simply read.
+/// Root can read every file; in that case the file is read.
 #[test]
 fn a_file_without_permission_says_so() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! What a shell completes: names of servers and tools, as the configuration and the last snapshots
-//! have them. Nothing is started.
+//! Shell completion of the names of servers and tools, from the configuration and the last snapshots.
+//! No server is started.
 
 use std::{ffi::OsStr, io};
 

@@ -125,7 +125,7 @@ fn by_recipe(name: &str, given: &Add) -> anyhow::Result<Result<Prepared, String>
     Ok(Ok((name, server, answers.remarks())))
 }
 
-/// What a recipe needs, for who cannot be asked.
+/// Renders the missing parameters and variables of a recipe when no person can be asked.
 fn refuse(name: &str, questions: &[Question]) -> String {
     let mut lines = vec![format!("`{name}` needs more; nothing was changed")];
     let mut flags = Vec::new();

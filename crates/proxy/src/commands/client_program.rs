@@ -10,7 +10,7 @@ use super::event_loop::run_async;
 /// Time for a client's own program to change its file: it starts a runtime first.
 const PROGRAM_TIME_MAX: Duration = Duration::from_mins(1);
 
-/// Whether there is such a program.
+/// Returns true if the program is in a folder of `PATH`.
 pub(super) fn is_on_path(program: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())

@@ -227,7 +227,7 @@ fn serve(global: &Global, is_launched: bool) -> Result<(), Report> {
 
 fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::Result<()> {
     let socket = open_socket(global)?;
-    // Whoever waits for us to leave must not wait for a copy of the socket.
+    // A caller that waits for the daemon to detach must not wait for a copy of the socket.
     close_stdin()?;
     let log = log::path(&config.gateway.state_dir);
     state_dir::make(&config.gateway.state_dir)?;
@@ -263,12 +263,13 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
         }
         anyhow::Ok(host.run().await)
     })??;
-    // Whoever asked us to stop hears of it when our end closes these, and not before.
+    // Processes that asked the daemon to stop are notified when these connections close at its exit,
+    // and not before.
     std::mem::forget(waiting);
     Ok(())
 }
 
-/// A hangup has the configuration read anew.
+/// Reloads the configuration on a hangup signal.
 fn nudge_on_hangup(nudge: Arc<Notify>) -> io::Result<()> {
     let mut hangups = tokio::signal::unix::signal(SignalKind::hangup())?;
     tokio::spawn(async move {

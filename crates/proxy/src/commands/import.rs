@@ -121,7 +121,7 @@ fn collect(from: &[String], home: &Home, own: &Own) -> Result<Collected, String>
     Ok(sort_out(&entries, home, own))
 }
 
-/// Whether the shell made this name of a command: `proxy import <(COMMAND)`.
+/// Returns true if the name is a pipe that the shell made for a command: `proxy import <(COMMAND)`.
 fn is_pipe(name: &str) -> bool {
     fs::metadata(name).is_ok_and(|about| about.file_type().is_fifo())
 }

@@ -110,7 +110,7 @@ fn find<'a>(settings: &'a Settings, name: &str) -> Result<&'a ServerSettings, St
     })
 }
 
-/// Whether it is logged in now; what happened was said.
+/// Returns true if the login succeeded. The outcome has been printed.
 async fn log_in_to_one(
     settings: &Settings,
     server: &ServerSettings,
@@ -145,7 +145,7 @@ async fn log_in_to_one(
     }
 }
 
-/// Where the server's login is kept; none where there can be none, which was said.
+/// Returns the place of the server's login; `None`, with a printed error, if it cannot have one.
 async fn find_place(settings: &Settings, server: &ServerSettings) -> Option<LoginPlace> {
     let name = &server.spec.name;
     let secrets = gateway::resolver(&settings.private_files());

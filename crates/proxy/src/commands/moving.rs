@@ -1,5 +1,5 @@
-//! What `init` and `import` share: where things lie, what was found as a table, and the servers
-//! asked for their tools.
+//! Code shared by `init` and `import`: the paths of files, the table of servers found, and the request
+//! for their tools.
 
 use std::{
     os::unix::fs::PermissionsExt as _,
@@ -40,8 +40,8 @@ pub(super) fn find_home(env: &Environment) -> anyhow::Result<Home> {
     })
 }
 
-/// What stands for us in clients' files: this program by a path that an upgrade keeps, and the
-/// configuration where it is not where everybody looks.
+/// Returns the entry for this program in clients' files: its path, chosen so that it survives an
+/// upgrade, and the path of the configuration if it is not the default.
 pub(super) fn find_own(global: &Global, env: &Environment) -> anyhow::Result<Own> {
     let program = std::env::current_exe().context("our own program cannot be found")?;
     let name = program.file_name().unwrap_or_default();
@@ -117,7 +117,7 @@ fn unique(mut texts: Vec<String>) -> Vec<String> {
     texts
 }
 
-/// How a server is started or called, without what looks secret.
+/// Renders the command or address of a server, with everything that looks secret masked.
 fn render_start(received: &Received) -> String {
     let server = &received.taken.server;
     let line = match (&server.url, &server.command) {
@@ -131,7 +131,7 @@ fn render_start(received: &Received) -> String {
     shorten(&line, START_CHARS_MAX).into_owned()
 }
 
-/// What a person should know of each server, and of what was left, a line each.
+/// Lists remarks about each server, and about those that were left out, one per line.
 pub(super) fn list_remarks(received: &[Received], left: &[LeftOut]) -> Vec<String> {
     let mut lines = Vec::new();
     for Received {
@@ -205,7 +205,7 @@ pub(super) fn to_json(received: &[Received], left: &[LeftOut]) -> (Value, Value)
     )
 }
 
-/// What the servers that were asked answered.
+/// The answers of the servers that were asked.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     pub(super) lines: Vec<Reindexed>,
@@ -213,7 +213,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Prints a line a server; of nobody, nothing.
+    /// Prints one line for each server; nothing if no server was asked.
     pub(super) fn print(&self) -> Exit {
         if self.lines.is_empty() {
             return Exit::Success;
@@ -250,7 +250,7 @@ pub(super) fn names_of(received: &[Received], fits: impl Fn(&Received) -> bool) 
     fitting.map(|it| it.name.clone()).collect()
 }
 
-/// Where the journals of `init` lie.
+/// Returns the folder of the journals of `init`.
 pub(super) fn journal_folder(global: &Global, env: &Environment) -> anyhow::Result<PathBuf> {
     let overrides = global.overrides();
     let config =

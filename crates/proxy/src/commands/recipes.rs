@@ -48,7 +48,7 @@ fn render_list(found: &[&Recipe]) -> String {
     render_rows(found.iter().map(row).collect())
 }
 
-/// What somebody has to bring along, in a few words.
+/// Summarises the parameters, variables and login that a recipe needs.
 fn summarise_needs(recipe: &Recipe) -> String {
     if let Some(instead) = &recipe.deprecated {
         return format!("no longer kept: take {instead}");
@@ -181,7 +181,7 @@ fn describe_alternative(alternative: &Alternative) -> String {
     format!("{way}{variables} ({})", alternative.why)
 }
 
-/// What was seen of it, or that nothing was.
+/// Describes the result of the last check of a recipe, or says that it was not started.
 fn describe_check(recipe: &Recipe) -> String {
     let day = &recipe.checked;
     let newest = recipe.newest.as_ref();

@@ -216,7 +216,8 @@ fn render(rows: &[Row], now: u64) -> String {
     lines.join("\n")
 }
 
-/// Who is logged in, with what, until when; none for a server without a login.
+/// Renders the login of a server: the issuer, the scopes and the expiry. `None` for a server without a
+/// login.
 fn render_login(row: &Row) -> Option<String> {
     let (name, grant) = (&row.name, row.login.as_ref()?);
     if let Some(why) = &grant.ended {

@@ -26,16 +26,16 @@ use crate::{
     table::wrap,
 };
 
-/// What is asked of a gateway.
+/// A request to a gateway.
 pub(super) struct Asked {
     request: ShellRequest,
     /// Only this process may answer.
     is_standalone: bool,
-    /// Where declarations are written.
+    /// The folder into which declarations are written.
     into: Option<PathBuf>,
 }
 
-/// What a command asks; `None` where it is another.
+/// Returns the request of a command; `None` for a command that asks no gateway.
 pub(super) fn request_of(command: &Command, json: bool) -> anyhow::Result<Option<Asked>> {
     let mut into = None;
     let (verb, is_standalone) = match command {

@@ -6,8 +6,8 @@ use recipes::{Variable, mend, of_arguments};
 
 use super::{Check, Verdict};
 
-/// Tells what a recipe knows next to the failure of its server. Where servers were not asked, what
-/// is missing in a start line is a warning.
+/// Adds the advice of a recipe to the failure of its server. If servers were not asked, a mistake in
+/// the start line is a warning.
 pub fn advise(settings: &Settings, checks: &mut Vec<Check>, was_asked: bool) {
     for server in settings.enabled() {
         let about = format!("server {}", server.spec.name);

@@ -7,8 +7,8 @@ use gateway::Settings;
 
 use super::{Check, recipe_of};
 
-/// What has to be asked for its version, of what the enabled servers are started by: `node`,
-/// `uv`, `docker`, `python3`.
+/// Programs that the enabled servers are started with and whose version is checked: `node`, `uv`,
+/// `docker`, `python3`.
 pub fn programs(settings: &Settings) -> BTreeSet<&'static str> {
     let of_command = |command: &str| match command.rsplit('/').next()? {
         "npx" | "npm" | "node" => Some("node"),
@@ -36,7 +36,7 @@ pub fn check_runtimes(
     versions: &BTreeMap<&'static str, String>,
 ) -> Vec<Check> {
     let mut checks = Vec::new();
-    // What a container brings is not ours to look at.
+    // The programs in a container are not checked.
     for server in (settings.enabled()).filter(|it| it.spec.image.is_none()) {
         let Some(recipe) = recipe_of(&server.spec.launch) else {
             continue;

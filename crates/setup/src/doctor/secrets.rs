@@ -62,7 +62,7 @@ pub fn check_kept_secrets(settings: &Settings) -> Vec<Check> {
     checks
 }
 
-/// What is filled in when it is needed, and what that is about.
+/// Templates that are filled in at run time, each with the server or table that it belongs to.
 fn templates(settings: &Settings) -> Vec<(String, &Template)> {
     let of_servers = settings.enabled().flat_map(|server| {
         let about = format!("server {}", server.spec.name);

@@ -1,4 +1,4 @@
-//! What the tables of servers say about themselves, without starting anything.
+//! Checks of the servers' tables in the configuration. No server is started.
 
 use std::collections::BTreeMap;
 
@@ -142,7 +142,7 @@ pub fn check_commands(
     let mut lacking: BTreeMap<String, (Failure, Vec<&ServerSpec>)> = BTreeMap::new();
     for server in settings.enabled() {
         let about = format!("server {}", server.spec.name);
-        // Where a variable is missing, that is told already.
+        // A missing variable is already reported.
         let texts = server.spec.launch.texts();
         let mut missing = texts
             .iter()

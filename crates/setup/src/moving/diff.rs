@@ -1,4 +1,4 @@
-//! What a change of a file looks like, with what looks secret masked.
+//! The diff of a file, in which everything that looks secret is masked.
 
 use std::{fmt, path::PathBuf, time::Duration};
 

@@ -1,22 +1,22 @@
-//! What is on this machine: clients, and the servers that they list.
+//! Discovery of the clients on this machine, and of the servers that they list.
 
 use std::path::{Path, PathBuf};
 
 use crate::advice::advise_taken;
 use clients::{Entry, Home, Installed, LeftOut, Scope, Taken, find, merge, translate};
 
-/// What stands for us in clients' files.
+/// The entry for this program in clients' files.
 #[derive(Debug, Clone)]
 pub struct Own {
     /// This program, by its whole path.
     pub program: PathBuf,
-    /// What it is told: `serve`, and the configuration where it is not the usual one.
+    /// Its arguments: `serve`, and the configuration if it is not the default one.
     pub args: Vec<String>,
-    /// Addresses that we serve at.
+    /// Addresses at which the proxy serves HTTP.
     pub urls: Vec<String>,
 }
 
-/// The clients, and what of their servers can be taken over.
+/// The installed clients, and those of their servers that can be imported.
 #[derive(Debug, Default)]
 pub struct Discovery {
     /// Clients that are here.

@@ -21,20 +21,20 @@ use crate::advice::mend_server;
 pub struct Received {
     /// Its name there.
     pub name: ServerName,
-    /// What was taken over, from where, with what remarks.
+    /// The imported server, with its origin and remarks.
     pub taken: Taken,
     /// It was there before, perhaps under another name.
     pub was_there: bool,
 }
 
-/// What became of the servers that were to be taken in.
+/// The result of importing servers.
 #[derive(Debug, Default)]
 pub struct Receiving {
     /// Those that are in the configuration.
     pub received: Vec<Received>,
     /// Those that are not.
     pub left: Vec<LeftOut>,
-    /// Secrets that the document names now in place of holding them: to be kept before it is
+    /// Secrets that the document now names and no longer contains; they must be stored before it is
     /// written.
     pub secrets: Vec<(SecretName, Secret)>,
 }
@@ -117,7 +117,7 @@ impl Receiving {
     }
 }
 
-/// Whether a mistake is one of this server.
+/// Returns true if a mistake is about this server.
 fn is_of(mistake: &Mistake, server: &str) -> bool {
     let key = mistake.key.strip_prefix("servers.");
     let rest = key.and_then(|key| key.strip_prefix(server));
@@ -208,7 +208,7 @@ fn secret_name(server: &ServerName, label: &str, number: usize) -> Option<Secret
     format!("{server}.{label}{end}").parse().ok()
 }
 
-/// What a secret is called behind the name of its server.
+/// Returns the label of a secret, which follows the name of its server.
 fn label(secret: &clients::Secret) -> String {
     let named = secret.name.clone();
     let label = match &secret.place {

@@ -55,7 +55,7 @@ fn check_entry(
     Some(Check::warning(about, found).then(next))
 }
 
-/// Whether an entry is this program, whatever it is called there.
+/// Returns true if an entry is this program, whatever its name in the client.
 fn is_us(listed: &Server) -> bool {
     let command = listed.command.as_deref().map(Path::new);
     let file = command.and_then(Path::file_name);

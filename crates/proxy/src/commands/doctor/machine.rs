@@ -35,7 +35,7 @@ pub(super) fn check_clock() -> Check {
     Check::fine("clock", format!("after {known}"))
 }
 
-/// Whether servers can be confined; a problem only where one should be.
+/// Checks that servers can be confined. It is a problem only if a server needs a sandbox.
 pub(super) fn check_sandbox(settings: &Settings) -> Check {
     let wanting = |spec: &fleet::ServerSpec| spec.sandbox.is_some() && spec.image.is_none();
     let wanting = settings.enabled().find(|it| wanting(&it.spec));
@@ -141,7 +141,7 @@ async fn ask(program: &str, args: &[&str]) -> Result<String, Silence> {
     }
 }
 
-/// Whether the state folder can be written to, and has room.
+/// Checks that the state folder can be written to and has space.
 pub(super) fn check_state(folder: &Path) -> Vec<Check> {
     let shown = folder.display();
     let about = "state folder";

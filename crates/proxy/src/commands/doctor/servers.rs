@@ -1,4 +1,4 @@
-//! What servers answer when they are asked, and rules about tools that they do not have.
+//! Answers of servers that are asked for their tools, and rules about tools that no server has.
 
 use std::collections::BTreeSet;
 

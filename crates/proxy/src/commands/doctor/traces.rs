@@ -1,10 +1,10 @@
-//! Where spans of calls go, and whether they arrive.
+//! The destination of the spans of calls, and their delivery.
 
 use gateway::Settings;
 use serde_json::Value;
 use setup::doctor::Check;
 
-/// What leaves this machine, where the file says so.
+/// Reports that spans leave this machine, if `[traces]` is configured.
 pub(super) fn check_configured(settings: &Settings) -> Option<Check> {
     let to = settings.traces.as_ref()?.origin();
     let to = to.unwrap_or_else(|| "an address with variables".to_owned());
@@ -12,7 +12,7 @@ pub(super) fn check_configured(settings: &Settings) -> Option<Check> {
     Some(Check::fine("traces", found))
 }
 
-/// What a daemon says of its spans.
+/// Reports the delivery of spans from the status of a daemon.
 pub(super) fn check_delivery(told: &Value) -> Option<Check> {
     let (sent, dropped) = (told["sent"].as_u64()?, told["dropped"].as_u64()?);
     let counted = format!("{sent} spans were taken, {dropped} dropped");

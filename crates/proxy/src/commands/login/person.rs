@@ -77,7 +77,7 @@ impl Person for Terminal {
             let mut lines = self.lines.lock().await;
             match lines.recv().await {
                 Some(line) => line,
-                // Nobody pastes anything any more.
+                // No more input can come.
                 None => std::future::pending().await,
             }
         }
