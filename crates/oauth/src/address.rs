@@ -1,7 +1,8 @@
-//! Which addresses may be asked that strangers named.
+//! Checks of the addresses that remote servers name, before a request is sent to them.
 //!
-//! A server says where its authorization server is, and that one where its endpoints are. Were we to
-//! ask anything they say, they could have us ask routers, neighbours and metadata services.
+//! A server names its authorization server, and the authorization server names its endpoints. If we
+//! sent requests to every address that they name, they could make us send requests to routers, other
+//! machines on the network and metadata services.
 
 use std::{
     io,
@@ -17,7 +18,7 @@ use tokio::net::lookup_host;
 
 use crate::error::LoginError;
 
-/// Networks, from the one that everybody may reach to this machine.
+/// Networks, from the public one to this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Network {
     Public,
@@ -25,17 +26,17 @@ enum Network {
     Loopback,
 }
 
-/// The addresses that one server may send us to: public ones, and those of the network in which it
-/// is itself.
+/// The addresses that one server may refer us to: public addresses, and addresses in the server's own
+/// network.
 #[derive(Debug, Clone)]
 pub(crate) struct Reach {
     nearest: Network,
-    /// The server's own address: what it is reached by, its documents may be too.
+    /// The server's own address. If it is reached by plain HTTP, so may its documents be.
     origin: reqwest::Url,
 }
 
 impl Reach {
-    /// What the server at this address may name. Asks for the addresses of its host.
+    /// Returns the addresses that the server at `server` may name. Resolves its host.
     pub(crate) async fn of(server: &Url) -> Self {
         let host = server.host_str().unwrap_or_default();
         let networks: Vec<Network> = match literal(host) {
@@ -46,14 +47,14 @@ impl Reach {
             },
         };
         Self {
-            // A name that leads to several networks has the least of them.
+            // A name that resolves to several networks counts as the most public of them.
             nearest: networks.into_iter().min().unwrap_or(Network::Public),
             origin: server.clone(),
         }
     }
 
-    /// Checks an address before it is asked: its scheme, and its host where that is a number. A name
-    /// is checked when it is looked up.
+    /// Checks an address before a request is sent to it: its scheme, and its host if that is an IP
+    /// address. A host name is checked when it is resolved.
     pub(crate) fn check(&self, url: &Url) -> Result<(), LoginError> {
         let host = url.host_str().unwrap_or_default();
         let refuse = |why| {
@@ -87,12 +88,12 @@ impl Reach {
     }
 }
 
-/// An address without what may be secret in it.
+/// Returns an address without the parts that may hold secrets.
 pub(crate) fn shown(url: &Url) -> String {
     url.origin().ascii_serialization() + url.path()
 }
 
-/// Whether the host is this machine.
+/// Returns true if the host is this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     host == "localhost" || literal(host).is_some_and(|ip| ip.is_loopback())
 }
@@ -102,8 +103,8 @@ fn literal(host: &str) -> Option<IpAddr> {
     Some(ip.to_canonical())
 }
 
-/// The network of an address; none where nobody is to be asked at all: link-local addresses (the
-/// metadata services of clouds among them), multicast, reserved ones.
+/// Returns the network of an address, or `None` if no request may be sent to it at all: link-local
+/// addresses (such as the metadata services of clouds), multicast and reserved ones.
 fn network_of(ip: IpAddr) -> Option<Network> {
     match ip.to_canonical() {
         IpAddr::V4(ip) => network_of_v4(ip),
@@ -140,7 +141,7 @@ fn network_of_v6(ip: Ipv6Addr) -> Option<Network> {
         return Some(Network::Private);
     }
     match ip.segments() {
-        // An address of the older kind within one of these is asked in the end.
+        // An IPv4 address that is embedded in one of these is the one that is reached in the end.
         [0x64, 0xff9b, .., high, low] | [0x2002, high, low, ..] => embedded(high, low),
         [0, 0, 0, 0, ..] | [0x2001, 0xdb8, ..] => None,
         [first, ..] if first & 0xffc0 == 0xfec0 => None,
@@ -148,7 +149,7 @@ fn network_of_v6(ip: Ipv6Addr) -> Option<Network> {
     }
 }
 
-/// Looks names up, and leaves out what must not be asked.
+/// Resolves host names, and leaves out addresses to which no request may be sent.
 #[derive(Debug)]
 struct FilteredResolver(Reach);
 

@@ -1,4 +1,4 @@
-//! One login under way: who guards the server, who we are there, and the ways to a token.
+//! One login in progress: the authorization server, our client there, and the ways to get a token.
 
 use std::time::Duration;
 
@@ -25,26 +25,26 @@ use crate::{
     web::Web,
 };
 
-/// A person has to find a password, and a second factor.
+/// Long enough for a person to find a password and a second factor.
 const WAIT: Duration = Duration::from_mins(5);
 
-/// A login under way.
+/// A login in progress.
 pub(crate) struct Attempt<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) guard: Guard,
     pub(crate) scopes: Vec<String>,
     file: &'a RecordFile,
     web: Web,
-    /// As it was when it began.
+    /// The record when the login began.
     record: Record,
-    /// The key to which the token will be bound, and as it is kept; none where the server does not
-    /// ask for that.
+    /// The key to which the token will be bound, and its stored form; none if the server does not
+    /// require a bound token.
     proof: Option<(Prover, String)>,
 }
 
 impl<'a> Attempt<'a> {
-    /// Finds out who guards the server at this address. `scopes` are asked for besides those that
-    /// are found out.
+    /// Discovers the authorization server of the server at this address. `scopes` are requested in
+    /// addition to the discovered ones.
     pub(crate) async fn begin(
         file: &'a RecordFile,
         url: &str,
@@ -73,7 +73,7 @@ impl<'a> Attempt<'a> {
         &self.guard.issuer
     }
 
-    /// Asks this authorization server as this client.
+    /// Returns what sends requests to this authorization server as this client.
     fn asker<'b>(&'b self, client: &'b Client) -> Asker<'b> {
         Asker {
             web: &self.web,
@@ -86,7 +86,7 @@ impl<'a> Attempt<'a> {
 
     pub(crate) async fn by_browser(&self, person: &dyn Person) -> Result<Grant, LoginError> {
         let settings = self.settings;
-        // Refused before anybody is registered for it.
+        // Checked first, so that no client is registered for a login that is refused.
         self.issuer().authorization(settings.assumes_pkce)?;
         let listener = self.listen().await?;
         let client = self.client(listener.redirect_uri(), false).await?;
@@ -115,7 +115,7 @@ impl<'a> Attempt<'a> {
         self.exchange(&client, &form).await
     }
 
-    /// At the port for which we are registered, where that is free.
+    /// Listens at the port of our registration if that port is free.
     async fn listen(&self) -> Result<Listener, LoginError> {
         let settings = self.settings;
         let host = settings.callback_host;
@@ -155,9 +155,9 @@ impl<'a> Attempt<'a> {
         Ok(client)
     }
 
-    /// Whether the authorization server knows a client that it has registered once. It says so to a
-    /// refresh token that nobody gave; the browser would end at its error and never come back. One
-    /// that cannot be asked is believed to.
+    /// Returns true if the authorization server still knows a client that it registered earlier. To
+    /// find out, it sends a refresh token that was never issued: the browser would show the error of an
+    /// unknown client and never be redirected back. If the request fails, the client counts as known.
     async fn is_still_known(&self, client: &Client) -> Result<bool, LoginError> {
         let invented = random_text()?;
         let form = [
@@ -173,8 +173,8 @@ impl<'a> Attempt<'a> {
         Ok(!is_unknown)
     }
 
-    /// Notes that a login begins with a registration of before. If it never comes to its end, however
-    /// that is, the next one registers anew.
+    /// Records that a login begins with an earlier registration. If that login never finishes, for
+    /// whatever reason, the next login registers again.
     async fn doubt(&self, client: &Client) -> Result<(), LoginError> {
         let id = client.id.clone();
         change(self.file, move |record| {
@@ -188,7 +188,7 @@ impl<'a> Attempt<'a> {
     }
 
     pub(crate) async fn by_device(&self, person: &dyn Person) -> Result<Grant, LoginError> {
-        // It is never visited; a registration needs one.
+        // It is never visited, but a registration requires one.
         let redirect_uri = "http://127.0.0.1/device";
         let client = self.client(redirect_uri, true).await?;
         let (asker, issuer) = (self.asker(&client), self.issuer());
@@ -208,7 +208,8 @@ impl<'a> Attempt<'a> {
         match self.asker(client).ask(&self.issuer().token, form).await {
             Ok(given) => self.grant(given, client),
             Err(LoginError::Ended(why)) => {
-                // It may be that we are no longer known there: the next login registers anew.
+                // The authorization server may no longer know our client: the next login registers
+                // again.
                 if self.settings.client_id.is_none() {
                     let id = client.id.clone();
                     change(self.file, move |record| {
@@ -233,7 +234,8 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// A key for a token that the server wants to be bound, where the authorization server binds any.
+/// Makes a key for a token that the server requires to be bound, if the authorization server can bind
+/// tokens.
 fn make_proof(guard: &Guard) -> Result<Option<(Prover, String)>, LoginError> {
     let known = &guard.issuer.said.dpop_signing_alg_values_supported;
     if !guard.is_bound || !known.iter().any(|it| it == proof::ALGORITHM) {
@@ -243,9 +245,9 @@ fn make_proof(guard: &Guard) -> Result<Option<(Prover, String)>, LoginError> {
     Ok(Some((Prover::new(key), kept)))
 }
 
-/// Those of the configuration, else those that the challenge asks for, else all that the server
-/// knows; with those that were asked for besides, and of an earlier login those that it had when
-/// more are asked for. And the one for being renewed, where the issuer has it.
+/// Returns the scopes of the configuration, else those of the challenge, else all that the server
+/// supports. Adds the scopes that were requested in addition and, if there are any, those of the
+/// earlier login. Adds the scope for refresh tokens if the issuer supports it.
 fn choose_scopes(
     guard: &Guard,
     settings: &Settings,
@@ -270,8 +272,8 @@ fn choose_scopes(
     scopes
 }
 
-/// The code that the browser brings, or that is in the address that the person pastes. What belongs
-/// to another login is told, and does not end this one.
+/// Returns the code from the browser's redirect or from the address that the person pastes. A response
+/// that belongs to another login is reported to the person and does not end this login.
 async fn wait_for_code(
     authorization: &Authorization,
     mut found: mpsc::Receiver<CameBack>,
@@ -301,8 +303,8 @@ async fn wait_for_code(
     }
 }
 
-/// A browser on another machine shows an address that leads nowhere; that, or what stands behind its
-/// `?`, is pasted.
+/// Reads what the person pasted: the address that a browser on another machine failed to open, or the
+/// part of it after `?`.
 fn read_pasted(text: &str, authorization: &Authorization) -> Option<Url> {
     let text = text.trim();
     let url = if text.starts_with("http://") || text.starts_with("https://") {
@@ -331,7 +333,7 @@ mod tests {
 
     const REDIRECT: &str = "http://127.0.0.1:1/callback";
 
-    /// Registers clients, and answers every code with this error. The paths that were asked.
+    /// Registers clients, and answers every code with this error. Returns the requested paths.
     async fn authorization_server(error: &'static str) -> (String, Arc<Mutex<Vec<String>>>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -378,7 +380,7 @@ mod tests {
         length.is_none_or(|it| body.len() >= it.parse().unwrap())
     }
 
-    /// The id of the client in a login that begins with a kept registration.
+    /// Returns the id of the client in a login that begins with a stored registration.
     async fn client_of(state: &Path, origin: &str) -> String {
         let file = RecordFile::of(&PrivateFiles::plain(state), "any", origin);
         let server = Url::parse(origin).unwrap();
@@ -440,7 +442,7 @@ mod tests {
         register_before(state.path(), &origin);
         assert_eq!(client_of(state.path(), &origin).await, "old");
         assert_eq!(*asked.lock(), ["/token"]);
-        // It is the same for every way to end.
+        // The same holds for every way in which a login can end.
         assert_eq!(client_of(state.path(), &origin).await, "new");
         assert_eq!(*asked.lock(), ["/token", "/register"]);
         assert_eq!(client_of(state.path(), &origin).await, "new");

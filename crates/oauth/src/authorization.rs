@@ -1,4 +1,4 @@
-//! One login by a browser: where it is sent, and whether what comes back belongs to it.
+//! One login in a browser: the authorization request, and the check that a response belongs to it.
 
 use reqwest::Url;
 
@@ -12,22 +12,22 @@ use crate::{
 
 /// A login that waits for its browser.
 pub(crate) struct Authorization {
-    /// Where the browser is sent.
+    /// The address that the browser opens.
     pub(crate) url: Url,
     pub(crate) redirect_uri: String,
     pub(crate) verifier: String,
     state: String,
-    /// Noted before anybody is sent there: an answer of another issuer is none.
+    /// Stored before the browser is opened: the response of any other issuer is rejected.
     issuer: String,
     names_issuer: bool,
 }
 
-/// Why an address is not the answer that is waited for.
+/// The reason why an address is not the expected response.
 #[derive(Debug)]
 pub(crate) enum Rejected {
-    /// It belongs to another login, or to nobody's: this one goes on.
+    /// It belongs to another login, or to none. This login continues.
     Foreign(LoginError),
-    /// It is this login's, and ends it.
+    /// It belongs to this login, and ends it.
     Final(LoginError),
 }
 
@@ -56,7 +56,7 @@ impl Authorization {
                 query.append_pair("scope", &scope);
             }
             if scopes.iter().any(|it| it == "offline_access") {
-                // OpenID Connect has a person agree to that each time.
+                // OpenID Connect requires the person to consent to that each time.
                 query.append_pair("prompt", "consent");
             }
             if let Some(resource) = resource {
@@ -74,8 +74,9 @@ impl Authorization {
         })
     }
 
-    /// The code in the address to which a browser came back. `state` is looked at first, then who
-    /// answers (RFC 9207), and only then what is said: of somebody else's answer nothing is shown.
+    /// Returns the code in the address to which a browser was redirected. Checks `state` first, then
+    /// the issuer (RFC 9207), and only then reads the result: nothing of a response to another login is
+    /// shown.
     pub(crate) fn read(&self, came_back: &Url) -> Result<String, Rejected> {
         let get = |name: &str| {
             let mut pairs = came_back.query_pairs();

@@ -1,4 +1,4 @@
-//! Sending a person's browser to an address that a stranger chose.
+//! Opens a person's browser at an address that a remote server chose.
 
 use std::{
     ffi::OsString,
@@ -12,13 +12,13 @@ use reqwest::Url;
 
 use crate::address::is_loopback;
 
-/// Programs that open an address, where `BROWSER` names none.
+/// Programs that open an address, if `BROWSER` names none.
 #[cfg(target_os = "macos")]
 const OPENERS: [&str; 1] = ["open"];
 #[cfg(not(target_os = "macos"))]
 const OPENERS: [&str; 3] = ["xdg-open", "wslview", "gio-open"];
 
-/// Whether there is a browser that the person would see: not over SSH, nor without a desktop.
+/// Returns true if there is a browser that the person would see: not over SSH, nor without a desktop.
 pub fn can_open_browser(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
     if is_set("SSH_CONNECTION") || is_set("SSH_TTY") {
@@ -30,7 +30,7 @@ pub fn can_open_browser(variable: impl Fn(&str) -> Option<OsString>) -> bool {
             .any(is_set)
 }
 
-/// Opens the address. No shell sees it: it is one argument, printed anew from its parts, and begins
+/// Opens the address. No shell reads it: it is one argument, serialized from the parsed URL, and begins
 /// with its scheme.
 pub fn open_browser(url: &Url, browser: Option<OsString>) -> io::Result<()> {
     if !may_be_opened(url) {
@@ -49,7 +49,8 @@ pub fn open_browser(url: &Url, browser: Option<OsString>) -> io::Result<()> {
     Err(failed)
 }
 
-/// `BROWSER` lists programs; one with arguments would need a shell to be read.
+/// Returns the first program in `BROWSER`, which is a list. A program with arguments would require a
+/// shell, and is ignored.
 fn first_program(list: &std::ffi::OsStr) -> Option<OsString> {
     let first = list.to_str()?.split(':').next()?;
     let is_program = !first.is_empty() && !first.contains(char::is_whitespace);
@@ -65,7 +66,7 @@ fn start(program: &OsString, url: &Url) -> io::Result<()> {
         .stderr(Stdio::null())
         .process_group(0);
     let mut opener = command.spawn()?;
-    // It may be the browser itself, which stays; whoever ends is waited for.
+    // The opener may be the browser itself, which keeps running; either way its exit is waited for.
     std::thread::spawn(move || opener.wait());
     Ok(())
 }

@@ -1,29 +1,29 @@
-//! What a server says when it asks who we are: `WWW-Authenticate`.
+//! The challenge of a server that requires authorization: `WWW-Authenticate`.
 
 use http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
 
 use crate::scopes;
 
-/// The scheme of tokens that are bound to a key (RFC 9449), and their kind.
+/// The scheme of tokens that are bound to a key (RFC 9449), which is also their token type.
 pub(crate) const BOUND: &str = "DPoP";
 
 /// The parameters of a `Bearer` or `DPoP` challenge.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Challenge {
-    /// Where the server describes who guards it (RFC 9728).
+    /// The address of the server's protected resource metadata (RFC 9728).
     pub resource_metadata: Option<String>,
-    /// What the request would need; empty where it does not say.
+    /// The scopes that the request requires; empty if the challenge names none.
     pub scopes: Vec<String>,
-    /// The code of the error.
+    /// The error code.
     pub error: Option<String>,
-    /// It asks for a token that is bound to a key (RFC 9449).
+    /// True if the server requires a token that is bound to a key (RFC 9449).
     #[serde(default)]
     pub is_bound: bool,
 }
 
 impl Challenge {
-    /// The first challenge of an answer that a token answers.
+    /// Returns the first challenge of a response that can be answered with a token.
     pub fn read(headers: &HeaderMap) -> Option<Self> {
         let all = headers.get_all(header::WWW_AUTHENTICATE).iter();
         let mut texts = all.filter_map(|value| value.to_str().ok());
@@ -58,7 +58,7 @@ impl Challenge {
         found
     }
 
-    /// Whether the token is good and lacks a scope.
+    /// Returns true if the token is valid but lacks a scope.
     pub fn is_step_up(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
@@ -66,8 +66,8 @@ impl Challenge {
 
 type Parameter = (Option<String>, String, String);
 
-/// Every `name=value` of a header, the first of each challenge with the scheme before it. A scheme
-/// without parameters has an empty name.
+/// Returns every `name=value` of a header. The first one of each challenge has the scheme before it. A
+/// scheme without parameters has an empty name.
 fn parameters(text: &str) -> Vec<Parameter> {
     let mut all = Vec::new();
     for part in split_outside_quotes(text) {

@@ -1,4 +1,5 @@
-//! The token of one server, as its requests need it: read, renewed once however many want it.
+//! The token of one server, as its requests use it: read from the record, and renewed once for all
+//! requests that wait for it.
 
 use std::{
     fmt,
@@ -26,36 +27,37 @@ use crate::{
     web::Web,
 };
 
-/// Another process that renews is waited for so long; its own request ends before that.
+/// The longest wait for another process that renews the token; that process's own request ends earlier.
 const LOCK_WAIT: Duration = Duration::from_secs(45);
 
-/// Shortest time between two attempts to write a renewed grant: a full disk stays full for a while.
+/// The shortest time between two attempts to write a renewed grant: a full disk stays full for a while.
 const WRITE_AGAIN_EVERY: Duration = Duration::from_secs(10);
 
-/// A token to be sent.
+/// A token that can be sent.
 #[derive(Clone)]
 pub struct Bearer {
     token: Arc<str>,
-    /// Of the key to which it is bound, if it is.
+    /// The prover of the key to which the token is bound, if it is bound.
     prover: Option<Arc<Prover>>,
 }
 
 impl Bearer {
-    /// The token itself, for the one header that it goes into.
+    /// The token itself, for the one header that carries it.
     pub fn expose(&self) -> &str {
         &self.token
     }
 
-    /// What a request with a bound token carries in place of `Authorization: Bearer`: it is good for
-    /// that request alone. None for a token that is not bound.
+    /// Returns the headers that a request with a bound token carries in place of
+    /// `Authorization: Bearer`. They are valid for that request alone. Returns `None` if the token is not
+    /// bound.
     pub fn prove(&self, method: &Method, url: &Url) -> Option<[(HeaderName, HeaderValue); 2]> {
         let prover = self.prover.as_ref()?;
         let proof = prover.prove(method, url, Some(&self.token)).ok()?;
         Some([authorization(&self.token)?, proof])
     }
 
-    /// Whether a server refused a request only because its proof lacks what we know now, so that
-    /// the same token is good for another try.
+    /// Returns true if a server refused a request only because its proof lacked something that we know
+    /// now, so that the request can be repeated with the same token.
     pub fn can_prove_better(&self, status: StatusCode, headers: &HeaderMap) -> bool {
         let prover = self.prover.as_ref();
         prover.is_some_and(|it| it.can_prove_better(status, headers))
@@ -68,48 +70,49 @@ impl fmt::Debug for Bearer {
     }
 }
 
-/// Why there is no token.
+/// The reason why there is no token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialError {
-    /// A person has to log in: for the first time, or again.
+    /// A person has to log in, for the first time or again.
     LoginNeeded {
-        /// There was a login, and it has ended.
+        /// True if there was a login that has ended.
         again: bool,
     },
-    /// It may be there in a moment.
+    /// A failure that may be temporary.
     Failed(String),
 }
 
-/// The login of one server, for everybody who sends requests to it. Processes share it through its
-/// file; the newest token wins, and none is taken away that is newer than the one that failed.
+/// The login of one server, shared by everything that sends requests to it. Processes share it through
+/// its file. The newest token wins: a failed token never replaces or removes a newer one.
 #[derive(Debug)]
 pub struct Credential {
     file: RecordFile,
     url: String,
     settings: Settings,
     renewing: tokio::sync::Mutex<()>,
-    /// The record as it was read last, and the file's time then.
+    /// The record that was read last, and the modification time of the file at that moment.
     cached: Mutex<Option<(Option<SystemTime>, Record)>>,
-    /// A grant that was given and is not written yet: the refresh token in the file is spent, so
-    /// this one is used, and written as soon as that can be done.
+    /// A grant that was issued and is not written yet. The refresh token in the file is spent, so this
+    /// grant is used, and written as soon as possible.
     unwritten: Mutex<Option<Unwritten>>,
-    /// For the key that was used last, which remembers what the server wants in proofs.
+    /// The prover of the key that was used last. It remembers the nonce that the server requires in
+    /// proofs.
     prover: Mutex<Option<(String, Arc<Prover>)>>,
 }
 
 /// A grant that only this process has.
 #[derive(Debug, Clone)]
 struct Unwritten {
-    /// The access token in the file. If the file has another or none, somebody logged in or out
-    /// since.
+    /// The access token in the file. If the file now has another one or none, somebody logged in or out
+    /// in the meantime.
     replaces: Option<String>,
     grant: Grant,
-    /// Time of the last attempt to write it again.
+    /// The time of the last attempt to write it again.
     tried_at: Option<Instant>,
 }
 
 impl Credential {
-    /// The login that is kept in this file, for the server at this address.
+    /// Makes the login in this file, for the server at this address.
     pub fn new(file: RecordFile, url: String, settings: Settings) -> Arc<Self> {
         Arc::new(Self {
             file,
@@ -122,13 +125,13 @@ impl Credential {
         })
     }
 
-    /// The file in which it is.
+    /// The file that stores the login.
     pub fn file(&self) -> &RecordFile {
         &self.file
     }
 
-    /// The token for the next request, renewed if it is about to end; none where nobody is logged
-    /// in. While it has not ended, that it cannot be renewed is no matter.
+    /// Returns the token for the next request, renewed if it is about to expire; `None` if there is no
+    /// login. A failed renewal is ignored while the token has not expired.
     pub async fn bearer(self: &Arc<Self>) -> Result<Option<Bearer>, CredentialError> {
         self.write_again().await;
         match self.read()?.grant {
@@ -142,8 +145,8 @@ impl Credential {
         }
     }
 
-    /// Another token than this one, which is about to end or was refused. It goes on when the caller
-    /// stops waiting: a token that was given and not kept would be lost.
+    /// Returns a token that replaces `used`, which is about to expire or was refused. The renewal
+    /// continues if the caller stops waiting: a token that was issued but not stored would be lost.
     pub async fn renew(self: &Arc<Self>, used: &str) -> Result<Option<Bearer>, CredentialError> {
         let (this, used) = (Arc::clone(self), used.to_owned());
         let renewing = tokio::spawn(async move { this.renew_in_turn(&used).await });
@@ -152,7 +155,8 @@ impl Credential {
             .unwrap_or_else(|error| Err(CredentialError::Failed(error.to_string())))
     }
 
-    /// Notes that the server refuses even a token that was just renewed: only a person can help.
+    /// Records that the server refuses even a token that was just renewed: only a new login by a person
+    /// helps.
     pub async fn give_up(self: &Arc<Self>, refused: &Bearer) {
         let refused = refused.clone();
         self.change(move |record| {
@@ -167,8 +171,8 @@ impl Credential {
         .await;
     }
 
-    /// Notes that the server refuses a token that cannot be renewed, and forgets one that only
-    /// seemed to be good.
+    /// Records that the server refuses a token that cannot be renewed, so that the login counts as ended.
+    /// Does nothing for a machine's login, or one that has ended already.
     pub async fn give_up_unrenewable(self: &Arc<Self>, refused: &Bearer) {
         let is_lost = self.read().is_ok_and(|record| {
             let grant = record.grant.as_ref();
@@ -179,7 +183,7 @@ impl Credential {
         }
     }
 
-    /// Notes what the server says to a request that it does not let in: the next login starts there.
+    /// Stores the challenge of a refused request: the next login starts from it.
     pub async fn note_challenge(self: &Arc<Self>, challenge: Challenge) {
         let is_known = |record: Record| record.challenge.as_ref() == Some(&challenge);
         if !self.read().is_ok_and(is_known) {
@@ -188,18 +192,18 @@ impl Credential {
         }
     }
 
-    /// Notes scopes that the server asks for, so that the next login asks for them.
+    /// Stores scopes that the server requires, so that the next login requests them.
     pub async fn want_scopes(self: &Arc<Self>, scopes: Vec<String>) {
         self.change(move |record| scopes::add(&mut record.wanted_scopes, scopes))
             .await;
     }
 
-    /// Whether there is, or was, a login.
+    /// Returns true if there is a login, or was one.
     pub fn is_known(&self) -> bool {
         self.read().is_ok_and(|record| record.grant.is_some())
     }
 
-    /// Whether a machine's own secret is enough.
+    /// Returns true if tokens are requested without a person, by a machine's own credentials.
     pub fn is_machine(&self) -> bool {
         self.settings.grant != GrantKind::AuthorizationCode
     }
@@ -217,7 +221,7 @@ impl Credential {
         Ok(self.with_unwritten(record))
     }
 
-    /// The record with the grant that is not written yet, unless that is out of date.
+    /// Returns the record with the grant that is not written yet, unless that grant is out of date.
     fn with_unwritten(&self, mut record: Record) -> Record {
         let mut unwritten = self.unwritten.lock();
         let kept = record.grant.as_ref().map(|it| &it.access_token);
@@ -263,8 +267,7 @@ impl Credential {
         }
     }
 
-    /// Writes the record. If that fails, this process keeps the grant that only it has, as it was
-    /// changed. Blocks.
+    /// Writes the record. If that fails, this process keeps the changed grant in memory. Blocks.
     fn write_locked(&self, locked: &LockedRecord) -> Result<(), StoreError> {
         let written = locked.write();
         let mut unwritten = self.unwritten.lock();
@@ -303,7 +306,7 @@ impl Credential {
         let kept = locked.record.grant.as_ref();
         let kept = kept.map(|it| it.access_token.clone());
         locked.record = self.with_unwritten(locked.record);
-        // Somebody else may have renewed it while we waited.
+        // Another process or request may have renewed it while this one waited.
         let renewed = match self.newer_than(used, &locked.record) {
             Some(newer) => Ok(Some(newer)),
             None => self.renew_locked(locked, used, kept).await,
@@ -353,7 +356,7 @@ impl Credential {
         }
     }
 
-    /// Writes a renewed grant. One that cannot be written is kept for this process.
+    /// Writes a renewed grant. If that fails, the grant is kept in the memory of this process.
     async fn write_renewed(
         self: &Arc<Self>,
         locked: LockedRecord,
@@ -375,8 +378,8 @@ impl Credential {
         }
     }
 
-    /// Tries again to write a grant that could not be written; not on every request, and without
-    /// a wait for another process.
+    /// Tries again to write a grant that could not be written. Does not try on every request, and does
+    /// not wait for another process.
     async fn write_again(self: &Arc<Self>) {
         let is_due = match &mut *self.unwritten.lock() {
             Some(Unwritten { tried_at, .. })
@@ -418,7 +421,7 @@ impl Credential {
         })
     }
 
-    /// The token that is kept, if it is another one and can be sent.
+    /// Returns the stored token if it differs from `used` and can be sent.
     fn newer_than(&self, used: &str, record: &Record) -> Option<Bearer> {
         let grant = record.grant.as_ref()?;
         (grant.access_token != used && grant.is_fresh()).then(|| self.bearer_of(grant))
@@ -479,8 +482,8 @@ mod tests {
         }
     }
 
-    /// Gives one token; while it does, the folder of logins goes aside, so that nothing can be
-    /// written. A second request finds nobody.
+    /// Issues one token, and moves the folder of logins away while it does so, so that nothing can be
+    /// written. A second request finds no server.
     async fn give_once(listener: TcpListener, folder: &Path) {
         let (mut stream, _) = listener.accept().await.unwrap();
         drop(listener);
@@ -524,7 +527,7 @@ mod tests {
         assert_eq!(kept(&file).access_token, "second");
         assert_eq!(kept(&file).refresh_token.as_deref(), Some("twice"));
 
-        // A login that somebody made meanwhile counts.
+        // A login that was made in the meantime wins.
         file.change(|record| {
             if let Some(grant) = &mut record.grant {
                 grant.access_token = "third".to_owned();

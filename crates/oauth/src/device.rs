@@ -14,16 +14,16 @@ use crate::{
     web::Web,
 };
 
-/// Where it does not say how often it may be asked.
+/// The polling interval if the authorization server names none.
 const INTERVAL_S: u64 = 5;
 
-/// What it is told to wait more by each time it asks too often.
+/// The increase of the polling interval after each `slow_down`.
 const SLOWER_S: u64 = 5;
 
-/// It is asked no less often than this, whatever it says.
+/// The longest polling interval, whatever the authorization server asks for.
 const INTERVAL_S_MAX: u64 = 60;
 
-/// A login that waits for its person.
+/// A login that waits for the person to enter the code.
 #[derive(Deserialize)]
 pub(crate) struct Waiting {
     device_code: String,
@@ -33,7 +33,7 @@ pub(crate) struct Waiting {
     interval: Option<u64>,
 }
 
-/// Asks for a code.
+/// Requests a code.
 pub(crate) async fn begin(
     asker: &Asker<'_>,
     issuer: &Issuer,
@@ -59,7 +59,7 @@ pub(crate) async fn begin(
 }
 
 impl Waiting {
-    /// Where the code is entered, checked like any address.
+    /// Returns the address where the person enters the code, checked like any other address.
     pub(crate) fn url(&self, web: &Web) -> Result<Url, LoginError> {
         let text = self.verification_uri_complete.as_ref();
         let text = text.unwrap_or(&self.verification_uri);
@@ -69,7 +69,7 @@ impl Waiting {
         Ok(url)
     }
 
-    /// Asks until the person has entered the code.
+    /// Polls until the person has entered the code.
     pub(crate) async fn wait(
         &self,
         asker: &Asker<'_>,
@@ -84,7 +84,7 @@ impl Waiting {
             sleep(Duration::from_secs(interval_s)).await;
             let answer = match asker.post(&issuer.token, &form).await {
                 Ok(answer) => answer,
-                // The network may be back in a moment; the code outlasts that.
+                // The network may work again in a moment, and the code is valid for longer than that.
                 Err(error) if error.is_passing() => continue,
                 Err(error) => return Err(error),
             };

@@ -1,4 +1,4 @@
-//! From a server that asks for a login to the authorization server that guards it.
+//! Discovery: from a server that requires a login to its authorization server.
 
 use http::{HeaderMap, StatusCode};
 use reqwest::Url;
@@ -14,17 +14,17 @@ use crate::{
     web::Web,
 };
 
-/// Who guards a server, and for what a token is asked.
+/// The authorization server of a server, and the parameters of the token request.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
     pub(crate) issuer: Issuer,
-    /// None: it is not sent.
+    /// The `resource` parameter; none: it is not sent.
     pub(crate) resource: Option<String>,
-    /// What the server's challenge asks for; empty where there was none.
+    /// The scopes of the server's challenge; empty if there was none.
     pub(crate) challenged: Vec<String>,
-    /// All that the server knows.
+    /// All scopes that the server supports.
     pub(crate) offered: Vec<String>,
-    /// It wants tokens that are bound to a key.
+    /// True if the server requires tokens that are bound to a key.
     pub(crate) is_bound: bool,
 }
 
@@ -40,8 +40,8 @@ struct Said {
     dpop_bound_access_tokens_required: bool,
 }
 
-/// Asks the server who guards it, then that one for its metadata. `before` is what the server said to
-/// an earlier request, for one that asks nothing of a client that begins.
+/// Asks the server for its authorization server, then requests the metadata of that one. `before` is
+/// the server's challenge to an earlier request, for a server that does not challenge `initialize`.
 pub(crate) async fn discover(
     web: &Web,
     server: &Url,
@@ -83,8 +83,8 @@ pub(crate) async fn discover(
     })
 }
 
-/// Has the server ask who we are, as it would ask a client that begins. One that lets everybody
-/// begin says nothing, and its documents are looked for where they usually lie.
+/// Sends an `initialize` request, so that the server responds with its challenge. A server that allows
+/// `initialize` to everyone sends none, and its metadata is looked for at the default addresses.
 async fn ask(web: &Web, server: &Url, headers: HeaderMap) -> Result<Option<Challenge>, LoginError> {
     let initialize = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -139,8 +139,8 @@ fn places(server: &Url) -> Vec<Url> {
     }
 }
 
-/// The one that the person named, where the server names it too; else the first that answers. A
-/// server of before 2025-06 names none, and is its own.
+/// Returns the configured issuer, if the server names it or names none; else the first issuer that
+/// answers. A server of a revision before 2025-06 names none, and is its own issuer.
 async fn choose_issuer(
     web: &Web,
     server: &Url,
@@ -180,11 +180,11 @@ async fn choose_issuer(
     Err(failed.unwrap_or_else(|| LoginError::NoAuthorizationServer(shown(server))))
 }
 
-/// Of those that a server names, so many are asked.
+/// The most issuers that are asked, of those that a server names.
 const ISSUERS_MAX: usize = 4;
 
-/// A token is asked for what the server says it is. It may call itself by an address above the one
-/// that we ask, and by no other.
+/// Checks the name that a server gives itself as the audience of tokens. It must be the address that we
+/// use, or one above it in the path.
 fn check_resource(named: &str, server: &Url) -> Result<(), LoginError> {
     let is_above = Url::parse(named).is_ok_and(|url| {
         let (above, path) = (url.path().trim_end_matches('/'), server.path());
@@ -203,8 +203,8 @@ fn check_resource(named: &str, server: &Url) -> Result<(), LoginError> {
     )))
 }
 
-/// The address of a server as the audience of a token: without query and fragment, and without a
-/// slash that is all of its path.
+/// Returns the address of a server as the audience of a token: without query and fragment, and without
+/// the slash if that is the whole path.
 fn name_of(server: &Url) -> String {
     let mut url = server.clone();
     url.set_query(None);

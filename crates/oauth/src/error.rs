@@ -1,34 +1,34 @@
-//! Why a login failed, and what to do.
+//! Errors of a login, and the next step for each.
 
 use printable::one_line_of;
 
-/// Of what a stranger says, in characters.
+/// The most that is shown of a remote server's text, in characters.
 const SAID_CHARS_MAX: usize = 200;
 
-/// Why a login failed. What strangers said is on one line, shortened, and hides nothing; no token,
-/// code or secret is in it.
+/// The reason why a login failed. Text from remote servers is on one line, shortened, and hides
+/// nothing; it holds no token, code or secret.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
-    /// The server asks for no login, or says nowhere who guards it.
+    /// The server asks for no login, or does not name its authorization server.
     #[error("{0} names no authorization server")]
     NoAuthorizationServer(String),
-    /// What it says of itself does not hold.
+    /// The metadata of the server is invalid.
     #[error("{0}")]
     Metadata(String),
-    /// An address is one that a stranger must not send us to.
+    /// A server names an address to which we must not send requests.
     #[error("{url} is not asked: {why}")]
     Address {
         /// The address, without its query.
         url: String,
-        /// Which rule it breaks.
+        /// The rule that it breaks.
         why: &'static str,
     },
-    /// Nothing came back that could be read.
+    /// There was no response, or it could not be read.
     #[error("{url}: {why}")]
     Http {
         /// The address, without its query.
         url: String,
-        /// What happened.
+        /// The failure.
         why: String,
     },
     /// The authorization server does not say that it checks PKCE.
@@ -36,50 +36,50 @@ pub enum LoginError {
         "{0} does not say that it checks PKCE with S256, so a code that was stolen would be worth a token"
     )]
     NoPkce(String),
-    /// Nobody registers clients there.
+    /// The authorization server does not register clients.
     #[error("{0} registers no clients by itself")]
     NoRegistration(String),
-    /// It registers clients, and not us.
+    /// The authorization server refused to register our client.
     #[error("{issuer} refused to register a client: {why}")]
     RegistrationRefused {
         /// The authorization server.
         issuer: String,
-        /// What it said.
+        /// Its error.
         why: String,
     },
-    /// The browser came back with something that does not belong to this login.
+    /// The browser was redirected with a response that does not belong to this login.
     #[error("the answer does not belong to this login: {0}")]
     Foreign(String),
-    /// The authorization server, or the person, said no.
+    /// The authorization server or the person refused.
     #[error("the login was refused: {0}")]
     Refused(String),
     /// The token request failed.
     #[error("no token was given: {0}")]
     NoToken(String),
-    /// The refresh token, or the client, is no longer good: only a new login helps.
+    /// The refresh token or the client is no longer valid: only a new login helps.
     #[error("the login has ended: {0}")]
     Ended(String),
-    /// Nobody came back in time.
+    /// The person did not log in within the time limit.
     #[error("nobody logged in within {0} minutes")]
     TimedOut(u64),
-    /// The port is taken.
+    /// The port is in use.
     #[error("port {port} cannot be listened on: {why}")]
     Port {
-        /// Which.
+        /// The port.
         port: u16,
-        /// Why not.
+        /// The error of the system.
         why: String,
     },
-    /// What was learned cannot be kept.
+    /// The record cannot be stored.
     #[error("{0}")]
     Store(#[from] crate::store::StoreError),
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     #[error("the system gives no random numbers")]
     Randomness,
 }
 
 impl LoginError {
-    /// The next step, where there is one.
+    /// Returns the next step, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::NoAuthorizationServer(_) => {
@@ -105,13 +105,13 @@ impl LoginError {
         })
     }
 
-    /// Whether the same may work in a moment.
+    /// Returns true if another attempt may succeed a moment later.
     pub(crate) fn is_passing(&self) -> bool {
         matches!(self, Self::Http { .. } | Self::Store(_) | Self::Randomness)
     }
 }
 
-/// What a stranger said, fit to be shown.
+/// Returns text from a remote server in a form that is safe to show.
 pub(crate) fn shown(text: &str) -> String {
     one_line_of(text, SAID_CHARS_MAX)
 }

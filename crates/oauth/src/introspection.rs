@@ -1,4 +1,4 @@
-//! Tokens that only their issuer can read: it is asked what one is worth (RFC 7662).
+//! Introspection of tokens that only their issuer can read (RFC 7662).
 
 use files::clock::now_s;
 use std::{collections::HashMap, time::Duration};
@@ -18,33 +18,33 @@ use crate::{
     web::Web,
 };
 
-/// An answer holds for so long: a token that was taken back is good no longer.
+/// The longest time for which a response is cached, since a token may be revoked.
 const AGE_MAX: Duration = Duration::from_mins(1);
 
-/// Answers that are remembered; the oldest go first.
+/// The most responses that are cached; the oldest are removed first.
 const ANSWERS_MAX: usize = 1024;
 
-/// The client by which an issuer is asked about tokens.
+/// The client that sends introspection requests to an issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntrospectionClient {
-    /// As it is registered there.
+    /// Its id at the issuer.
     pub id: String,
     /// Its secret.
     pub secret: Secret,
 }
 
-/// When each was given, and what it said.
+/// The time of each response, and its content.
 type Answers = HashMap<[u8; 32], (Instant, Option<Told>)>;
 
-/// Asks one issuer about tokens, and remembers its answers for a minute.
+/// Sends introspection requests to one issuer, and caches the responses for a minute.
 #[derive(Debug)]
 pub(crate) struct Introspection {
     client: IntrospectionClient,
-    /// By the token's digest: no token lies in memory for longer than its request.
+    /// Responses by the token's digest: no token stays in memory for longer than its request.
     answers: Mutex<Answers>,
 }
 
-/// What an issuer says of a token that is good.
+/// The issuer's description of a valid token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) subject: String,
@@ -60,7 +60,7 @@ impl Introspection {
         Self { client, answers }
     }
 
-    /// What the issuer says of a token; none of one that is not good.
+    /// Returns the issuer's description of a token, or `None` if the token is not valid.
     pub(crate) async fn ask(&self, issuer: &str, token: &str) -> Result<Option<Told>, LoginError> {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         if let Some((at, told)) = self.answers.lock().get(&digest)
@@ -106,7 +106,7 @@ impl Introspection {
 }
 
 impl Told {
-    /// Whether the token is for this audience, of this issuer, and has not ended.
+    /// Checks that the token was issued by this issuer for this audience, and has not expired.
     pub(crate) fn is_for(&self, issuer: &str, audience: &str) -> Result<(), &'static str> {
         if self.issuer.as_ref().is_some_and(|it| it != issuer) {
             return Err("it is of another issuer");
@@ -121,7 +121,7 @@ impl Told {
     }
 }
 
-/// None of a token that is not active, or that is nobody's.
+/// Returns `None` if the token is not active or has no subject.
 fn read(object: &Value) -> Option<Told> {
     let text = |key: &str| object.get(key)?.as_str().map(str::to_owned);
     if object.get("active") != Some(&Value::Bool(true)) {
@@ -136,7 +136,7 @@ fn read(object: &Value) -> Option<Told> {
         _ => Vec::new(),
     };
     Some(Told {
-        // A machine's token has no person behind it.
+        // The token of a machine has no subject, only a client.
         subject: text("sub").or_else(|| text("client_id"))?,
         scopes: text("scope").map_or_else(Vec::new, |all| {
             all.split_whitespace().map(str::to_owned).collect()

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::error::LoginError;
 
-/// A key that signs, and the algorithm that fits it.
+/// A signing key and its algorithm.
 #[derive(Debug)]
 pub(crate) struct SigningKey {
     key: EncodingKey,
@@ -41,14 +41,14 @@ impl SigningKey {
         })
     }
 
-    /// Returns `None` if the key does not sign by this algorithm: keys of several curves look alike.
+    /// Returns `None` if the key does not sign with this algorithm: keys of several curves look alike.
     fn new(key: EncodingKey, algorithm: Algorithm) -> Option<Self> {
         let key = Self { key, algorithm };
         let signed = key.sign(Header::default(), &json!({}));
         signed.is_ok().then_some(key)
     }
 
-    /// Makes a new key of P-256, and the text that [`Self::of_text`] reads.
+    /// Generates a P-256 key, and the text that [`Self::of_text`] reads.
     pub(crate) fn generate() -> Result<(Self, String), LoginError> {
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(algorithm, &SystemRandom::new());
@@ -69,7 +69,7 @@ impl SigningKey {
         Jwk::from_encoding_key(&self.key, self.algorithm).ok()
     }
 
-    /// Signs a token with these claims. The key decides on the algorithm in the header.
+    /// Signs a token with these claims. The key determines the algorithm in the header.
     pub(crate) fn sign(&self, head: Header, claims: &Value) -> Result<String, LoginError> {
         let alg = self.algorithm;
         let signed = encode(&Header { alg, ..head }, claims, &self.key);

@@ -1,8 +1,9 @@
-//! Logging in to remote servers by OAuth 2.1, as MCP has it: who guards a server, who we are there,
-//! tokens and their renewal.
+//! OAuth 2.1 logins to remote servers, as MCP specifies them: discovery of the authorization server,
+//! client registration, tokens and their renewal.
 //!
-//! This room knows no MCP message, no configuration file and no terminal. Everything that it reads
-//! comes from strangers: addresses are checked before they are asked, texts before they are shown.
+//! This crate knows no MCP message, no configuration file and no terminal. Everything that it reads
+//! comes from remote servers: addresses are checked before a request is sent, texts before they are
+//! shown.
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -1,7 +1,7 @@
-//! The address of this machine to which a browser comes back.
+//! The address of this machine to which a browser is redirected.
 //!
-//! It is listened on before the browser is sent anywhere, on loopback alone, and for as long as one
-//! login takes.
+//! The listener starts before the browser is opened, accepts connections on loopback alone, and ends
+//! with the login.
 
 use std::{
     collections::VecDeque,
@@ -23,30 +23,30 @@ use crate::{error::LoginError, settings::CallbackHost};
 
 const PATH: &str = "/callback";
 
-/// The head of a request; that of a browser with many cookies is shorter.
+/// The largest head of a request; that of a browser with many cookies is shorter.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 
-/// A connection has so long to send the head of its request.
+/// The longest time that a connection may take to send the head of its request.
 const HEAD_WAIT: Duration = Duration::from_secs(10);
 
-/// Connections at one time: a browser opens a few. One more closes the one that has been silent for
-/// longest, so silent ones keep no browser waiting.
+/// The most connections at one time; a browser opens a few. One more closes the connection that has
+/// been silent for longest, so silent connections do not keep the browser waiting.
 const CONNECTIONS_MAX: usize = 16;
 
-/// Attempts to find a port that is free at both addresses of `localhost`.
+/// The most attempts to find a port that is free at both addresses of `localhost`.
 const PORTS_TRIED_MAX: usize = 16;
 
-/// Listens for one browser.
+/// Listens for the redirect of one browser.
 #[derive(Debug)]
 pub(crate) struct Listener {
     sockets: Vec<TcpListener>,
     redirect_uri: String,
-    /// `HOST:PORT`, as a browser names us.
+    /// `HOST:PORT`, as it appears in the browser's `Host` header.
     authority: String,
     head_wait: Duration,
 }
 
-/// A browser that came back, and waits for a page.
+/// A browser that was redirected back, and waits for a page.
 #[derive(Debug)]
 pub(crate) struct CameBack {
     pub(crate) url: Url,
@@ -54,7 +54,7 @@ pub(crate) struct CameBack {
 }
 
 impl Listener {
-    /// Takes the port, or any that is free.
+    /// Binds the port, or any free port if none is given.
     pub(crate) async fn bind(host: CallbackHost, port: Option<u16>) -> Result<Self, LoginError> {
         let wanted = port.unwrap_or(0);
         let fail = |error: io::Error| LoginError::Port {
@@ -66,7 +66,7 @@ impl Listener {
             attempts += 1;
             match bind_all(host, wanted).await {
                 Ok(bound) => break bound,
-                // Another one may be free at both addresses.
+                // Another port may be free at both addresses.
                 Err(error)
                     if wanted == 0
                         && attempts < PORTS_TRIED_MAX
@@ -87,7 +87,7 @@ impl Listener {
         &self.redirect_uri
     }
 
-    /// Sends every browser that comes back to its address, until nobody takes them any more.
+    /// Sends every redirected browser to `found`, until its receiver is dropped.
     pub(crate) async fn listen(self, found: mpsc::Sender<CameBack>) {
         let mut readings = JoinSet::new();
         // The oldest first.
@@ -124,7 +124,7 @@ impl Listener {
     }
 }
 
-/// The sockets at one port of every address that the browser may take for the host.
+/// Binds one port on every address that the browser may use for the host.
 async fn bind_all(host: CallbackHost, wanted: u16) -> io::Result<(Vec<TcpListener>, u16)> {
     let first = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).await?;
     let port = first.local_addr()?.port();
@@ -133,16 +133,16 @@ async fn bind_all(host: CallbackHost, wanted: u16) -> io::Result<(Vec<TcpListene
         let newer: SocketAddr = (Ipv6Addr::LOCALHOST, port).into();
         match TcpListener::bind(newer).await {
             Ok(socket) => sockets.push(socket),
-            // The browser would bring the code to whoever listens there.
+            // The browser would send the code to the process that listens there.
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
-            // A machine without IPv6 has the older address alone.
+            // A machine without IPv6 has the IPv4 address alone.
             Err(_) => {}
         }
     }
     Ok((sockets, port))
 }
 
-/// Reads one request. Anything but a browser that comes back is told that there is nothing here.
+/// Reads one request. Answers 404 to any request but the expected redirect.
 async fn read(mut stream: TcpStream, authority: &str) -> Option<CameBack> {
     let mut head = Vec::new();
     while !head.windows(4).any(|it| it == b"\r\n\r\n") {
@@ -157,7 +157,7 @@ async fn read(mut stream: TcpStream, authority: &str) -> Option<CameBack> {
     Some(CameBack { url, stream })
 }
 
-/// The address that was asked for: ours, by our name, and on our path.
+/// Returns the requested address if its host and path are ours.
 fn find_url(head: &[u8], authority: &str) -> Option<Url> {
     let head = std::str::from_utf8(head).ok()?;
     let mut lines = head.split("\r\n");
@@ -173,7 +173,7 @@ fn find_url(head: &[u8], authority: &str) -> Option<Url> {
 }
 
 impl CameBack {
-    /// Shows the person how it went. Nothing that a stranger said is on the page.
+    /// Shows the person the result. The page holds no text from a remote server.
     pub(crate) async fn tell(mut self, is_done: bool) {
         let (status, text) = if is_done {
             ("200 OK", "You are logged in, and can close this page.")
@@ -195,7 +195,7 @@ async fn answer(stream: &mut TcpStream, status: &str, text: &str) {
          Cache-Control: no-store\r\nConnection: close\r\n\r\n{page}",
         page.len()
     );
-    // A browser that went away has seen enough.
+    // The browser may have closed the connection; that is no error.
     let _ = stream.write_all(response.as_bytes()).await;
     let _ = stream.shutdown().await;
 }
@@ -235,7 +235,7 @@ mod tests {
     #[tokio::test]
     async fn a_port_that_is_taken_at_the_newer_address_of_localhost_is_taken() {
         let Ok(stranger) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).await else {
-            // This machine has no IPv6, so nobody can listen there.
+            // This machine has no IPv6, so no process can listen there.
             return;
         };
         let port = stranger.local_addr().unwrap().port();
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(listener.redirect_uri(), format!("http://{at}/callback"));
         let (sender, mut found) = mpsc::channel(1);
         let listening = tokio::spawn(listener.listen(sender));
-        // Those that say nothing hold nobody up, however many they are.
+        // Silent connections keep no browser waiting, no matter how many there are.
         let mut silent = Vec::new();
         for _ in 0..CONNECTIONS_MAX * 3 {
             silent.push(TcpStream::connect(at).await.unwrap());

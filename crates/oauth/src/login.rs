@@ -1,4 +1,4 @@
-//! A login from its beginning to its end, and a logout.
+//! Login and logout.
 
 use http::HeaderMap;
 use reqwest::Url;
@@ -14,38 +14,38 @@ use crate::{
     web::Web,
 };
 
-/// A login that is wanted.
+/// The parameters of a login.
 #[derive(Debug)]
 pub struct Login<'a> {
-    /// Where it is kept.
+    /// The file that stores the login.
     pub file: &'a RecordFile,
     /// The server.
     pub url: &'a str,
-    /// What else the server gets with a request.
+    /// Further headers of requests to the server.
     pub headers: HeaderMap,
-    /// What is said of it in the configuration.
+    /// The settings of the server in the configuration.
     pub settings: &'a Settings,
-    /// Scopes besides those that are found out.
+    /// Scopes in addition to the discovered ones.
     pub scopes: &'a [String],
-    /// How the person agrees.
+    /// The way in which the person consents.
     pub way: Way,
 }
 
-/// A login that was made.
+/// A login that succeeded.
 #[derive(Debug)]
 pub struct LoggedIn {
-    /// Who gave it.
+    /// The issuer of the token.
     pub issuer: String,
-    /// What it may do, as far as that was said.
+    /// The scopes of the token, as far as they are known.
     pub scopes: Vec<String>,
-    /// When its token ends; none: nobody said.
+    /// The time when the token expires; none: unknown.
     pub expires_at: Option<u64>,
-    /// Whether it is renewed without a person.
+    /// True if the token is renewed without a person.
     pub is_renewable: bool,
 }
 
-/// Logs in and keeps the login; one that was there before is replaced. Waits for the person, five
-/// minutes at most.
+/// Logs in and stores the login, which replaces an earlier one. Waits for the person, for five minutes
+/// at most.
 pub async fn log_in(login: Login<'_>, person: &dyn Person) -> Result<LoggedIn, LoginError> {
     let attempt = Attempt::begin(
         login.file,
@@ -77,8 +77,8 @@ pub async fn log_in(login: Login<'_>, person: &dyn Person) -> Result<LoggedIn, L
     Ok(logged_in)
 }
 
-/// Has the authorization server forget the login, and forgets it here whatever that says. With
-/// `forgets_registration`, the next login registers anew. The error is what the server said.
+/// Revokes the login at the authorization server, and removes it here even if that fails. With
+/// `forgets_registration`, the next login registers again. The inner error is that of the revocation.
 pub async fn log_out(
     file: &RecordFile,
     url: &str,

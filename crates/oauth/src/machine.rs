@@ -1,5 +1,5 @@
-//! Tokens that need no person: for the client's own secret or key, for what the machine is known by,
-//! and for what a company's identity provider says of its employee.
+//! Tokens that need no person: for the client's own secret or key, for the identity of a machine, and
+//! for an employee's identity as a company's identity provider asserts it.
 
 use reqwest::Url;
 
@@ -15,15 +15,15 @@ use crate::{
     web::Web,
 };
 
-/// The grant of assertions (RFC 7523).
+/// The grant type of assertions (RFC 7523).
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/// The exchange of one token for another (RFC 8693), and the kinds of the two.
+/// The grant type of token exchange (RFC 8693), and the types of the two tokens.
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
-/// Asks for a machine's token.
+/// Requests a token for a machine.
 pub(crate) async fn machine_grant(
     file: &RecordFile,
     url: &str,
@@ -56,7 +56,7 @@ impl Attempt<'_> {
         self.exchange(&client, &form).await
     }
 
-    /// What the configuration names, as it is now.
+    /// Reads the assertion that the configuration names.
     async fn assertion(&self) -> Result<String, LoginError> {
         let assertion = self.settings.assertion.as_ref();
         let assertion = assertion.ok_or_else(|| lacking("oauth.assertion"))?;
@@ -65,12 +65,14 @@ impl Attempt<'_> {
         Ok(read.expose().trim().to_owned())
     }
 
-    /// Has the company's identity provider say to this authorization server who its employee is.
+    /// Exchanges the employee's ID token at the company's identity provider for an assertion to this
+    /// authorization server.
     async fn exchange_id_token(&self, scope: &str) -> Result<String, LoginError> {
         let provider = self.settings.identity_provider.as_ref();
         let provider = provider.ok_or_else(|| lacking("oauth.idp_issuer"))?;
         let id_token = self.assertion().await?;
-        // It is the person who names it, so it is asked on its own behalf.
+        // The person names the provider, so its addresses are checked against the provider's own
+        // network.
         let bad = || LoginError::Metadata("`oauth.idp_issuer` is no address".to_owned());
         let web = Web::of(&Url::parse(&provider.issuer).map_err(|_| bad())?).await?;
         let issuer = Issuer::discover(&web, &provider.issuer).await?;

@@ -1,16 +1,16 @@
-//! What an authorization server says of itself (RFC 8414, `OpenID` Connect Discovery).
+//! The metadata of an authorization server (RFC 8414, `OpenID` Connect Discovery).
 
 use reqwest::Url;
 use serde::Deserialize;
 
 use crate::{address::shown, error::LoginError, web::Web};
 
-/// The metadata of one authorization server, checked: its issuer is the one that was asked for, and
-/// its addresses may be asked.
+/// The metadata of one authorization server, checked: its issuer is the requested one, and requests may
+/// be sent to its addresses.
 #[derive(Debug, Clone)]
 pub(crate) struct Issuer {
     pub(crate) said: Said,
-    /// None where it is of use to machines alone.
+    /// None if the issuer serves machines alone.
     pub(crate) authorization: Option<Url>,
     pub(crate) token: Url,
     pub(crate) registration: Option<Url>,
@@ -20,7 +20,7 @@ pub(crate) struct Issuer {
     keys: Option<Url>,
 }
 
-/// The document as it came.
+/// The document as it was received.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Said {
     pub(crate) issuer: String,
@@ -44,7 +44,7 @@ pub(crate) struct Said {
 }
 
 impl Issuer {
-    /// Asks for the metadata of this issuer, at each place where it may lie.
+    /// Requests the metadata of this issuer, at each address where it may be published.
     pub(crate) async fn discover(web: &Web, issuer: &str) -> Result<Self, LoginError> {
         let bad =
             || LoginError::Metadata(format!("`{}` is no issuer", crate::error::shown(issuer)));
@@ -72,7 +72,8 @@ impl Issuer {
         }))
     }
 
-    /// One of before 2025-06 that publishes nothing, with its endpoints where that revision puts them.
+    /// Returns the metadata of an issuer of a revision before 2025-06 that publishes none, with the
+    /// endpoints at the paths which that revision specifies.
     pub(crate) fn assume(web: &Web, origin: &str) -> Result<Self, LoginError> {
         let at = |path: &str| Some(format!("{origin}{path}"));
         let said = Said {
@@ -119,8 +120,8 @@ impl Issuer {
         })
     }
 
-    /// Where a person agrees. An issuer that has no such place, or does not say that it checks PKCE,
-    /// is no place to send one to.
+    /// Returns the authorization endpoint. Fails if the issuer has none, or does not say that it checks
+    /// PKCE.
     pub(crate) fn authorization(&self, assumes_pkce: bool) -> Result<&Url, LoginError> {
         let methods = self.said.code_challenge_methods_supported.as_ref();
         let is_checked = methods.map_or(assumes_pkce, |all| all.iter().any(|it| it == "S256"));
@@ -132,20 +133,20 @@ impl Issuer {
         found.ok_or_else(|| lacking(issuer, "authorization_endpoint"))
     }
 
-    /// Where its public keys are.
+    /// Returns the address of its public keys.
     pub(crate) fn keys(&self) -> Result<&Url, LoginError> {
         let found = self.keys.as_ref();
         found.ok_or_else(|| lacking(&self.said.issuer, "jwks_uri"))
     }
 
-    /// Where it says what a token is worth.
+    /// Returns the introspection endpoint.
     pub(crate) fn introspection(&self) -> Result<&Url, LoginError> {
         let found = self.introspection.as_ref();
         found.ok_or_else(|| lacking(&self.said.issuer, "introspection_endpoint"))
     }
 
-    /// Whether clients may say who they are in this way at its token endpoint. Where it does not
-    /// say, the standard's default holds.
+    /// Returns true if clients may authenticate by this method at its token endpoint. If the metadata
+    /// names no methods, the default of the standard applies.
     pub(crate) fn takes(&self, method: &str) -> bool {
         match &self.said.token_endpoint_auth_methods_supported {
             Some(methods) => methods.iter().any(|it| it == method),
@@ -153,7 +154,7 @@ impl Issuer {
         }
     }
 
-    /// Whether it says which ways it takes.
+    /// Returns true if the metadata names the authentication methods.
     pub(crate) fn says_methods(&self) -> bool {
         self.said.token_endpoint_auth_methods_supported.is_some()
     }
@@ -164,8 +165,8 @@ fn lacking(issuer: &str, what: &str) -> LoginError {
     LoginError::Metadata(format!("the metadata of {issuer} has no `{what}`"))
 }
 
-/// Byte for byte, but for a slash that is all of a path: many write it in one place and not in the
-/// other, and it names the same.
+/// Compares byte for byte, except for a slash that is the whole path: many issuers write it in one
+/// place and omit it in the other, with the same meaning.
 fn is_same_issuer(one: &str, other: &str) -> bool {
     let bare = |text: &str| match Url::parse(text) {
         Ok(url) if url.path() == "/" => text.trim_end_matches('/').to_owned(),
@@ -174,7 +175,7 @@ fn is_same_issuer(one: &str, other: &str) -> bool {
     bare(one) == bare(other)
 }
 
-/// In the order of the specification.
+/// Returns the well-known addresses of the metadata, in the order of the specification.
 fn places(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let at = |path: String| {

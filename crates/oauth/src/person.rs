@@ -1,27 +1,27 @@
-//! Who logs in, as far as a login needs to know.
+//! The person who logs in, as an interface to the user.
 
 use futures::future::BoxFuture;
 use reqwest::Url;
 
 use crate::error::LoginError;
 
-/// Who logs in, as far as a login needs to know.
+/// The person who logs in.
 pub trait Person: Send + Sync {
     /// Sends the person to an address, by showing or by opening it.
     fn visit(&self, url: &Url);
-    /// Has the person enter a code at an address.
+    /// Asks the person to enter a code at an address.
     fn enter(&self, url: &Url, code: &str);
-    /// Says that what came is not what is waited for.
+    /// Reports that a response is not the expected one.
     fn reject(&self, why: &LoginError);
-    /// The next address that the person pastes; waits for ever where there is nowhere to.
+    /// Returns the next address that the person pastes. Waits forever if pasting is not possible.
     fn pasted(&self) -> BoxFuture<'_, String>;
 }
 
-/// How a person agrees.
+/// The way in which a person consents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// In a browser that comes back to this machine, or whose last address is pasted.
+    /// In a browser that is redirected to this machine, or whose last address the person pastes.
     Browser,
-    /// By a code, on another device.
+    /// With a code, on another device.
     Device,
 }

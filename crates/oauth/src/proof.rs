@@ -1,5 +1,4 @@
-//! Proofs of possession (`DPoP`, RFC 9449): a token that is bound to a key is worth nothing to who
-//! has the token alone.
+//! Proofs of possession (`DPoP`, RFC 9449): a token that is bound to a key is useless without that key.
 
 use files::clock::now_s;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -19,14 +18,14 @@ use crate::{
 const PROOF: HeaderName = HeaderName::from_static("dpop");
 const NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
-/// The one algorithm of proofs: every server that knows them knows it.
+/// The only algorithm of proofs: every server that supports proofs supports it.
 pub(crate) const ALGORITHM: &str = "ES256";
 
 /// Proves to one server that we have a key.
 #[derive(Debug)]
 pub(crate) struct Prover {
     key: SigningKey,
-    /// The nonce that the server wants in proofs, as it said last.
+    /// The nonce that the server requires in proofs, as it was last received.
     nonce: Mutex<Option<String>>,
 }
 
@@ -36,12 +35,12 @@ impl Prover {
         Self { key, nonce }
     }
 
-    /// With the key that was kept as this text.
+    /// Makes a prover with the key that was stored as this text.
     pub(crate) fn of_text(text: &str) -> Option<Self> {
         SigningKey::of_text(text).map(Self::new)
     }
 
-    /// A proof for one request, with the token that it carries.
+    /// Returns a proof for one request, and for the token that the request carries.
     pub(crate) fn prove(
         &self,
         method: &Method,
@@ -70,7 +69,7 @@ impl Prover {
         Ok((PROOF, proof))
     }
 
-    /// Takes note of the nonce in an answer; whether it is another one than before.
+    /// Stores the nonce of a response. Returns true if it differs from the previous one.
     pub(crate) fn note_nonce(&self, headers: &HeaderMap) -> bool {
         let said = headers.get(NONCE).and_then(|it| it.to_str().ok());
         let Some(said) = said else { return false };
@@ -80,7 +79,7 @@ impl Prover {
         is_new
     }
 
-    /// Returns true if a server refused a request only because its proof lacks a nonce, which we have
+    /// Returns true if a server refused a request only because its proof lacked a nonce, which we have
     /// now.
     pub(crate) fn can_prove_better(&self, status: StatusCode, headers: &HeaderMap) -> bool {
         let is_new = self.note_nonce(headers);
@@ -90,10 +89,10 @@ impl Prover {
     }
 }
 
-/// The error of a request whose proof lacks a nonce.
+/// The error code of a request whose proof lacks a nonce.
 pub(crate) const NONCE_WANTED: &str = "use_dpop_nonce";
 
-/// The header of a token that is bound to a key.
+/// Returns the header for a token that is bound to a key.
 pub(crate) fn authorization(token: &str) -> Option<(HeaderName, HeaderValue)> {
     let mut value = HeaderValue::try_from(format!("{BOUND} {token}")).ok()?;
     value.set_sensitive(true);
@@ -137,7 +136,7 @@ mod tests {
         asks.insert("dpop-nonce", HeaderValue::from_static("n1"));
         assert!(prover.can_prove_better(StatusCode::UNAUTHORIZED, &asks));
         assert_eq!(claims(&prover)["nonce"], "n1");
-        // The same again: it is not the nonce that the server dislikes.
+        // The same nonce again: the server refuses the request for another reason.
         assert!(!prover.can_prove_better(StatusCode::UNAUTHORIZED, &asks));
     }
 }

@@ -1,18 +1,19 @@
-//! Texts that nobody guesses, and the challenge made of one.
+//! Unguessable texts, and the challenge that is derived from one.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::LoginError;
 
-/// 256 random bits as a text for addresses.
+/// Returns 256 random bits as URL-safe text.
 pub(crate) fn random_text() -> Result<String, LoginError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|_| LoginError::Randomness)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The S256 challenge of a verifier (RFC 7636); the name of a token in a proof is made the same way.
+/// Returns the S256 challenge of a verifier (RFC 7636). The digest of a token in a proof is made the
+/// same way.
 pub(crate) fn challenge_of(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! What is kept of one server: how we are registered where it is guarded, and the login.
+//! The stored record of one server: our registration at its authorization server, and the login.
 
 use files::clock::now_s;
 use std::fmt;
@@ -7,21 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::challenge::Challenge;
 
-/// Everything that is kept of one server. What prints it shows no secret.
+/// The stored record of one server. Its `Debug` output shows no secret.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The server's name in the configuration, for people who look.
+    /// The server's name in the configuration, for people who read the file.
     pub server: String,
     /// Its address.
     pub url: String,
-    /// How we are known where it is guarded.
+    /// Our registration at its authorization server.
     pub(crate) registration: Option<Registration>,
     /// The login, if there is one.
     pub grant: Option<Grant>,
     /// Scopes that the server asked for after the login.
     #[serde(default)]
     pub wanted_scopes: Vec<String>,
-    /// What the server said when it refused a request last: some let everybody begin, and ask later.
+    /// The challenge of the last refused request: some servers allow `initialize` to everyone, and send
+    /// a challenge only later.
     #[serde(default)]
     pub(crate) challenge: Option<Challenge>,
 }
@@ -29,26 +30,26 @@ pub struct Record {
 /// A registration that an authorization server made for us.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Registration {
-    /// It is good there and nowhere else.
+    /// The registration is valid at this issuer alone.
     pub(crate) issuer: String,
     pub(crate) client: Client,
-    /// It was made for this address, and many compare it as a text.
+    /// The redirect address of the registration. Many authorization servers compare it as text.
     pub(crate) redirect_uri: String,
     /// None: never.
     pub(crate) secret_expires_at: Option<u64>,
-    /// A later login began with it and has not come to its end: the authorization server may have
-    /// forgotten it, and shows the browser an error then.
+    /// True if a later login began with this registration and has not finished. The authorization
+    /// server may have removed the registration, and would then show an error in the browser.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_doubtful: bool,
 }
 
-/// Who we are at an authorization server.
+/// Our client at an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Client {
     pub(crate) id: String,
     pub(crate) secret: Option<String>,
-    /// How the secret is shown: `none`, `client_secret_basic`, `client_secret_post`, or
-    /// `private_key_jwt`, where it is a key.
+    /// The authentication method: `none`, `client_secret_basic`, `client_secret_post`, or
+    /// `private_key_jwt` if the secret is a key.
     pub(crate) method: String,
     /// The name of that key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,17 +59,17 @@ pub(crate) struct Client {
 /// A login.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Another one for each login; the same over every renewal.
+    /// Differs for each login; stays the same when the token is renewed.
     pub id: String,
-    /// Who gave it.
+    /// The issuer.
     pub issuer: String,
-    /// The scopes that it has, as far as that was said.
+    /// The scopes of the token, as far as they are known.
     pub scopes: Vec<String>,
-    /// When the access token ends; none: nobody said.
+    /// The time when the access token expires; none: unknown.
     pub expires_at: Option<u64>,
-    /// When it was had or renewed last.
+    /// The time when the token was issued or last renewed.
     pub obtained_at: u64,
-    /// Why it cannot be renewed any more, if so: only a new login helps.
+    /// The reason why the token cannot be renewed any more, if so: only a new login helps.
     #[serde(default)]
     pub ended: Option<String>,
     pub(crate) access_token: String,
@@ -83,22 +84,23 @@ pub struct Grant {
 }
 
 impl Record {
-    /// Whether the server has asked for a token when it refused a request.
+    /// Returns true if the server has sent a challenge with a refused request.
     pub fn was_challenged(&self) -> bool {
         self.challenge.is_some()
     }
 }
 
-/// A token is renewed so long before its end, in seconds: a request takes time.
+/// A token is renewed this many seconds before it expires, since a request takes time.
 const RENEW_BEFORE_S: u64 = 30;
 
 impl Grant {
-    /// Whether it can be renewed without a person.
+    /// Returns true if the token can be renewed without a person.
     pub fn is_renewable(&self) -> bool {
         self.refresh_token.is_some() && self.ended.is_none()
     }
 
-    /// Whether the access token can still be sent. A short-lived one is good for most of its life.
+    /// Returns true if the access token can still be sent. A short-lived token is sent for most of its
+    /// lifetime.
     pub(crate) fn is_fresh(&self) -> bool {
         let Some(expires_at) = self.expires_at else {
             return true;
@@ -107,7 +109,7 @@ impl Grant {
         now_s() + RENEW_BEFORE_S.min(life / 4) < expires_at
     }
 
-    /// Whether the access token has not ended yet.
+    /// Returns true if the access token has not expired.
     pub(crate) fn is_alive(&self) -> bool {
         self.expires_at.is_none_or(|at| now_s() < at)
     }

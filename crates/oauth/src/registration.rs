@@ -1,5 +1,5 @@
-//! Who we are at an authorization server: registered by hand, described by a document, or
-//! registered there and then, in this order.
+//! Our client at an authorization server: registered by hand, described by a document, or registered
+//! dynamically, in this order.
 
 use files::clock::now_s;
 use http::HeaderMap;
@@ -14,13 +14,13 @@ use crate::{
     web::Web,
 };
 
-/// The grant of devices (RFC 8628).
+/// The grant type of devices (RFC 8628).
 pub(crate) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// How a client with a key shows who it is (RFC 7523).
+/// The authentication method of a client with a key (RFC 7523).
 pub(crate) const PRIVATE_KEY: &str = "private_key_jwt";
 
-/// Who we are, without asking anybody; none where we have to register.
+/// Returns our client if it is known without a request, or `None` if we have to register.
 pub(crate) fn known(
     issuer: &Issuer,
     settings: &Settings,
@@ -57,7 +57,7 @@ pub(crate) fn known(
     kept.filter(is_good).map(|it| it.client.clone())
 }
 
-/// The grant with the secret of the configuration, which is not kept beside it.
+/// Returns the grant with the secret from the configuration, which is not stored with the grant.
 pub(crate) fn with_secret(grant: &Grant, settings: &Settings) -> Grant {
     let mut grant = grant.clone();
     if settings.client_id.as_ref() == Some(&grant.client.id) {
@@ -93,7 +93,8 @@ fn method_with_secret(issuer: &Issuer) -> &'static str {
     }
 }
 
-/// Registers us (RFC 7591): as a public client where those are taken, else as one with a secret.
+/// Registers our client (RFC 7591): as a public client if the issuer allows that, else as one with a
+/// secret.
 pub(crate) async fn register(
     web: &Web,
     issuer: &Issuer,
@@ -111,7 +112,8 @@ pub(crate) async fn register(
     };
     let mut grants = vec!["authorization_code", "refresh_token"];
     grants.extend(with_device.then_some(DEVICE_GRANT));
-    // No scopes: some servers refuse those that they do not list, and a login may need more later.
+    // Requests no scopes: some servers refuse scopes that they do not list, and a login may need more
+    // later.
     let asked = json!({
         "client_name": "proxy",
         "application_type": "native",
@@ -161,7 +163,7 @@ impl Given {
                 key_id: None,
             },
             redirect_uri: redirect_uri.to_owned(),
-            // 0 stands for never.
+            // 0 means never.
             secret_expires_at: self.client_secret_expires_at.filter(|at| *at > 0),
             is_doubtful: false,
         }

@@ -1,23 +1,25 @@
-//! Lists of scopes that strangers write, within bounds: they are kept, and the file of a login has one.
+//! Bounded lists of scopes from remote servers. They are bounded because they are stored, and the file
+//! of a login has a size limit.
 
-/// Scopes in one list, and the bytes of one of them; servers that have many list some fifty.
+/// The most scopes in one list, and the largest scope in bytes. Servers with many scopes list about
+/// fifty.
 const SCOPES_MAX: usize = 256;
 const SCOPE_BYTES_MAX: usize = 256;
 
-/// Reads scopes with spaces between them.
+/// Reads scopes that are separated by spaces.
 pub(crate) fn split(text: &str) -> Vec<String> {
     let mut scopes: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     bound(&mut scopes);
     scopes
 }
 
-/// Drops what is past the bounds.
+/// Removes everything that exceeds the bounds.
 pub(crate) fn bound(scopes: &mut Vec<String>) {
     scopes.retain(|scope| scope.len() <= SCOPE_BYTES_MAX);
     scopes.truncate(SCOPES_MAX);
 }
 
-/// Adds those that are new. Of too many the oldest go.
+/// Adds the scopes that are new. If there are too many, the oldest are removed.
 pub(crate) fn add(scopes: &mut Vec<String>, more: Vec<String>) {
     for scope in more {
         if scope.len() <= SCOPE_BYTES_MAX && !scopes.contains(&scope) {

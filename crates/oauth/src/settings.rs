@@ -1,50 +1,51 @@
-//! What a person may say of how a server is logged in to.
+//! The login settings of a server in the configuration.
 
 use std::{fmt, sync::Arc};
 
 use futures::future::BoxFuture;
 use secrets::Secret;
 
-/// The settings of one server, filled in. All defaults: everything is found out by asking.
+/// The settings of one server, resolved. With all defaults, everything is discovered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Of a client that was registered by hand.
+    /// The id of a client that was registered by hand.
     pub client_id: Option<String>,
-    /// The secret of that client; none: a public one, or one with a key.
+    /// The secret of that client; none: a public client, or one with a key.
     pub client_secret: Option<Secret>,
-    /// The key by which that client shows who it is, in place of a secret (PEM, PKCS #8).
+    /// The key with which that client authenticates, in place of a secret (PEM, PKCS #8).
     pub private_key: Option<Secret>,
-    /// The name by which the authorization server knows that key.
+    /// The name of that key at the authorization server.
     pub private_key_id: Option<String>,
-    /// What a machine is known by, or an employee: a JWT that somebody else signed.
+    /// The identity of a machine or an employee: a JWT that another party signed.
     pub assertion: Option<Assertion>,
-    /// Where an employee's assertion is exchanged for one that the authorization server takes.
+    /// The provider that exchanges an employee's assertion for one that the authorization server
+    /// accepts.
     pub identity_provider: Option<IdentityProvider>,
     /// The address of a Client ID Metadata Document that describes us.
     pub client_metadata_url: Option<String>,
-    /// In place of those that the server asks for.
+    /// The requested scopes, in place of those that the server requires.
     pub scopes: Vec<String>,
-    /// The port to which the browser comes back; none: any that is free.
+    /// The port to which the browser is redirected; none: any free port.
     pub callback_port: Option<u16>,
-    /// How the address to which it comes back names this machine.
+    /// The name of this machine in the redirect address.
     pub callback_host: CallbackHost,
     /// The audience of tokens.
     pub resource: Resource,
-    /// The one authorization server that is trusted, whatever the server names.
+    /// The only authorization server that is trusted, whatever the server names.
     pub issuer: Option<String>,
-    /// How tokens are had.
+    /// The way in which tokens are requested.
     pub grant: GrantKind,
-    /// An authorization server that does not say that it checks PKCE is taken at its word by the
-    /// person: we send the challenge, and go on.
+    /// Continue with an authorization server that does not say that it checks PKCE. The challenge is
+    /// sent anyway.
     pub assumes_pkce: bool,
-    /// An authorization server that publishes no metadata has its endpoints where revision 2025-03-26
-    /// puts them.
+    /// Assume that an authorization server without metadata has its endpoints at the paths of revision
+    /// 2025-03-26.
     pub assumes_endpoints: bool,
     /// Further parameters of the authorization request.
     pub parameters: Vec<(String, String)>,
 }
 
-/// A name of this machine in a redirect. Many authorization servers compare it as a text.
+/// The name of this machine in a redirect address. Many authorization servers compare it as text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 pub enum CallbackHost {
     /// `127.0.0.1`.
@@ -57,7 +58,7 @@ pub enum CallbackHost {
 }
 
 impl CallbackHost {
-    /// As it stands in the address.
+    /// Returns the host as it appears in the address.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Address => "127.0.0.1",
@@ -69,35 +70,35 @@ impl CallbackHost {
 /// The `resource` of requests (RFC 8707).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Resource {
-    /// What the server says of itself, else its address.
+    /// The resource that the server's metadata names, else the server's address.
     #[default]
     Found,
-    /// None is sent: some authorization servers refuse it.
+    /// No resource is sent: some authorization servers refuse it.
     Off,
-    /// This.
+    /// This resource.
     Named(String),
 }
 
-/// How tokens are had.
+/// The way in which tokens are requested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GrantKind {
-    /// A person agrees in a browser.
+    /// A person consents in a browser.
     #[default]
     AuthorizationCode,
     /// The client's own secret or key is enough: for machines.
     ClientCredentials,
-    /// What the machine is known by is enough (workload identity, RFC 7523).
+    /// The machine's identity is enough (workload identity, RFC 7523).
     JwtBearer,
-    /// The company's identity provider says who its employee is (cross-app access).
+    /// The company's identity provider asserts the employee's identity (cross-app access).
     EnterpriseManaged,
 }
 
-/// A company's identity provider, and who we are there.
+/// A company's identity provider, and our client there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdentityProvider {
     /// Its issuer.
     pub issuer: String,
-    /// Of the client to which it gave the ID token.
+    /// The client to which the provider issued the ID token.
     pub client_id: String,
     /// The secret of that client, if it has one.
     pub client_secret: Option<Secret>,
@@ -105,12 +106,13 @@ pub struct IdentityProvider {
 
 type Read = dyn Fn() -> BoxFuture<'static, Result<Secret, String>> + Send + Sync;
 
-/// A JWT that somebody else signs anew from time to time: read each time that it is used.
+/// A JWT that another party signs and replaces from time to time. It is read each time that it is used.
 #[derive(Clone)]
 pub struct Assertion(Arc<Read>);
 
 impl Assertion {
-    /// One that is read so. The error says why it cannot be, and holds no part of it.
+    /// Makes an assertion that `read` reads. The error says why it cannot be read, and holds no part of
+    /// it.
     pub fn new(
         read: impl Fn() -> BoxFuture<'static, Result<Secret, String>> + Send + Sync + 'static,
     ) -> Self {

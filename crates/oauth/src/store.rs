@@ -1,4 +1,5 @@
-//! Where records lie: a private file for each server, changed under a lock, replaced whole.
+//! The storage of records: a private file for each server, changed under a lock and replaced
+//! atomically.
 
 use std::{io, path::PathBuf, time::SystemTime};
 
@@ -8,13 +9,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::record::Record;
 
-/// A record with the largest tokens that are seen.
+/// The largest record, with the largest tokens that occur.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Bytes of the address's digest in the name of a record's file.
+/// The number of bytes of the address's digest in the file name of a record.
 const DIGEST_BYTES: usize = 6;
 
-/// The record of one server. Two servers at one address have two.
+/// The record of one server. Two servers at the same address have two records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordFile {
     path: PathBuf,
@@ -23,22 +24,22 @@ pub struct RecordFile {
     url: String,
 }
 
-/// Why a record cannot be read or kept. No text of its is in it.
+/// The reason why a record cannot be read or stored. It repeats no text of the record.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The folder is not ours alone.
+    /// Other users have access to the folder.
     #[error("the folder of logins: {0}")]
     Folder(#[from] FolderError),
     /// The file cannot be read or written.
     #[error("the login: {0}")]
     File(#[from] io::Error),
-    /// Somebody else wrote it.
+    /// The file was not written by this program.
     #[error("{0} holds no login of ours; delete it, and log in again")]
     Damaged(PathBuf),
 }
 
 impl RecordFile {
-    /// The file of this server among these. Nothing is opened or made yet.
+    /// Returns the file of this server. Opens and creates nothing.
     pub fn of(files: &PrivateFiles, server: &str, url: &str) -> Self {
         let digest = hex::encode(&Sha256::digest(url.as_bytes())[..DIGEST_BYTES]);
         Self {
@@ -49,7 +50,7 @@ impl RecordFile {
         }
     }
 
-    /// The record as it is now; an empty one where there is none.
+    /// Reads the record; returns an empty one if there is none.
     pub fn read(&self) -> Result<Record, StoreError> {
         let Some(bytes) = self.files.read(&self.path, FILE_BYTES_MAX)? else {
             return Ok(Record {
@@ -58,29 +59,30 @@ impl RecordFile {
                 ..Record::default()
             });
         };
-        // An error of the parser could repeat a part of a token.
+        // The parser's error could repeat a part of a token.
         let damaged = |_| StoreError::Damaged(self.path.clone());
         serde_json::from_slice(&bytes).map_err(damaged)
     }
 
-    /// When it was changed last.
+    /// Returns the time of the last change.
     pub(crate) fn changed_at(&self) -> Option<SystemTime> {
         std::fs::metadata(&self.path).ok()?.modified().ok()
     }
 
-    /// Which login there is: another text after a login or a logout, the same after a renewal.
+    /// Returns an id of the current login. It changes with a login or a logout, and stays the same when
+    /// the token is renewed.
     pub fn read_id(&self) -> Option<String> {
         let grant = self.read().ok()?.grant?;
         Some(format!("{}{}", grant.id, grant.ended.is_some()))
     }
 
-    /// Waits for its turn, then has the record as it is then. Blocks.
+    /// Waits for the lock, then reads the record. Blocks.
     pub(crate) fn lock(&self) -> Result<LockedRecord, StoreError> {
         let lock = Lock::take(&self.lock_path()?)?;
         self.read_locked(lock)
     }
 
-    /// The same without a wait; none while another holds the lock.
+    /// Like `lock`, but returns `None` at once if another process holds the lock.
     pub(crate) fn try_lock(&self) -> Result<Option<LockedRecord>, StoreError> {
         let lock = Lock::try_take(&self.lock_path()?)?;
         lock.map(|lock| self.read_locked(lock)).transpose()
@@ -101,7 +103,7 @@ impl RecordFile {
         })
     }
 
-    /// Changes the record as it is then. Blocks.
+    /// Reads the record under the lock, and changes it. Blocks.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Record)) -> Result<Record, StoreError> {
         let mut locked = self.lock()?;
         change(&mut locked.record);
@@ -120,7 +122,7 @@ pub(crate) async fn change(
     changing.await.map_err(io::Error::other)?
 }
 
-/// A record that nobody else can change.
+/// A record that is locked, so that no other process can change it.
 #[derive(Debug)]
 pub(crate) struct LockedRecord {
     path: PathBuf,
@@ -130,23 +132,23 @@ pub(crate) struct LockedRecord {
 }
 
 impl LockedRecord {
-    /// Writes it down; it outlives a loss of power, for the token before it is worth nothing any
-    /// more.
+    /// Writes the record durably, since the previous token is no longer valid: the new one must survive
+    /// a power failure.
     pub(crate) fn write(&self) -> Result<(), StoreError> {
         let text = serde_json::to_vec_pretty(&self.record).map_err(io::Error::from)?;
         Ok(self.files.write(&self.path, text)?)
     }
 }
 
-/// Logins of a server that gets another name. Until this is dropped no process renews the old ones:
-/// a renewed token would be lost.
+/// The logins of a server that is being renamed. Until this is dropped no process renews the old
+/// logins: a renewed token would be lost.
 #[derive(Debug)]
 pub struct RenamedLogins {
     pairs: Vec<(LockedRecord, PathBuf)>,
 }
 
 impl RenamedLogins {
-    /// Keeps every login of a server under another name too. Blocks.
+    /// Copies every login of a server to another name. Blocks.
     pub fn copy(files: &PrivateFiles, from: &str, to: &str) -> Result<Self, StoreError> {
         let mut renamed = Self { pairs: Vec::new() };
         let folder = files.state_dir.join("auth");
@@ -194,7 +196,7 @@ impl RenamedLogins {
     }
 }
 
-/// Whether this stands behind the server's name in the name of a record.
+/// Returns true if `rest` is what follows the server's name in the file name of a record.
 fn is_digest(rest: &str) -> bool {
     let digest = rest
         .strip_prefix('-')

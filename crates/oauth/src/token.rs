@@ -19,37 +19,38 @@ use crate::{
     web::{Answer, Web},
 };
 
-/// A token as it was given.
+/// A token response.
 pub(crate) struct Given {
     access_token: String,
     refresh_token: Option<String>,
     expires_at: Option<u64>,
     scopes: Option<Vec<String>>,
-    /// It is worth something only with a proof of our key.
+    /// True if the token is valid only with a proof of our key.
     is_bound: bool,
 }
 
-/// A token for more than this many seconds ends nobody's lifetime; the number comes from a stranger.
+/// The longest lifetime of a token in seconds; the value comes from a remote server.
 const LIFE_S_MAX: u64 = 10 * 365 * 86_400;
 
-/// A client that asks an authorization server for tokens.
+/// A client that requests tokens from an authorization server.
 pub(crate) struct Asker<'a> {
     pub(crate) web: &'a Web,
-    /// Whom it asks.
+    /// The authorization server.
     pub(crate) issuer: &'a str,
     pub(crate) client: &'a Client,
     pub(crate) resource: Option<&'a str>,
-    /// Has the key to which tokens are to be bound.
+    /// The prover of the key to which tokens are to be bound.
     pub(crate) prover: Option<&'a Prover>,
 }
 
-/// An assertion of who we are is used at once, in seconds.
+/// The lifetime in seconds of an assertion of our identity; it is used at once.
 const ASSERTION_LIFE_S: u64 = 60;
 
 const ASSERTION_KIND: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 impl Asker<'_> {
-    /// Asks for a token. `form` says what for; who we are and the resource are added.
+    /// Requests a token. `form` holds the parameters of the grant; the client and the resource are
+    /// added.
     pub(crate) async fn ask(&self, url: &Url, form: &[(&str, &str)]) -> Result<Given, LoginError> {
         let given = read(&self.post(url, form).await?)?;
         if given.is_bound && self.prover.is_none() {
@@ -59,8 +60,8 @@ impl Asker<'_> {
         Ok(given)
     }
 
-    /// The same request, and the answer as it came. One that is refused because its proof lacks a
-    /// nonce is sent once more with it.
+    /// Sends the same request, and returns the response unread. If the proof lacks a nonce, the request
+    /// is sent once more with the nonce of the response.
     pub(crate) async fn post(
         &self,
         url: &Url,
@@ -116,7 +117,7 @@ impl Asker<'_> {
         SigningKey::of_pem(key)?.sign(head, &claims)
     }
 
-    /// Asks for a token of this kind, which is shown to another authorization server (RFC 8693).
+    /// Requests a token of this type for use at another authorization server (RFC 8693).
     pub(crate) async fn exchange_token(
         &self,
         url: &Url,
@@ -144,7 +145,7 @@ impl Asker<'_> {
 pub(crate) fn read(answer: &Answer) -> Result<Given, LoginError> {
     if !answer.status.is_success() {
         let why = answer.explain();
-        // A server that is in trouble has not said no.
+        // A server error or a rate limit is not a refusal.
         if answer.status.is_server_error() || answer.status.as_u16() == 429 {
             let url = "the token endpoint".to_owned();
             return Err(LoginError::Http { url, why });
@@ -183,12 +184,12 @@ fn read_given(object: &Value) -> Option<Given> {
         return None;
     }
     let access_token = text("access_token")?;
-    // It goes into a header.
+    // The token is sent in a header.
     if !access_token.chars().all(|c| c.is_ascii_graphic()) {
         return None;
     }
-    // Some write the number as a text. A token that ends at once would be renewed before each
-    // request: 0 is taken for a server that does not say, and a token that has ended is refused.
+    // Some servers write the number as text. A token that expires at once would be renewed before each
+    // request: 0 is read as unknown, and a token that has expired is refused by its server.
     let life = object.get("expires_in");
     let life = life.and_then(|it| it.as_u64().or_else(|| it.as_str()?.parse().ok()));
     let life = life.filter(|life| *life > 0);
@@ -201,8 +202,8 @@ fn read_given(object: &Value) -> Option<Given> {
     })
 }
 
-/// A login that was just made. Where the answer names no scopes, they are those that were asked for;
-/// the key is that of the proofs with which it was asked for.
+/// Makes the grant of a new login. If the response names no scopes, the requested ones apply; the key
+/// is the one that signed the proofs of the request.
 pub(crate) fn grant(
     given: Given,
     issuer: &Issuer,
@@ -240,7 +241,7 @@ fn asker<'a>(web: &'a Web, grant: &'a Grant, prover: Option<&'a Prover>) -> Aske
     }
 }
 
-/// Renews a login: the one that it was, with new tokens.
+/// Renews a login: returns the same grant with new tokens.
 pub(crate) async fn renew(web: &Web, grant: &Grant) -> Result<Grant, LoginError> {
     let bad = || LoginError::Metadata("its token endpoint is no address".to_owned());
     let endpoint = Url::parse(&grant.token_endpoint).map_err(|_| bad())?;
@@ -256,13 +257,13 @@ pub(crate) async fn renew(web: &Web, grant: &Grant) -> Result<Grant, LoginError>
         expires_at: given.expires_at,
         obtained_at: now_s(),
         access_token: given.access_token,
-        // One that is not replaced goes on.
+        // A refresh token that is not replaced stays valid.
         refresh_token: given.refresh_token.or_else(|| grant.refresh_token.clone()),
         ..grant.clone()
     })
 }
 
-/// Has the authorization server forget a token, where it can (RFC 7009).
+/// Revokes a token at the authorization server, if it supports that (RFC 7009).
 pub(crate) async fn revoke(web: &Web, grant: &Grant) -> Result<(), LoginError> {
     let endpoint = grant.revocation_endpoint.as_deref();
     let Some(endpoint) = endpoint.and_then(|it| Url::parse(it).ok()) else {

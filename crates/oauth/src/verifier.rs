@@ -1,4 +1,4 @@
-//! Tokens that others show us: whether one is good, and what it may do.
+//! Verification of tokens that clients present: their validity, subject and scopes.
 
 use std::time::Duration;
 
@@ -17,19 +17,19 @@ use crate::{
     web::Web,
 };
 
-/// Keys are read again after so long: one that was taken back is good no longer.
+/// The longest time for which keys are cached, since a key may be revoked.
 const KEYS_AGE_MAX: Duration = Duration::from_mins(15);
 
-/// A token with a key that nobody knows has them read again, no more often than this.
+/// The shortest time between two requests for the keys when a token names an unknown key.
 const KEYS_REST: Duration = Duration::from_secs(10);
 
-/// The clocks of two machines differ by no more than this, in seconds.
+/// The largest difference between the clocks of two machines, in seconds.
 const LEEWAY_S: u64 = 60;
 
-/// A longer text is no token.
+/// The largest token in bytes.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
-/// Those with a public key; so nobody who knows that key can sign.
+/// The algorithms with a public key, so that knowing the public key does not allow signing.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -42,13 +42,13 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// Checks tokens (JWT, RFC 9068) of one issuer, for one audience. Its keys are read when they are
-/// first needed, and again when a token names one that is new.
+/// Verifies tokens (JWT, RFC 9068) of one issuer, for one audience. The keys are requested when they
+/// are first needed, and again when a token names an unknown one.
 #[derive(Debug)]
 pub struct Verifier {
     issuer: String,
     audience: String,
-    /// For tokens that are no JWT.
+    /// For tokens that are not JWTs.
     introspection: Option<Introspection>,
     keys: Mutex<Option<Keys>>,
 }
@@ -59,22 +59,22 @@ struct Keys {
     read_at: Instant,
 }
 
-/// What a good token says.
+/// The content of a valid token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// Whose it is.
+    /// The subject.
     pub subject: String,
-    /// What it may do.
+    /// The scopes.
     pub scopes: Vec<String>,
 }
 
-/// Why a token is not taken. No part of it is repeated.
+/// The reason why a token is rejected. It repeats no part of the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
-    /// It is not good.
+    /// The token is invalid.
     #[error("{0}")]
     Bad(&'static str),
-    /// Nobody can say whether it is.
+    /// The token could not be checked.
     #[error("the issuer cannot be asked: {0}")]
     NoKeys(String),
 }
@@ -83,7 +83,7 @@ pub enum VerifyError {
 struct Claims {
     sub: String,
     scope: Option<String>,
-    /// Some say so instead, as a list or as a text.
+    /// Some issuers use `scp` instead of `scope`, as a list or as text.
     scp: Option<Scopes>,
 }
 
@@ -95,8 +95,8 @@ enum Scopes {
 }
 
 impl Verifier {
-    /// For tokens of this issuer that name this audience. The client, if there is one, asks the
-    /// issuer about those that are no JWT.
+    /// Makes a verifier for tokens of this issuer that name this audience. The client, if there is one,
+    /// sends introspection requests for tokens that are not JWTs.
     pub fn new(
         issuer: String,
         audience: String,
@@ -110,7 +110,7 @@ impl Verifier {
         }
     }
 
-    /// Who shows the token, and what it may do.
+    /// Verifies a token, and returns its subject and scopes.
     pub async fn verify(&self, token: &str) -> Result<Verified, VerifyError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(VerifyError::Bad("it is too long"));
@@ -184,7 +184,7 @@ impl Verifier {
                 found.ok_or(VerifyError::Bad("it is signed by no key of the issuer"))
             }
             Err(error) => {
-                // Those that were read a while ago are better than none.
+                // Keys that are out of date are better than none.
                 let known = keys.as_ref().and_then(|it| find(&it.set, id, algorithm));
                 known.ok_or_else(|| VerifyError::NoKeys(error.to_string()))
             }
@@ -202,7 +202,7 @@ impl Verifier {
     }
 }
 
-/// The key of this name; of a token that names none, the only one that fits.
+/// Returns the key with this name; for a token that names none, the only key that fits.
 fn find(set: &JwkSet, id: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
     let fits = |jwk: &&Jwk| {
         let key = DecodingKey::from_jwk(jwk).ok();

@@ -1,5 +1,5 @@
-//! Requests to authorization servers: bounded in time and size, and never where a stranger must not
-//! send us.
+//! Requests to authorization servers: limited in time and size, and only to addresses that pass the
+//! checks.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use crate::{
     error::{self, LoginError},
 };
 
-/// From the first byte sent to the last one read.
+/// The timeout, from the first byte sent to the last byte read.
 const WAIT: Duration = Duration::from_secs(20);
 
-/// A document of metadata or tokens; far more than any holds.
+/// The largest response, which is far more than any metadata or token document.
 const BODY_BYTES_MAX: usize = 256 * 1024;
 
 const REDIRECTS_MAX: usize = 3;
 
-/// Asks for one server and those that it names.
+/// Sends requests to one server and to those that it names.
 #[derive(Debug, Clone)]
 pub(crate) struct Web {
     client: Client,
     reach: Reach,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -37,13 +37,13 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The object in the body, whatever its kind is said to be.
+    /// Returns the JSON object in the body, whatever its content type.
     pub(crate) fn object(&self) -> Option<Value> {
         let value: Value = serde_json::from_slice(&self.body).ok()?;
         value.is_object().then_some(value)
     }
 
-    /// What it says of an error: its code and description, else the status alone.
+    /// Returns the error that the response describes: its code and description, else the status alone.
     pub(crate) fn explain(&self) -> String {
         let object = self.object();
         let text = |key: &str| {
@@ -57,14 +57,14 @@ impl Answer {
         }
     }
 
-    /// The code of its error (RFC 6749).
+    /// Returns the error code (RFC 6749).
     pub(crate) fn error_code(&self) -> Option<String> {
         Some(self.object()?.get("error")?.as_str()?.to_owned())
     }
 }
 
 impl Web {
-    /// Asks on behalf of the server at this address.
+    /// Makes a client for requests on behalf of the server at this address.
     pub(crate) async fn of(server: &Url) -> Result<Self, LoginError> {
         let reach = Reach::of(server).await;
         let mut builder = Client::builder()
@@ -72,7 +72,7 @@ impl Web {
             .redirect(Policy::none())
             .dns_resolver(reach.resolver());
         if is_loopback(server.host_str().unwrap_or_default()) {
-            // A network proxy's loopback is another machine's.
+            // The loopback address of a network proxy is another machine's.
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|error| fail(server, &error))?;
@@ -83,7 +83,7 @@ impl Web {
         self.reach.check(url)
     }
 
-    /// Reads a document. A redirect is followed where the address to which it leads may be asked.
+    /// Requests a document. Follows a redirect if a request may be sent to its target.
     pub(crate) async fn get(&self, url: &Url) -> Result<Answer, LoginError> {
         let mut url = url.clone();
         for _ in 0..=REDIRECTS_MAX {
@@ -105,7 +105,7 @@ impl Web {
         Err(LoginError::Http { url, why })
     }
 
-    /// Posts a form. A redirect is not followed: what is in it is for that address alone.
+    /// Posts a form. Does not follow redirects: the content is for that address alone.
     pub(crate) async fn post_form(
         &self,
         url: &Url,
@@ -121,7 +121,7 @@ impl Web {
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(encode(form));
         if let Some((name, password)) = login {
-            // RFC 6749 has both encoded like a form before they are put together.
+            // RFC 6749 requires both to be form-encoded before they are joined.
             request = request.basic_auth(encode_one(name), Some(encode_one(password)));
         }
         self.send(url, request).await
@@ -163,7 +163,7 @@ async fn read(response: Response) -> Result<Vec<u8>, String> {
     let is_stream = is_stream.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
     let mut body = Vec::new();
     if is_stream {
-        // It may never end, and nothing in it is of interest.
+        // The stream may never end, and its content is not needed.
         return Ok(body);
     }
     let mut chunks = response.bytes_stream();
@@ -184,7 +184,7 @@ fn fail(url: &Url, error: &reqwest::Error) -> LoginError {
     }
 }
 
-/// The innermost cause: those around it say "error sending request".
+/// Returns the innermost cause: the outer ones only say "error sending request".
 fn describe(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return format!("no answer within {} s", WAIT.as_secs());
@@ -196,7 +196,7 @@ fn describe(error: &reqwest::Error) -> String {
     error::shown(&cause.to_string())
 }
 
-/// A form as it is posted.
+/// Returns a form in its encoded form.
 pub(crate) fn encode(form: &[(&str, &str)]) -> String {
     let mut url = blank();
     url.query_pairs_mut().extend_pairs(form);

@@ -1,5 +1,5 @@
-//! A rule that allows one thing for good, and the place where it overrides nothing but the rule that a
-//! person saw.
+//! A rule that permanently allows one tool, prompt or resource, and its place: directly before the rule
+//! that a person saw, so that it overrides no other rule.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::{
     names::{Names, Spellings},
 };
 
-/// A thing that a person allows for good, and the rule that they saw decide about it.
+/// A tool, prompt or resource that a person permanently allows, and the rule that the person saw.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allowance {
     kind: Kind,
@@ -22,21 +22,20 @@ pub struct Allowance {
     decider: Decider,
 }
 
-/// Why a thing cannot be allowed by its name alone. Rules are counted from 1.
+/// The reason why something cannot be allowed by its name alone. Rules are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotAllowable {
-    /// A rule that comes first decides by the arguments of a call, which a rule for all calls would
-    /// override.
+    /// An earlier rule decides by the arguments of a call, and a rule for all calls would override it.
     ReadsArguments(usize),
-    /// It is allowed already; by what.
+    /// It is already allowed, by this rule or preset.
     Allowed(String),
     /// Only a rule for certain clients restricts it.
     NamesClients(usize),
-    /// The pattern of its name fits another tool of the server, too.
+    /// The pattern of its name also matches another tool of the server.
     AmbiguousName(String),
     /// The client that asks has no name.
     NamelessClient,
-    /// The rules are not those that the person saw.
+    /// The rules have changed since the person saw them.
     Changed,
 }
 
@@ -67,8 +66,8 @@ impl fmt::Display for NotAllowable {
 }
 
 impl Allowance {
-    /// What is allowed, under the rules by which a person was asked. `call.client` is the client that
-    /// it is allowed for; with `for_every_client` rules for certain clients stay before it.
+    /// Makes an allowance under the rules by which a person was asked. `call.client` is the client that
+    /// it is for; with `for_every_client`, rules for certain clients stay before it.
     pub fn new(
         policy: &Policy,
         call: &Subject<'_>,
@@ -101,12 +100,12 @@ impl Allowance {
         &self.server
     }
 
-    /// Whether no rule decides before this one is written.
+    /// Returns true if no rule decides before this one is written.
     pub fn is_decided_by_preset(&self) -> bool {
         matches!(self.decider, Decider::Preset(_))
     }
 
-    /// The index at which the rule goes into these rules: directly before the one that the person saw.
+    /// Returns the index at which the rule is inserted: directly before the rule that the person saw.
     pub fn find_place(&self, policy: &Policy) -> Result<usize, NotAllowable> {
         let (index, decider) = self.find_decider(policy)?;
         if decider == self.decider {
@@ -116,7 +115,7 @@ impl Allowance {
         }
     }
 
-    /// The rule as it is written.
+    /// Returns the rule as it is written.
     pub fn rule(&self) -> Vec<(&'static str, String)> {
         let mut rule = vec![("decision", Verdict::Allow.as_str().to_owned())];
         rule.extend(self.client.as_deref().map(|it| ("client", escape(it))));
@@ -130,7 +129,7 @@ impl Allowance {
         rule
     }
 
-    /// Whether these rules allow it, by the rule at this index.
+    /// Returns true if these rules allow it, by the rule at this index.
     pub fn is_allowed_by(&self, policy: &Policy, index: usize) -> bool {
         let decision = policy.decide(&self.subject());
         decision.verdict == Verdict::Allow && decision.rule() == Some(index + 1)
@@ -148,7 +147,7 @@ impl Allowance {
         }
     }
 
-    /// The first rule that speaks of every call of this, and its index.
+    /// Finds the first rule that applies to every call of this tool, prompt or resource, and its index.
     fn find_decider(&self, policy: &Policy) -> Result<(usize, Decider), NotAllowable> {
         let subject = self.subject();
         let spellings = Spellings::new(&subject);
@@ -215,7 +214,7 @@ mod tests {
         }
     }
 
-    /// The rules with the one that allows the call in its place.
+    /// Returns the rules with the allowance inserted at its place.
     fn with_allowance(rules: &Value, allowance: &Allowance) -> Policy {
         let before = policy(rules);
         let index = allowance.find_place(&before).unwrap();

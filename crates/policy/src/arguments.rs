@@ -1,23 +1,23 @@
-//! A call's arguments, read so that nothing is lost: of two members of one name a server may take
-//! either, so both are looked at.
+//! A call's arguments, read without loss: if two members have the same name, a server may use either,
+//! so both are checked.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// A value of JSON with every member that was written.
+/// A JSON value with every member that was written, duplicates included.
 #[derive(Debug)]
 pub(crate) enum Node {
     Null,
     Text(String),
-    /// A number or a switch, as text.
+    /// A number or a boolean, as text.
     Plain(String),
     List(Vec<Node>),
     Object(Vec<(String, Node)>),
 }
 
 impl Node {
-    /// None for what is no JSON, or nested too deep to be read.
+    /// Reads JSON. Returns `None` if it is invalid, or nested too deeply.
     pub(crate) fn read(json: &str) -> Option<Self> {
         serde_json::from_str(json).ok()
     }
@@ -35,7 +35,7 @@ enum Step {
 }
 
 impl Pointer {
-    /// None for what is no pointer.
+    /// Reads a pointer. Returns `None` if it is invalid.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let steps = text.strip_prefix('/')?.split('/').map(|step| match step {
             "*" => Step::Any,
@@ -45,9 +45,8 @@ impl Pointer {
         Some(Self(steps.collect()))
     }
 
-    /// Hands over every text, number and switch at this place or below it. Names of members are
-    /// compared without regard to case, as some servers read them, and text that is JSON is looked
-    /// into, too.
+    /// Calls `found` with every text, number and boolean at this place or below it. Member names are
+    /// compared without regard to case, as some servers read them. Text that is JSON is searched, too.
     pub(crate) fn find(&self, node: &Node, found: &mut dyn FnMut(Found<'_>)) {
         walk(&self.0, node, true, found);
     }
@@ -58,7 +57,7 @@ impl Pointer {
 pub(crate) struct Found<'a> {
     pub(crate) value: &'a str,
     pub(crate) is_text: bool,
-    /// It stands there as every server reads it.
+    /// True if every server reads this value at this place.
     pub(crate) is_sure: bool,
 }
 
@@ -125,7 +124,7 @@ fn tell(node: &Node, is_sure: bool, found: &mut dyn FnMut(Found<'_>)) {
     }
 }
 
-/// An object or a list that is written as text.
+/// Reads an object or a list that is written as text.
 fn read_within(text: &str) -> Option<Node> {
     let text = text.trim();
     let is_like_json = text.starts_with(['{', '[']) && text.ends_with(['}', ']']);
@@ -136,7 +135,7 @@ fn is_same_folded(one: &str, other: &str) -> bool {
     if one.is_ascii() && other.is_ascii() {
         return one.eq_ignore_ascii_case(other);
     }
-    // Upper case first: of several letters that share one, all become the same.
+    // Upper case first, so that several letters with one upper-case form become the same.
     let fold = |text: &str| text.to_uppercase().to_lowercase();
     fold(one) == fold(other)
 }

@@ -1,4 +1,4 @@
-//! Patterns of rules that match nothing there is.
+//! Patterns of rules that match no known name.
 
 use crate::{
     Policy, Verdict,
@@ -9,9 +9,9 @@ use crate::{
 /// The names that a rule can match.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownNames<'a> {
-    /// Every configured server with its tools; none where nobody has listed them yet.
+    /// Every configured server with its tools; none if they have not been listed yet.
     pub servers: &'a [(String, Option<Vec<String>>)],
-    /// The same with its prompts; empty where they were not looked up.
+    /// The same with its prompts; empty if they were not requested.
     pub prompts: &'a [(String, Option<Vec<String>>)],
     /// Every category.
     pub categories: &'a [String],
@@ -19,7 +19,7 @@ pub struct KnownNames<'a> {
     pub clients: &'a [String],
 }
 
-/// The part of a rule that a pattern stands in.
+/// The part of a rule that contains a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternKey {
     /// `server`.
@@ -54,23 +54,23 @@ pub struct IdlePattern {
     pub rule: usize,
     /// The decision of the rule.
     pub verdict: Verdict,
-    /// The key that the pattern stands in.
+    /// The key that contains the pattern.
     pub key: PatternKey,
     /// The pattern as it is written.
     pub pattern: String,
-    /// Servers whose tools or prompts nobody has listed yet, and which may have what the pattern matches. With
-    /// any of them nothing is known; with none the pattern matches nothing.
+    /// Servers whose tools or prompts have not been listed yet and may match the pattern. If it is
+    /// empty, the pattern matches nothing; else that is unknown.
     pub unlisted: Vec<String>,
 }
 
 impl Policy {
-    /// Whether a rule speaks of prompts by their names.
+    /// Returns true if a rule names prompts.
     pub fn names_prompts(&self) -> bool {
         self.rules().iter().any(|rule| rule.prompt.is_some())
     }
 
-    /// Every pattern that matches none of the known names. Resources are left out: a server may have
-    /// more of them than it lists.
+    /// Returns every pattern that matches none of the known names. Resources are left out: a server may
+    /// have more of them than it lists.
     pub fn find_idle(&self, known: KnownNames<'_>) -> Vec<IdlePattern> {
         let rules = self.rules().iter().zip(1..);
         rules
@@ -137,12 +137,14 @@ fn fits(pattern: &Matcher, name: &str) -> bool {
     pattern.fits(&Text::new(name))
 }
 
-/// Whether a tool or prompt of this server may have such a name, whatever it has.
+/// Returns true if the pattern can match a tool or prompt of this server, whatever names the server
+/// has.
 fn may_name_one_of(pattern: &Matcher, server: &str) -> bool {
     let Some((before, _)) = pattern.written().split_once('/') else {
         return true;
     };
-    // A piece that is no pattern by itself was cut out of braces or brackets: it may be anything.
+    // A piece that is not a valid pattern by itself was cut out of braces or brackets: it may match
+    // anything.
     Matcher::new(before, true).map_or(true, |of_server| fits(&of_server, server))
 }
 
@@ -153,7 +155,8 @@ mod tests {
     use super::{KnownNames, PatternKey};
     use crate::{Policy, Preset, Rule};
 
-    /// The findings about one rule: each idle pattern, with servers that were never asked.
+    /// Returns the findings about one rule: each idle pattern, with the servers that have not been
+    /// listed.
     fn find(rule: &Value) -> Vec<String> {
         let rule = Rule::read(rule.as_object().unwrap(), None).unwrap();
         let tools = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect());

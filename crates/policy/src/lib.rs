@@ -1,8 +1,8 @@
-//! Rules that say which calls are made, asked about or refused. Pure: it reads no file, knows no
-//! time, and asks nobody.
+//! Rules that decide if a call is allowed, requires a person's consent or is refused. The crate is
+//! pure: it reads no file and no clock, and asks no one.
 //!
-//! One principle settles what is in doubt: a rule that asks or denies fits where it may fit, a rule
-//! that allows only where it surely does.
+//! One principle decides in doubt: a rule that asks or denies matches everything that it may match, and
+//! a rule that allows matches only what it certainly matches.
 
 #![warn(missing_docs)]
 
@@ -24,19 +24,19 @@ pub use idle::{IdlePattern, KnownNames, PatternKey};
 pub use rule::{Fault, KEYS, Rule};
 pub use rules::{Decider, Decision, Policy, Preset};
 
-/// The pattern that fits this very text and no other.
+/// Returns the pattern that matches exactly this text.
 pub fn escape(text: &str) -> String {
     matcher::escape(text)
 }
 
-/// What becomes of a call.
+/// The decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is made.
+    /// The call is made.
     Allow,
     /// A person is asked.
     Ask,
-    /// It is refused.
+    /// The call is refused.
     Deny,
 }
 
@@ -54,43 +54,43 @@ impl Verdict {
     }
 }
 
-/// The kind of what is asked of a server.
+/// The kind of a request to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A tool is called.
+    /// A tool call.
     Tool,
-    /// A prompt is made, or completed.
+    /// A prompt, or a completion for one.
     Prompt,
-    /// A resource is read, or watched.
+    /// A resource that is read or subscribed to.
     Resource,
 }
 
-/// What a server says of a tool.
+/// A tool's effects, as its server declares them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// It takes something away.
+    /// True if the tool deletes or overwrites something.
     pub is_destructive: bool,
-    /// It changes nothing.
+    /// True if the tool changes nothing.
     pub is_read_only: bool,
-    /// It deals with things outside; that is so unless it is denied.
+    /// True if the tool interacts with external systems, which is the default.
     pub is_open_world: bool,
 }
 
-/// A call as rules see it.
+/// The parts of a call that rules check.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The name that its client announced; empty for a person at the command line.
     pub client: &'a str,
     /// The server's name in the configuration.
     pub server: &'a str,
-    /// What is asked of it.
+    /// The kind of the request.
     pub kind: Kind,
-    /// The own name of the tool or prompt, or the resource's URI, at its server.
+    /// The tool's or prompt's name on its server, or the resource's URI.
     pub name: &'a str,
-    /// The category of tool or server.
+    /// The category of the tool or server.
     pub category: &'a str,
-    /// What it does.
+    /// The effects of the tool.
     pub effects: Effects,
-    /// A JSON object, the very text that would be sent.
+    /// A JSON object: exactly the text that would be sent.
     pub arguments: &'a str,
 }

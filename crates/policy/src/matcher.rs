@@ -1,4 +1,4 @@
-//! A pattern with `*` and `?`, made ready to be compared within nanoseconds where it is simple.
+//! A pattern with `*` and `?`, prepared so that simple patterns are compared within nanoseconds.
 
 use globset::{GlobBuilder, GlobMatcher};
 
@@ -8,9 +8,9 @@ pub(crate) struct Matcher {
     written: String,
     shape: Shape,
     ignores_case: bool,
-    /// It begins at the root, so that it speaks of whole paths.
+    /// True if it begins at the root, and so matches whole paths.
     pub(crate) is_rooted: bool,
-    /// It speaks of addresses of files.
+    /// True if it matches addresses of files.
     pub(crate) is_of_files: bool,
 }
 
@@ -24,7 +24,7 @@ enum Shape {
 }
 
 impl Matcher {
-    /// The error says what is wrong with the pattern.
+    /// Makes a matcher. The error describes the fault in the pattern.
     pub(crate) fn new(pattern: &str, ignores_case: bool) -> Result<Self, String> {
         let written = pattern.to_owned();
         let compared = if ignores_case {
@@ -55,12 +55,12 @@ impl Matcher {
         })
     }
 
-    /// Whether it fits every text.
+    /// Returns true if it matches every text.
     pub(crate) fn fits_all(&self) -> bool {
         matches!(self.shape, Shape::Any)
     }
 
-    /// Whether it fits this very text and no other.
+    /// Returns true if it matches exactly this text and no other.
     pub(crate) fn is(&self, text: &Text<'_>) -> bool {
         matches!(self.shape, Shape::Whole(_)) && self.fits(text)
     }
@@ -86,10 +86,10 @@ impl Matcher {
     }
 }
 
-/// Characters that mean something in a pattern; a class of one of them is that character.
+/// Special characters of a pattern; a class of one of them matches that character.
 const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
-/// The pattern that fits this very text and no other.
+/// Returns the pattern that matches exactly this text.
 pub(crate) fn escape(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
@@ -102,7 +102,7 @@ pub(crate) fn escape(text: &str) -> String {
     pattern
 }
 
-/// The one text that a pattern fits; none where it fits several, or is no pattern.
+/// Returns the only text that a pattern matches; `None` if it matches several, or is invalid.
 fn unescape(pattern: &str) -> Option<String> {
     let mut text = String::with_capacity(pattern.len());
     let mut rest = pattern;

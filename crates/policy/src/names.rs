@@ -1,4 +1,4 @@
-//! The names of a call in every spelling in which they are compared.
+//! The names of a call in every spelling that is compared.
 
 use crate::{
     Effects, Kind, Subject,
@@ -6,7 +6,7 @@ use crate::{
     path::{self, Readings},
 };
 
-/// The names of a call, ready to be compared.
+/// The names of a call, prepared for comparison.
 #[derive(Debug)]
 pub(crate) struct Names<'a> {
     pub(crate) client: Text<'a>,
@@ -14,9 +14,9 @@ pub(crate) struct Names<'a> {
     pub(crate) name: Text<'a>,
     /// `server/name`.
     pub(crate) full: Text<'a>,
-    /// Of a resource: other spellings of its address.
+    /// Other spellings of a resource's address.
     pub(crate) spellings: Vec<Text<'a>>,
-    /// Of a resource: it may be any file.
+    /// True if a resource may be any file.
     pub(crate) may_be_any_file: bool,
     pub(crate) category: Text<'a>,
     pub(crate) kind: Kind,

@@ -1,28 +1,28 @@
-//! Paths and addresses compared by their text alone: no file is looked at, and no link followed.
+//! Paths and addresses compared by their text alone, without access to files or links.
 //!
-//! Servers read one text in different ways: as a path, as a URL by the WHATWG standard (Node, browsers),
-//! as Python's `urllib` does, or by cutting `file://` off. [`Readings`] holds the result of each way,
-//! and a rule that restricts looks at all of them.
+//! Servers read one text in different ways: as a path, as a URL by the WHATWG standard (Node,
+//! browsers), as Python's `urllib` does, or by removing `file://`. [`Readings`] holds the result of
+//! each way, and a rule that restricts checks all of them.
 
 use url::Url;
 
-/// Times that a text is percent-decoded: once by the parser of an address, and once by a server that
-/// decodes what that parser returns.
+/// The number of times that a text is percent-decoded: once by the parser of an address, and once by a
+/// server that decodes the parser's result.
 const DECODINGS_MAX: usize = 2;
 
-/// The paths that a server may make of one text.
+/// The paths that a server may read from one text.
 #[derive(Debug, Default)]
 pub(crate) struct Readings {
-    /// From the root on, without `.`, `..` and empty segments.
+    /// Paths from the root, without `.`, `..` and empty segments.
     pub(crate) whole: Vec<String>,
-    /// From an unknown folder on; text that is no path is among them, as it is written.
+    /// Paths from an unknown folder, including text that is not a path, as it is written.
     pub(crate) relative: Vec<String>,
-    /// Some parser takes the text for an address of a file.
+    /// True if some parser reads the text as the address of a file.
     has_file_url: bool,
 }
 
 impl Readings {
-    /// `home` is what `~` stands for.
+    /// Returns the readings of a text. `home` replaces `~`.
     pub(crate) fn of(text: &str, home: Option<&str>) -> Self {
         let mut readings = Self::default();
         if is_plain(text) {
@@ -38,23 +38,23 @@ impl Readings {
         readings
     }
 
-    /// Whether a path from an unknown folder may lead anywhere.
+    /// Returns true if a path from an unknown folder may lead anywhere.
     pub(crate) fn may_climb(&self) -> bool {
         self.relative.iter().any(|it| climbs(it))
     }
 
-    /// Whether the address of a resource may be one of any file.
+    /// Returns true if the address of a resource may be one of any file.
     pub(crate) fn may_name_any_file(&self, address: &str) -> bool {
         (self.has_file_url || !has_scheme(address)) && self.may_climb()
     }
 
-    /// An address of a file, `rest` without its scheme.
+    /// Adds the address of a file; `rest` is the text without its scheme.
     fn add_file_url(&mut self, text: &str, rest: &str, home: Option<&str>) {
         self.has_file_url = true;
         self.add_url(Url::parse(text).ok(), text, home);
         self.add_reference(rest, home);
         if let Some(behind) = strip_two_slashes(rest) {
-            // Servers that cut off a prefix take the host for a folder.
+            // Servers that only remove a prefix read the host as a folder.
             self.add_reference(behind, home);
         } else if !starts_with_slash(rest) {
             self.add_reference(&format!("/{rest}"), home);
@@ -64,18 +64,18 @@ impl Readings {
         }
     }
 
-    /// The path of an address as it is, and decoded.
+    /// Adds the path of an address as it is, and decoded.
     fn add_url(&mut self, url: Option<Url>, text: &str, home: Option<&str>) {
         let Some(url) = url else {
             return;
         };
-        // The parser encodes more than the text did, which is no other path.
+        // The parser encodes more characters than the text did; the path is the same.
         let as_written = decode_where(url.path(), |escape| !text.contains(escape));
         self.add(&as_written, home);
         self.add(&decode(url.path()), home);
     }
 
-    /// A path, or a reference to one: with a host before it (`//host/path`), and without.
+    /// Adds a path, or a reference to one: with a host before it (`//host/path`), and without.
     fn add_reference(&mut self, text: &str, home: Option<&str>) {
         let behind_host = strip_two_slashes(text).map(skip_host);
         for text in std::iter::once(text).chain(behind_host) {
@@ -89,7 +89,8 @@ impl Readings {
         }
     }
 
-    /// A backslash is a separator to some, and a character of a name to others.
+    /// Adds a path with its backslashes, and with slashes in their place: some servers treat a
+    /// backslash as a separator, others as a character of a name.
     fn add_with_separators(&mut self, path: &str, home: Option<&str>) {
         self.add(path, home);
         if path.contains('\\') {
@@ -121,7 +122,7 @@ fn add_new(list: &mut Vec<String>, text: String) {
     }
 }
 
-/// Whether every server reads the text in the same way.
+/// Returns true if every server reads the text in the same way.
 fn is_plain(text: &str) -> bool {
     let is_plain = |byte: &u8| {
         !byte.is_ascii_control() && !matches!(byte, b'%' | b':' | b'|' | b'\\' | b'?' | b'#' | b';')
@@ -130,8 +131,8 @@ fn is_plain(text: &str) -> bool {
     is_trimmed && !text.starts_with("//") && text.as_bytes().iter().all(is_plain)
 }
 
-/// A text as parsers see it after each step that they may take first: cutting, decoding, trimming, and
-/// removing characters.
+/// Returns a text in the forms that parsers may give it first: cut, decoded, trimmed, and with
+/// characters removed.
 fn spellings(written: &str) -> Vec<String> {
     let mut spellings = Vec::new();
     for text in with_ends_cut(written) {
@@ -142,7 +143,7 @@ fn spellings(written: &str) -> Vec<String> {
             let without_breaks = trimmed.replace(is_break, "");
             let without_controls = trimmed.replace(char::is_control, "");
             let unwrapped = unwrap(&without_breaks).to_owned();
-            // An address may be walked before it is decoded.
+            // Dot segments of an address may be resolved before it is decoded.
             let is_dot = |escape: &str| escape.eq_ignore_ascii_case("%2e");
             let with_dots = decode_where(&without_breaks, is_dot);
             let next = decode(&decoded);
@@ -161,7 +162,7 @@ fn spellings(written: &str) -> Vec<String> {
     spellings
 }
 
-/// A reference with its query, fragment and parameters, and without.
+/// Returns a reference with its query, fragment and parameters, and without them.
 fn with_ends_cut(text: &str) -> Vec<&str> {
     let mut texts = vec![text];
     texts.extend(text.split_once(['?', '#']).map(|(before, _)| before));
@@ -173,12 +174,12 @@ fn with_ends_cut(text: &str) -> Vec<&str> {
     texts
 }
 
-/// A character that some parser removes from both ends.
+/// Returns true for a character that some parser removes from both ends.
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || c.is_control() || c == '\u{feff}'
 }
 
-/// `<URL:file:///x>` is what Python's `urlopen` takes for `file:///x`.
+/// Removes the wrapper that Python's `urlopen` removes: it reads `<URL:file:///x>` as `file:///x`.
 fn unwrap(text: &str) -> &str {
     let inner = text
         .strip_prefix('<')
@@ -199,7 +200,7 @@ fn strip_file_scheme(text: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("file:").then(|| &text[5..])
 }
 
-/// Whether a text begins like an address, not like a path.
+/// Returns true if a text begins like an address, not like a path.
 fn has_scheme(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     let scheme = text.split_once(':').map(|(scheme, _)| scheme);
@@ -216,13 +217,13 @@ fn strip_two_slashes(text: &str) -> Option<&str> {
     text.strip_prefix(['/', '\\'])?.strip_prefix(['/', '\\'])
 }
 
-/// The path behind a host.
+/// Returns the path after a host.
 fn skip_host(text: &str) -> &str {
     let end = text.find(['/', '\\', '?', '#']).unwrap_or(text.len());
     &text[end..]
 }
 
-/// The path behind `C:` or `/C|`.
+/// Returns the path after `C:` or `/C|`.
 fn strip_drive(path: &str) -> Option<&str> {
     let drive = path.strip_prefix('/').unwrap_or(path);
     let below = drive
@@ -231,7 +232,7 @@ fn strip_drive(path: &str) -> Option<&str> {
     starts_with_slash(below).then_some(below)
 }
 
-/// A folder that a rule names, from the root or from `~` on.
+/// Resolves a folder that a rule names, from the root or from `~`.
 pub(crate) fn resolve_folder(text: &str, home: Option<&str>) -> Option<String> {
     let mut readings = Readings::default();
     match strip_file_scheme(text).and_then(|_| Url::parse(text).ok()) {
@@ -242,7 +243,7 @@ pub(crate) fn resolve_folder(text: &str, home: Option<&str>) -> Option<String> {
     is_sure.then(|| readings.whole.pop()).flatten()
 }
 
-/// Without `.`, `..` and empty segments; `..` at the root stays there.
+/// Returns a path without `.`, `..` and empty segments; `..` at the root stays at the root.
 fn tidy(path: &str) -> String {
     let mut tidy = String::with_capacity(path.len());
     for segment in path.split('/') {
@@ -261,7 +262,8 @@ fn tidy(path: &str) -> String {
     tidy
 }
 
-/// A path from somewhere unknown, in its shortest spelling; `..` stays where nothing is before it.
+/// Returns a path from an unknown folder in its shortest spelling. A `..` is kept if no segment is
+/// before it.
 pub(crate) fn tidy_relative(text: &str) -> String {
     let plain = text.trim().replace('\\', "/");
     let mut parts: Vec<&str> = Vec::new();
@@ -275,8 +277,8 @@ pub(crate) fn tidy_relative(text: &str) -> String {
     parts.join("/")
 }
 
-/// Other spellings of an address in which a parser or a server may read it; none for text that is no
-/// address.
+/// Returns other spellings of an address as a parser or a server may read it; empty for text that is
+/// not an address.
 pub(crate) fn spellings_of_address(written: &str) -> Vec<String> {
     let mut found = Vec::new();
     if !written.contains(':') && !written.contains('%') {
@@ -290,7 +292,7 @@ pub(crate) fn spellings_of_address(written: &str) -> Vec<String> {
             continue;
         };
         add_new(&mut found, url.to_string());
-        // Both fail for an address that has no host, and so no user.
+        // Both fail for an address without a host, which has no user either.
         if url.set_username("").is_ok() && url.set_password(None).is_ok() {
             add_new(&mut found, url.to_string());
         }
@@ -298,8 +300,8 @@ pub(crate) fn spellings_of_address(written: &str) -> Vec<String> {
     found
 }
 
-/// An address without `.`, `..` and empty segments: as one whose host nothing leads out of, and as one
-/// whose server knows no hosts. None for text that is no address.
+/// Returns an address without `.`, `..` and empty segments in two forms: one in which `..` cannot leave
+/// the host, and one for servers that know no hosts. Returns `None` for text that is not an address.
 fn tidy_address(text: &str) -> Option<[String; 2]> {
     let (scheme, behind) = text.split_once("://")?;
     let scheme = scheme.trim();
@@ -311,18 +313,18 @@ fn tidy_address(text: &str) -> Option<[String; 2]> {
     ])
 }
 
-/// Whether a text that is no whole path may lead somewhere else all the same.
+/// Returns true if a text that is not an absolute path may still lead to another folder.
 fn climbs(text: &str) -> bool {
     text.starts_with('~') || text.contains('\0') || text.split(['/', '\\']).any(|it| it == "..")
 }
 
-/// Whether a resolved path is the folder or lies in it, should letter case not count: some file
-/// systems take no notice of it.
+/// Returns true if a resolved path is the folder or inside it, without regard to case: some file
+/// systems ignore case.
 pub(crate) fn may_be_inside(path: &str, folder: &str) -> bool {
     is_inside(path, folder) || is_inside(&path.to_lowercase(), &folder.to_lowercase())
 }
 
-/// Whether a resolved path is the folder or lies in it.
+/// Returns true if a resolved path is the folder or inside it.
 pub(crate) fn is_inside(path: &str, folder: &str) -> bool {
     let Some(rest) = path.strip_prefix(folder.trim_end_matches('/')) else {
         return false;
@@ -330,12 +332,12 @@ pub(crate) fn is_inside(path: &str, folder: &str) -> bool {
     rest.is_empty() || rest.starts_with('/')
 }
 
-/// Percent-decoded once; bytes that are no UTF-8 become `\u{fffd}`.
+/// Percent-decodes a text once; bytes that are not UTF-8 become `\u{fffd}`.
 fn decode(text: &str) -> String {
     decode_where(text, |_| true)
 }
 
-/// The same where `is_decoded` says so of an escape such as `%2e`.
+/// Like `decode`, but only for escapes such as `%2e` for which `is_decoded` returns true.
 fn decode_where(text: &str, is_decoded: impl Fn(&str) -> bool) -> String {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());

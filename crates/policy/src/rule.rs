@@ -1,4 +1,4 @@
-//! One rule, as it is written and as it is meant.
+//! One rule, in its written and its parsed form.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::{
     value_pattern::{Doubt, ValuePattern},
 };
 
-/// The keys of a rule, in the order in which they are told.
+/// The keys of a rule, in the order in which they are listed.
 pub const KEYS: [&str; 10] = [
     "decision",
     "client",
@@ -27,14 +27,14 @@ pub const KEYS: [&str; 10] = [
     "reason",
 ];
 
-/// One rule, ready to be compared.
+/// One rule, prepared for comparison.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// As the configuration has it.
+    /// The rule as in the configuration.
     pub(crate) written: Map<String, Value>,
     pub(crate) verdict: Verdict,
     pub(crate) reason: Option<String>,
-    /// It looks at values, so that another call of the same tool may not fit it.
+    /// True if it checks argument values, so that another call of the same tool may not match it.
     pub(crate) has_arguments: bool,
     pub(crate) client: Patterns,
     pub(crate) server: Patterns,
@@ -47,12 +47,12 @@ pub struct Rule {
     home: Option<String>,
 }
 
-/// A rule that cannot be used, and why.
+/// An invalid rule, and the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The key in the rule; empty for the rule itself.
     pub key: String,
-    /// What is wrong with it.
+    /// A description of the fault.
     pub what: String,
     /// The next step.
     pub hint: String,
@@ -65,7 +65,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// None: not said. Any one of them is enough.
+/// The patterns of a key; none if the rule lacks the key. A match of any one of them is enough.
 type Patterns = Option<Vec<Matcher>>;
 
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +81,7 @@ const VALUE_HINT: &str = "write a pattern, or one of `{ regex = \"...\" }`, \
      `{ inside = \"~/projects\" }`, `{ outside = [\"~/projects\", \"/tmp\"] }`";
 
 impl Rule {
-    /// Reads a rule as the configuration has it. `home` is what `~` stands for.
+    /// Reads a rule as the configuration has it. `home` replaces `~`.
     pub fn read(written: &Map<String, Value>, home: Option<&str>) -> Result<Self, Fault> {
         if let Some(unknown) = written.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let hint = format!("a rule knows `{}`", KEYS.join("`, `"));
@@ -107,8 +107,8 @@ impl Rule {
         Ok(rule)
     }
 
-    /// Whether the rule speaks of this call; `arguments` are read when it asks for them, and none
-    /// where they cannot be.
+    /// Returns true if the rule applies to this call. `arguments` is called only if the rule checks
+    /// them; it returns none if they cannot be read.
     pub(crate) fn fits(&self, call: &Names<'_>, arguments: impl FnOnce() -> Arguments) -> bool {
         self.fits_client(call)
             && self.fits_any_call(call)
@@ -116,18 +116,18 @@ impl Rule {
                 || self.fits_arguments(&arguments(), Doubt::of(self.verdict)))
     }
 
-    /// Whether it speaks of the client that calls.
+    /// Returns true if the rule applies to the client of the call.
     pub(crate) fn fits_client(&self, call: &Names<'_>) -> bool {
         fits_any(&self.client, &call.client)
     }
 
-    /// Whether it speaks of calls by any client.
+    /// Returns true if the rule applies to calls by any client.
     pub(crate) fn speaks_of_all_clients(&self) -> bool {
         let clients = self.client.as_ref();
         clients.is_none_or(|list| list.iter().any(Matcher::fits_all))
     }
 
-    /// Whether it speaks of this, leaving client and arguments out.
+    /// Returns true if the rule applies to this call, without regard to client and arguments.
     pub(crate) fn fits_any_call(&self, call: &Names<'_>) -> bool {
         fits_any(&self.server, &call.server)
             && fits_any(&self.category, &call.category)
@@ -135,7 +135,8 @@ impl Rule {
             && self.fits_annotation(call)
     }
 
-    /// A rule that names tools speaks of tools; one that names nothing speaks of everything.
+    /// Returns true if the name matches. A rule that names tools applies to tools; one without names
+    /// applies to everything.
     fn fits_name(&self, call: &Names<'_>, doubt: Doubt) -> bool {
         let names_any = [&self.tool, &self.prompt, &self.resource];
         if names_any.iter().all(|it| it.is_none()) {
@@ -196,7 +197,7 @@ impl Rule {
     }
 }
 
-/// None: they cannot be read.
+/// The arguments of a call; none if they cannot be read.
 pub(crate) type Arguments = std::rc::Rc<Option<Node>>;
 
 fn fits_any(patterns: &Patterns, text: &Text<'_>) -> bool {
@@ -245,7 +246,7 @@ fn read_annotation(written: &Map<String, Value>) -> Result<Option<Annotation>, F
     }
 }
 
-/// One text, or a list of them that is not empty.
+/// Reads one text, or a list of texts that is not empty.
 fn read_texts(value: &Value) -> Option<Vec<&str>> {
     let texts = match value {
         Value::String(text) => vec![text.as_str()],

@@ -1,4 +1,4 @@
-//! All rules of a configuration: the first that fits decides, else what is said for the rest.
+//! All rules of a configuration: the first rule that matches decides, else the preset.
 
 use std::{cell::OnceCell, fmt, rc::Rc};
 
@@ -16,12 +16,12 @@ use crate::{
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// Everything is called.
+    /// Every call is made.
     #[default]
     Open,
-    /// A person is asked before what takes something away.
+    /// A person is asked before destructive calls.
     Careful,
-    /// What does not say that it changes nothing is refused.
+    /// Calls of tools that are not declared read-only are refused.
     ReadOnly,
 }
 
@@ -55,24 +55,24 @@ impl Preset {
     }
 }
 
-/// The rule that decides about a call, by its content.
+/// The rule that decides a call, by its content.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decider {
-    /// As it is written.
+    /// The rule as it is written.
     Rule(Map<String, Value>),
-    /// No rule fits.
+    /// The preset, because no rule matches.
     Preset(Preset),
 }
 
-/// What becomes of a call, and why.
+/// The decision about a call, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// What becomes of it.
+    /// The verdict.
     pub verdict: Verdict,
     by: By,
-    /// In a person's words, or ours; of a rule that says none there is none.
+    /// The reason in the words of the rule, or ours; none if the rule gives none.
     pub reason: Option<String>,
-    /// The same tool with other arguments may be decided otherwise.
+    /// True if the decision may differ for the same tool with other arguments.
     pub looks_at_arguments: bool,
 }
 
@@ -92,7 +92,8 @@ impl Decision {
         }
     }
 
-    /// The rule as it is written, or the preset: the same for as long as it says the same.
+    /// Returns the rule as it is written, or the preset. The value stays equal as long as the content
+    /// does.
     pub fn decider(&self, policy: &Policy) -> Decider {
         let rule = self.rule().and_then(|number| policy.rules.get(number - 1));
         rule.map_or(Decider::Preset(policy.preset), |rule| {
@@ -100,7 +101,7 @@ impl Decision {
         })
     }
 
-    /// What decided: `rule 2` or `policy = "careful"`.
+    /// Returns the name of what decided: `rule 2` or `policy = "careful"`.
     pub fn by(&self) -> impl fmt::Display {
         match self.by {
             By::Rule(number) => format!("rule {number}"),
@@ -109,7 +110,7 @@ impl Decision {
     }
 }
 
-/// The rules of a configuration, and what holds for the rest.
+/// The rules of a configuration, and the preset.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     preset: Preset,
@@ -117,12 +118,12 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The rules in the order of the configuration.
+    /// Makes a policy of rules, in the order of the configuration.
     pub fn new(preset: Preset, rules: Vec<Rule>) -> Self {
         Self { preset, rules }
     }
 
-    /// How many rules there are.
+    /// Returns the number of rules.
     pub fn count_rules(&self) -> usize {
         self.rules.len()
     }
@@ -131,12 +132,12 @@ impl Policy {
         &self.rules
     }
 
-    /// What holds where no rule fits.
+    /// Returns the preset, which decides if no rule matches.
     pub fn preset(&self) -> Preset {
         self.preset
     }
 
-    /// What becomes of a call.
+    /// Decides a call.
     pub fn decide(&self, call: &Subject<'_>) -> Decision {
         if self.rules.is_empty() {
             return self.preset.decide(call);

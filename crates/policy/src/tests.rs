@@ -1,4 +1,4 @@
-//! One table of rules, and calls held against it.
+//! Calls that are checked against one table of rules.
 
 use serde_json::{Map, Value, json};
 
@@ -76,7 +76,8 @@ fn decide(preset: Preset, who: &str, what: &str, arguments: &str) -> Decision {
     })
 }
 
-/// Who, what, arguments; what becomes of it, and by which rule (0: the preset).
+/// The client, the call and its arguments; the verdict, and the number of the rule that decided (0: the
+/// preset).
 type Case = (&'static str, &'static str, &'static str, Verdict, usize);
 
 const ALLOW: Verdict = Verdict::Allow;
@@ -326,7 +327,7 @@ const CASES: &[Case] = &[
     ("cursor", "any/admin_users", "{}", DENY, 15),
     ("cursor", "shell/run", "{}", DENY, 15),
     ("cursor", "shell/run_tests", "{}", ALLOW, 0),
-    // Servers that read names of members in any case, or objects out of text.
+    // Servers that read member names in any case, or objects from text.
     (
         "",
         "notes/read",

@@ -1,4 +1,4 @@
-//! What a value in a call's arguments is held against.
+//! Patterns for the values in a call's arguments.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::{
     path::{self, Readings},
 };
 
-/// The largest program that a regular expression may become, in bytes.
+/// The largest size of a compiled regular expression, in bytes.
 const REGEX_BYTES_MAX: usize = 1 << 20;
 
 /// One condition on a value.
@@ -18,17 +18,17 @@ const REGEX_BYTES_MAX: usize = 1 << 20;
 pub(crate) enum ValuePattern {
     Glob(Matcher),
     Regex(Regex),
-    /// Folders, from the root on.
+    /// Folders, as absolute paths.
     Inside(Vec<String>),
     Outside(Vec<String>),
 }
 
-/// How sure a rule has to be.
+/// The treatment of values that may or may not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// It fits where it may fit: of a rule that asks or denies.
+    /// The rule matches if it may match: for a rule that asks or denies.
     Fits,
-    /// Of a rule that allows.
+    /// The rule matches only if it certainly matches: for a rule that allows.
     FitsNot,
 }
 
@@ -42,7 +42,8 @@ impl Doubt {
 }
 
 impl ValuePattern {
-    /// A pattern with `*`; `~` at its beginning is the home folder. The error says what is wrong.
+    /// Makes a pattern with `*`; a `~` at its beginning is the home folder. The error describes the
+    /// fault.
     pub(crate) fn glob(written: &str, home: Option<&str>, doubt: Doubt) -> Result<Self, String> {
         let below_home = written.strip_prefix("~/").zip(home);
         let whole = below_home.map_or(Cow::Borrowed(written), |(rest, home)| {
@@ -52,8 +53,8 @@ impl ValuePattern {
         Matcher::new(&whole, doubt == Doubt::Fits).map(Self::Glob)
     }
 
-    /// In doubt without regard to letter case and to ends of lines. The error says what is wrong
-    /// with the expression.
+    /// Makes a regular expression. With `Doubt::Fits` it ignores case, and `.` matches line ends. The
+    /// error describes the fault in the expression.
     pub(crate) fn regex(written: &str, doubt: Doubt) -> Result<Self, String> {
         let regex = RegexBuilder::new(written)
             .size_limit(REGEX_BYTES_MAX)
@@ -61,7 +62,7 @@ impl ValuePattern {
             .dot_matches_new_line(doubt == Doubt::Fits)
             .build();
         regex.map(Self::Regex).map_err(|error| {
-            // The last line of several says what is wrong.
+            // The last line of several is the most specific.
             let text = error.to_string();
             let last = text.lines().last().unwrap_or_default();
             let why = last.strip_prefix("error: ").unwrap_or(last);
@@ -69,7 +70,7 @@ impl ValuePattern {
         })
     }
 
-    /// Whether a value fits; what is no text is no path.
+    /// Returns true if a value matches; a value that is not text is not a path.
     pub(crate) fn fits(
         &self,
         value: &str,
@@ -92,7 +93,8 @@ impl ValuePattern {
     }
 }
 
-/// Whether a path lies inside (or outside) some folders: by any reading in doubt, else by all.
+/// Returns true if a path lies inside (or outside) some folders: in any reading if doubt counts as a
+/// match, else in all of them.
 fn is_placed(
     value: &str,
     home: Option<&str>,
@@ -100,7 +102,7 @@ fn is_placed(
     folders: &[String],
     wants_inside: bool,
 ) -> bool {
-    // In doubt a path that may be one of both is what restricts.
+    // In doubt, a path that may be inside or outside counts as the case that restricts.
     let is_inside = if wants_inside == (doubt == Doubt::Fits) {
         path::may_be_inside
     } else {
@@ -119,8 +121,8 @@ fn is_placed(
     }
 }
 
-/// As it is written, and as the paths and addresses that a server may make of it. A pattern of whole
-/// paths speaks of a path that may lead anywhere, too (`may_climb`).
+/// Returns true if a value matches as it is written, or as the paths and addresses that a server may
+/// read from it. A pattern of whole paths also matches a path that may lead anywhere (`may_climb`).
 fn fits_in_readings(
     value: &str,
     home: Option<&str>,
@@ -146,7 +148,7 @@ fn fits_in_readings(
                     || may_climb && value.contains("..") && readings.may_climb()
             }
         }
-        // `~` is no more than another way to write a folder.
+        // `~` is only another way to write a folder.
         Doubt::FitsNot => {
             (value.starts_with('~') || fits(value)) && {
                 let readings = readings();

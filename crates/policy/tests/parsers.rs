@@ -1,4 +1,4 @@
-//! Rules on files, held against the parsers that servers use: Node's `URL` and Python's `urllib`.
+//! Rules on files, compared with the parsers that servers use: Node's `URL` and Python's `urllib`.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use std::{
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 
 const SPELLINGS: usize = 600;
 
-/// Where a server runs, which a rule does not know.
+/// The working directory of the server, which a rule does not know.
 const BASE: &str = "/unknown/base/of/server";
 
-/// Prints the paths that Node makes of each text.
+/// Prints the paths that Node reads from each text.
 const NODE: &str = r"
 const { fileURLToPath, parse } = require('node:url');
 const path = require('node:path').posix;
@@ -56,7 +56,7 @@ const paths = texts.map(text => {
 console.log(JSON.stringify(paths));
 ";
 
-/// The same for Python.
+/// Prints the paths that Python reads from each text.
 const PYTHON: &str = r"
 import json, os.path, sys
 from urllib.parse import unquote, urlparse, urlsplit
@@ -261,7 +261,7 @@ fn decide(policy: &Policy, kind: Kind, name: &str, arguments: &str) -> (Verdict,
     (decision.verdict, decision.rule())
 }
 
-/// A text, and the paths that each parser makes of it.
+/// A text, and the paths that each parser reads from it.
 struct Read {
     folder: String,
     text: String,
@@ -274,7 +274,7 @@ impl Read {
         below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
     }
 
-    /// Which rules decide otherwise than the parsers demand.
+    /// Returns the rules whose decision contradicts the paths that the parsers read.
     fn faults(&self) -> Vec<&'static str> {
         let arguments = json!({ "path": self.text }).to_string();
         let place = json!({"/path": {"inside": self.folder}});

@@ -1,4 +1,4 @@
-//! What stands in the configuration for a server that was added by its recipe.
+//! The configuration of a server that was added from its recipe.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use crate::recipe::{Parameter, Recipe, Scope, Way};
 use crate::template::{fill, variables};
 
-/// What its user said when a server was added.
+/// The values that the user gave when a server was added.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
-    /// Values of parameters.
+    /// The values of parameters.
     pub parameters: BTreeMap<String, String>,
-    /// Names of optional variables that have a value, wherever that is kept.
+    /// The names of optional variables that have a value, wherever that is stored.
     pub variables: BTreeSet<String>,
 }
 
@@ -21,22 +21,22 @@ pub struct Given {
 /// such.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Entry {
-    /// The program of a server that is started.
+    /// The program of a local server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Its arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// The address of one that runs elsewhere.
+    /// The address of a remote server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// `"client"`, where it is not shared.
+    /// `"client"` if the server is not shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<&'static str>,
-    /// Where the default is too short.
+    /// The start timeout, if the default is too short.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_timeout_s: Option<u64>,
-    /// Variables: texts that are known, and `${VAR}` for each that its user has a value for.
+    /// The environment: fixed texts, and `${VAR}` for each variable for which the user has a value.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Headers whose variables have values.
@@ -45,13 +45,14 @@ pub struct Entry {
 }
 
 impl Recipe {
-    /// Whether it works without any value that only its user has: no key, login or parameter.
+    /// Returns true if the server works without any value from the user: no key, login or parameter.
     pub fn needs_nothing(&self) -> bool {
         let is_open = self.auth == crate::recipe::Auth::None;
         is_open && self.missing(&BTreeMap::new()).is_empty() && self.required().next().is_none()
     }
 
-    /// The parameters that have no value and cannot do without: what is still to be asked.
+    /// Returns the required parameters that have no value: those that the user still has to be asked
+    /// for.
     pub fn missing(&self, values: &BTreeMap<String, String>) -> Vec<&Parameter> {
         let has_none = |parameter: &&Parameter| {
             let is_optional = parameter.default.is_some() || !parameter.args.is_empty();
@@ -60,10 +61,10 @@ impl Recipe {
         self.parameters.iter().filter(has_none).collect()
     }
 
-    /// The table for the configuration; or the parameters that are missing.
+    /// Returns the table for the configuration, or the parameters that are missing.
     ///
-    /// A variable that is required stands in it whether it was given or not, so that a start
-    /// without it names it.
+    /// A required variable is in the table even if it was not given, so that a start without it
+    /// names the variable.
     pub fn entry(&self, given: &Given) -> Result<Entry, Vec<&Parameter>> {
         let missing = self.missing(&given.parameters);
         if !missing.is_empty() {
@@ -96,7 +97,8 @@ impl Recipe {
         Ok(entry)
     }
 
-    /// The arguments of its example, with parameters filled in as far as they are given.
+    /// Returns the arguments of the recipe's example, with parameters replaced as far as they are
+    /// given.
     pub fn example_arguments(&self, given: &Given) -> Option<Map<String, Value>> {
         let values = self.values(given);
         let filled = Value::Object(self.example.as_ref()?.arguments.clone());
@@ -124,7 +126,7 @@ impl Recipe {
         known.chain(asked).collect()
     }
 
-    /// Whether a variable has a value, or must have one.
+    /// Returns true if a variable has a value, or is required.
     fn has(&self, name: &str, given: &Given) -> bool {
         given.variables.contains(name) || self.required().any(|variable| variable.name == name)
     }

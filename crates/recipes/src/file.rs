@@ -1,19 +1,19 @@
-//! The file as it is part of the program, read when somebody first asks.
+//! The file of recipes as a part of the program, parsed at its first use.
 
 use std::sync::LazyLock;
 
 use crate::raw;
 use crate::recipe::{Known, Recipe};
 
-/// The file as it is, for whoever has to notice that it changed.
+/// The text of the file, for callers that must detect changes to it.
 pub const SOURCE: &str = include_str!("../../../registry/recipes.toml");
 
-/// Every recipe of a server that can be added, by category and name.
+/// Returns every recipe of a server that can be added, by category and name.
 pub fn all() -> &'static [Recipe] {
     &FILE.recipes
 }
 
-/// What search knows of every server, of those too that cannot be added.
+/// Returns the search data of every server, including those that cannot be added.
 pub fn known() -> impl Iterator<Item = &'static Known> {
     let of_recipes = FILE.recipes.iter().map(|recipe| &recipe.known);
     FILE.known.iter().chain(of_recipes)

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use crate::file::all;
 use crate::recipe::{Known, Recipe, Way};
 
-/// The recipe that goes by this name: its own, another of the server or its package, or what
-/// people call it, where that means one only. Case, `_` and words such as `mcp` do not matter.
+/// Returns the recipe with this name: its own name, another name of the server or its package, or a
+/// common alias if only one recipe has it. Case, `_` and words such as `mcp` do not matter.
 pub fn find(name: &str) -> Option<&'static Recipe> {
     let asked = simplify(name);
     if asked.is_empty() {
@@ -23,13 +23,13 @@ pub fn find(name: &str) -> Option<&'static Recipe> {
         .or_else(|| only(aliased))
 }
 
-/// The recipe of a server that search knows, if there is one.
+/// Returns the recipe of a server that search knows, if there is one.
 pub fn recipe_of(known: &Known) -> Option<&'static Recipe> {
     all().iter().find(|recipe| recipe.known.name == known.name)
 }
 
-/// The recipe of a package, an image or an address, whatever release is asked for. A recipe that
-/// starts it is meant rather than one that should be taken in its place.
+/// Returns the recipe of a package, an image or an address, of any release. It is the recipe that
+/// starts it, not one that replaces it.
 pub fn of_package(package: &str) -> Option<&'static Recipe> {
     let asked = bare(package);
     only(|recipe| match (&recipe.package, &recipe.way) {
@@ -39,14 +39,14 @@ pub fn of_package(package: &str) -> Option<&'static Recipe> {
     })
 }
 
-/// The recipe to take in place of this package or address, which is no longer the one to use.
+/// Returns the recipe that replaces this outdated package or address.
 pub fn replacement(package: &str) -> Option<&'static Recipe> {
     let asked = bare(package);
     only(|recipe| recipe.replaces.iter().any(|old| bare(old) == asked))
 }
 
-/// Recipes that fit these words, the best first; without words all of them, by name. Those that
-/// leave out more of the words than others do not count.
+/// Returns the recipes that match these words, the best first; without words all of them, by name. Only
+/// the recipes that match the most words are returned.
 pub fn search(words: &str) -> Vec<&'static Recipe> {
     let words: BTreeSet<String> = split(words).collect();
     let mut found: Vec<_> = (all().iter())
@@ -59,7 +59,7 @@ pub fn search(words: &str) -> Vec<&'static Recipe> {
     found.into_iter().map(|(_, recipe)| recipe).collect()
 }
 
-/// How many of the words a recipe has, and how much they say of it.
+/// Returns the number of words that match a recipe, and the score of the matches.
 fn score(recipe: &Recipe, words: &BTreeSet<String>) -> (usize, u32) {
     let known = &recipe.known;
     let name = std::slice::from_ref(&known.name);
@@ -88,13 +88,13 @@ fn score(recipe: &Recipe, words: &BTreeSet<String>) -> (usize, u32) {
     (matched, sum.saturating_sub(retired * RETIRED))
 }
 
-/// 2: the same word; 1: it begins with it.
+/// Returns 2 if the words are equal, 1 if `other` begins with `word`, else 0.
 fn closeness(word: &str, other: &str) -> u32 {
     let begins = word.len() >= PREFIX_CHARS && other.starts_with(word);
     if word == other { 2 } else { u32::from(begins) }
 }
 
-/// Words in lower case, without those that say nothing, in the singular.
+/// Splits a text into words in lower case and in the singular, without words that carry no meaning.
 fn split(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let words = words.filter(|word| !word.is_empty()).map(str::to_lowercase);
@@ -105,13 +105,14 @@ fn split(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// A name without case, signs and words that say nothing.
+/// Returns a name without case, punctuation and words that carry no meaning.
 fn simplify(name: &str) -> String {
     let words: Vec<String> = split(name).collect();
     words.join("-")
 }
 
-/// A package without its release, an image without its tag, an address without its last slash.
+/// Returns a package without its release, an image without its tag, or an address without its last
+/// slash.
 fn bare(package: &str) -> String {
     let package = package.trim().to_ascii_lowercase();
     if package.contains("://") {
@@ -121,25 +122,25 @@ fn bare(package: &str) -> String {
     let name = package.rfind('/').map_or(0, |slash| slash + 1);
     let sign = package[name..].find(['@', ':', '=', '<', '>', '[', '~', ' ']);
     let end = match sign {
-        // The `@` of a package without a scope's name is no release.
+        // An `@` at the beginning belongs to the scope of a package, and does not begin a release.
         Some(0) | None => package.len(),
         Some(at) => name + at,
     };
-    // The index of Python writes the same name in several ways.
+    // PyPI treats these spellings of a name as the same.
     package[..end].replace(['_', '.'], "-")
 }
 
-/// The only recipe of which this holds.
+/// Returns the recipe for which `holds` is true, if there is exactly one.
 fn only(holds: impl Fn(&Recipe) -> bool) -> Option<&'static Recipe> {
     let mut found = all().iter().filter(|recipe| holds(recipe));
     let first = found.next()?;
     found.next().is_none().then_some(first)
 }
 
-/// Shorter words are the beginning of too many.
+/// The shortest word that is matched as a prefix; shorter ones begin too many words.
 const PREFIX_CHARS: usize = 3;
 
-/// A recipe that should not be taken any more goes behind its successor.
+/// The score that a deprecated recipe loses, so that it is listed after its successor.
 const RETIRED: u32 = 8;
 
 const NOISE: [&str; 23] = [

@@ -1,26 +1,26 @@
-//! Start lines that somebody else wrote, held against what is known of their packages.
+//! Repair of command lines that another program wrote, by the recipes of their packages.
 
 use crate::lookup::of_package;
 use crate::recipe::{Pin, Recipe, Variable, Way};
 
-/// A start line with what it lacked.
+/// A repaired command line.
 #[derive(Debug, Clone)]
 pub struct Mended {
-    /// The recipe that knows its package.
+    /// The recipe of its package.
     pub recipe: &'static Recipe,
-    /// The added text. Never empty.
+    /// The pins that were added. Never empty.
     pub pins: Vec<&'static Pin>,
-    /// The arguments with it.
+    /// The arguments including the pins.
     pub args: Vec<String>,
 }
 
-/// The recipe of the package that a program is started with.
+/// Returns the recipe of the package in a command line.
 pub fn of_arguments(args: &[String]) -> Option<&'static Recipe> {
     args.iter().find_map(|arg| of_package(arg))
 }
 
-/// Adds what has to be held back today for this package; none where nothing is missing. Only `uvx`
-/// and `uv` know of `--with`.
+/// Adds the version pins that this package currently needs. Returns `None` if none is missing. Only
+/// `uvx` and `uv` support `--with`.
 pub fn mend(command: &str, args: &[String]) -> Option<Mended> {
     let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
     if !["uvx", "uv", "uvx.exe", "uv.exe"].contains(&program) {
@@ -42,7 +42,7 @@ pub fn mend(command: &str, args: &[String]) -> Option<Mended> {
     if pins.is_empty() {
         return None;
     }
-    // The package is the value of `--from` where its program has another name.
+    // If the program of a package has another name, the package is the value of `--from`.
     let is_from = at > 0 && args[at - 1] == "--from";
     let at = at - usize::from(is_from);
     let added = pins
@@ -57,7 +57,7 @@ pub fn mend(command: &str, args: &[String]) -> Option<Mended> {
     })
 }
 
-/// `mcp<2` and `mcp[cli]==1.9` are of `mcp`.
+/// Returns the package of a requirement: `mcp` for `mcp<2` and `mcp[cli]==1.9`.
 fn package_of(requirement: &str) -> &str {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let end = requirement
@@ -67,8 +67,8 @@ fn package_of(requirement: &str) -> &str {
 }
 
 impl Recipe {
-    /// The variables it does not work without that nothing in a table gives it: `names` are those
-    /// that it gets, and a text of `texts` may name one in its place.
+    /// Returns the required variables for which a table has no value. `names` are the variables that
+    /// the server receives; a text of `texts` may refer to a variable instead.
     pub fn lacks<'a>(
         &'static self,
         names: impl IntoIterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! The file as it is written, and recipes made of it.
+//! The file as it is written, and its conversion to recipes.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::recipe::{
     Variable, Way,
 };
 
-/// The file, read.
+/// The parsed file.
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) known: Vec<Known>,
     pub(crate) recipes: Vec<Recipe>,
 }
 
-/// Reads the whole file as the build wrote it, or says what is wrong in which table.
+/// Parses the whole file as the build script wrote it. The error names the table.
 pub(crate) fn parse(json: &str) -> Result<File, String> {
     let categories: BTreeMap<String, BTreeMap<String, Raw>> =
         serde_json::from_str(json).map_err(|error| error.to_string())?;
@@ -38,7 +38,7 @@ pub(crate) fn parse(json: &str) -> Result<File, String> {
     Ok(file)
 }
 
-/// One server, with every key that it may have.
+/// One server with every key that it may have.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
@@ -96,7 +96,7 @@ struct Raw {
 }
 
 impl Raw {
-    /// What search knows, and what it takes to add the server, if we know that.
+    /// Splits a server into its search data and the data of its recipe, if it has one.
     fn split(mut self, name: String, category: String) -> (Known, Option<Self>) {
         let known = Known {
             name,

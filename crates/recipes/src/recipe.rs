@@ -1,113 +1,114 @@
-//! What is known of one server.
+//! The data of one server.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// What search knows of a server before it says a word.
+/// The data that search has of a server before the server is started.
 #[derive(Debug, Clone)]
 pub struct Known {
-    /// What it is called here; a name that the configuration takes.
+    /// Its name here, which is valid in the configuration.
     pub name: String,
-    /// One of `registry/categories.toml`; of a server of many things, that of what no rule knows.
+    /// One of `registry/categories.toml`. For a server with several kinds of tools, the category of
+    /// tools that match no rule.
     pub category: String,
-    /// What it is about.
+    /// Words for its subject.
     pub tags: Vec<String>,
-    /// What people call it; its tools are found by these too.
+    /// Common names for it; its tools are found by these too.
     pub aliases: Vec<String>,
     /// Other names of the server, its package or its host.
     pub names: Vec<String>,
-    /// Its name is too common a word to be part of another.
+    /// True if its name is too common a word to be matched as a part of another name.
     pub whole: bool,
-    /// Each of its tools has a category of its own.
+    /// True if each of its tools has a category of its own.
     pub mixed: bool,
 }
 
-/// A server that can be added, and all that this takes.
+/// A server that can be added, with all data that this requires.
 #[derive(Debug, Clone)]
 pub struct Recipe {
-    /// Its name, and what search knows of it.
+    /// Its name, and its search data.
     pub known: Known,
-    /// What it gives, in a few words that follow its name.
+    /// A short description that follows its name.
     pub what: String,
-    /// What people want done with it.
+    /// Verbs for the tasks that it does.
     pub verbs: Vec<String>,
-    /// Where it comes from.
+    /// The kind of its distribution.
     pub kind: Kind,
-    /// Its package or image; none of a remote one.
+    /// Its package or image; none for a remote server.
     pub package: Option<String>,
-    /// How it is reached, with `{NAME}` where a parameter goes.
+    /// The command or address, with `{NAME}` for each parameter.
     pub way: Way,
     /// Variables that are set to these texts, which may hold parameters.
     pub env: BTreeMap<String, String>,
-    /// How it knows its user.
+    /// The way in which it authenticates its user.
     pub auth: Auth,
-    /// Whether clients may share one process of it.
+    /// Its scope: one process for all clients, or one for each.
     pub scope: Scope,
-    /// How long its start may take, where the default is too short.
+    /// The start timeout, if the default is too short.
     pub start_timeout_s: Option<u64>,
     /// Variables that it reads, required ones first.
     pub variables: Vec<Variable>,
-    /// What stands as `{NAME}` in its texts.
+    /// The parameters that replace `{NAME}` in its texts.
     pub parameters: Vec<Parameter>,
-    /// What has to be held back in its start line today.
+    /// Version pins that its command line currently needs.
     pub pins: Vec<Pin>,
-    /// The Node.js that its newest release wants, as in `engines` of a `package.json`.
+    /// The Node.js version that its newest release requires, as in `engines` of a `package.json`.
     pub node: Option<String>,
-    /// The Python that its newest release wants, in the same form.
+    /// The Python version that its newest release requires, in the same form.
     pub python: Option<String>,
-    /// What else has to be there.
+    /// Other software that it requires.
     pub needs: Vec<String>,
-    /// What a model should know of it.
+    /// Notes for the model.
     pub notes: String,
-    /// A call that its schema takes; texts in it may hold parameters.
+    /// A call that matches its schema; texts in it may hold parameters.
     pub example: Option<Example>,
-    /// Other ways to have it.
+    /// Other ways to run or reach it.
     pub alternatives: Vec<Alternative>,
-    /// What to take instead.
+    /// Its replacement, if it is deprecated.
     pub deprecated: Option<String>,
-    /// Packages and addresses of before, of which people should take this one.
+    /// Former packages and addresses that this server replaces.
     pub replaces: Vec<String>,
-    /// Who says all this; its own package, where nobody is named.
+    /// The source of this data; the server's own package if none is named.
     pub source: Option<String>,
-    /// It answered us, when it was last looked at. None: not checked, or see `not_started`.
+    /// The result of the last check, if the server responded. None: not checked, or see `not_started`.
     pub started: Option<Started>,
-    /// A newer release than the one that answered us.
+    /// A release that is newer than the one that was checked.
     pub newest: Option<String>,
-    /// Why it did not answer us.
+    /// The reason why the server did not respond.
     pub not_started: Option<String>,
-    /// The day all this was last looked at, as `2026-11-22`.
+    /// The day of the last check, as `2026-11-22`.
     pub checked: String,
 }
 
 impl Recipe {
-    /// What it is called here.
+    /// Its name here.
     pub fn name(&self) -> &str {
         &self.known.name
     }
 
-    /// The variables it does not work without.
+    /// Returns the required variables.
     pub fn required(&self) -> impl Iterator<Item = &Variable> {
         self.variables.iter().filter(|variable| variable.required)
     }
 }
 
-/// Where a server comes from.
+/// The kind of distribution of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A package of npm, started by `npx`.
+    /// An npm package, started by `npx`.
     Npm,
-    /// A package of `PyPI`, started by `uvx`.
+    /// A `PyPI` package, started by `uvx`.
     PyPi,
     /// An image, started by `docker run`.
     Docker,
-    /// Runs elsewhere, and is reached by HTTP.
+    /// A remote server, reached by HTTP.
     Remote,
 }
 
 impl Kind {
-    /// As it stands in the file.
+    /// The word in the file.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Npm => "npm",
@@ -118,23 +119,23 @@ impl Kind {
     }
 }
 
-/// How a server is reached.
+/// The way to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
-    /// A program is started; the first text is its name. Never empty.
+    /// A program and its arguments; the first text is the program. Never empty.
     Command(Vec<String>),
-    /// It is there already.
+    /// A remote server.
     Remote {
-        /// With `https://`.
+        /// The address, with `https://`.
         url: String,
-        /// What it speaks there.
+        /// Its transport.
         transport: Transport,
-        /// Headers that stand for a login; each counts where its variables are given.
+        /// Headers for authentication; each is sent only if its variables are given.
         headers: BTreeMap<String, String>,
     },
 }
 
-/// What a remote server speaks.
+/// The transport of a remote server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
@@ -145,22 +146,22 @@ pub enum Transport {
     Sse,
 }
 
-/// How a server knows its user.
+/// The way in which a server authenticates its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Auth {
-    /// Not at all.
+    /// No authentication.
     None,
-    /// By values of variables.
+    /// Values of variables.
     Env,
-    /// By a token in a header or in the address.
+    /// A token in a header or in the address.
     Header,
-    /// By a login of its own: in a browser, with a code, by another program.
+    /// Its own login: in a browser, with a code, or by another program.
     OAuth,
 }
 
 impl Auth {
-    /// As it stands in the file.
+    /// The word in the file.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -171,14 +172,14 @@ impl Auth {
     }
 }
 
-/// Whether clients may share one process, as the configuration has it.
+/// The clients that share one process, as in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// One process for all.
+    /// One process for all clients.
     #[default]
     Shared,
-    /// It keeps state of one client: a browser, a folder, an open document.
+    /// The server keeps state of one client, such as a browser, a folder or an open document.
     Client,
 }
 
@@ -186,78 +187,79 @@ pub enum Scope {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variable {
-    /// As the server reads it.
+    /// The name, as the server reads it.
     pub name: String,
-    /// The server does not work without, though it may well start.
+    /// True if the server does not work without it, even if it starts.
     #[serde(default)]
     pub required: bool,
-    /// Nobody else may read its value.
+    /// True if no other user may read its value.
     #[serde(default)]
     pub secret: bool,
-    /// What the value is.
+    /// A description of the value.
     pub what: String,
-    /// Where to get it.
+    /// Instructions for getting the value.
     #[serde(default, rename = "where")]
     pub origin: Option<String>,
 }
 
-/// A text that differs from user to user and is no secret.
+/// A text that differs from user to user and is not a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameter {
-    /// It stands as `{NAME}`.
+    /// The name, written as `{NAME}`.
     pub name: String,
-    /// What goes there.
+    /// A description of the value.
     pub what: String,
-    /// Taken where nobody says otherwise. May hold `${VAR}`.
+    /// The default value. May hold `${VAR}`.
     #[serde(default)]
     pub default: Option<String>,
-    /// Words that it adds to the start line. One that has them may be left out.
+    /// Arguments that it adds to the command line. A parameter with such arguments is optional.
     #[serde(default)]
     pub args: Vec<String>,
 }
 
-/// What has to be held back so that a server starts.
+/// A version pin that a server needs to start.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pin {
-    /// It follows `--with` in the start line.
+    /// The value of `--with` in the command line.
     pub with: String,
-    /// What happens otherwise.
+    /// The failure without the pin.
     pub why: String,
-    /// The day that was seen.
+    /// The day on which the failure was seen.
     pub checked: String,
 }
 
-/// A call that can be shown.
+/// A call that can be shown as an example.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Example {
-    /// The tool's own name.
+    /// The tool's name on the server.
     pub tool: String,
-    /// What it is called with.
+    /// The arguments of the call.
     pub arguments: Map<String, Value>,
 }
 
-/// Another way to have a server.
+/// Another way to run or reach a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternative {
-    /// How it is reached.
+    /// The command or address.
     pub way: Way,
     /// Names of the variables that it reads.
     pub variables: Vec<String>,
-    /// Why one would take it.
+    /// The reason to choose it.
     pub why: String,
-    /// So many tools it listed when it answered us. None: it did not, or was not asked.
+    /// The number of tools that it listed when it was checked. None: it did not respond, or was not
+    /// checked.
     pub tools: Option<usize>,
 }
 
-/// What a server answered us.
+/// The response of a server that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Started {
     /// The release that ran.
     pub version: String,
-    /// So many tools it listed.
+    /// The number of tools that it listed.
     pub tools: usize,
 }

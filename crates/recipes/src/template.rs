@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// A piece of a text.
+/// A part of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
-    /// Stands for itself.
+    /// Literal text.
     Text(&'a str),
     /// `{NAME}`.
     Parameter(&'a str),
@@ -13,7 +13,7 @@ pub(crate) enum Piece<'a> {
     Variable(&'a str),
 }
 
-/// A text in its pieces. Braces around anything that is no name stand for themselves.
+/// Splits a text into its parts. Braces around anything that is not a name are literal.
 pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -28,7 +28,7 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// What stands before the first name in braces, the name, and what follows it.
+/// Returns the text before the first name in braces, the name, and the text after it.
 fn next_name(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while let Some(open) = text[from..].find('{').map(|at| from + at) {
@@ -47,7 +47,7 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// The text with values in place of its parameters. One without a value stays as it is.
+/// Replaces parameters by their values. A parameter without a value is left unchanged.
 pub(crate) fn fill(text: &str, values: &BTreeMap<&str, &str>) -> String {
     let pieces = pieces(text).into_iter().map(|piece| match piece {
         Piece::Text(text) => text.to_owned(),
@@ -60,7 +60,7 @@ pub(crate) fn fill(text: &str, values: &BTreeMap<&str, &str>) -> String {
     pieces.collect()
 }
 
-/// Names of the variables in a text.
+/// Returns the names of the variables in a text.
 pub(crate) fn variables(text: &str) -> impl Iterator<Item = &str> {
     pieces(text).into_iter().filter_map(|piece| match piece {
         Piece::Variable(name) => Some(name),

@@ -1,4 +1,4 @@
-//! Every recipe is held against what it claims, and lookups against what people type.
+//! Checks of every recipe against its claims, and of lookups against what people type.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ fn names_of_all() -> Vec<&'static str> {
     all().iter().map(Recipe::name).collect()
 }
 
-/// Every text of a recipe that becomes part of the configuration.
+/// Returns every text of a recipe that becomes part of the configuration.
 fn texts(recipe: &Recipe) -> Vec<&str> {
     let env = recipe.env.values().map(String::as_str);
     let way = match &recipe.way {
@@ -29,7 +29,7 @@ fn texts(recipe: &Recipe) -> Vec<&str> {
     way.into_iter().chain(env).chain(chosen).collect()
 }
 
-/// Names of one kind in all texts of a recipe.
+/// Returns the names of one kind in all texts of a recipe.
 fn named(recipe: &Recipe, wanted: impl Fn(&Piece) -> bool) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for text in texts(recipe) {
@@ -342,7 +342,7 @@ fn recipes_are_found_by_what_people_want_done() {
     assert_eq!(search("").len(), names_of_all().len());
 }
 
-/// What the catalogues of real servers are: in the repository, and a larger collection beside it.
+/// The snapshots of real servers: those in the repository, and a larger collection outside it.
 fn catalogues() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folders = [

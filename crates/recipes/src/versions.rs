@@ -1,8 +1,8 @@
-//! Ranges of versions, as far as recipes use them.
+//! Version ranges, as far as recipes use them.
 
-/// Whether a version is in a range such as `^20.19.0 || ^22.12.0 || >=23`, in the words of npm.
-/// Each alternative is a list of comparisons that all have to hold; without a sign, the version
-/// must begin with what is said. Nothing is known of a version or a range that cannot be read.
+/// Returns true if a version is in a range such as `^20.19.0 || ^22.12.0 || >=23`, in npm's syntax.
+/// Each alternative is a list of comparisons that all have to hold; without an operator, the version
+/// must begin with the given numbers. Returns `None` for an invalid version or range.
 pub fn fits(version: &str, range: &str) -> Option<bool> {
     let version = numbers(version.trim().trim_start_matches('v'))?;
     let version = [0, 1, 2].map(|at| version.get(at).copied().unwrap_or(0));
@@ -15,7 +15,7 @@ pub fn fits(version: &str, range: &str) -> Option<bool> {
 
 fn holds(version: [u64; 3], comparisons: &str) -> Option<bool> {
     let mut holds = true;
-    // The sign of `>= 24`, until its version comes.
+    // The operator of `>= 24`, until its version is read.
     let mut sign = "";
     for word in comparisons.split([' ', ',']).filter(|it| !it.is_empty()) {
         if sign.is_empty() && SIGNS.contains(&word) {
@@ -36,14 +36,14 @@ fn compare(version: [u64; 3], comparison: &str) -> Option<bool> {
     let said = numbers(text)?;
     let bound = [0, 1, 2].map(|at| said.get(at).copied().unwrap_or(0));
     let begins_alike = |numbers: usize| version[..numbers] == bound[..numbers];
-    // `1.2` stands for all of `1.2.x`.
+    // `1.2` matches all of `1.2.x`.
     let begin = &version[..said.len()];
     Some(match sign {
         ">=" => version >= bound,
         ">" => begin > said.as_slice(),
         "<=" => begin <= said.as_slice(),
         "<" => version < bound,
-        // The first number that is not 0 stays; of zeros alone, all that are written.
+        // The first number that is not 0 must be equal; if all are 0, all given numbers must be equal.
         "^" => {
             let stays = said.iter().position(|it| *it > 0).map(|at| at + 1);
             version >= bound && begins_alike(stays.unwrap_or(said.len()))
@@ -54,7 +54,7 @@ fn compare(version: [u64; 3], comparison: &str) -> Option<bool> {
     })
 }
 
-/// The numbers at the beginning, three at most; `x` and `*` end them.
+/// Returns the numbers at the beginning, three at most; `x` and `*` end them.
 fn numbers(text: &str) -> Option<Vec<u64>> {
     let end = text.find(['-', '+', 'x', '*']).unwrap_or(text.len());
     let parts = text[..end].trim_end_matches('.').split('.');

@@ -1,6 +1,6 @@
-//! What to write instead of what a script of ours does not have.
+//! Replacements for names and syntax that scripts do not support.
 
-/// Names that models reach for, and what does the same here.
+/// Names that models often use, and their replacements.
 const INSTEAD: [(&str, &str); 29] = [
     (
         "require",
@@ -87,7 +87,7 @@ const INSTEAD: [(&str, &str); 29] = [
     ),
 ];
 
-/// What Python looks like, at the beginning of a line.
+/// Beginnings of lines that are typical of Python.
 const PYTHON: [&str; 9] = [
     "def ",
     "async def ",
@@ -100,13 +100,14 @@ const PYTHON: [&str; 9] = [
     "with ",
 ];
 
-/// What to write instead of a global name.
+/// Returns the replacement for a global name.
 pub(crate) fn instead_of(name: &str) -> Option<&'static str> {
     let found = INSTEAD.iter().find(|(known, _)| *known == name);
     found.map(|(_, advice)| *advice)
 }
 
-/// The same for the text of an error: `'fetch' is not defined`, `could not load module 'fs'`.
+/// Returns the replacement for a name in the text of an error: `'fetch' is not defined`,
+/// `could not load module 'fs'`.
 pub(crate) fn for_error(text: &str) -> Option<&'static str> {
     if let Some((_, module)) = text.split_once("could not load module ") {
         let module = module.trim_matches(['\'', '"']);
@@ -120,10 +121,10 @@ pub(crate) fn for_error(text: &str) -> Option<&'static str> {
     instead_of(name).or_else(|| is_of_client().flatten())
 }
 
-/// The advice for what is no TypeScript.
+/// The advice for a script that is not TypeScript.
 pub(crate) const TYPESCRIPT_ALONE: &str = "a script is TypeScript, with nothing around it";
 
-/// Names the servers, for a name that is not defined and has no advice of its own.
+/// Lists the servers, as advice for an undefined name without a replacement.
 pub(crate) fn name_servers(servers: &[String]) -> String {
     let names: Vec<String> = servers
         .iter()
@@ -138,10 +139,10 @@ pub(crate) fn name_servers(servers: &[String]) -> String {
     format!("servers are {}{more}", names.join(", "))
 }
 
-/// Servers that are named at most.
+/// The most servers that are listed.
 const SERVERS_NAMED: usize = 12;
 
-/// Whether a script that cannot be read is one of Python's.
+/// Returns true if a script that cannot be parsed looks like Python.
 pub(crate) fn is_python(script: &str) -> bool {
     script.lines().any(|line| {
         let line = line.trim();

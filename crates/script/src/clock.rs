@@ -1,4 +1,4 @@
-//! The time that a script may take.
+//! The time limit of a script.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-/// The clock of one script. It stands while its person is asked something.
+/// The clock of one script. It is paused while a person is asked something.
 #[derive(Debug)]
 pub struct Clock {
     time: Mutex<Time>,
@@ -19,12 +19,12 @@ pub struct Clock {
 struct Time {
     left: Duration,
     running_since: Instant,
-    /// Questions that are open; it runs where there are none.
+    /// The number of open questions; the clock runs while there are none.
     stops: usize,
 }
 
 impl Clock {
-    /// One that runs from now on.
+    /// Makes a clock that runs from now on.
     pub fn start(limit: Duration) -> Arc<Self> {
         let time = Time {
             left: limit,
@@ -37,7 +37,7 @@ impl Clock {
         })
     }
 
-    /// Stops it until what is returned is dropped.
+    /// Pauses the clock until the returned value is dropped.
     pub fn stop(self: &Arc<Self>) -> impl Drop + use<> {
         let mut time = self.time.lock();
         if time.stops == 0 {
@@ -48,7 +48,7 @@ impl Clock {
         Stopped(Arc::clone(self))
     }
 
-    /// Returns when its time is over.
+    /// Returns when the time has run out.
     pub(crate) async fn run_out(&self) {
         loop {
             let end = {

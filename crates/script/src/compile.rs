@@ -1,7 +1,7 @@
-//! From TypeScript to the JavaScript that the engine runs, and the calls that stand in it.
+//! Conversion of TypeScript to the JavaScript that the engine runs, and the tool calls in it.
 //!
-//! Types are blanked out in place, so lines stay what they were. What only TypeScript can turn
-//! into code (`enum`, `namespace`) is refused with what to write.
+//! Types are blanked out in place, so line numbers stay the same. Syntax for which TypeScript generates
+//! code (`enum`, `namespace`) is refused with its replacement.
 
 mod calls;
 mod edits;
@@ -20,19 +20,19 @@ use crate::{
     message::{CallSite, Place},
 };
 
-/// A script that can be run.
+/// A script that is ready to run.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     /// An expression whose value is an async function.
     pub(crate) javascript: String,
-    /// The calls of tools in it.
+    /// The tool calls in it.
     pub(crate) calls: Vec<CallSite>,
-    /// Texts on lines of `javascript` that the script does not have.
+    /// Texts in `javascript` that are not in the script.
     insertions: Vec<Insertion>,
 }
 
 impl Compiled {
-    /// The place in the script of a place in `javascript`.
+    /// Returns the place in the script for a place in `javascript`.
     pub(crate) fn place(&self, line: u32, column: Option<u32>) -> Place {
         let prefix = Insertion {
             line: 1,
@@ -56,7 +56,7 @@ impl Compiled {
 
 const PREFIX: &str = "(async () => {";
 
-/// Nodes that are types and nothing else.
+/// Nodes that are only types.
 const TYPES: [&str; 8] = [
     "type_annotation",
     "type_arguments",
@@ -68,7 +68,7 @@ const TYPES: [&str; 8] = [
     "override_modifier",
 ];
 
-/// Statements and members that are types and nothing else.
+/// Statements and members that are only types.
 const DECLARATIONS: [&str; 7] = [
     "interface_declaration",
     "type_alias_declaration",
@@ -79,7 +79,7 @@ const DECLARATIONS: [&str; 7] = [
     "abstract_method_signature",
 ];
 
-/// What makes code of its own, and what to write.
+/// Syntax for which TypeScript generates code, and its replacement.
 const UNSUPPORTED: [(&str, &str); 5] = [
     (
         "enum_declaration",
@@ -121,8 +121,9 @@ pub(crate) fn compile(script: &str, servers: &[String]) -> Result<Compiled, Unre
     })
 }
 
-/// Code that comes as in an answer, between lines of three backticks: what is around it is blanked
-/// out. What can be read as it is may hold such lines in its texts.
+/// Removes the text around code that is between lines of three backticks, as in a model's response:
+/// that text is blanked out. A script that can be parsed as it is stays unchanged, since it may have
+/// such lines in its strings.
 fn take_off_fence(script: &str) -> Result<Cow<'_, str>, Unreadable> {
     let is_fence = |line: &str| line.trim().starts_with("```");
     let begins = script.trim_start().starts_with("```");
@@ -153,7 +154,7 @@ pub(crate) fn first_error(root: Node<'_>) -> Option<Node<'_>> {
     nodes(root).find(|node| node.is_error() || node.is_missing())
 }
 
-/// Tells what to write instead of what TypeScript makes code of.
+/// Refuses syntax for which TypeScript generates code. The error names the replacement.
 pub(crate) fn refuse_unsupported(root: Node<'_>, script: &str) -> Result<(), Unreadable> {
     for node in nodes(root) {
         let is_it = |(kind, _): &&(&str, &str)| *kind == node.kind();
@@ -166,7 +167,7 @@ pub(crate) fn refuse_unsupported(root: Node<'_>, script: &str) -> Result<(), Unr
     Ok(())
 }
 
-/// `constructor(private name: string)`, which would be a field too.
+/// Returns true for `constructor(private name: string)`, which would also declare a field.
 fn is_parameter_property(node: Node<'_>) -> bool {
     let is_modified = |node| {
         let mut cursor = Node::walk(&node);
@@ -185,7 +186,7 @@ fn take_off_types(node: Node<'_>, edits: &mut Edits<'_>) {
     let kind = node.kind();
     let parent = node.parent().map(|it| it.kind());
     if matches!(parent, Some("object_type" | "interface_body")) {
-        // It goes with the type.
+        // It is removed with the type.
         return;
     }
     if DECLARATIONS.contains(&kind) {
@@ -197,7 +198,8 @@ fn take_off_types(node: Node<'_>, edits: &mut Edits<'_>) {
     }
 }
 
-/// Between the parameters of an arrow function and its arrow no line may end.
+/// Removes a type annotation. There must be no line end between the parameters of an arrow function and
+/// its arrow.
 fn take_off_annotation(node: Node<'_>, edits: &mut Edits<'_>) {
     let arrow = node.parent().filter(|it| it.kind() == "arrow_function");
     match arrow.and_then(|function| token(function, "=>")) {
@@ -225,7 +227,7 @@ fn take_off_part(node: Node<'_>, edits: &mut Edits<'_>) {
         }
         "abstract_class_declaration" => blank_token(node, "abstract", edits),
         "throw_statement" => {
-            // The engine throws null too; this one is the script's own.
+            // The engine throws null, too; this one is thrown by the script.
             if let Some(value) = node.named_child(0) {
                 edits.insert(value.start_byte(), "$thrown((");
                 edits.insert_behind(value.end_byte(), "))");
@@ -238,7 +240,7 @@ fn take_off_part(node: Node<'_>, edits: &mut Edits<'_>) {
     }
 }
 
-/// `function f(this: Window, a: number)` has one parameter.
+/// Removes a `this` parameter: `function f(this: Window, a: number)` has one parameter.
 fn take_off_this(parameter: Node<'_>, edits: &mut Edits<'_>) {
     let pattern = parameter.child_by_field_name("pattern");
     if pattern.is_some_and(|it| it.kind() == "this") {
@@ -254,8 +256,8 @@ fn blank_token(node: Node<'_>, word: &str, edits: &mut Edits<'_>) {
     }
 }
 
-/// The value of a script is that of its last expression, or what its `main` returns; the text that
-/// stands behind it all.
+/// Makes the script return the value of its last expression, or of its `main`. Returns the text to
+/// append to the script.
 fn return_last(root: Node<'_>, script: &str, edits: &mut Edits<'_>) -> String {
     let mut cursor = root.walk();
     let statements: Vec<Node<'_>> = root.named_children(&mut cursor).collect();
@@ -291,7 +293,7 @@ fn return_last(root: Node<'_>, script: &str, edits: &mut Edits<'_>) -> String {
     }
 }
 
-/// Of `export function` the function stays; a function without a name gets one.
+/// Removes `export` from a function; a function without a name is given one.
 fn take_off_export(statement: Node<'_>, edits: &mut Edits<'_>) {
     let is_list = |it: Node<'_>| it.kind() == "export_clause";
     let mut cursor = statement.walk();
@@ -314,7 +316,7 @@ fn is_function(node: Node<'_>) -> bool {
     matches!(node.kind(), "arrow_function" | "function_expression")
 }
 
-/// The function that a script is: one named `main`, or the one that is its default export.
+/// Returns the main function of a script: the one named `main`, or the default export.
 pub(crate) fn main_of<'t>(statement: Node<'t>, script: &str) -> Option<Node<'t>> {
     let is_default =
         statement.kind() == "export_statement" && token(statement, "default").is_some();

@@ -1,4 +1,4 @@
-//! A process that has taken everything from itself that a script does not need.
+//! Confinement of a process to what a script needs.
 
 use std::{fs, io};
 
@@ -6,13 +6,13 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::limits::{ADDRESS_BYTES_MAX, PROCESSOR_MAX, PROCESSOR_S_MORE};
 
-/// From here on this process opens no file and no socket, starts nothing, and ends with whoever
-/// started it. Where the system has no filter for calls, the limits remain, and that the engine
-/// has no word for any of it.
+/// Confines this process: it can no longer open files or sockets or start processes, and it ends when
+/// its parent ends. On a system without a filter for system calls, the limits still apply, and the
+/// engine offers no function for any of this.
 pub(crate) fn confine() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     end_with_parent()?;
-    // Where memory runs short, we are the one to go.
+    // If the system runs out of memory, this process is killed first.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
     let processor = PROCESSOR_MAX.as_secs() + PROCESSOR_S_MORE;
     let limits = [
@@ -37,7 +37,7 @@ fn end_with_parent() -> io::Result<()> {
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
-/// Every call of the system that is not named here is refused.
+/// Refuses every system call that is not listed here.
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
@@ -63,7 +63,7 @@ fn filter_calls() -> io::Result<()> {
     Ok(())
 }
 
-/// Numbers of calls: the kernel's own, which never change.
+/// System call numbers of the kernel, which never change.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod calls {
     pub(super) const EPERM: u32 = 1;
@@ -78,7 +78,7 @@ mod calls {
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 mod calls {
     pub(super) const EPERM: u32 = 1;
-    /// The same.
+    /// The same system calls.
     pub(super) const ALLOWED: [i64; 21] = [
         63, 64, 222, 226, 215, 214, 134, 135, 139, 216, 233, 172, 93, 178, 98, 132, 113, 94, 131,
         278, 293,

@@ -1,4 +1,4 @@
-//! `QuickJS`, held to a script's limits.
+//! The `QuickJS` engine, with the limits of a script.
 
 use std::{
     cell::{Cell, RefCell},
@@ -25,17 +25,17 @@ const PRELUDE: &str = include_str!("prelude.js");
 /// The name of a script in the stacks of its errors.
 const FILE: &str = "script";
 
-/// The line to whoever started the script. `hear` waits.
+/// The connection to the process that started the script. `hear` blocks.
 pub(crate) trait Channel {
     fn hear(&mut self) -> io::Result<Option<ToScript>>;
     fn say(&mut self, message: &FromScript) -> io::Result<()>;
 }
 
-/// An engine that has run nothing yet.
+/// An engine that has not run a script yet.
 pub(crate) struct Engine<'a> {
     job: &'a Job,
     context: Context,
-    /// The limit that ended it.
+    /// The limit that ended the script.
     met: Rc<Cell<Option<Limit>>>,
 }
 
@@ -45,7 +45,8 @@ impl<'a> Engine<'a> {
         runtime.set_memory_limit(MEMORY_BYTES_MAX);
         runtime.set_max_stack_size(STACK_BYTES_MAX);
         let met = Rc::new(Cell::new(None));
-        // The caller's clock stands while a person is asked; here what is computed is counted.
+        // The caller's clock is paused while a person is asked; this limit counts processor time
+        // instead.
         let wall = processor_time() + Duration::from_millis(job.wall_ms);
         let noted = Rc::clone(&met);
         runtime.set_interrupt_handler(Some(Box::new(move || {
@@ -61,7 +62,7 @@ impl<'a> Engine<'a> {
         Ok(Self { job, context, met })
     }
 
-    /// Runs a script, and answers for it until it has ended.
+    /// Runs a script, and handles its messages until it has ended.
     pub(crate) fn run(
         &self,
         script: &Compiled,
@@ -123,7 +124,8 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// The globals; the functions that begin a script and tell it an answer.
+    /// Defines the globals. Returns the function that starts a script and the one that passes it an
+    /// answer.
     fn prepare<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -168,7 +170,7 @@ impl<'a> Engine<'a> {
             return stuck();
         };
         let CaughtError::Exception(exception) = &caught else {
-            // Without memory for an error, the engine throws null.
+            // If there is no memory for an error, the engine throws null.
             let is_null = matches!(&caught, CaughtError::Value(value) if value.is_null());
             return if is_null {
                 FromScript::Exceeded(Limit::Memory)
@@ -179,7 +181,7 @@ impl<'a> Engine<'a> {
         let name: Option<String> = exception.as_object().get("name").ok();
         let name = name.as_deref().unwrap_or("Error");
         let message = exception.message().unwrap_or_default();
-        // Nothing of the script has run where this is called: the errors are the engine's.
+        // No code of the script has run when this is called, so the errors are the engine's.
         match (name, message.as_str()) {
             ("InternalError", "out of memory") => FromScript::Exceeded(Limit::Memory),
             ("RangeError", "Maximum call stack size exceeded") => {
@@ -193,7 +195,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// The first place of the script in the stack of an error: `at script:2:14`.
+/// Returns the first place of the script in the stack of an error: `at script:2:14`.
 fn place_in(stack: &str) -> Option<Place> {
     let (_, at) = stack.split_once(&format!("{FILE}:"))?;
     let mut numbers = at.splitn(3, |c: char| !c.is_ascii_digit());
@@ -214,7 +216,7 @@ fn failed(text: String, place: Option<Place>) -> FromScript {
     FromScript::Failed(Failed { text, place, kind })
 }
 
-/// Adds what to write instead of a name that is not defined.
+/// Adds the replacement for an undefined name to an error.
 fn with_advice(failed: Failed, servers: &[String]) -> Failed {
     if failed.kind != FailureKind::Undefined {
         return failed;
@@ -227,7 +229,8 @@ fn with_advice(failed: Failed, servers: &[String]) -> Failed {
     }
 }
 
-/// The engine's error about a script that it cannot read: it may be in another language, or have words around it.
+/// Extends the engine's error for a script that it cannot parse: it may be in another language, or have
+/// text around it.
 fn unreadable(said: FromScript, script: &Compiled) -> FromScript {
     match said {
         FromScript::Failed(Failed { text, place, .. }) => FromScript::Failed(Failed {

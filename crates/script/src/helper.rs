@@ -9,8 +9,8 @@ use crate::{
     message::{Failed, FailureKind, FromScript, Job, Place, ToScript},
 };
 
-/// Runs the script that our parent names, and says what became of it. It has nothing of ours: it
-/// confines itself before it reads the first byte.
+/// Runs the script that the parent process sends, and reports its result. The process confines itself
+/// before it reads the first byte.
 pub fn work_as_helper(output: &mut dyn Write) -> io::Result<()> {
     confine()?;
     let mut lines = Lines {
@@ -24,7 +24,7 @@ pub fn work_as_helper(output: &mut dyn Write) -> io::Result<()> {
     lines.say(&outcome)
 }
 
-/// From a script to what became of it; an error where nobody listens any more.
+/// Compiles and runs a script, and returns its result. Fails if the connection is closed.
 pub(crate) fn run(job: &Job, channel: &mut dyn Channel) -> io::Result<FromScript> {
     let mut compiled = match compile(&job.script, &job.servers) {
         Ok(compiled) => compiled,

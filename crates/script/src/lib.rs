@@ -1,10 +1,10 @@
 //! Scripts of models: TypeScript or JavaScript in which every server is an object and every tool a
-//! function, run in a process of its own that reaches nothing but what its [`Tools`] answer.
+//! function, run in a separate process that can only reach what its [`Tools`] provide.
 //!
-//! Two halves and the lines between them. The helper ([`work_as_helper`], our own program) reads a
-//! script, takes its types off and runs it in `QuickJS`, without files and network; the [`Runner`]
-//! starts it, holds it to its limits and answers what it asks. This room knows no server, no
-//! protocol and no client.
+//! There are two halves, which exchange messages line by line. The helper ([`work_as_helper`], our own
+//! program) reads a script, removes its types and runs it in `QuickJS`, without files and network. The
+//! [`Runner`] starts the helper, enforces its limits and answers its questions. This crate knows no
+//! server, no protocol and no client.
 
 #![warn(missing_docs)]
 

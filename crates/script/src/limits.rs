@@ -1,82 +1,85 @@
-//! Bounds of one script, and the sentence for each that was met.
+//! The limits of one script, and the message for each.
 
 use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// The time that a script may take where its caller says nothing.
+/// The time limit of a script if its caller gives none.
 pub const WALL_DEFAULT: Duration = Duration::from_secs(30);
 
-/// The longest time that a caller may give it: the calls of a long script take theirs.
+/// The longest time limit that a caller may give; the calls of a long script take time.
 pub const WALL_MAX: Duration = Duration::from_mins(10);
 
-/// The longest script, in bytes: nobody writes more by hand.
+/// The longest script, in bytes, which is more than anyone writes by hand.
 pub const SCRIPT_BYTES_MAX: usize = 256 * 1024;
 
-/// Processor time of the engine: a script waits, and computes little.
+/// The limit on the engine's processor time: a script mostly waits.
 pub(crate) const PROCESSOR_MAX: Duration = Duration::from_secs(10);
 
-/// Seconds beyond [`PROCESSOR_MAX`] after which the system sends SIGXCPU, should the engine not stop; as many later it
-/// sends SIGKILL. Two limits, because SIGKILL alone would look like a system without memory.
+/// The number of seconds beyond [`PROCESSOR_MAX`] after which the system sends SIGXCPU if the engine does
+/// not stop. After as many more seconds it sends SIGKILL. There are two limits because SIGKILL alone
+/// could also mean that the system is out of memory.
 pub(crate) const PROCESSOR_S_MORE: u64 = 2;
 
 /// The engine's memory, in bytes: twice [`BYTES_IN_MAX`], because a result is held as text and as a value.
 pub(crate) const MEMORY_BYTES_MAX: usize = 128 * 1024 * 1024;
 
-/// The address space of the whole process, in bytes: our program, the engine and what the
-/// reading of a script takes.
+/// The address space of the whole process, in bytes: our program, the engine and the parser of the
+/// script.
 pub(crate) const ADDRESS_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
-/// The engine's stack, in bytes: the deepest that functions call each other.
+/// The engine's stack, in bytes, which limits the depth of function calls.
 pub(crate) const STACK_BYTES_MAX: usize = 1024 * 1024;
 
-/// Calls of tools that one script may make, those of saved scripts that it calls included.
+/// The most tool calls of one script, including those of saved scripts that it calls.
 pub const CALLS_MAX: usize = 100;
 
-/// Scripts that run within each other, the outermost one included.
+/// The most scripts that run within each other, including the outermost one.
 pub const NESTING_MAX: usize = 3;
 
-/// Questions other than calls: searches, descriptions, files, naps.
+/// The most requests other than calls: searches, descriptions, files and pauses.
 pub(crate) const QUESTIONS_MAX: usize = 1_000;
 
-/// Questions that are answered at one time.
+/// The most requests that are processed at one time.
 pub(crate) const PARALLEL_MAX: usize = 16;
 
-/// Total size of the answers to one script, in bytes: the most that waits in memory here until its process reads it.
+/// The total size of the answers to one script, in bytes: the most that is buffered here until its
+/// process reads it.
 pub(crate) const BYTES_IN_MAX: usize = 64 * 1024 * 1024;
 
-/// Total size of the messages of one script, in bytes: arguments, log and value. As large as what comes in, because
-/// scripts pass on what they read; the most that waits in memory on either side of the pipe.
+/// The total size of the messages of one script, in bytes: arguments, log and value. It equals the
+/// limit on answers, because scripts pass on what they read. It is the most that is buffered on either
+/// side of the pipe.
 pub(crate) const BYTES_OUT_MAX: usize = 64 * 1024 * 1024;
 
-/// The log that comes with an answer, in bytes.
+/// The largest log in a response, in bytes.
 pub(crate) const LOG_BYTES_MAX: usize = 16 * 1024;
 
-/// A bound that a script met.
+/// A limit that a script exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The time that its caller waits.
+    /// The time limit of the caller.
     Wall,
     /// Processor time.
     Processor,
-    /// Memory of the engine.
+    /// The memory of the engine.
     Memory,
-    /// Functions that call each other.
+    /// The depth of function calls.
     Depth,
-    /// Calls of tools.
+    /// The number of tool calls.
     Calls,
-    /// Other questions.
+    /// The number of other requests.
     Questions,
-    /// Bytes that tools answered.
+    /// The size of the answers of tools.
     BytesIn,
-    /// Bytes that the script said.
+    /// The size of the messages of the script.
     BytesOut,
     /// The length of the script.
     Length,
-    /// Saved scripts that run within each other.
+    /// The number of saved scripts that run within each other.
     Nesting,
-    /// The time that a script waits for its turn to run.
+    /// The time that a script waits until it may run.
     Turn,
 }
 

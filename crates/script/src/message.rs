@@ -1,4 +1,4 @@
-//! The lines between a script's process and ours: JSON, one message each.
+//! The messages between a script's process and ours: JSON, one per line.
 
 use std::fmt;
 
@@ -7,44 +7,44 @@ use serde_json::value::RawValue;
 
 use crate::limits::Limit;
 
-/// What a process is to run.
+/// The script for a process, with its settings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Job {
     /// TypeScript or JavaScript.
     pub script: String,
     /// The value of `args`.
     pub args: Box<RawValue>,
-    /// The servers that it may name.
+    /// The servers that it may use.
     pub servers: Vec<String>,
-    /// Calls are checked and told, and not made.
+    /// True if calls are checked and reported, but not made.
     pub dry_run: bool,
-    /// The time that it has, in milliseconds: in its process, what it computes for counts.
+    /// The time limit in milliseconds. In the script's process it applies to processor time.
     pub wall_ms: u64,
 }
 
-/// To the process.
+/// A message to the process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToScript {
     Run(Job),
-    /// Mistakes in what it names; none: go on.
+    /// The errors in the names that the script uses; empty: continue.
     Checked(Vec<String>),
     Answered {
         id: u64,
-        /// JSON: what was asked for, or why there is nothing.
+        /// JSON: the answer, or the error.
         answer: Box<RawValue>,
         is_error: bool,
     },
 }
 
-/// From the process.
+/// A message from the process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FromScript {
     Check(Vec<CallSite>),
     Ask(Asked),
     Log(String),
-    /// The value that it returned.
+    /// The return value.
     Done(Box<RawValue>),
     Failed(Failed),
     Exceeded(Limit),
@@ -62,22 +62,22 @@ pub(crate) struct Failed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FailureKind {
-    /// Ours: the script cannot be run, or names what does not exist.
+    /// The proxy's error: the script cannot be run, or uses a name that does not exist.
     Unreadable,
-    /// Ours: the refusal of a call or another question, which the script did not catch.
+    /// The proxy's error: the refusal of a call or another request, which the script did not catch.
     Refused,
-    /// The engine's: a name that is not defined.
+    /// The engine's error: an undefined name.
     Undefined,
-    /// The script's, or of a tool's error that it did not catch.
+    /// The script's own error, or a tool's error that it did not catch.
     Thrown,
 }
 
-/// A place in a script, from 1.
+/// A place in a script, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The line.
     pub line: u32,
-    /// The character of the line, where it is known.
+    /// The column of the line, if it is known.
     pub column: Option<u32>,
 }
 
@@ -91,66 +91,66 @@ impl fmt::Display for Place {
     }
 }
 
-/// One question of a script, answered whenever it can be.
+/// One request of a script; requests may be answered in any order.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Asked {
     pub(crate) id: u64,
     pub(crate) what: Question,
 }
 
-/// What a script may ask for.
+/// The requests that a script can make.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
-    /// A call of a tool, which answers the whole result.
+    /// A tool call, whose answer is the whole result.
     Call {
         /// `server/tool`.
         tool: String,
         /// Its arguments, an object.
         input: Box<RawValue>,
     },
-    /// Tools that fit some words.
+    /// A search for tools.
     Search {
         /// The words.
         query: String,
     },
-    /// All that is known of one tool.
+    /// The description of one tool.
     Describe {
         /// Its name.
         name: String,
     },
-    /// Text of a kept result, from a byte on: `{text, next}`.
+    /// Text of a stored result, from a byte offset: `{text, next}`.
     Chunk {
         /// Its handle.
         handle: String,
-        /// The byte.
+        /// The byte offset.
         from: usize,
     },
     /// A file of the workspace.
     Workspace {
         /// `read`, `write`, `append`, `list` or `remove`.
         verb: String,
-        /// Relative to the workspace.
+        /// The path, relative to the workspace.
         path: String,
-        /// What is written.
+        /// The text to write.
         text: Option<String>,
     },
-    /// Some time.
+    /// A pause.
     Sleep {
-        /// Milliseconds.
+        /// The duration in milliseconds.
         ms: u64,
     },
 }
 
-/// A call as the text of a script shows it, before anything runs.
+/// A call as it appears in the text of a script, before the script runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSite {
-    /// The server, as it is named.
+    /// The server, as the script names it.
     pub server: String,
     /// The tool.
     pub tool: String,
-    /// The names of the arguments, where they stand there.
+    /// The names of the arguments, if they are written in the call.
     pub arguments: Option<Vec<String>>,
-    /// Where it stands, from 1.
+    /// The line of the call, counted from 1.
     pub line: u32,
 }

@@ -1,4 +1,4 @@
-//! The side of a script that starts its process, answers what it asks and holds it to its limits.
+//! The side of a script that starts its process, answers its requests and enforces its limits.
 
 use std::{ffi::OsString, fmt, io, path::PathBuf, pin::pin, process::Stdio, time::Duration};
 
@@ -24,68 +24,69 @@ use crate::{
     message::{Asked, CallSite, Failed, FailureKind, FromScript, Job, Place, Question, ToScript},
 };
 
-/// What a script reaches. Its futures are dropped when the script ends before they do.
+/// The interface of a script to the proxy. Its futures are dropped if the script ends before they do.
 pub trait Tools: Sync {
-    /// The mistakes in what a script names, before any of it runs.
+    /// Returns the errors in the names that a script uses, before any of it runs.
     fn check(&self, calls: Vec<CallSite>) -> BoxFuture<'_, Vec<String>>;
 
-    /// The answer to one question, as JSON.
+    /// Answers one request, as JSON.
     fn answer(&self, question: Question) -> BoxFuture<'_, Answer>;
 }
 
-/// JSON, or why there is none.
+/// JSON, or the reason why there is no answer.
 pub type Answer = Result<Box<RawValue>, Refusal>;
 
-/// Why a question has no answer: a script can catch it.
+/// The reason why a request has no answer; a script can catch it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Refusal {
-    /// A word for programs.
+    /// A code for programs.
     pub code: String,
-    /// The server that was asked.
+    /// The server of the request.
     pub server: String,
     /// The tool.
     pub tool: String,
-    /// A sentence.
+    /// A message for people.
     pub text: String,
-    /// The limit that was met: the script ends with it and cannot catch it.
+    /// The limit that was exceeded: the script ends with it and cannot catch it.
     #[serde(skip)]
     pub limit: Option<Limit>,
 }
 
-/// What became of a script.
+/// The result of a script.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Its value, or why there is none.
+    /// The return value, or the reason why there is none.
     pub ended: Ended,
-    /// What it printed.
+    /// The output that the script printed.
     pub log: String,
-    /// Calls of tools that it made.
+    /// The number of tool calls that it made.
     pub calls: usize,
 }
 
 /// The end of a script.
 #[derive(Debug)]
 pub enum Ended {
-    /// With this value, as JSON.
+    /// The script returned this value, as JSON.
     Value(Box<RawValue>),
-    /// It threw, or cannot be read.
+    /// The script threw an error, or cannot be parsed.
     Failed {
-        /// Why.
+        /// The error message.
         text: String,
-        /// Where.
+        /// The place of the error.
         place: Option<Place>,
-        /// The text is the proxy's own, not that of the script or of a tool.
+        /// True if the message is the proxy's own, not that of the script or of a tool.
         is_ours: bool,
     },
-    /// It met a limit.
+    /// The script exceeded a limit.
     Exceeded(Limit),
-    /// Its process was killed from outside.
+    /// The process was killed from outside.
     Killed,
-    /// Its process ended without an answer, or sent one that cannot be read: our own fault.
+    /// The process ended without a result, or sent an invalid one. This is a bug of the proxy.
     Gone(String),
 }
 
-/// Starts processes for scripts; one waits ready, so that a script does not wait for it.
+/// Starts processes for scripts. One process is started in advance, so that a script does not wait for
+/// it.
 pub struct Runner {
     program: PathBuf,
     arguments: Vec<OsString>,
@@ -93,7 +94,8 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// `program` with `arguments` is a process that runs [`work_as_helper`](crate::work_as_helper).
+    /// Makes a runner. `program` with `arguments` is a process that runs
+    /// [`work_as_helper`](crate::work_as_helper).
     pub fn new(program: PathBuf, arguments: Vec<OsString>) -> Self {
         Self {
             program,
@@ -102,14 +104,14 @@ impl Runner {
         }
     }
 
-    /// Our own program, as it runs scripts.
+    /// Makes a runner that starts our own program as the helper.
     pub fn of_own_program() -> Option<Self> {
         let program = processes::own_program()?;
         Some(Self::new(program, vec!["script-helper".into()]))
     }
 
-    /// Runs a script to its end, or that of its time; an error where its process cannot be started. Dropped before, it
-    /// ends the process and every call under way.
+    /// Runs a script until it ends or its time runs out. Fails if its process cannot be started. If the
+    /// future is dropped, the process and every call in progress end.
     pub async fn run(&self, job: &Job, clock: &Clock, tools: &dyn Tools) -> io::Result<Outcome> {
         if job.script.len() > SCRIPT_BYTES_MAX {
             return Ok(Outcome {
@@ -121,13 +123,13 @@ impl Runner {
         let (child, has_waited) = self.take()?;
         let (outcome, is_silent) = run_in(child, job, clock, tools).await?;
         if has_waited && is_silent && matches!(outcome.ended, Ended::Killed) {
-            // It may have been killed while it waited; nothing was asked, so nothing is done twice.
+            // It may have been killed while it was idle; no request was sent, so nothing is done twice.
             return Ok(run_in(self.start()?, job, clock, tools).await?.0);
         }
         Ok(outcome)
     }
 
-    /// Ends the process that waits.
+    /// Ends the idle process.
     pub async fn stop(&self) {
         let ready = self.ready.lock().take();
         if let Some(mut child) = ready {
@@ -135,7 +137,8 @@ impl Runner {
         }
     }
 
-    /// The process that waits and true, or a new one; another is started to wait in its place.
+    /// Returns the idle process and true, or a new one and false; another process is started to wait in
+    /// its place.
     fn take(&self) -> io::Result<(Child, bool)> {
         let ready = self.ready.lock().take();
         let alive = ready.and_then(|mut child| match child.try_wait() {
@@ -166,7 +169,7 @@ impl fmt::Debug for Runner {
     }
 }
 
-/// Runs a script in a process; the second says that the process said nothing at all.
+/// Runs a script in a process; the second value is true if the process sent nothing at all.
 async fn run_in(
     mut child: Child,
     job: &Job,
@@ -188,13 +191,13 @@ async fn run_in(
         Some(Ok(None)) => how_it_ended(&mut child).await?,
         Some(Err(error)) => Ended::Gone(format!("speaking to its process failed: {error}")),
     };
-    // It has answered, or never will.
+    // It has sent its result, or never will.
     let _ = child.start_kill();
     let _ = child.wait().await;
     Ok((Outcome { ended, log, calls }, is_silent))
 }
 
-/// The reason why a process ended without an answer, as its signal tells.
+/// Returns the reason why a process ended without a result, from its signal.
 async fn how_it_ended(child: &mut Child) -> io::Result<Ended> {
     use std::os::unix::process::ExitStatusExt as _;
 
@@ -209,7 +212,7 @@ async fn how_it_ended(child: &mut Child) -> io::Result<Ended> {
     })
 }
 
-/// One script's questions and answers.
+/// The connection to one script: its requests and their answers.
 struct Talk<'a> {
     stdin: Option<ChildStdin>,
     lines: BufReader<Take<ChildStdout>>,
@@ -237,10 +240,12 @@ impl<'a> Talk<'a> {
         })
     }
 
-    /// Until the script has ended; none where its process has, without a word.
+    /// Handles messages until the script has ended. Returns `None` if its process ended without a
+    /// result.
     ///
-    /// Reading never waits for writing: a process that writes reads nothing meanwhile, and both would wait for ever once
-    /// the pipes are full. Answers wait in the channel, [`BYTES_IN_MAX`] of them at most.
+    /// Reading never waits for writing: a process that is writing does not read, and both sides would
+    /// wait forever once the pipes are full. Answers are buffered in the channel, [`BYTES_IN_MAX`] of
+    /// them at most.
     async fn hold(&mut self, job: &Job) -> io::Result<Option<Ended>> {
         let (say, said) = mpsc::channel(ANSWERS_MAX);
         let writing = pin!(write_lines(self.stdin.take(), said));
@@ -251,7 +256,7 @@ impl<'a> Talk<'a> {
         let mut line = Vec::new();
         loop {
             tokio::select! {
-                // What was read of a line stays in it when an answer comes first.
+                // A part of a line that was read stays in `line` if an answer is ready first.
                 read = self.lines.read_until(b'\n', &mut line) => {
                     read?;
                     if line.last() != Some(&b'\n') {
@@ -287,7 +292,7 @@ impl<'a> Talk<'a> {
                         return Ok(Some(Ended::Exceeded(Limit::BytesIn)));
                     }
                 }
-                // A process that reads no more has ended, and its output ends too.
+                // If the process no longer reads, it has ended, and its output ends too.
                 written = &mut writing => written?,
             }
         }
@@ -299,13 +304,14 @@ struct RunLine<'a> {
     run: &'a Job,
 }
 
-/// Lines that wait to be written: the script, an answer to each question, and what is wrong with its names.
+/// The capacity of the queue of lines: the script, an answer to each request, and the errors in its
+/// names.
 const ANSWERS_MAX: usize = CALLS_MAX + QUESTIONS_MAX + 2;
 
-/// Puts a message behind those that wait to be written; how many bytes it has.
+/// Appends a message to the queue of lines. Returns its size in bytes.
 fn queue(lines: &mpsc::Sender<Vec<u8>>, message: &impl Serialize) -> io::Result<usize> {
     let mut line = serde_json::to_vec(message)?;
-    // Outside of its strings, JSON may have line ends, which are spaces too.
+    // JSON may have line ends outside its strings, where they can be replaced by spaces.
     for byte in &mut line {
         if matches!(byte, b'\n' | b'\r') {
             *byte = b' ';
@@ -315,12 +321,12 @@ fn queue(lines: &mpsc::Sender<Vec<u8>>, message: &impl Serialize) -> io::Result<
     let bytes = line.len();
     match lines.try_send(line) {
         Err(TrySendError::Full(_)) => Err(io::Error::other("it asked for more than it may")),
-        // Nobody reads any more; the end of its output says why.
+        // The process no longer reads; the end of its output shows the reason.
         Ok(()) | Err(TrySendError::Closed(_)) => Ok(bytes),
     }
 }
 
-/// Writes lines until there are no more, or the process reads no more.
+/// Writes lines until there are no more, or the process stops reading.
 async fn write_lines(
     stdin: Option<ChildStdin>,
     mut lines: mpsc::Receiver<Vec<u8>>,
@@ -337,7 +343,7 @@ async fn write_lines(
     Ok(())
 }
 
-/// The end of a script, as its process tells it.
+/// Returns the end of a script, as its process reports it.
 fn end(message: FromScript) -> Ended {
     match message {
         FromScript::Done(value) => Ended::Value(value),
@@ -351,7 +357,7 @@ fn end(message: FromScript) -> Ended {
     }
 }
 
-/// Counts a question; the limit that it is beyond.
+/// Counts a request. Returns the limit if the request exceeds it.
 fn count(asked: &Asked, calls: &mut usize, questions: &mut usize) -> Option<Limit> {
     let (counted, max, limit) = match asked.what {
         Question::Call { .. } => (calls, CALLS_MAX, Limit::Calls),

@@ -1,4 +1,4 @@
-//! A saved script as a tool: what its text says of it, without running any of it.
+//! The interface of a saved script as a tool, read from its text without running it.
 
 mod comment;
 mod schema;
@@ -14,14 +14,14 @@ use self::{
 };
 use crate::compile::{Unreadable, first_error, main_of, parse, refuse_unsupported};
 
-/// What a saved script is as a tool.
+/// The interface of a saved script as a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// From the comment of `main`, else the first of the file; empty where there is none.
+    /// The comment of `main`, else the first comment of the file; empty if there is none.
     pub description: String,
-    /// JSON Schema of the one object that `main` takes.
+    /// The JSON Schema of the one object that `main` accepts.
     pub input_schema: Value,
-    /// `@readOnly`: it may call nothing that does not say the same of itself.
+    /// `@readOnly`: the script may only call tools that are read-only themselves.
     pub is_read_only: bool,
     /// `@destructive`.
     pub is_destructive: bool,
@@ -30,7 +30,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Reads it from TypeScript or JavaScript; or why it cannot be, with the line.
+    /// Reads the interface from TypeScript or JavaScript. The error holds the reason and the line.
     pub fn read(text: &str) -> Result<Self, String> {
         read(text).map_err(|Unreadable { text, place }| match place {
             Some(place) => format!("{place}: {text}"),
@@ -64,12 +64,12 @@ fn read(text: &str) -> Result<Interface, Unreadable> {
     })
 }
 
-/// Of a script that takes nothing.
+/// Returns the schema of a script without parameters.
 fn nothing() -> Value {
     json!({"type": "object", "properties": {}, "additionalProperties": false})
 }
 
-/// The type of the only parameter of `main`; without a type it takes any object.
+/// Returns the schema of the only parameter of `main`; without a type, it accepts any object.
 fn schema_of(main: Node<'_>, root: Node<'_>, text: &str) -> Result<Value, Unreadable> {
     let function = main.child_by_field_name("value").unwrap_or(main);
     let Some(parameters) = function.child_by_field_name("parameters") else {

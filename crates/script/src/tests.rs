@@ -1,4 +1,4 @@
-//! Scripts run by the engine in this process, with tools that are a function.
+//! Scripts that the engine runs in this process, with tools that are a function.
 
 use std::{collections::VecDeque, io};
 
@@ -11,14 +11,14 @@ use crate::{
     message::{Asked, Failed, FromScript, Job, Question, ToScript},
 };
 
-/// Answers calls at once with what they were made with; remembers what it heard.
+/// Answers each call at once with its own arguments, and records the messages.
 #[derive(Default)]
 struct Echo {
     answers: VecDeque<ToScript>,
     heard: Vec<String>,
     log: Vec<String>,
     mistakes: Vec<String>,
-    /// Calls under way that are held back until all of these have come.
+    /// The number of calls that have to arrive before any of them is answered.
     together: usize,
     held: Vec<Asked>,
 }
@@ -242,7 +242,7 @@ fn tools_are_functions_whose_values_are_values() {
     returns("await git_hub.x()", "{}");
     returns("await github.text({ text: '[1, 2]' })", "[1,2]");
     returns("await github.text({ text: 'plain' })", "\"plain\"");
-    // A number that would not be the same again stays text.
+    // A number that would not keep its value stays text.
     returns("await github.text({ text: '12.5' })", "12.5");
     for text in ["9007199254740993", "1e999", "0.10", "12345678901234567890"] {
         let script = format!("await github.text({{ text: '{text}' }})");
@@ -306,7 +306,7 @@ fn calls_that_are_made_together_are_asked_together() {
         matches!(&outcome, FromScript::Done(value) if value.get() == "[1,2,3]"),
         "{outcome:?}"
     );
-    // They were held back until all had come, and answered from the last on.
+    // The calls were held until all had arrived, and answered in reverse order.
     assert_eq!(echo.heard[0], r#"github/a {"n":3}"#);
 }
 
@@ -352,7 +352,7 @@ fn sites_of_calls_are_found_with_their_arguments() {
         };
         compiled.calls.into_iter().map(show).collect()
     };
-    // A name that is the script's own anywhere is left to the engine.
+    // A name that the script declares anywhere is not checked before the run.
     assert_eq!(
         find(script),
         [
@@ -419,7 +419,7 @@ fn an_error_keeps_its_words_whatever_they_look_like() {
         fails(&script, &format!("RangeError: {text} at"));
         fails(&format!("throw '{text}'"), &format!("{text} at"));
     }
-    // What the engine throws is still of its class, and can be caught.
+    // The engine's errors keep their class, and can be caught.
     returns(
         "try { 'x'.repeat(-1) } catch (e) { return e instanceof RangeError }",
         "true",
@@ -491,7 +491,7 @@ fn members_that_a_value_does_not_have_are_told() {
         "const { files = [] } = await github.text({ text: 'plain' });\nfiles.length",
         &["note: line 1: a text has no \"files\"; use its methods, or JSON.parse(text)"],
     );
-    // Also where the script fails for it.
+    // The note is also logged if the script fails because of the missing member.
     logs(
         "const r = await github.a({ n: 1 }); r.items.length",
         &["note: line 1: the value of github.a has no \"items\"; it has n"],
@@ -500,7 +500,8 @@ fn members_that_a_value_does_not_have_are_told() {
         "const text = (it) => it.content ?? it; text(await github.text({ text: 'plain' })) + text(await github.a({ content: 'x' }))",
         &[],
     );
-    // A member that other values have is merely not there, as on the last of several pages.
+    // There is no note if other values have the member: it is only absent here, as on the last of
+    // several pages.
     logs(
         "for (const n of [{ next: 1 }, {}]) (await github.a(n)).next",
         &[],

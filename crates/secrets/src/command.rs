@@ -1,4 +1,4 @@
-//! A program that prints a secret.
+//! Running a program that prints a secret.
 
 use std::{process::Stdio, sync::Arc, time::Duration};
 
@@ -11,17 +11,17 @@ use tokio::{
 
 use crate::{error::ResolveError, secret::Secret};
 
-/// It may have to ask its person for a finger; nobody waits longer for that.
+/// The timeout of a command, which may have to ask the person for a fingerprint.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// What it prints is no longer than this, on either stream.
+/// The most bytes that are read from each of its output streams.
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
 
-/// Of what it said on stderr, in characters.
+/// The most of its stderr that is shown, in characters.
 const SAID_CHARS_MAX: usize = 200;
 
-/// Runs the command without a shell, in our own environment, and takes what it prints without the
-/// line ends behind it. It is ended with all that it started if it takes too long.
+/// Runs the command without a shell, in this process's environment, and returns its output without the
+/// line ends at the end. If it takes too long, it is killed with all processes that it started.
 pub(crate) async fn run(words: &[String], spawner: &Arc<Spawner>) -> Result<Secret, ResolveError> {
     let (program, args) = words.split_first().ok_or_else(|| fail("", "is empty"))?;
     let mut command = Command::new(program);
@@ -39,7 +39,7 @@ pub(crate) async fn run(words: &[String], spawner: &Arc<Spawner>) -> Result<Secr
         (tree.wait_for_exit().await, printed, said)
     };
     let ended = timeout(WAIT, running).await;
-    // Whatever it left behind ends as well.
+    // Processes that it left running are killed as well.
     tree.stop(Pace::Hurried).await;
     let Ok((status, printed, said)) = ended else {
         return Err(fail(
@@ -61,7 +61,8 @@ pub(crate) async fn run(words: &[String], spawner: &Arc<Spawner>) -> Result<Secr
     }
 }
 
-/// The last line of its stderr says most; what it printed as a secret is not in it.
+/// Explains a failure by the last line of stderr, which is the most specific, without the text that the
+/// command printed as a secret.
 fn explain(status: &str, said: &str, printed: &str) -> String {
     let line = said.lines().rev().map(str::trim).find(|it| !it.is_empty());
     let Some(line) = line else {
@@ -89,7 +90,7 @@ fn fail(program: &str, why: &str) -> ResolveError {
 async fn read(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
-        // What was read before a failure counts.
+        // The bytes that were read before a failure are returned.
         let _ = stream.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes).await;
     }
     bytes

@@ -1,6 +1,6 @@
-//! Why there is no secret.
+//! The error of resolving a secret.
 
-/// Why there is no secret. No part of one is in it.
+/// The reason why a secret cannot be resolved. It holds no part of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct ResolveError {

@@ -1,4 +1,4 @@
-//! How private files are kept: as they are, or sealed with a key that the system's keyring has.
+//! The storage of private files: as plain files, or sealed with a key in the system's keyring.
 
 use std::{
     io,
@@ -12,30 +12,30 @@ use crate::{
     private::{open_private, read_bounded},
 };
 
-/// Where secrets and logins are kept, as the person chose.
+/// The storage of secrets and logins, as the user chose it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Keeping {
-    /// In files that nobody else may read.
+    /// In files that no other user may read.
     #[default]
     File,
-    /// The same files, sealed with a key that the system's keyring has.
+    /// In the same files, sealed with a key in the system's keyring.
     Keyring,
 }
 
-/// Whether this program was built to reach the system's keyring.
+/// True if this program was built with support for the system's keyring.
 pub const HAS_KEYRING: bool = cfg!(feature = "keyring");
 
 /// The private files of one configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateFiles {
-    /// The state folder that they lie in.
+    /// The state folder that contains them.
     pub state_dir: PathBuf,
-    /// How they are kept.
+    /// The form of their storage.
     pub keeping: Keeping,
 }
 
 impl PrivateFiles {
-    /// Files that lie as they are.
+    /// Makes private files that are not sealed.
     pub fn plain(state_dir: &Path) -> Self {
         Self {
             state_dir: state_dir.to_owned(),
@@ -43,8 +43,9 @@ impl PrivateFiles {
         }
     }
 
-    /// Reads a private file; none where there is none. One that was written before the keyring was
-    /// chosen is read as it is. May wait for the keyring, 20 s at most, and only the first time.
+    /// Reads a private file; returns `None` if there is none. A file that was written before the
+    /// keyring was chosen is read unsealed. May wait for the keyring, for 20 s at most, and only the
+    /// first time.
     pub fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
         let file = match open_private(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -67,7 +68,7 @@ impl PrivateFiles {
             .map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
     }
 
-    /// Replaces a private file whole; it outlives a loss of power.
+    /// Replaces a private file atomically and durably.
     pub fn write(&self, path: &Path, bytes: Vec<u8>) -> io::Result<()> {
         let bytes = match self.keeping {
             Keeping::File => bytes,

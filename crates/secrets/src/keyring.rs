@@ -1,8 +1,8 @@
-//! Files sealed with a key that the system's keyring has: one key a configuration, asked for once a
-//! process. The files stay where they are, with their locks and their one change at a time, which no
-//! keyring has.
+//! Files sealed with a key in the system's keyring. There is one key for each configuration, and a
+//! process requests it once. The secrets stay in files, with locks and atomic changes, which no keyring
+//! offers.
 
-/// What a sealed file begins with; no text of ours does.
+/// The first bytes of a sealed file; no plain file of ours begins with them.
 const HEAD: &[u8] = b"proxy-sealed-1\n";
 
 pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
@@ -46,10 +46,10 @@ mod reached {
 
     use super::HEAD;
 
-    /// The name under which people find our keys in their keyring.
+    /// The service name of our keys in the keyring.
     const SERVICE: &str = "proxy";
 
-    /// A keyring that is locked asks its person, who may not be there.
+    /// The timeout for the keyring: a locked keyring asks the person, who may be absent.
     const WAIT: Duration = Duration::from_secs(20);
 
     const KEY_BYTES: usize = 32;
@@ -57,7 +57,7 @@ mod reached {
 
     type Key = [u8; KEY_BYTES];
 
-    /// Those that were had already, by state folder.
+    /// The keys that were already read, by state folder.
     static KEYS: Mutex<Option<HashMap<PathBuf, Key>>> = Mutex::new(None);
 
     pub(crate) fn seal(state_dir: &Path, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
@@ -93,13 +93,13 @@ mod reached {
         }
         let (sender, asked) = mpsc::sync_channel(1);
         let of = state_dir.to_owned();
-        // The keyring's own event loop must not run inside of ours.
+        // The keyring's own event loop must not run inside ours.
         std::thread::spawn(move || {
             let key = ask_for_key(&of);
             if let Ok(key) = &key {
                 KEYS.lock().get_or_insert_default().insert(of, *key);
             }
-            // Nobody waits any more: the next one finds the key.
+            // The caller may have stopped waiting; the next one finds the key.
             let _ = sender.send(key);
         });
         let answered = asked.recv_timeout(WAIT);
@@ -116,11 +116,11 @@ mod reached {
         })
     }
 
-    /// The key of this configuration, made where there is none yet.
+    /// Returns the key of this configuration, and creates it if there is none yet.
     fn ask_for_key(state_dir: &Path) -> Result<Key, String> {
         let folder = state_dir.join("secrets");
         private_folder(&folder).map_err(|error| error.to_string())?;
-        // Two processes that begin must not make two keys.
+        // Two processes that start at the same time must not create two keys.
         let lock = Lock::take(&folder.join("keyring.lock"));
         let _lock = lock.map_err(|error| error.to_string())?;
         if let Err(error) = Entry::store_status() {
@@ -141,7 +141,7 @@ mod reached {
         kept.map_err(|_| "what it has under our name is no key of ours".to_owned())
     }
 
-    /// In words; no part of a key is in any.
+    /// Returns an error as text; it holds no part of a key.
     fn explain(error: &Error) -> String {
         match error {
             Error::NoDefaultStore | Error::PlatformFailure(_) => {
@@ -153,7 +153,7 @@ mod reached {
         }
     }
 
-    /// Has what follows find its key in memory.
+    /// Clears the keys in memory, so that they are read from the keyring again.
     #[cfg(test)]
     pub(super) fn forget_keys() {
         KEYS.lock().take();
@@ -180,7 +180,7 @@ mod tests {
         };
         let name: SecretName = "a".parse().unwrap();
         let path = state.path().join("secrets/secrets.json");
-        // Kept before the keyring was chosen: read as it is, sealed when it changes.
+        // Stored before the keyring was chosen: read unsealed, and sealed when it changes.
         Store::in_state(state.path())
             .set(&name, &Secret::new("hunter1"))
             .unwrap();

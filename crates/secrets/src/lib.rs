@@ -1,7 +1,7 @@
-//! Secrets that the configuration names and does not hold: `${secret:NAME}`, `${file:PATH}` and
+//! Secrets to which the configuration refers without holding them: `${secret:NAME}`, `${file:PATH}` and
 //! `${command:...}`.
 //!
-//! This room keeps them and reads them. It does not know what they are for.
+//! This crate stores and reads secrets. It does not know their use.
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

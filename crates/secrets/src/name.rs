@@ -5,26 +5,27 @@ use std::{fmt, str::FromStr};
 /// The longest name of a secret, in characters.
 pub const NAME_CHARS_MAX: usize = 64;
 
-/// The name of a secret that we keep: letters, digits, `-`, `_` and `.`.
+/// The name of a stored secret: letters, digits, `-`, `_` and `.`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SecretName(String);
 
-/// Why a text is no name of a secret. The text is not repeated: it may be the secret itself.
+/// The reason why a text is not a name of a secret. The text is not repeated: it may be the secret
+/// itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// There is none.
+    /// The name is empty.
     #[error("a secret needs a name")]
     Empty,
-    /// It has more characters than one may have.
+    /// The name has too many characters.
     #[error("the name of a secret has at most {NAME_CHARS_MAX} characters")]
     TooLong,
-    /// It holds what none may hold.
+    /// The name holds a character that is not allowed.
     #[error("the name of a secret cannot hold {0:?}: letters, digits, `-`, `_` and `.`")]
     Character(char),
 }
 
 impl SecretName {
-    /// As it is written.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

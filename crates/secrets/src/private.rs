@@ -1,4 +1,4 @@
-//! Reading files that are private, or at least small.
+//! Reading files that are private or limited in size.
 
 use std::{
     fs::File,
@@ -9,8 +9,8 @@ use std::{
 
 use rustix::{fs::OFlags, process::geteuid};
 
-/// Opens a file of ours that nobody else may read; never through a link. The error of one that
-/// others may read says what to do.
+/// Opens a file of ours that no other user may read; never follows a link. If other users may read it,
+/// the error says how to fix that.
 pub fn open_private(path: &Path) -> io::Result<File> {
     let no_link = OFlags::NOFOLLOW.bits().cast_signed();
     let file = File::options()
@@ -31,7 +31,7 @@ pub fn open_private(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads a file to its end; one that is longer than this is an error.
+/// Reads a file to its end. Fails if the file is longer than `bytes_max`.
 pub fn read_bounded(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut bytes)?;

@@ -1,27 +1,27 @@
-//! What stands for a secret in a text of the configuration.
+//! References to secrets in the texts of the configuration.
 
 use std::path::PathBuf;
 
 use crate::name::{NameError, SecretName};
 
-/// What stands between `${` and `}` where it is no variable.
+/// The text between `${` and `}` if it is not a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
-    /// `secret:NAME`: one that we keep.
+    /// `secret:NAME`: a stored secret.
     Secret(SecretName),
     /// `file:PATH`: the text of a file.
     File(PathBuf),
-    /// `command:WORDS`: what a program prints.
+    /// `command:WORDS`: the output of a program.
     Command(Vec<String>),
 }
 
-/// Why a text is no reference.
+/// The reason why a text is not a valid reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
-    /// The name of the secret is none.
+    /// The name of the secret is invalid.
     #[error("`${{secret:...}}`: {0}")]
     Name(#[from] NameError),
-    /// The path does not say where it starts.
+    /// The path is relative.
     #[error("`${{file:...}}` takes a whole path: one that begins with `/` or `~/`")]
     Path,
     /// There is no program, or a quote is not closed.
@@ -30,7 +30,7 @@ pub enum ReferenceError {
 }
 
 impl Reference {
-    /// Reads what stands between `${` and `}`; none where that is the name of a variable.
+    /// Reads the text between `${` and `}`. Returns `None` if it is the name of a variable.
     pub fn parse(text: &str) -> Option<Result<Self, ReferenceError>> {
         let (kind, rest) = text.split_once(':')?;
         let rest = rest.trim();

@@ -1,4 +1,4 @@
-//! From what the configuration names to the secret itself.
+//! Resolving references of the configuration to secrets.
 
 use std::{
     collections::HashMap,
@@ -16,11 +16,11 @@ use crate::{
     store::Store,
 };
 
-/// A file that holds a secret: a key of any kind is shorter.
+/// The largest file with a secret; a key of any kind is shorter.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
-/// Reads secrets each time they are asked for; runs each command once, and keeps what it printed
-/// until it is forgotten.
+/// Reads secrets each time they are requested. Runs each command once, and caches its output until it
+/// is removed by `forget`.
 #[derive(Debug)]
 pub struct Resolver {
     store: Store,
@@ -29,7 +29,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// Reads from this store, and starts commands by this spawner.
+    /// Makes a resolver that reads from this store, and starts commands with this spawner.
     pub fn new(store: Store, spawner: Arc<Spawner>) -> Self {
         Self {
             store,
@@ -38,8 +38,8 @@ impl Resolver {
         }
     }
 
-    /// The secret, or why there is none. Several callers of one command wait for one run of it; one
-    /// that failed is run again by the next.
+    /// Returns the secret. Concurrent callers of one command wait for the same run; after a failure,
+    /// the next caller runs it again.
     pub async fn resolve(&self, reference: &Reference) -> Result<Secret, ResolveError> {
         match reference {
             Reference::Secret(name) => match self.store.get(name) {
@@ -62,7 +62,7 @@ impl Resolver {
         }
     }
 
-    /// Whether the reference is a command that has printed a secret.
+    /// Returns true if the reference is a command that has printed a secret.
     pub fn has_printed(&self, reference: &Reference) -> bool {
         let Reference::Command(words) = reference else {
             return false;
@@ -71,8 +71,8 @@ impl Resolver {
         printed.get(words).is_some_and(|cell| cell.initialized())
     }
 
-    /// Forgets what a command printed, so that the next caller runs it again. Whether there was
-    /// anything; a run under way goes on for those who wait for it.
+    /// Removes the cached output of a command, so that the next caller runs it again. Returns true if
+    /// there was any output. A run in progress continues for the callers that wait for it.
     pub fn forget(&self, reference: &Reference) -> bool {
         let Reference::Command(words) = reference else {
             return false;
@@ -85,7 +85,7 @@ impl Resolver {
         has_printed
     }
 
-    /// The store that it reads from.
+    /// Returns the store from which secrets are read.
     pub fn store(&self) -> &Store {
         &self.store
     }

@@ -1,18 +1,18 @@
-//! A text that is shown to nobody by accident.
+//! A text that is not shown by accident.
 
 use std::fmt;
 
-/// A secret. What prints it shows no part of it.
+/// A secret. Its `Debug` output shows no part of it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a text for a secret.
+    /// Makes a secret of a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for where it has to go.
+    /// Returns the text itself, for the place that needs it.
     pub fn expose(&self) -> &str {
         &self.0
     }

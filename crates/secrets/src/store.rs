@@ -1,4 +1,4 @@
-//! The one private file in which secrets are kept.
+//! The private file that stores secrets.
 
 use std::{
     collections::BTreeMap,
@@ -11,36 +11,36 @@ use files::{FolderError, Lock, private_folder};
 
 use crate::{keeping::PrivateFiles, name::SecretName, secret::Secret};
 
-/// The file with all of them; far more than anybody has.
+/// The largest file of secrets, which is far more than any user needs.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// One secret: a key of any kind is shorter.
+/// The largest secret in bytes; a key of any kind is shorter.
 const SECRET_BYTES_MAX: usize = 64 * 1024;
 
-/// The secrets of one configuration. Each read sees the file as it is now; each change happens
-/// under a lock, to the file as it is then, and replaces it whole.
+/// The secrets of one configuration. Each read reads the current file; each change reads the file under
+/// a lock and replaces it atomically.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
     folder: PathBuf,
     files: PrivateFiles,
 }
 
-/// Why secrets cannot be read or kept. No text of theirs is in it.
+/// The reason why secrets cannot be read or stored. It repeats no text of the file.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The folder is not ours alone.
+    /// Other users have access to the folder.
     #[error("the folder of secrets: {0}")]
     Folder(#[from] FolderError),
     /// The file cannot be read or written.
     #[error("secrets: {0}")]
     File(#[from] io::Error),
-    /// Somebody else wrote it.
+    /// The file was not written by this program.
     #[error("{0} holds no secrets of ours: it is no table of texts")]
     Damaged(PathBuf),
-    /// It does not fit.
+    /// The secret is too long.
     #[error("a secret has at most {SECRET_BYTES_MAX} bytes")]
     TooLong,
-    /// There is nothing in it.
+    /// The secret is empty.
     #[error("an empty text is no secret")]
     Empty,
 }
@@ -48,7 +48,7 @@ pub enum StoreError {
 type Secrets = BTreeMap<String, String>;
 
 impl Store {
-    /// The store among these files. Nothing is opened or made yet.
+    /// Returns the store in these files. Opens and creates nothing.
     pub fn of(files: &PrivateFiles) -> Self {
         Self {
             folder: files.state_dir.join("secrets"),
@@ -56,27 +56,27 @@ impl Store {
         }
     }
 
-    /// The same in a file that lies as it is.
+    /// Returns the store in a file that is not sealed.
     pub fn in_state(state_dir: &Path) -> Self {
         Self::of(&PrivateFiles::plain(state_dir))
     }
 
-    /// The secret of this name, if there is one.
+    /// Returns the secret with this name, if there is one.
     pub fn get(&self, name: &SecretName) -> Result<Option<Secret>, StoreError> {
         Ok(self.read()?.remove(name.as_str()).map(Secret::new))
     }
 
-    /// Every name, sorted.
+    /// Returns the names of all secrets, sorted.
     pub fn list(&self) -> Result<Vec<String>, StoreError> {
         Ok(self.read()?.into_keys().collect())
     }
 
-    /// Every secret.
+    /// Returns all secrets.
     pub fn values(&self) -> Result<Vec<Secret>, StoreError> {
         Ok(self.read()?.into_values().map(Secret::new).collect())
     }
 
-    /// Keeps a secret; whether there was one of that name before. It outlives a loss of power.
+    /// Stores a secret durably. Returns true if there was one with this name before.
     pub fn set(&self, name: &SecretName, secret: &Secret) -> Result<bool, StoreError> {
         match secret.expose().len() {
             0 => return Err(StoreError::Empty),
@@ -89,12 +89,13 @@ impl Store {
         })
     }
 
-    /// Forgets a secret; whether there was one.
+    /// Removes a secret. Returns true if there was one.
     pub fn remove(&self, name: &SecretName) -> Result<bool, StoreError> {
         self.change(|all| all.remove(name.as_str()).is_some())
     }
 
-    /// When it was changed last. Another one than before: a secret may be there that was not.
+    /// Returns the time of the last change. If it differs from an earlier one, secrets may have been
+    /// added or changed.
     pub fn changed_at(&self) -> Option<SystemTime> {
         std::fs::metadata(self.file()).ok()?.modified().ok()
     }
@@ -108,7 +109,7 @@ impl Store {
         let Some(bytes) = self.files.read(&path, FILE_BYTES_MAX)? else {
             return Ok(Secrets::new());
         };
-        // An error of the parser could repeat a part of a secret.
+        // The parser's error could repeat a part of a secret.
         serde_json::from_slice(&bytes).map_err(|_| StoreError::Damaged(path))
     }
 

@@ -1,9 +1,10 @@
 //! The audit log: a line of JSON for each call, appended and never changed. Each line carries a digest
-//! of itself and of the line before, so a change anywhere shows; the anchor beside the folder has the
-//! last line, so that lines taken from the end show as well.
+//! of itself and of the line before, so any change is detected. The anchor beside the folder holds the
+//! number and digest of the last line, so lines that are removed from the end are detected as well.
 //!
-//! The log is divided into segments named after their first line, `000000000001.jsonl`; the oldest go
-//! when the room is used up. A segment begins with the digest that it follows.
+//! The log is divided into segments named after their first line, `000000000001.jsonl`. The oldest
+//! segments are removed when the size limit is reached. A segment begins with the digest that it
+//! follows.
 
 mod anchor;
 mod line;
@@ -28,7 +29,8 @@ use tail::Tail;
 
 pub use read::{Broken, Filter, Verified, read, verify};
 
-/// Segments that the room is divided into: so much of it at least is always kept.
+/// The number of segments into which the size limit is divided. A segment is the smallest part of the
+/// log that is removed.
 const SEGMENTS: u64 = 8;
 
 /// The log of one folder, which several processes may write to.
@@ -39,19 +41,19 @@ pub struct AuditLog {
     tail: Option<Tail>,
 }
 
-/// Takes the secrets of the configuration out of a text; answers none where they cannot be read.
+/// Removes the secrets of the configuration from a text. Returns `None` if the secrets cannot be read.
 #[derive(Clone)]
 pub struct Hide(HideText);
 
 type HideText = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 impl Hide {
-    /// Hides secrets by this function.
+    /// Makes a `Hide` from this function.
     pub fn new(hide: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(hide))
     }
 
-    /// The text without secrets.
+    /// Returns the text without secrets.
     pub fn apply(&self, text: &str) -> Option<String> {
         (self.0)(text)
     }
@@ -64,7 +66,7 @@ impl fmt::Debug for Hide {
 }
 
 impl AuditLog {
-    /// Opens nothing yet.
+    /// Makes the log. Opens no file yet.
     pub fn new(folder: PathBuf, hide: Hide) -> Self {
         Self {
             folder,
@@ -73,8 +75,9 @@ impl AuditLog {
         }
     }
 
-    /// Adds a line a call, in one write and one sync. `lost` records before them could not be kept. Waits for
-    /// another process's turn; on an error nothing may have been written.
+    /// Appends a line for each call, in one write and one sync. `lost` is the number of earlier records
+    /// that could not be written. Waits for the lock if another process holds it. After an error, it is
+    /// possible that nothing was written.
     pub fn append(
         &mut self,
         calls: &[Box<CallRecord>],
@@ -93,7 +96,8 @@ impl AuditLog {
         });
         let mut text = String::new();
         if tail.is_unfinished() {
-            // An unfinished line of another process stays as it is, apart from the lines that follow.
+            // An unfinished line of another process stays as it is, separated from the lines that
+            // follow.
             text.push_str(tail.finish_line());
             if tail.torn_bytes > 0 && tail.is_anchored {
                 let body = continuation(&tail.digest, tail.torn_bytes);
@@ -115,7 +119,7 @@ impl AuditLog {
             let body = line::body(tail.number + 1, call, |text| self.hide.apply(text));
             tail.add(&mut text, &body, true);
         }
-        // The lines are on disk before the anchor says that they are there.
+        // The lines are written durably before the anchor counts them.
         files::append_durable(&tail.segment, text.as_bytes())?;
         tail.bytes += text.len() as u64;
         anchor.last = tail.number;
@@ -126,8 +130,8 @@ impl AuditLog {
     }
 }
 
-/// Removes the oldest segments until no more than this is left. The anchor gives up their lines before
-/// they go.
+/// Removes the oldest segments until the log is no larger than `bytes_max`. The anchor stops counting
+/// their lines before they are removed.
 fn make_room(folder: &Path, bytes_max: u64, anchor: &mut Anchor) -> io::Result<()> {
     let segments = list_segments(folder)?;
     let size = |path: &PathBuf| fs::metadata(path).map_or(0, |it| it.len());

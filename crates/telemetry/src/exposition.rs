@@ -1,41 +1,43 @@
-//! Figures as Prometheus reads them: its text format, version 0.0.4.
+//! Metrics in the text format of Prometheus, version 0.0.4.
 
 use std::fmt::{self, Write as _};
 
 /// The `Content-Type` of the format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What may become of a figure.
+/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// It grows, until the program ends.
+    /// A value that only grows until the program ends.
     Counter,
-    /// It is what it is now.
+    /// A current value, which may grow and shrink.
     Gauge,
 }
 
-/// A text that grows by families of samples.
+/// A text to which families of samples are appended.
 #[derive(Debug, Default)]
 pub struct Exposition(String);
 
-/// Counts by bounds that are the same for all of a family.
+/// A histogram whose bounds are the same for the whole family.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Buckets<'a> {
-    /// Upper bounds in seconds, as they are written.
+    /// The upper bounds in seconds, as they are written.
     pub(crate) bounds: &'a [&'a str],
-    /// By bound, each without those before it; one more for what is beyond the last.
+    /// The count of each bucket, without those below it, and one more for the values above the last
+    /// bound.
     pub(crate) counts: &'a [u64],
-    /// Of all that was counted, in seconds.
+    /// The sum of all values, in seconds.
     pub(crate) sum: f64,
 }
 
 impl Exposition {
-    /// One figure without labels.
+    /// Appends one metric without labels.
     pub fn single(&mut self, name: &str, kind: Kind, help: &str, value: impl fmt::Display) {
         self.family(name, kind, help).sample(&[], value);
     }
 
-    /// A family whose samples follow; its name says the unit, of a counter `_total` as well.
+    /// Begins a family whose samples follow. Its name ends with the unit, and that of a counter with
+    /// `_total`.
     pub fn family<'a>(&'a mut self, name: &'a str, kind: Kind, help: &str) -> Family<'a> {
         self.head(
             name,
@@ -53,7 +55,7 @@ impl Exposition {
         Family { text: self, name }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn into_text(self) -> String {
         self.0
     }
@@ -82,7 +84,7 @@ impl Exposition {
     }
 }
 
-/// One name, and its samples.
+/// A metric name and its samples.
 #[derive(Debug)]
 pub struct Family<'a> {
     text: &'a mut Exposition,
@@ -90,7 +92,7 @@ pub struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// A sample; each has the labels of the others, with other texts.
+    /// Appends a sample. All samples of a family have the same label names, with different values.
     pub fn sample(&mut self, labels: &[(&str, &str)], value: impl fmt::Display) {
         self.text.sample(self.name, labels, value);
     }
@@ -110,7 +112,7 @@ impl Family<'_> {
     }
 }
 
-/// A label may hold any text; a quote or a line's end in it must not end the sample.
+/// Appends a label value. It may hold any text; quotes and line ends are escaped.
 fn escape(text: &str, into: &mut String) {
     for c in text.chars() {
         match c {

@@ -1,9 +1,9 @@
-//! What was called, asked and answered: an audit log whose lines prove one another, figures a day,
-//! and figures since the program began; and spans ([`otlp`]). Only spans leave the machine, and only
-//! where the configuration names a collector.
+//! The audit log of calls, a chain of lines with digests; statistics per day; metrics since the program
+//! started; and OpenTelemetry spans ([`otlp`]). Only spans leave the machine, and only if the
+//! configuration names a collector.
 //!
-//! Log and figures are written by a thread of their own; a call hands over a record and goes on. This
-//! crate knows no server, no session and no protocol.
+//! The log and the statistics are written by a separate thread; a call queues a record and continues.
+//! This crate knows no server, no session and no protocol.
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

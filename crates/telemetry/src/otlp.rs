@@ -1,7 +1,7 @@
-//! Spans of OpenTelemetry: made here, sent in batches to a collector by OTLP over HTTP, as JSON.
+//! OpenTelemetry spans: recorded here, and sent in batches to a collector by OTLP over HTTP, as JSON.
 //!
-//! It knows no call, no server and no configuration. Nobody waits for a collector: what does not fit
-//! into the queue is dropped and counted.
+//! This module knows no call, no server and no configuration. No call waits for a collector: spans that
+//! do not fit into the queue are dropped and counted.
 
 mod delivery;
 mod exporter;

@@ -1,29 +1,29 @@
-//! One call, search or session, as it is handed over.
+//! The records of calls, searches, scripts and sessions.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 
-/// What is written down of a call's arguments.
+/// The recorded form of a call's arguments.
 #[derive(Debug, Clone, Default)]
 pub enum Arguments {
     /// Nothing.
     #[default]
     None,
-    /// A digest of this text.
+    /// The digest of this text.
     Digest(Bytes),
-    /// This JSON text; what is named like a secret is masked.
+    /// This JSON text, with secrets masked.
     Full(Bytes),
 }
 
 /// One call of a tool, prompt or resource.
 #[derive(Debug, Clone, Default)]
 pub struct CallRecord {
-    /// When it came in, in unix milliseconds.
+    /// The time of the call, in unix milliseconds.
     pub at_ms: u64,
     /// The name that its client announced; empty for a person at the command line.
     pub client: String,
-    /// The token or subject that let it in, over HTTP: `token NAME`, `oauth SUBJECT`; empty
+    /// The token or subject that authorized the call over HTTP: `token NAME`, `oauth SUBJECT`; empty
     /// otherwise.
     pub caller: String,
     /// The number of the client's connection.
@@ -32,63 +32,64 @@ pub struct CallRecord {
     pub server: String,
     /// `tool`, `prompt` or `resource`.
     pub kind: &'static str,
-    /// The own name of the tool or prompt, or the URI.
+    /// The tool's or prompt's name on its server, or the URI.
     pub name: String,
-    /// What the rules said: `allow`, `ask`, `deny`; empty where it did not come so far.
+    /// The decision of the rules: `allow`, `ask`, `deny`; empty if the call ended before they were
+    /// evaluated.
     pub decision: &'static str,
-    /// The rule that said so, counted from 1; none: the preset.
+    /// The rule that decided, counted from 1; none: the preset.
     pub rule: Option<usize>,
     /// `ok`, `tool_error`, or the code of an error.
     pub outcome: Cow<'static, str>,
-    /// Of the arguments.
+    /// The size of the arguments in bytes.
     pub bytes_in: u64,
-    /// Of the result as the server sent it.
+    /// The size in bytes of the result as the server sent it.
     pub bytes: u64,
-    /// Of the answer as the client got it.
+    /// The size in bytes of the response as the client received it.
     pub bytes_sent: u64,
-    /// It was cut, and kept.
+    /// True if the result was cut and stored.
     pub is_cut: bool,
-    /// From the call to its answer, in microseconds.
+    /// The time from the call to its response, in microseconds.
     pub micros: u64,
-    /// What is written down of them.
+    /// The recorded form of the arguments.
     pub arguments: Arguments,
 }
 
-/// Something that is counted.
+/// An event that is counted.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A call that ended.
     Call(Box<CallRecord>),
     /// A search.
     Search {
-        /// In unix milliseconds.
+        /// The time in unix milliseconds.
         at_ms: u64,
-        /// What was asked, kept where nothing was found.
+        /// The words of the search, which are kept if no tool was found.
         words: String,
-        /// How many tools were found.
+        /// The number of tools found.
         hits: usize,
     },
     /// A script that ran.
     Script {
-        /// In unix milliseconds.
+        /// The time in unix milliseconds.
         at_ms: u64,
-        /// Of the results that its calls brought it.
+        /// The size in bytes of the results that its calls returned.
         bytes_read: u64,
-        /// Of the answer that its client got.
+        /// The size in bytes of the response that its client received.
         bytes_sent: u64,
     },
     /// A client that connected.
     Session {
-        /// In unix milliseconds.
+        /// The time in unix milliseconds.
         at_ms: u64,
-        /// The name that it announced.
+        /// The name that the client announced.
         client: String,
-        /// The tokens of definitions that it was not sent.
+        /// The tokens of the tool definitions that the client was not sent.
         tokens_saved: u64,
     },
 }
 
-/// What so many bytes of text cost a model, by the rule of thumb.
+/// Estimates the number of tokens of a text with this many bytes, by a rule of thumb.
 pub fn estimate_tokens(bytes: u64) -> u64 {
     bytes.div_ceil(4)
 }

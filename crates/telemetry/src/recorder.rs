@@ -1,5 +1,5 @@
-//! The thread that writes. A call that hands over a record never waits: where the thread does not
-//! keep up, a record is lost, and how many were stands in the log.
+//! The thread that writes records. A call that queues a record never waits: if the thread does not keep
+//! up, records are lost, and their number is written to the log.
 
 use std::{
     path::PathBuf,
@@ -22,31 +22,31 @@ use crate::{
     totals::Totals,
 };
 
-/// Records that wait to be written: some seconds of the busiest use.
+/// The capacity of the queue: some seconds of the heaviest use.
 const QUEUE_MAX: usize = 16_384;
 
-/// So long a record waits for others, to be written together with them: the thread is woken once for
-/// all, not by each call. A process that is killed loses no more.
+/// The time that a record waits for others, so that they are written together and the thread is not
+/// woken for each call. A process that is killed loses no more than this.
 const GATHER_WAIT: Duration = Duration::from_millis(100);
 
-/// Figures are written this often; a process that is killed loses no more of them.
+/// The interval at which statistics are written; a process that is killed loses no more than this.
 const STATS_EVERY: Duration = Duration::from_secs(10);
 
-/// A disk that does not answer holds up the end of the program no longer.
+/// The longest time that the end of the program waits for the disk.
 const FLUSH_MAX: Duration = Duration::from_secs(5);
 
-/// What is kept, and where.
+/// The settings of the recorder.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The folder that `audit` and `stats` lie in.
+    /// The folder that contains `audit` and `stats`.
     pub folder: PathBuf,
-    /// The room of the audit log; 0: there is none.
+    /// The size limit of the audit log in bytes; 0: there is no log.
     pub audit_bytes_max: u64,
-    /// Takes the secrets of the configuration out of arguments.
+    /// Removes the secrets of the configuration from arguments.
     pub hide: Hide,
 }
 
-/// Takes records, and has them written by a thread that starts with the first of them.
+/// Queues records, and writes them in a thread that starts with the first record.
 #[derive(Debug)]
 pub struct Recorder {
     folder: PathBuf,
@@ -55,7 +55,7 @@ pub struct Recorder {
     writer: OnceLock<Option<Handle>>,
 }
 
-/// The way to the thread.
+/// The queue of the thread, and the thread itself.
 #[derive(Debug)]
 struct Handle {
     sender: SyncSender<Message>,
@@ -64,9 +64,9 @@ struct Handle {
 
 #[derive(Debug)]
 struct Shared {
-    /// Since the log said so last.
+    /// The number of lost records that are not yet in the log.
     lost: AtomicU64,
-    /// Since we began, and counted nowhere.
+    /// The number of lost records since the program started; they are in no statistics.
     uncounted: AtomicU64,
     totals: Mutex<Totals>,
     audit_bytes_max: AtomicU64,
@@ -75,12 +75,12 @@ struct Shared {
 #[derive(Debug)]
 enum Message {
     Event(Event),
-    /// Everything before it is to be on disk; answered then.
+    /// A request to write everything before it to disk; answered when that is done.
     Flush(SyncSender<()>),
 }
 
 impl Recorder {
-    /// Opens nothing yet.
+    /// Makes a recorder. Opens no file yet.
     pub fn new(settings: Settings) -> Self {
         Self {
             folder: settings.folder,
@@ -95,12 +95,12 @@ impl Recorder {
         }
     }
 
-    /// The audit log gets other room from the next record on; 0: it ends.
+    /// Changes the size limit of the audit log from the next record on; 0: no more is logged.
     pub fn set_audit_bytes_max(&self, bytes: u64) {
         self.shared.audit_bytes_max.store(bytes, Ordering::Relaxed);
     }
 
-    /// Hands a record over. Never blocks.
+    /// Queues a record. Never blocks.
     pub fn record(&self, event: Event) {
         let writer = self.writer.get_or_init(|| self.start());
         let sent = writer
@@ -112,14 +112,15 @@ impl Recorder {
         }
     }
 
-    /// What was counted since we began. A record is counted a tenth of a second after it came.
+    /// Returns the totals since the program started. A record is counted a tenth of a second after it
+    /// was queued.
     pub fn totals(&self) -> Totals {
         let mut totals = self.shared.totals.lock().clone();
         totals.lost = self.shared.uncounted.load(Ordering::Relaxed);
         totals
     }
 
-    /// Waits until what was handed over is on disk, for five seconds at most. Blocks.
+    /// Waits until the queued records are on disk, for five seconds at most. Blocks.
     pub fn flush(&self) {
         let Some(Some(writer)) = self.writer.get() else {
             return;
@@ -131,7 +132,7 @@ impl Recorder {
         }
     }
 
-    /// None where no thread can be had: then every record is lost, and counted.
+    /// Starts the thread. Returns `None` if that fails: then every record is lost, and counted as lost.
     fn start(&self) -> Option<Handle> {
         let (sender, receiver) = sync_channel(QUEUE_MAX);
         let writer = Writer {
@@ -152,17 +153,17 @@ impl Recorder {
     }
 }
 
-/// The thread's own.
+/// The state of the thread.
 struct Writer {
     audit: AuditLog,
     stats: Stats,
     shared: Arc<Shared>,
-    /// The last write failed: said once.
+    /// True if the last write failed; a failure is logged once.
     is_failing: bool,
 }
 
 impl Writer {
-    /// Runs until nobody can hand over anything any more.
+    /// Runs until all senders are dropped.
     fn run(mut self, receiver: &Receiver<Message>) {
         let mut written = Instant::now();
         loop {

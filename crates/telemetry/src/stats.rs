@@ -1,6 +1,6 @@
-//! Figures a day: calls, errors, times and costs by client, server and tool; searches; sessions.
+//! Statistics per day: calls, errors, times and costs by client, server and tool; searches; sessions.
 //!
-//! A file a day, `2026-11-22.json`, that processes add to in turns.
+//! One file per day, `2026-11-22.json`, which several processes update under a lock.
 
 mod day;
 mod figures;
@@ -18,15 +18,15 @@ use list::list;
 
 pub use figures::{By, Figures, Line, Searches, list_clients, read};
 
-/// How many days are kept, today among them.
+/// The number of days that are kept, including today.
 pub const DAYS_KEPT: u64 = 90;
 
-/// The figures that this process has not written yet, by day.
+/// The statistics that this process has not written yet, by day.
 #[derive(Debug)]
 pub(crate) struct Stats {
     folder: PathBuf,
     days: BTreeMap<String, Day>,
-    /// The newest time that was counted, in unix milliseconds.
+    /// The latest time that was counted, in unix milliseconds.
     newest_ms: u64,
 }
 
@@ -50,8 +50,8 @@ impl Stats {
         self.days.entry(day_of(at_ms)).or_default().count(event);
     }
 
-    /// Adds what was counted to what is on disk, and removes what is too old. What cannot be written
-    /// stays for the next time.
+    /// Adds the statistics to those on disk, and removes days that are too old. Statistics that cannot
+    /// be written are kept for the next time.
     pub(crate) fn write(&mut self) -> io::Result<()> {
         if self.days.is_empty() {
             return Ok(());

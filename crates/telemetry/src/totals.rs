@@ -1,5 +1,5 @@
-//! What this process counted since it began. Its labels are bounded: servers and tools that were
-//! found, codes of errors; never a client's name, a URI, or a text of a model.
+//! The totals of this process since it started. Their labels are bounded: known servers and tools, and
+//! error codes; never a client's name, a URI, or text from a model.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,18 @@ use crate::{
     record::{CallRecord, Event, estimate_tokens},
 };
 
-/// Servers that are told apart, and tools of all of them; what comes later is added up as one.
+/// The most servers, and the most tools of all servers, that are counted separately; further ones are
+/// added up as one.
 const SERVERS_MAX: usize = 1_000;
 const TOOLS_MAX: usize = 1_000;
 
 /// The longest name of a tool, in characters: its server may have chosen any.
 const TOOL_CHARS_MAX: usize = 120;
 
-/// The name of what is added up.
+/// The name of everything above these limits.
 const OTHERS: &str = "others";
 
-/// Upper bounds of a call's time, in microseconds and in seconds.
+/// The upper bounds of a call's time, in microseconds and in seconds.
 const BOUNDS: [(u64, &str); 14] = [
     (1_000, "0.001"),
     (2_500, "0.0025"),
@@ -36,14 +37,14 @@ const BOUNDS: [(u64, &str); 14] = [
     (120_000_000, "120"),
 ];
 
-/// Counted by the thread that writes, so that no call waits for it.
+/// The totals. The writing thread counts them, so that no call waits for it.
 #[derive(Debug, Clone, Default)]
 pub struct Totals {
-    /// By server, kind and outcome.
+    /// The number of calls by server, kind and outcome.
     calls: BTreeMap<(String, &'static str, String), u64>,
     tools: BTreeMap<(String, String), u64>,
     servers: BTreeMap<String, OfServer>,
-    /// By what the rules said, and whether the call was refused.
+    /// The number of calls by the decision of the rules, and whether the call was refused.
     decisions: BTreeMap<(&'static str, bool), u64>,
     searches: u64,
     misses: u64,
@@ -52,11 +53,11 @@ pub struct Totals {
     saved_definitions: u64,
     saved_scripts: u64,
     saved_cuts: u64,
-    /// Records that nobody counted, since too many came at one time.
+    /// Records that were lost because too many arrived at one time.
     pub(crate) lost: u64,
 }
 
-/// One of the figures of a server.
+/// A value that is read from a server's totals.
 type Figure = fn(&OfServer) -> u64;
 
 #[derive(Debug, Clone, Default)]
@@ -124,7 +125,7 @@ impl Totals {
         *self.tools.entry(key).or_default() += 1;
     }
 
-    /// Adds every figure to the text.
+    /// Appends all totals to the text.
     pub fn write(&self, text: &mut Exposition) {
         self.write_calls(text);
         self.write_servers(text);

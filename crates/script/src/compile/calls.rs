@@ -1,4 +1,4 @@
-//! The calls of tools that the text of a script shows.
+//! The tool calls that appear in the text of a script.
 
 use std::collections::HashSet;
 
@@ -7,11 +7,11 @@ use tree_sitter::Node;
 use super::nodes::{line_of, nodes};
 use crate::message::CallSite;
 
-/// Sites that are checked before a script runs; the others are when they are made.
+/// The most calls that are checked before a script runs; the others are checked when they are made.
 const SITES_MAX: usize = 200;
 
-/// `server.tool({...})`, `tools.server.tool({...})` and the same with `["names"]`, unless the name is
-/// the script's own.
+/// Finds `server.tool({...})`, `tools.server.tool({...})` and the same with `["names"]`, unless the
+/// script declares the name itself.
 pub(super) fn find(root: Node<'_>, script: &str, servers: &[String]) -> Vec<CallSite> {
     let own = declared(root, script);
     let mut sites = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn find(root: Node<'_>, script: &str, servers: &[String]) -> Vec<Call
     sites
 }
 
-/// A server under the name that it has as a global.
+/// Returns true if `name` is the server's name, or the server's name as a global.
 fn is_named(server: &str, name: &str) -> bool {
     server == name || server.replace('-', "_") == name
 }
@@ -55,11 +55,11 @@ fn is_member_of_function(name: &str) -> bool {
     matches!(name, "then" | "toString" | "valueOf" | "hasOwnProperty")
 }
 
-/// `a.b["c"]` as its parts.
+/// Returns the parts of `a.b["c"]`.
 fn path_of(callee: Node<'_>, script: &str) -> Option<Vec<String>> {
     let mut parts = Vec::new();
     let mut node = callee;
-    // `tools`, a server, a tool.
+    // At most `tools`, a server and a tool.
     while parts.len() < 3 {
         let text = |node: Node<'_>| script[node.byte_range()].to_owned();
         match node.kind() {
@@ -85,7 +85,7 @@ fn string_of(node: Node<'_>, script: &str) -> Option<String> {
     plain.then(|| text.trim_matches(['"', '\'']).to_owned())
 }
 
-/// The names in the object that is the only argument, where all of them stand there.
+/// Returns the names in the object that is the only argument, if all of them are written there.
 fn arguments_of(call: Node<'_>, script: &str) -> Option<Vec<String>> {
     let arguments = call.child_by_field_name("arguments")?;
     let Some(object) = arguments.named_child(0) else {
@@ -111,7 +111,7 @@ fn arguments_of(call: Node<'_>, script: &str) -> Option<Vec<String>> {
     members.map(name_of).collect()
 }
 
-/// Names that the script itself gives to something.
+/// Returns the names that the script itself declares.
 fn declared<'s>(root: Node<'_>, script: &'s str) -> HashSet<&'s str> {
     let is_binding = |node: &Node<'_>| {
         let parent = node.parent();

@@ -1,12 +1,12 @@
-//! Changes to a text, gathered by place and made at once.
+//! Edits of a text, collected by place and applied together.
 
 use std::ops::Range;
 
-/// Texts put in and stretches blanked out; lines stay where they are.
+/// Inserted texts and blanked ranges; line numbers stay the same.
 pub(crate) struct Edits<'a> {
     text: &'a str,
     blanks: Vec<(Range<usize>, bool)>,
-    /// By place; at one place in this order.
+    /// Sorted by place when they are applied; at one place they keep this order.
     insertions: Vec<(usize, String)>,
 }
 
@@ -19,18 +19,18 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// Leaves nothing of it but its line ends.
+    /// Blanks a range except for its line ends.
     pub(crate) fn blank(&mut self, range: Range<usize>) {
         self.blanks.push((range, true));
     }
 
-    /// The same for a whole statement: what stood before it must not go on behind it.
+    /// Blanks a whole statement, and ends the statement before it.
     pub(crate) fn blank_statement(&mut self, range: Range<usize>) {
         self.insertions.push((range.start, ";".to_owned()));
         self.blank(range);
     }
 
-    /// Takes the line ends of it to another place behind it.
+    /// Blanks a range, and moves its line ends to a later place.
     pub(crate) fn blank_and_move_lines(&mut self, range: Range<usize>, to: usize) {
         let lines = self.text[range.clone()].matches('\n').count();
         self.blanks.push((range, false));
@@ -41,14 +41,14 @@ impl<'a> Edits<'a> {
         self.insertions.push((at, text.to_owned()));
     }
 
-    /// The same, before whatever else stands at the place.
+    /// Inserts a text before all others at the same place.
     pub(crate) fn insert_behind(&mut self, at: usize, text: &str) {
         self.insertions.insert(0, (at, text.to_owned()));
     }
 
-    /// The text with all edits, and where it has more than before.
+    /// Returns the text with all edits, and the places of inserted text.
     pub(crate) fn apply(mut self) -> (String, Vec<Insertion>) {
-        // Stable: at one place the order of the edits holds.
+        // The sort is stable: at one place the edits keep their order.
         self.insertions.sort_by_key(|(at, _)| *at);
         self.blanks.sort_by_key(|(range, _)| range.start);
         let mut insertions = self.insertions.into_iter().peekable();
@@ -60,7 +60,7 @@ impl<'a> Edits<'a> {
                 out.insert(&text);
             }
             while let Some((range, keeps)) = blanks.next_if(|(range, _)| range.start <= at) {
-                // What lies within a stretch that loses its lines loses its own.
+                // A range inside one that loses its line ends loses its own, too.
                 if at >= blank_to {
                     keeps_lines = keeps;
                 }
@@ -77,7 +77,7 @@ impl<'a> Edits<'a> {
     }
 }
 
-/// Text on one line that was inserted.
+/// Inserted text on one line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Insertion {
     /// Its line, from 1.
@@ -89,7 +89,7 @@ pub(crate) struct Insertion {
 }
 
 impl Insertion {
-    /// The same, so many characters further right.
+    /// Returns the same insertion, shifted to the right by `chars`.
     pub(crate) fn moved(self, chars: u32) -> Self {
         Self {
             column: self.column + chars,
@@ -98,7 +98,7 @@ impl Insertion {
     }
 }
 
-/// The text so far, and the place of its end.
+/// The output so far, and the position of its end.
 struct Output {
     text: String,
     line: u32,

@@ -1,4 +1,4 @@
-//! `import` of a server: the objects are there already, the names are taken from them.
+//! `import` of a server: the objects exist already, so an import only declares names.
 
 use tree_sitter::Node;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::advice::instead_of;
 
-/// Replaces each import of a server by what it means; any other is refused with what to write.
+/// Replaces each import of a server by declarations; any other import is refused with its replacement.
 pub(super) fn replace(
     root: Node<'_>,
     script: &str,
@@ -42,7 +42,7 @@ fn server_of<'a>(source: &str, servers: &'a [String]) -> Option<&'a str> {
     found.map(String::as_str)
 }
 
-/// `import a, { b as c } from "x"` as declarations.
+/// Returns `import a, { b as c } from "x"` as declarations.
 fn declarations(clause: Node<'_>, script: &str, server: &str) -> String {
     let object = format!("globalThis.tools[{server:?}]");
     let mut cursor = clause.walk();
@@ -63,7 +63,7 @@ fn declarations(clause: Node<'_>, script: &str, server: &str) -> String {
     out
 }
 
-/// `a, type T, b as c` as `a, b: c`: a type is nothing that runs.
+/// Returns `a, type T, b as c` as `a, b: c`, without types.
 fn names_of(imports: Node<'_>, script: &str) -> String {
     let mut cursor = imports.walk();
     let names = imports.named_children(&mut cursor);

@@ -1,10 +1,10 @@
-//! Looks at the nodes of a script.
+//! Access to the nodes of a script.
 
 use tree_sitter::Node;
 
 use crate::message::Place;
 
-/// Why a script cannot be run.
+/// The reason why a script cannot be run.
 #[derive(Debug)]
 pub(crate) struct Unreadable {
     pub(crate) text: String,
@@ -12,7 +12,7 @@ pub(crate) struct Unreadable {
 }
 
 impl Unreadable {
-    /// An error at a node of `script`.
+    /// Makes an error at a node of `script`.
     pub(crate) fn at(node: Node<'_>, script: &str, why: &str) -> Self {
         Self {
             text: why.to_owned(),
@@ -21,7 +21,8 @@ impl Unreadable {
     }
 }
 
-/// Every node, parents first; a script may be nested more deeply than a stack is.
+/// Returns every node, parents first, without recursion: a script may be nested more deeply than the
+/// stack allows.
 pub(crate) fn nodes(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     let mut open = vec![root];
     std::iter::from_fn(move || {
@@ -48,7 +49,7 @@ pub(super) fn line_of(node: Node<'_>) -> u32 {
     u32::try_from(node.start_position().row + 1).unwrap_or(u32::MAX)
 }
 
-/// A child that is this word or sign.
+/// Returns the child that is this keyword or symbol.
 pub(crate) fn token<'t>(node: Node<'t>, word: &str) -> Option<Node<'t>> {
     let mut cursor = node.walk();
     let mut children = node.children(&mut cursor);

@@ -14,7 +14,7 @@ use crate::{limits::WALL_MAX, work_as_helper};
 #[test]
 #[ignore = "a role in other tests, not a test"]
 fn role_of_the_helper() {
-    // The test harness writes to stdout; the shell gave us another way out.
+    // The test harness writes to stdout, so the shell provides another output.
     let mut output = fs::File::options().write(true).open("/dev/fd/3").unwrap();
     let worked = work_as_helper(&mut output);
     worked.unwrap();
@@ -31,7 +31,7 @@ fn runner() -> Runner {
 #[derive(Default)]
 struct Echo {
     calls: AtomicUsize,
-    /// Killed by the first call.
+    /// The id of the process that the first call kills.
     victim: Option<u32>,
 }
 
@@ -132,7 +132,7 @@ async fn a_process_that_was_killed_while_it_waited_is_replaced() {
         matches!(&outcome.ended, Ended::Value(value) if value.get() == "2"),
         "{outcome:?}"
     );
-    // A new one that is killed is not tried again.
+    // A new process that is killed is not replaced.
     let outcome = run(&dies, "1 + 1", &Echo::default()).await.unwrap();
     assert!(matches!(outcome.ended, Ended::Killed), "{outcome:?}");
 }

@@ -1,22 +1,22 @@
-//! Comments: descriptions, and the tags of a saved script.
+//! Comments: the descriptions and tags of a saved script.
 
 use tree_sitter::Node;
 
 use super::tag::{Tag, find_tags, lines_of};
 use crate::compile::nodes;
 
-/// The description in the doc comment directly before a node.
+/// Returns the description in the doc comment directly before a node.
 pub(super) fn describe_before(node: Node<'_>, text: &str) -> Option<String> {
     describe(node.prev_named_sibling()?, text)
 }
 
-/// The description in the first doc comment of a file.
+/// Returns the description in the first doc comment of a file.
 pub(super) fn describe_first(root: Node<'_>, text: &str) -> Option<String> {
     nodes(root).find_map(|node| describe(node, text))
 }
 
-/// The text of a doc comment before its first tag. A tag of ours takes no text: where nothing stands before it, the text
-/// behind it is the description.
+/// Returns the text of a doc comment before its first tag. Our tags have no text of their own: if there
+/// is no text before the first tag, the text after it is the description.
 fn describe(node: Node<'_>, text: &str) -> Option<String> {
     if node.kind() != "comment" || !text[node.byte_range()].starts_with("/**") {
         return None;

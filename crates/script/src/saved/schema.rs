@@ -1,4 +1,4 @@
-//! Types of TypeScript as JSON Schema: those that arguments have.
+//! Conversion of the TypeScript types of arguments to JSON Schema.
 
 use serde_json::{Map, Value, json};
 use tree_sitter::Node;
@@ -6,10 +6,10 @@ use tree_sitter::Node;
 use super::comment::describe_before;
 use crate::compile::{Unreadable, nodes, token};
 
-/// How deeply types may hold each other: one that holds itself ends here.
+/// The deepest nesting of types; it ends the conversion of a type that contains itself.
 const DEPTH_MAX: usize = 24;
 
-/// The types that a file declares, and their readings.
+/// The types that a file declares, and their conversion.
 pub(super) struct Types<'t, 's> {
     root: Node<'t>,
     text: &'s str,
@@ -62,7 +62,7 @@ impl<'t, 's> Types<'t, 's> {
         }
     }
 
-    /// Literals alone are an `enum`.
+    /// Converts a union; if all members are literals, to an `enum`.
     fn union(&self, node: Node<'t>, depth: usize) -> Read {
         let mut members = members_of_union(node);
         members.retain(|it| self.text_of(*it) != "undefined");
@@ -136,7 +136,7 @@ impl<'t, 's> Types<'t, 's> {
         Ok(schema)
     }
 
-    /// The type behind the `:`; none is any.
+    /// Converts the type after the `:`; a member without a type is any value.
     fn annotated(&self, member: Node<'t>, depth: usize) -> Read {
         let annotation = member.child_by_field_name("type");
         match annotation.and_then(|it| it.named_child(0)) {
@@ -188,7 +188,7 @@ impl<'t, 's> Types<'t, 's> {
         }
     }
 
-    /// An interface or a type of the same file.
+    /// Converts an interface or a type of the same file.
     fn named(&self, node: Node<'t>, depth: usize) -> Read {
         let name = self.text_of(node);
         let is_it = |it: &Node<'t>| {
@@ -235,7 +235,8 @@ impl<'t, 's> Types<'t, 's> {
     }
 }
 
-/// `a | b | c` is read as `(a | b) | c`; what is no union is the one member.
+/// Returns the members of a union: `a | b | c` is parsed as `(a | b) | c`. A type that is not a union
+/// is its only member.
 fn members_of_union(node: Node<'_>) -> Vec<Node<'_>> {
     let mut members = Vec::new();
     let mut open = vec![node];

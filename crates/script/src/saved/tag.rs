@@ -1,8 +1,9 @@
 //! The tags of a saved script: `@readOnly`, `@destructive`, `@idempotent`.
 //!
-//! They are read in comments of every shape, wherever they stand. In doubt a script is held to more, never to less:
-//! `@readOnly` and `@destructive` count in any comment of the file; `@idempotent`, which lets a call be repeated, counts
-//! only where it surely is a tag of the script, and anything that looks like a misspelt tag refuses the file.
+//! Tags are read in comments of every form, anywhere in the file. In doubt the stricter reading
+//! applies: `@readOnly` and `@destructive` count in any comment of the file; `@idempotent`, which
+//! allows a call to be repeated, counts only if it is certainly a tag of the script; and a file with
+//! anything that looks like a misspelt tag is refused.
 
 use tree_sitter::Node;
 
@@ -19,10 +20,10 @@ pub(super) enum Tag {
     Idempotent,
 }
 
-/// Letters in which a slip differs from a tag's name.
+/// The most letters by which a misspelling differs from a tag's name.
 const SLIP_MAX: usize = 2;
 
-/// Words behind a tag that would take it back: a tag has no value.
+/// Words after a tag that would negate it: a tag has no value.
 const VALUES: [&str; 7] = ["false", "true", "no", "not", "never", "off", "none"];
 
 impl Tag {
@@ -40,7 +41,8 @@ impl Tag {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// The tag that a name surely was meant for, in other letters or as MCP calls it: `@readonly`, `@readOnlyHint`.
+    /// Returns the tag that a name was certainly meant for, in other letters or in MCP's spelling:
+    /// `@readonly`, `@readOnlyHint`.
     fn near(name: &str) -> Option<Self> {
         let letters = name.chars().filter(|it| it.is_alphanumeric());
         let folded: String = letters.flat_map(char::to_lowercase).collect();
@@ -51,7 +53,7 @@ impl Tag {
     }
 }
 
-/// The lines of a comment of any shape, without its marks and what is hidden in it.
+/// Returns the lines of a comment of any form, without its markers and invisible characters.
 pub(super) fn lines_of(comment: Node<'_>, text: &str) -> impl Iterator<Item = String> {
     let text = &text[comment.byte_range()];
     let inner = text.trim_start_matches('/').trim_start_matches('*');
@@ -64,17 +66,17 @@ pub(super) fn lines_of(comment: Node<'_>, text: &str) -> impl Iterator<Item = St
     })
 }
 
-/// `@name` in a line.
+/// A tag `@name` in a line.
 #[derive(Debug)]
 pub(super) struct Found<'l> {
     pub(super) name: &'l str,
-    /// The byte of its `@`.
+    /// The byte offset of its `@`.
     pub(super) start: usize,
-    /// The byte behind it.
+    /// The byte offset after it.
     pub(super) end: usize,
 }
 
-/// The tags in a line; `a@b` and `node/@types` are none.
+/// Finds the tags in a line; `a@b` and `node/@types` are not tags.
 pub(super) fn find_tags(line: &str) -> impl Iterator<Item = Found<'_>> {
     let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     line.match_indices('@').filter_map(move |(start, _)| {
@@ -92,7 +94,7 @@ pub(super) fn find_tags(line: &str) -> impl Iterator<Item = Found<'_>> {
     })
 }
 
-/// The tags of a script whose `main` is in this statement.
+/// Reads the tags of a script whose `main` is in this statement.
 pub(super) fn read_tags(
     root: Node<'_>,
     main: Option<Node<'_>>,
@@ -117,7 +119,8 @@ pub(super) fn read_tags(
     Ok(tags)
 }
 
-/// The comments that speak of the script: those directly before `main`, else those at the beginning of the file.
+/// Returns the comments about the script: those directly before `main`, else those at the beginning of
+/// the file.
 fn comments_about<'t>(root: Node<'t>, main: Option<Node<'t>>) -> Vec<Node<'t>> {
     let is_comment = |it: &Node<'t>| it.kind() == "comment";
     let before = |it: &Node<'t>| it.prev_named_sibling();

@@ -150,14 +150,14 @@ fn tags_are_read_in_comments_of_every_shape() {
         "Reads.",
         "i",
     );
-    // A tag that restricts counts wherever it stands.
+    // A tag that restricts counts anywhere in the file.
     says("function main() {\n  // @readOnly\n}", "", "r");
     says(
         "const a = 1; // not @destructive?\nfunction main() {}",
         "",
         "d",
     );
-    // Other tags, addresses and packages are none of ours.
+    // Other tags, addresses and packages are not tags of a saved script.
     says(
         "/** Mails a@readOnly.com with @types/node, see {@link x}.\n * @param a b */\nfunction main() {}",
         "Mails a@readOnly.com with @types/node, see {@link x}.",
@@ -191,7 +191,7 @@ fn a_doubtful_tag_refuses_the_file() {
     refuses("/** @idempotant */", "did you mean `@idempotent`?");
     refuses("/** @readOnly false */", "`@readOnly` takes no value");
     refuses("/** @idempotent: no */", "`@idempotent` takes no value");
-    // That a call may be repeated is not taken from a sentence, nor from a comment on something else.
+    // A sentence, or a comment on something else, does not allow a call to be repeated.
     refuses("/** Never @idempotent */", "does not stand as a tag here");
     refuses(
         "/** @idempotent */\nfunction other() {}",

@@ -9,21 +9,21 @@ use sha2::{Digest as _, Sha256};
 use super::masking::{mask, mask_text};
 use crate::record::{Arguments, CallRecord, estimate_tokens};
 
-/// What the first line of all follows.
+/// The digest that the first line of a log follows.
 pub(super) const BEGINNING: &str = "00000000000000000000000000000000";
 
-/// Of a digest, in a line.
+/// The number of digits of a digest in a line.
 const DIGEST_DIGITS: usize = 32;
 
 const DIGEST: &str = ",\"digest\":\"";
 
-/// Arguments that are longer are written down as a digest.
+/// The largest arguments that are written in full, in bytes; longer ones are written as a digest.
 const ARGUMENTS_BYTES_MAX: usize = 16 * 1024;
 
-/// The longest name that is written down, in characters.
+/// The longest name that is written, in characters.
 const NAME_CHARS_MAX: usize = 300;
 
-/// Adds a line to the text; answers its digest. The body is an object.
+/// Appends a line to `text` and returns its digest. The body is a JSON object.
 pub(super) fn chained(before: &str, body: &str, text: &mut String) -> String {
     let digest = digest_of(before, body);
     let open = body.strip_suffix('}').unwrap_or(body);
@@ -34,7 +34,7 @@ pub(super) fn chained(before: &str, body: &str, text: &mut String) -> String {
     digest
 }
 
-/// The body of a line, and the digest that it carries.
+/// Splits a line into its body and its digest.
 pub(super) fn parted(line: &str) -> Option<(String, &str)> {
     let at = line.rfind(DIGEST)?;
     let digest = line[at + DIGEST.len()..].strip_suffix("\"}")?;
@@ -52,19 +52,19 @@ pub(super) fn number_in(line: &str) -> Option<u64> {
     rest.split(',').next()?.parse().ok()
 }
 
-/// The first line of a segment.
+/// Returns the first line of a segment.
 pub(super) fn head(before: &str) -> String {
     format!("{{\"follows\":\"{before}\"}}")
 }
 
-/// The line behind a write that was not finished: it follows this digest, and that many bytes between
-/// are no line.
+/// Returns the line after an unfinished write: it follows this digest, and the given number of bytes
+/// between them are not a line.
 pub(super) fn continuation(before: &str, torn_bytes: u64) -> String {
     format!("{{\"follows\":\"{before}\",\"unfinished\":{torn_bytes}}}")
 }
 
-/// The digest that a segment's first line or a continuation follows, and the bytes before it that are
-/// no line.
+/// Returns the digest that a segment's first line or a continuation follows, and the number of bytes
+/// before it that are not a line.
 pub(super) fn followed(body: &str) -> Option<(&str, u64)> {
     let rest = body.strip_prefix("{\"follows\":\"")?.strip_suffix('}')?;
     match rest.split_once("\",\"unfinished\":") {
@@ -73,13 +73,14 @@ pub(super) fn followed(body: &str) -> Option<(&str, u64)> {
     }
 }
 
-/// A line that stands for records that were lost.
+/// Returns the body of a line that replaces lost records.
 pub(super) fn lost_body(number: u64, lost: u64) -> String {
     format!("{{\"n\":{number},\"lost\":{lost}}}")
 }
 
-/// The body of a call's line. `hide` takes the secrets of the configuration out of arguments; it
-/// answers none where they cannot be read, and then the arguments are written down as a digest.
+/// Returns the body of a call's line. `hide` removes the secrets of the configuration from the
+/// arguments. If it returns `None` because the secrets cannot be read, the arguments are written as a
+/// digest.
 pub(super) fn body(
     number: u64,
     call: &CallRecord,

@@ -1,15 +1,15 @@
-//! Secrets in the recorded arguments of a call, known by their shape or by the name of what holds
-//! them. The shapes err on the side of masking: a log that lacks a word is read all the same.
+//! Masking of secrets in the recorded arguments of a call, recognized by their form or by the name of
+//! their member. In doubt a text is masked: a log that lacks a word can still be read.
 
 use std::{borrow::Cow, sync::LazyLock};
 
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 
-/// The text in the place of a secret.
+/// The text that replaces a secret.
 const HIDDEN: &str = "***";
 
-/// Words in names of members whose values are masked.
+/// Words in the names of members whose values are masked.
 const SECRET_WORDS: [&str; 16] = [
     "password",
     "passwd",
@@ -29,12 +29,12 @@ const SECRET_WORDS: [&str; 16] = [
     "connectionstring",
 ];
 
-/// Names of members whose values are masked; they are parts of harmless names as well.
+/// Full names of members whose values are masked; as parts of longer names they are harmless.
 const SECRET_NAMES: [&str; 9] = [
     "pass", "auth", "pat", "pin", "otp", "totp", "jwt", "dsn", "cvv",
 ];
 
-/// Masks every member with such a name, and every text of such a shape.
+/// Masks the value of every member with such a name, and every text of such a form.
 pub(super) fn mask(value: &mut Value) {
     match value {
         Value::Object(members) => mask_members(members),
@@ -66,7 +66,7 @@ fn is_secret(name: &str) -> bool {
     SECRET_WORDS.iter().any(|word| plain.contains(word)) || SECRET_NAMES.contains(&plain.as_str())
 }
 
-/// A text without secrets of well-known shapes.
+/// Returns the text with secrets of known forms masked.
 pub(super) fn mask_text(text: &str) -> Cow<'_, str> {
     static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         let compile = |shape: &&str| Regex::new(shape).expect("the shapes are tested");
@@ -84,7 +84,7 @@ pub(super) fn mask_text(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Shapes of secrets; of a match, the groups `before` and `after` are kept.
+/// The forms of secrets; of a match, the groups `before` and `after` are kept.
 const SHAPES_WRITTEN: [&str; 10] = [
     // Keys in PEM, whole or cut off.
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|\z)",
@@ -112,7 +112,7 @@ const SHAPES_WRITTEN: [&str; 10] = [
     TOKENS,
 ];
 
-/// Tokens that say by themselves which service they are for.
+/// Tokens whose prefix names their service.
 const TOKENS: &str = r"(?x-u)
     \b(?:
       eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){0,3}                        # JWT
@@ -191,7 +191,7 @@ mod tests {
             format!("CFPAT-{}", a(10)),
         ] {
             check(&token, "***");
-            // The list for whole values knows it as well.
+            // The list for whole values recognizes it as well.
             let masked = printable::mask_secrets(&token, None);
             assert!(masked.contains("***"), "{token}");
             check(&format!("use \"{token}\", please"), "use \"***\", please");

@@ -1,4 +1,4 @@
-//! The audit log as people read it, and the proof that it is as it was written.
+//! Reading the audit log, and verifying that it is unchanged.
 
 use std::{fs::File, io, io::BufRead as _, io::BufReader, path::Path};
 
@@ -12,18 +12,19 @@ use super::{
 };
 use files::clock::show_time;
 
-/// Which lines are read.
+/// The lines that are read.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Not before, in unix milliseconds.
+    /// Only calls at or after this time, in unix milliseconds.
     pub since_ms: Option<u64>,
-    /// Of the client of this name.
+    /// Only calls of the client with this name.
     pub client: Option<String>,
-    /// Let in by this token or subject: `token NAME`, `oauth SUBJECT`, or the name alone.
+    /// Only calls that this token or subject authorized: `token NAME`, `oauth SUBJECT`, or the name
+    /// alone.
     pub caller: Option<String>,
-    /// Of this server.
+    /// Only calls of this server.
     pub server: Option<String>,
-    /// Of this tool, by its own name.
+    /// Only calls of this tool, by its name on the server.
     pub tool: Option<String>,
 }
 
@@ -37,7 +38,7 @@ impl Filter {
                     .is_some_and(|it| it.eq_ignore_ascii_case(wanted))
             })
         };
-        // Times in this form are in the order of their text.
+        // Times in this format sort like text.
         let since = self.since_ms.map(show_time);
         let is_late =
             since.is_none_or(|since| line["at"].as_str().is_some_and(|at| at >= since.as_str()));
@@ -56,8 +57,8 @@ impl Filter {
     }
 }
 
-/// Hands over every line that the filter lets through, the oldest first. A line that is no JSON is
-/// passed over.
+/// Calls `take` with every line that matches the filter, the oldest first. Skips lines that are not
+/// JSON.
 pub fn read(folder: &Path, filter: &Filter, mut take: impl FnMut(Value)) -> io::Result<()> {
     for segment in list_segments(folder)? {
         for line in BufReader::new(File::open(segment)?).split(b'\n') {
@@ -69,38 +70,41 @@ pub fn read(folder: &Path, filter: &Filter, mut take: impl FnMut(Value)) -> io::
     Ok(())
 }
 
-/// A log that is as it was written.
+/// The result for a log that is unchanged.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// How many lines there are.
+    /// The number of lines.
     pub lines: u64,
-    /// The number of the first; those before made room.
+    /// The number of the first line; the lines before it were removed to make room.
     pub first: u64,
-    /// The number of the last.
+    /// The number of the last line.
     pub last: u64,
-    /// The digest of the last. Kept elsewhere, it proves later that the whole log was not replaced.
+    /// The digest of the last line. Stored elsewhere, it later proves that the whole log was not
+    /// replaced.
     pub digest: String,
-    /// Writes that a process did not finish: it was killed, or the disk was full.
+    /// The number of writes that a process did not finish, because it was killed or the disk was full.
     pub unfinished: u64,
-    /// The number of the first line that the anchor counted: lines before it could have been taken
-    /// from the end of the log at that time.
+    /// The number of the first line that the anchor counted. Lines before it could have been removed
+    /// from the end of the log at that time without being detected.
     pub anchored_since: u64,
 }
 
-/// The first place where a log is not what was written.
+/// The first place where a log was changed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Broken {
     /// The name of the file.
     pub file: String,
     /// The line in it, counted from 1.
     pub line: u64,
-    /// What is wrong there.
+    /// A description of the error.
     pub why: String,
 }
 
-/// Reads the whole log, proves every line by the one before, and compares it with its anchor.
+/// Reads the whole log, checks every line against the digest of the line before, and compares the log
+/// with its anchor.
 pub fn verify(folder: &Path) -> io::Result<Result<Verified, Broken>> {
-    // No segment goes and no line comes meanwhile. A log that we may only read is read all the same.
+    // With the lock, no segment is removed and no line appended meanwhile. A read-only log is verified
+    // without it.
     let turn = folder.is_dir().then(|| Lock::take(&folder.join(LOCK)));
     let mut chain = Chain {
         anchor: Anchor::read(folder)?,
@@ -121,24 +125,24 @@ pub fn verify(folder: &Path) -> io::Result<Result<Verified, Broken>> {
     Ok(chain.end(folder))
 }
 
-/// The log as far as it was read.
+/// The state of reading the log.
 #[derive(Default)]
 struct Chain {
     anchor: Option<Anchor>,
-    /// The place that is read.
+    /// The file that is being read.
     file: String,
     line: u64,
     digest: Option<String>,
     first: Option<u64>,
     number: Option<u64>,
     lines: u64,
-    /// The bytes that were read since the last whole line.
+    /// The bytes that were read since the last complete line.
     torn: Option<Torn>,
     unfinished: u64,
 }
 
-/// Bytes that are no line of ours. They are the rest of a write that was not finished if the line
-/// behind them says so, or if they end the log.
+/// Bytes that are not a line of the log. They are the rest of an unfinished write if the next line says
+/// so, or if they are at the end of the log.
 struct Torn {
     bytes: u64,
     broken: Broken,
@@ -210,7 +214,7 @@ impl Chain {
         self.compare(number, digest)
     }
 
-    /// Compares a line with what the anchor has of it.
+    /// Compares a line with the anchor.
     fn compare(&self, number: u64, digest: &str) -> Result<(), Broken> {
         let Some(anchor) = &self.anchor else {
             return Ok(());
@@ -269,7 +273,7 @@ impl Chain {
     }
 }
 
-/// A line, its body and its digest; or why it is none.
+/// Splits a line into its text, body and digest. The error says why it is not a line of the log.
 fn read_line(bytes: &[u8]) -> Result<(&str, String, &str), &'static str> {
     let line = bytes.strip_suffix(b"\n").ok_or("it breaks off")?;
     let line = std::str::from_utf8(line).map_err(|_| "it is no text")?;

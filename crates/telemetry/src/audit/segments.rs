@@ -14,7 +14,7 @@ pub(super) fn segment_number(path: &Path) -> Option<u64> {
     name.strip_suffix(".jsonl")?.parse().ok()
 }
 
-/// The oldest first; none where there is no folder.
+/// Lists the segments, the oldest first; empty if there is no folder.
 pub(super) fn list_segments(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let listed = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! The end of the log: where the next line goes, and what it follows.
+//! The end of the log: the place of the next line, and the digest that it follows.
 
 use std::{
     fs::{self, File},
@@ -12,29 +12,31 @@ use super::{
     segments::{list_segments, segment_number, segment_path},
 };
 
-/// The end of a segment that is read to find its last line: longer than any line.
+/// The number of bytes that are read from the end of a segment to find its last line; longer than any
+/// line.
 const TAIL_BYTES: u64 = 64 * 1024;
 
-/// The end of the log, as we left it or found it.
+/// The end of the log, as this process left it or found it.
 #[derive(Debug)]
 pub(super) struct Tail {
     pub(super) segment: PathBuf,
     pub(super) bytes: u64,
-    /// The first line of the log.
+    /// The number of the first line of the log.
     pub(super) first: u64,
-    /// The last line of the log.
+    /// The number of the last line of the log.
     pub(super) number: u64,
     pub(super) digest: String,
-    /// Bytes at the end that are no line: a process died while it wrote.
+    /// The number of bytes at the end that are not a line: a process died while it wrote them.
     pub(super) torn_bytes: u64,
     has_line_end: bool,
-    /// All lines of the anchor are there.
+    /// True if the log has all lines of the anchor.
     pub(super) is_anchored: bool,
 }
 
 impl Tail {
-    /// Finds the end as it is now; `ours` is where we left it. A log that lacks lines of its anchor is
-    /// continued behind the anchor, so that the gap stays visible.
+    /// Finds the current end of the log; `ours` is the end as this process left it. If the log lacks
+    /// lines that the anchor counts, it is continued after the anchor's last line, so that the gap
+    /// stays visible.
     pub(super) fn find(
         folder: &Path,
         ours: Option<Self>,
@@ -62,7 +64,7 @@ impl Tail {
             return Ok(tail);
         };
         if tail.digest == BEGINNING && tail.number == anchor.last {
-            // Nothing in this segment was finished: the line before it is that of the anchor.
+            // No line of this segment was finished: the line before it is the last line of the anchor.
             tail.digest.clone_from(&anchor.digest);
         }
         tail.is_anchored = tail.reaches(&segments, anchor)?;
@@ -95,12 +97,12 @@ impl Tail {
         file.take(bytes - begin).read_to_end(&mut end)?;
         let mut lines = end.split_inclusive(|byte| *byte == b'\n');
         if begin > 0 {
-            // The rest of a line that begins before.
+            // The rest of a line that begins earlier.
             lines.next();
         }
         let (mut torn_bytes, mut number, mut digest) = (0, None, None);
         for line in lines.rev() {
-            // A line may lack nothing but its end.
+            // A line may be complete except for its line end.
             let text = std::str::from_utf8(line.strip_suffix(b"\n").unwrap_or(line)).ok();
             match text.and_then(|text| Some((text, parted(text)?.1))) {
                 Some((text, found)) => {
@@ -127,7 +129,7 @@ impl Tail {
         })
     }
 
-    /// Whether the line of the anchor is in the log, or just before what was written last.
+    /// Returns true if the log holds the anchor's last line, or a line that follows it.
     fn reaches(&self, segments: &[PathBuf], anchor: &Anchor) -> io::Result<bool> {
         if self.number <= anchor.last && self.digest == anchor.digest {
             return Ok(self.number == anchor.last);
@@ -155,7 +157,7 @@ impl Tail {
         Ok(false)
     }
 
-    /// The segment after this one.
+    /// Returns the end of the log at the start of the next segment.
     pub(super) fn next_segment(self, folder: &Path) -> Self {
         Self {
             segment: segment_path(folder, self.number + 1),
@@ -164,12 +166,12 @@ impl Tail {
         }
     }
 
-    /// Whether a process died while it wrote the end of this segment.
+    /// Returns true if a process died while it wrote the end of this segment.
     pub(super) fn is_unfinished(&self) -> bool {
         self.torn_bytes > 0 || !self.has_line_end
     }
 
-    /// The line end that is missing, if it is.
+    /// Returns the missing line end; empty if it is not missing.
     pub(super) fn finish_line(&mut self) -> &'static str {
         if self.has_line_end {
             return "";
@@ -179,7 +181,7 @@ impl Tail {
         "\n"
     }
 
-    /// Adds a line to `text`; one that counts gets the next number.
+    /// Appends a line to `text`; if `counts` is true, it gets the next number.
     pub(super) fn add(&mut self, text: &mut String, body: &str, counts: bool) {
         self.digest = chained(&self.digest, body, text);
         self.number += u64::from(counts);

@@ -134,7 +134,7 @@ fn every_flipped_byte_is_found() {
     assert!(check_log(folder.path()).unwrap().is_err(), "a line is gone");
 }
 
-/// What a person reads of it, by what was done to a log of several files.
+/// The messages for each kind of change to a log of several files.
 #[test]
 fn what_was_done_to_a_log_is_told_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
@@ -191,7 +191,7 @@ fn count_lines(file: &Path) -> usize {
     fs::read_to_string(file).unwrap().lines().count()
 }
 
-/// Two logs in one: what lies in the folder after something was done to it.
+/// Changes the lines of the last segment of the log in this folder.
 fn change(folder: &Path, change: impl Fn(&mut Vec<Vec<u8>>)) {
     let path = segment(folder);
     let text = fs::read(&path).unwrap();
@@ -256,8 +256,7 @@ fn a_first_write_that_was_not_finished_is_continued() {
     }
 }
 
-/// What a person reads after something was done to a log of three calls, at once and after the next
-/// call.
+/// The messages after each kind of change to a log of three calls, at once and after the next call.
 #[test]
 fn a_log_that_was_emptied_cut_or_replaced_is_found_before_and_after_the_next_call() {
     let other = tempfile::tempdir().unwrap();
@@ -363,11 +362,11 @@ fn a_process_that_dies_while_the_oldest_segment_goes_leaves_a_whole_log() {
             break;
         }
     }
-    // The anchor has given it up, and it is still there.
+    // The anchor no longer counts the segment, but its file still exists.
     let (path, text) = &kept[0];
     fs::write(path, text).unwrap();
     assert!(check_log(folder.path()).unwrap().unwrap().first > 0);
-    // One that the anchor has is missed.
+    // A missing segment that the anchor counts is detected.
     fs::remove_file(path).unwrap();
     fs::remove_file(&kept[1].0).unwrap();
     let broken = check_log(folder.path()).unwrap().unwrap_err();

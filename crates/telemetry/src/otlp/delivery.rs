@@ -1,18 +1,18 @@
-//! What became of spans, for whoever asks.
+//! The delivery state of spans.
 
 use std::time::SystemTime;
 
-/// What became of spans since the program began.
+/// The delivery of spans since the program started.
 #[derive(Debug, Clone, Default)]
 pub struct Delivery {
     /// The scheme, host and port of the collector; none before the first span is sent.
     pub to: Option<String>,
-    /// Spans that the collector took.
+    /// The number of spans that the collector accepted.
     pub sent: u64,
-    /// Spans that nobody got: the queue was full, or the collector refused them.
+    /// The number of spans that were dropped: the queue was full, or the collector refused them.
     pub dropped: u64,
-    /// When something was last tried.
+    /// The time of the last attempt.
     pub last: Option<SystemTime>,
-    /// Why that failed; none: it did not.
+    /// The error of that attempt; none if it succeeded.
     pub failure: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The queue of spans, and the task that empties it.
+//! The queue of spans, and the task that sends them.
 
 use std::{
     fmt,
@@ -28,47 +28,47 @@ use crate::otlp::{
     wire::{self, About},
 };
 
-/// Spans that wait to be sent, of a thousand calls: two megabytes or so.
+/// The capacity of the queue: the spans of a thousand calls, about two megabytes.
 const QUEUE_MAX: usize = 2_048;
 
-/// Spans of one request.
+/// The most spans in one request.
 const BATCH_MAX: usize = 512;
 
-/// So long a span waits for others, to be sent together with them.
+/// The time that a span waits for others, so that they are sent together.
 const GATHER_WAIT: Duration = Duration::from_secs(1);
 
-/// Pauses between two tries, doubled by each that fails.
+/// The pauses between two attempts, doubled after each failure.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// The end of the program waits no longer for a collector.
+/// The longest time that the end of the program waits for a collector.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
 
-/// Finds the collector: its address and headers may name secrets, which are read when they are
-/// needed. Asked again after a pause where it fails.
+/// Returns the collector. Its address and headers may refer to secrets, which are read when they are
+/// needed. Called again after a pause if it fails.
 pub type Prepare =
     Box<dyn Fn() -> BoxFuture<'static, Result<Collector, String>> + Send + Sync + 'static>;
 
-/// Takes spans, and has them sent by a task that begins with the first of them.
+/// Queues spans, and sends them in a task that starts with the first span.
 pub struct Exporter {
     queue: Sender<Span>,
     shared: Arc<Shared>,
     task: Mutex<Task>,
 }
 
-/// What the exporter and its task both know.
+/// The state that the exporter and its task share.
 struct Shared {
     sent: AtomicU64,
     dropped: AtomicU64,
-    /// The collector, as it may be told.
+    /// The scheme, host and port of the collector, which hold no secret.
     to: Mutex<Option<String>>,
     last: Mutex<Option<(SystemTime, Option<String>)>>,
-    /// Everything is to be sent now, once, and nothing is tried again.
+    /// Cancelled when the exporter stops: everything is sent at once, and no request is repeated.
     stop: CancellationToken,
 }
 
 enum Task {
-    /// Nothing was recorded so far.
+    /// No span has been recorded yet.
     Ready(Box<Worker>),
     Begun(JoinHandle<()>),
     Ended,
@@ -81,7 +81,7 @@ impl fmt::Debug for Exporter {
 }
 
 impl Exporter {
-    /// Nothing is sent, looked up or begun yet.
+    /// Makes an exporter. Sends, resolves and starts nothing yet.
     pub fn new(prepare: Prepare) -> Self {
         let (queue, spans) = channel(QUEUE_MAX);
         let shared = Arc::new(Shared {
@@ -105,7 +105,7 @@ impl Exporter {
         }
     }
 
-    /// Hands a span over. Never blocks.
+    /// Queues a span. Never blocks.
     pub(crate) fn record(&self, span: Span) {
         self.begin();
         if self.queue.try_send(span).is_err() {
@@ -113,7 +113,7 @@ impl Exporter {
         }
     }
 
-    /// What became of spans so far.
+    /// Returns the delivery of spans so far.
     pub fn delivery(&self) -> Delivery {
         let last = self.shared.last.lock().clone();
         let (last, failure) = last.map_or((None, None), |(at, failure)| (Some(at), failure));
@@ -126,7 +126,7 @@ impl Exporter {
         }
     }
 
-    /// Sends what was handed over, for two seconds at most; what comes later is dropped.
+    /// Sends the queued spans, for two seconds at most. Later spans are dropped.
     pub async fn finish(&self) {
         self.shared.stop.cancel();
         let task = std::mem::replace(&mut *self.task.lock(), Task::Ended);
@@ -137,7 +137,7 @@ impl Exporter {
         }
     }
 
-    /// Outside a runtime nothing begins, and the next span tries again.
+    /// Starts the task. Does nothing outside a runtime; the next span tries again.
     fn begin(&self) {
         let mut task = self.task.lock();
         if !matches!(*task, Task::Ready(_)) {
@@ -152,10 +152,10 @@ impl Exporter {
     }
 }
 
-/// What the spans are of: this program, its version, this process.
+/// Returns the attributes of the resource: this program, its version and this process.
 fn about() -> About {
     let mut random = [0; 16];
-    // Without random numbers there is no span.
+    // Without random numbers there are no spans.
     let _ = getrandom::fill(&mut random);
     vec![
         ("service.name", "proxy".into()),
@@ -165,7 +165,7 @@ fn about() -> About {
     ]
 }
 
-/// The task's own.
+/// The state of the task.
 struct Worker {
     spans: Receiver<Span>,
     prepare: Prepare,
@@ -175,7 +175,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Runs until it is stopped, or nobody can hand over anything any more.
+    /// Runs until it is stopped, or until all senders are dropped.
     async fn run(mut self: Box<Self>) {
         let stop = self.shared.stop.clone();
         let mut batch = Vec::with_capacity(BATCH_MAX);
@@ -190,7 +190,7 @@ impl Worker {
         }
     }
 
-    /// Waits for more, until there are enough or it has waited long enough.
+    /// Waits for more spans, until the batch is full or the waiting time is over.
     async fn gather(&mut self, batch: &mut Vec<Span>) {
         let until = Instant::now() + GATHER_WAIT;
         while batch.len() < BATCH_MAX {
@@ -207,13 +207,13 @@ impl Worker {
         }
     }
 
-    /// Sends a batch until it is taken or refused; meanwhile the queue takes what it can. When we stop
-    /// it is tried once.
+    /// Sends a batch until it is accepted or refused; meanwhile the queue continues to accept spans.
+    /// During shutdown it is tried once.
     async fn deliver(&mut self, batch: &mut Vec<Span>) {
         let spans = std::mem::take(batch);
         let count = spans.len() as u64;
         let about = Arc::clone(&self.about);
-        // Hundreds of spans take a millisecond, in which no message would pass.
+        // Serializing hundreds of spans takes a millisecond, which would delay messages.
         let written = spawn_blocking(move || Bytes::from(wire::write(&about, &spans)));
         let Ok(body) = written.await else {
             return self.shared.drop_spans(count);
@@ -269,7 +269,7 @@ impl Shared {
         self.dropped.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// A failure is told once, until something succeeds.
+    /// Stores the result. A failure is logged once, until a request succeeds.
     fn note(&self, failure: Option<String>) {
         let before = self
             .last

@@ -1,4 +1,4 @@
-//! One span: begun, told more of, and handed over when it ends.
+//! One open span: begun, given attributes, and queued when it ends.
 
 use std::{
     sync::Arc,
@@ -11,19 +11,19 @@ use crate::otlp::{
     trace_context::TraceContext,
 };
 
-/// A span under way; it ends when it is dropped.
+/// An open span; it ends when it is dropped.
 #[derive(Debug)]
 pub struct OpenSpan {
     exporter: Arc<Exporter>,
     began: Instant,
-    /// What it failed with where nobody says how it ended.
+    /// The error code of the span if it is dropped before its result is known.
     unended: Option<&'static str>,
-    /// None once it was handed over.
+    /// None after the span was queued.
     span: Option<Span>,
 }
 
 impl OpenSpan {
-    /// Begins a span. None where its parent is not to be kept, or no random number can be had.
+    /// Begins a span. Returns `None` if its parent is not sampled, or if no random number is available.
     pub fn begin(exporter: &Arc<Exporter>, parent: Option<TraceContext>) -> Option<Self> {
         if parent.is_some_and(|parent| !parent.is_sampled) {
             return None;
@@ -48,7 +48,7 @@ impl OpenSpan {
         })
     }
 
-    /// What it is called, and who speaks to whom in it.
+    /// Sets the name and the kind of the span.
     pub fn is_named(&mut self, name: String, kind: Kind) {
         if let Some(span) = &mut self.span {
             span.name = name;
@@ -56,14 +56,14 @@ impl OpenSpan {
         }
     }
 
-    /// One more attribute.
+    /// Adds an attribute.
     pub fn has(&mut self, key: &'static str, value: impl Into<Value>) {
         if let Some(span) = &mut self.span {
             span.attributes.push((key, value.into()));
         }
     }
 
-    /// It failed, with this code.
+    /// Marks the span as failed, with this code.
     pub fn fails(&mut self, code: &str) {
         self.has("error.type", code);
         if let Some(span) = &mut self.span {
@@ -71,22 +71,22 @@ impl OpenSpan {
         }
     }
 
-    /// Where it is dropped before [`OpenSpan::ends`], it failed with this code.
+    /// Marks the span as failed with this code if it is dropped before [`OpenSpan::ends`].
     pub fn fails_unless_it_ends(&mut self, code: &'static str) {
         self.unended = Some(code);
     }
 
-    /// How it ended is known.
+    /// Records that the result of the span is known.
     pub fn ends(&mut self) {
         self.unended = None;
     }
 
-    /// It was none: it is not sent.
+    /// Discards the span: it is not sent.
     pub fn is_nothing(&mut self) {
         self.span = None;
     }
 
-    /// What a span below it has as its parent.
+    /// Returns the context that child spans have as their parent.
     pub fn context(&self) -> Option<TraceContext> {
         self.span.as_ref().map(|span| span.context)
     }

@@ -1,4 +1,4 @@
-//! One request to a collector, and what its answer means.
+//! One request to a collector, and the meaning of its response.
 
 use std::{error::Error, time::Duration};
 
@@ -8,39 +8,39 @@ use reqwest::{Client, Response, Url, redirect::Policy};
 
 use crate::otlp::wire;
 
-/// A collector that does not answer for so long is away.
+/// The timeout of a request to a collector.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
 
-/// The most that is read of an answer: a few words, if any.
+/// The most bytes of a response that are read; a response has a few words, if any.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
-/// The longest pause that a collector may ask for.
+/// The longest pause that a collector may request.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
 
-/// Where traces go below the address of a collector.
+/// The path of traces below the address of a collector.
 const PATH: &str = "/v1/traces";
 
-/// A collector, and the way to it.
+/// A collector and the client for its requests.
 #[derive(Debug, Clone)]
 pub struct Collector {
     client: Client,
     url: Url,
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Taken, but for so many.
+    /// The collector accepted the spans, except for `rejected` of them.
     Taken { rejected: u64 },
-    /// Not now; perhaps after this pause.
+    /// The request may be repeated, after this pause.
     Away { why: String, pause: Duration },
-    /// Not these spans, however often they come.
+    /// The collector refuses these spans; repeating the request does not help.
     Refused { why: String },
 }
 
 impl Collector {
-    /// A collector at this address, below which `/v1/traces` is, with headers that each request
-    /// carries. Their values are in no error.
+    /// Makes a collector at this address, with `/v1/traces` appended unless it is there, and with
+    /// headers for each request. No error holds the value of a header.
     pub fn new(endpoint: &str, headers: &[(String, String)]) -> Result<Self, String> {
         let endpoint = endpoint.trim_end_matches('/');
         let whole = match endpoint.strip_suffix(PATH) {
@@ -52,17 +52,17 @@ impl Collector {
         let mut builder = Client::builder()
             .timeout(ANSWER_WAIT)
             .default_headers(read_headers(headers)?)
-            // A header may be a secret, and is for that address alone.
+            // A header may be a secret, and is meant for that address alone.
             .redirect(Policy::none());
         if is_loopback(&url) {
-            // A network proxy's loopback is another machine's.
+            // The loopback address of a network proxy is another machine's.
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|error| describe(&error))?;
         Ok(Self { client, url })
     }
 
-    /// The scheme, host and port; the rest may hold a secret.
+    /// Returns the scheme, host and port; the rest of the address may hold a secret.
     pub fn origin(&self) -> String {
         self.url.origin().ascii_serialization()
     }
@@ -80,7 +80,7 @@ impl Collector {
     }
 }
 
-/// By the rules of OTLP: four statuses mean that it may be tried again.
+/// Reads a response by the rules of OTLP: four statuses mean that the request may be repeated.
 async fn read(response: Response) -> Outcome {
     let status = response.status();
     if status.is_success() {
@@ -113,7 +113,7 @@ async fn read_body(mut response: Response) -> Vec<u8> {
     body
 }
 
-/// Of `Retry-After` only the form in seconds.
+/// Returns the pause of `Retry-After`, if it is given in seconds.
 fn pause_of(headers: &HeaderMap) -> Duration {
     let value = headers.get(header::RETRY_AFTER);
     let seconds = value.and_then(|it| it.to_str().ok()?.parse().ok());
@@ -140,7 +140,7 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// An error with what caused it, the last of which says most.
+/// Returns an error with its causes; the last one is the most specific.
 fn describe(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

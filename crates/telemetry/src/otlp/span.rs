@@ -1,15 +1,15 @@
-//! A span that ended, and what it says.
+//! A finished span and its attributes.
 
 use crate::otlp::trace_context::TraceContext;
 
-/// Who speaks to whom.
+/// The role of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Work of our own.
+    /// Work inside this process.
     Internal,
-    /// Somebody asks us.
+    /// A request that we receive.
     Server,
-    /// We ask somebody.
+    /// A request that we send.
     Client,
 }
 
@@ -20,7 +20,7 @@ pub enum Value {
     Text(String),
     /// A whole number.
     Number(u64),
-    /// Yes or no.
+    /// A boolean.
     Switch(bool),
 }
 
@@ -42,14 +42,14 @@ impl From<bool> for Value {
     }
 }
 
-/// A span that ended.
+/// A finished span.
 #[derive(Debug)]
 pub(crate) struct Span {
     pub(crate) context: TraceContext,
     pub(crate) parent: Option<TraceContext>,
     pub(crate) name: String,
     pub(crate) kind: Kind,
-    /// In unix nanoseconds.
+    /// The start time in unix nanoseconds.
     pub(crate) began: u64,
     pub(crate) ended: u64,
     pub(crate) is_error: bool,

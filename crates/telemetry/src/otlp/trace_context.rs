@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A span by its trace: what whoever is called takes as its parent.
+/// The identity of a span in its trace, which a called service uses as its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
     pub(crate) trace: [u8; 16],
     pub(crate) span: [u8; 8],
-    /// Whether whoever began the trace wants it to be kept.
+    /// True if the service that began the trace samples it.
     pub(crate) is_sampled: bool,
 }
 
@@ -15,8 +15,8 @@ pub struct TraceContext {
 const LENGTH: usize = 2 + 1 + 32 + 1 + 16 + 1 + 2;
 
 impl TraceContext {
-    /// Reads what stands in a `traceparent`; none where it is not one. Of a version that we do not
-    /// know the beginning is read as that of version 00.
+    /// Reads the value of a `traceparent` header. Returns `None` if it is invalid. The beginning of an
+    /// unknown version is read like version 00.
     pub fn parse(text: &str) -> Option<Self> {
         let known = text.get(..LENGTH)?;
         let mut parts = known.split('-');
@@ -38,12 +38,13 @@ impl TraceContext {
         })
     }
 
-    /// Whether spans below it are to be kept.
+    /// Returns true if child spans are sampled.
     pub fn is_sampled(&self) -> bool {
         self.is_sampled
     }
 
-    /// A span below this one, or the first of a trace. None: the system gives no random numbers.
+    /// Makes a child of this span, or the first span of a trace. Returns `None` if the system provides
+    /// no random numbers.
     pub(crate) fn begin(parent: Option<Self>) -> Option<Self> {
         let mut random = [0; 24];
         getrandom::fill(&mut random).ok()?;
@@ -63,7 +64,7 @@ impl fmt::Display for TraceContext {
     }
 }
 
-/// Upper case is not allowed.
+/// Reads hexadecimal digits. Upper case is not allowed.
 fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     hex::decode_to_slice(text, &mut bytes).ok()?;

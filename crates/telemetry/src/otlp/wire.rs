@@ -1,6 +1,6 @@
-//! Spans as OTLP has them in JSON (`ExportTraceServiceRequest` of its version 1).
+//! Spans in the JSON form of OTLP (`ExportTraceServiceRequest` of its version 1).
 //!
-//! Ids are hexadecimal there, and whole numbers of 64 bits are texts.
+//! Ids are hexadecimal there, and 64-bit integers are strings.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ struct WireSpan<'a> {
     span_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_span_id: Option<String>,
-    /// The lowest bit: it is sampled.
+    /// The trace flags. The lowest bit means that the span is sampled.
     flags: u32,
     name: &'a str,
     kind: u8,
@@ -77,10 +77,10 @@ struct Status {
 const UNSET: u8 = 0;
 const ERROR: u8 = 2;
 
-/// What the spans are of: this program, its version, this process.
+/// The attributes of the resource: this program, its version and this process.
 pub(crate) type About = Vec<(&'static str, Value)>;
 
-/// The body of a request that brings these spans.
+/// Returns the body of a request with these spans.
 pub(crate) fn write(about: &About, spans: &[Span]) -> Vec<u8> {
     let request = Request {
         resource_spans: [ResourceSpans {
@@ -132,7 +132,7 @@ fn attributes<'a>(attributes: &'a [(&'static str, Value)]) -> Vec<Attribute<'a>>
     attributes.iter().map(attribute).collect()
 }
 
-/// What a collector says of a request that it took: not all of it, perhaps.
+/// A collector's response to a request that it accepted, perhaps only in part.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Response {
@@ -142,11 +142,12 @@ struct Response {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct PartialSuccess {
-    /// A text, or a number where its writer did not look closely.
+    /// A string by the specification; some collectors send a number.
     rejected_spans: serde_json::Value,
 }
 
-/// How many spans a collector rejected, by its answer; one that is not understood rejects none.
+/// Returns the number of spans that a collector rejected, by its response; 0 if the response is
+/// invalid.
 pub(crate) fn read_rejected(body: &[u8]) -> u64 {
     let response: Response = serde_json::from_slice(body).unwrap_or_default();
     let rejected = response.partial_success.unwrap_or_default().rejected_spans;

@@ -1,4 +1,4 @@
-//! The figures of one day.
+//! The statistics of one day.
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use super::histogram::Histogram;
 use crate::record::{CallRecord, Event, estimate_tokens};
 
-/// Tools of clients that are told apart on one day; what comes after them is added up in one row.
+/// The most rows (a client with a tool) per day; further ones are added up in one row.
 const ROWS_MAX: usize = 1_000;
 
-/// Requests without a hit that are kept of one day.
+/// The most searches without a hit that are kept per day.
 const ASKED_MAX: usize = 200;
 
-/// The longest of them, in characters.
+/// The longest text of such a search, in characters.
 const ASKED_CHARS_MAX: usize = 120;
 
-/// Clients whose sessions are told apart on one day.
+/// The most clients whose sessions are counted separately per day.
 const CLIENTS_MAX: usize = 200;
 
-/// The name of what is added up.
+/// The name of the row for everything above these limits.
 pub(super) const OTHERS: &str = "others";
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,11 +29,11 @@ pub(super) struct Day {
     pub(super) calls: BTreeMap<Key, Row>,
     pub(super) searches: u64,
     pub(super) misses: u64,
-    /// What was asked and not found, with how often.
+    /// Searches without a hit, with the number of times.
     pub(super) asked: BTreeMap<String, u64>,
     pub(super) sessions: BTreeMap<String, Sessions>,
     pub(super) scripts: u64,
-    /// What they read and did not answer.
+    /// The tokens that scripts read and did not return.
     pub(super) script_tokens_saved: u64,
 }
 
@@ -48,23 +48,23 @@ pub(super) struct Key {
 #[serde(default)]
 pub(super) struct Row {
     pub(super) calls: u64,
-    /// By code.
+    /// The number of errors by code.
     pub(super) errors: BTreeMap<String, u64>,
     pub(super) tokens_in: u64,
     pub(super) tokens_out: u64,
-    /// Of results that were cut.
+    /// The tokens that were cut from results.
     pub(super) tokens_cut: u64,
     pub(super) cuts: u64,
     pub(super) times: Histogram,
-    /// The longest of them, in microseconds; 0 where an earlier version wrote the row.
+    /// The longest time in microseconds; 0 if an earlier version wrote the row.
     pub(super) longest_us: u64,
 }
 
 impl Row {
-    /// The time in microseconds that so many of a hundred stay below.
+    /// Returns the time in microseconds that `percent` of the calls do not exceed.
     pub(super) fn percentile(&self, percent: u64) -> Option<u64> {
         let time = self.times.percentile(percent)?;
-        // The bucket may end far behind the longest time in it.
+        // The end of the bucket may be far above the longest time in it.
         let longest = Some(self.longest_us).filter(|it| *it > 0);
         Some(longest.map_or(time, |longest| time.min(longest)))
     }
@@ -77,7 +77,7 @@ pub(super) struct Sessions {
 }
 
 impl Day {
-    /// Empty where there is no file, and where it cannot be understood.
+    /// Reads a day. Returns an empty one if there is no file, or if it is invalid.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         match fs::read(path) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
@@ -145,7 +145,7 @@ impl Day {
             server: named(&call.server),
             tool: match call.kind {
                 "tool" => named(&call.name),
-                // The URIs of resources are without number.
+                // The number of resource URIs is unbounded.
                 kind => format!("({kind}s)"),
             },
         });
@@ -204,7 +204,7 @@ impl Row {
     }
 }
 
-/// Rows as a list: a key of several parts is none of JSON's.
+/// Rows as a list: JSON has no keys of several parts.
 mod rows {
     use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The figures of several days, added up for people.
+//! The statistics of several days, added up for display.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,74 +12,74 @@ use super::{
 };
 use files::clock::days_before;
 
-/// What figures are added up by.
+/// The grouping of statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// `server/tool`.
+    /// By tool, as `server/tool`.
     Tool,
-    /// A server.
+    /// By server.
     Server,
-    /// A client, by the name that it announces.
+    /// By client, with the name that it announces.
     Client,
-    /// A day, in UTC.
+    /// By day, in UTC.
     Day,
 }
 
-/// The figures of some days.
+/// The statistics of some days.
 #[derive(Debug, Default)]
 pub struct Figures {
-    /// The most calls first; days in their order.
+    /// One line per group, the most calls first; days are in order.
     pub lines: Vec<Line>,
-    /// All of them in one.
+    /// The total of all lines.
     pub total: Line,
-    /// What was searched for.
+    /// The searches.
     pub searches: Searches,
-    /// How many clients connected.
+    /// The number of clients that connected.
     pub sessions: u64,
-    /// Tokens of definitions that they were not sent.
+    /// The tokens of tool definitions that clients were not sent.
     pub tokens_saved: u64,
-    /// How many scripts ran.
+    /// The number of scripts that ran.
     pub scripts: u64,
-    /// Tokens that their calls brought and their answers left out.
+    /// The tokens that the calls of scripts returned and the scripts did not.
     pub script_tokens_saved: u64,
 }
 
-/// Calls that are counted together. Tokens are estimated by bytes.
+/// Calls that are counted together. Tokens are estimated from bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Line {
-    /// Of what they are.
+    /// The name of the group.
     pub name: String,
-    /// How many.
+    /// The number of calls.
     pub calls: u64,
-    /// Those that failed, by code, tool errors among them.
+    /// The number of failed calls by code, including tool errors.
     pub errors: BTreeMap<String, u64>,
-    /// The time that half of them took at most, in microseconds, right to a quarter.
+    /// The time in microseconds that half of the calls do not exceed, accurate to a quarter.
     pub p50_us: Option<u64>,
-    /// The same of 95 in 100.
+    /// The time that 95 of 100 calls do not exceed.
     pub p95_us: Option<u64>,
-    /// Of arguments.
+    /// The tokens of arguments.
     pub tokens_in: u64,
-    /// Of answers.
+    /// The tokens of responses.
     pub tokens_out: u64,
-    /// Of results that were kept and not sent.
+    /// The tokens of results that were stored and not sent.
     pub tokens_cut: u64,
-    /// Results that were cut.
+    /// The number of results that were cut.
     pub cuts: u64,
 }
 
 /// Searches of all clients.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Searches {
-    /// How many.
+    /// The number of searches.
     pub count: u64,
-    /// Those that found nothing.
+    /// The number of searches that found nothing.
     pub misses: u64,
-    /// What they asked for, the most frequent first.
+    /// The words of searches that found nothing, the most frequent first.
     pub asked: Vec<(String, u64)>,
 }
 
-/// The figures of the last days, today among them; of a folder that is not there none. A file that
-/// cannot be understood counts nothing.
+/// Reads the statistics of the last days, including today; empty if there is no folder. A file that is
+/// invalid counts as empty.
 pub fn read(folder: &Path, by: By, days: u64, now_ms: u64) -> io::Result<Figures> {
     let oldest = days_before(now_ms, days.saturating_sub(1));
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
@@ -123,7 +123,7 @@ pub fn read(folder: &Path, by: By, days: u64, now_ms: u64) -> io::Result<Figures
     Ok(figures)
 }
 
-/// The names of the clients that called or connected in the days that are kept.
+/// Returns the names of the clients that called or connected in the days that are kept.
 pub fn list_clients(folder: &Path) -> io::Result<BTreeSet<String>> {
     let mut clients = BTreeSet::new();
     for (_, path) in list(folder)? {
@@ -161,7 +161,7 @@ impl Line {
         }
     }
 
-    /// How many of them failed.
+    /// Returns the number of failed calls.
     pub fn count_errors(&self) -> u64 {
         self.errors.values().sum()
     }

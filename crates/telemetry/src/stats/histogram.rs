@@ -1,14 +1,14 @@
-//! Times in buckets, each a fifth wider than the one before: a percentile is right to 20 %, and a
-//! day of one tool takes a few numbers.
+//! A histogram of times with buckets that are each about a fifth wider than the one before: a
+//! percentile is accurate to 20 %, and a tool's times of a day need only a few numbers.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Buckets for each doubling.
+/// The number of buckets for each doubling.
 const STEPS: u32 = 4;
 
-/// How many times fell into which bucket.
+/// The number of times in each bucket.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Histogram(BTreeMap<u32, u64>);
@@ -24,7 +24,8 @@ impl Histogram {
         }
     }
 
-    /// The time in microseconds that so many of a hundred stay below; none of nothing.
+    /// Returns the time in microseconds that `percent` of the times do not exceed; `None` if there are
+    /// none.
     pub(super) fn percentile(&self, percent: u64) -> Option<u64> {
         let all: u64 = self.0.values().sum();
         let wanted = (all * percent).div_ceil(100).max(1);
@@ -37,7 +38,7 @@ impl Histogram {
     }
 }
 
-/// The number of whole doublings, and which quarter of the next one.
+/// Returns the bucket of a time: four for each doubling, numbered from 0.
 fn bucket_of(micros: u64) -> u32 {
     let micros = micros.max(1);
     let doublings = micros.ilog2();

@@ -1,11 +1,11 @@
-//! The files of the days.
+//! The files of daily statistics.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-/// The days on disk, the oldest first; none where there is no folder.
+/// Lists the days on disk, the oldest first; empty if there is no folder.
 pub(super) fn list(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let listed = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -70,7 +70,7 @@ fn what_several_processes_counted_is_added_up() {
         (total.tokens_out, total.tokens_cut, total.cuts),
         (400, 3_600, 4)
     );
-    // No percentile is longer than the longest call.
+    // No percentile is greater than the longest time.
     assert_eq!((total.p50_us, total.p95_us), (Some(1_000), Some(1_000)));
     let clients = list_clients(folder.path()).unwrap();
     assert_eq!(Vec::from_iter(clients), ["codex", "cursor"]);

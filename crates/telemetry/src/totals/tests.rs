@@ -22,8 +22,8 @@ fn call(server: &str, name: &str, outcome: &'static str, micros: u64) -> Event {
     }))
 }
 
-/// Reads the format as strictly as its definition is written: each family has its two lines before
-/// its samples, no sample comes twice, and a counter's name says so.
+/// Reads the format strictly by its specification: each family has its two header lines before its
+/// samples, no sample occurs twice, and a counter's name ends as it must.
 fn read(text: &str) -> BTreeMap<String, f64> {
     let mut families = BTreeSet::new();
     let mut samples = BTreeMap::new();

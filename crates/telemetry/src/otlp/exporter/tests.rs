@@ -10,7 +10,7 @@ use tokio::{
 use super::{Exporter, QUEUE_MAX};
 use crate::otlp::{open_span::OpenSpan, sending::Collector, span::Kind};
 
-/// An exporter to this address, with a header that the collector sees.
+/// Makes an exporter to this address, with a header that the collector receives.
 fn exporter_to(url: &str) -> Arc<Exporter> {
     let url = url.to_owned();
     Arc::new(Exporter::new(Box::new(move || {
@@ -27,7 +27,8 @@ fn record(exporter: &Arc<Exporter>, count: usize) {
     }
 }
 
-/// A collector that gives one answer to everybody: its address, and the heads and bodies that came.
+/// Starts a collector that gives the same response to every request. Returns its address, and the heads
+/// and bodies of the requests.
 async fn collector(answer: &'static str) -> (String, Arc<Mutex<Vec<(String, Value)>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
