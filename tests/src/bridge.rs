@@ -1,6 +1,6 @@
-//! A bridge for a client that calls tools by names of its own choice: a call of `NAME` goes on as
-//! `execute_dynamic_tool` with `SERVER/NAME`. Everything else passes as it is, in both directions
-//! and as it comes.
+//! A bridge for a client that calls tools by names of its own choice: a call of `NAME` is sent on as
+//! `execute_dynamic_tool` with `SERVER/NAME`. Everything else is passed on unchanged, in both
+//! directions and without buffering.
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! An MCP client on plain lines of JSON-RPC that keeps what it hears as it came.
+//! An MCP client on plain lines of JSON-RPC that keeps received messages unchanged.
 
 mod reply;
 
@@ -30,12 +30,12 @@ pub const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Rounds of `input_required` in one call; a server that never stops asking fails the test.
 pub const ROUNDS_MAX: usize = 100;
-/// Notifications and requests kept for the test; what comes beyond is dropped.
+/// Notifications and requests kept for the test; those beyond the limit are dropped.
 const HEARD_MAX: usize = 100_000;
-/// How long a dead server's output may stay open before we stop reading.
+/// The time for which a dead server's output may stay open before we stop reading.
 const OUTPUT_LEFT_OPEN: Duration = Duration::from_secs(2);
 
-/// A server's process and our end of the talk. Clones are the same client.
+/// A server's process and our end of the connection. Clones are the same client.
 #[derive(Debug, Clone)]
 pub struct Client(Arc<Talk>);
 
@@ -46,7 +46,7 @@ struct Talk {
     stdin: AsyncMutex<Option<ChildStdin>>,
     next_id: AtomicU64,
     modern: AtomicBool,
-    /// How many of the server's outputs are still open.
+    /// The number of the server's outputs that are still open.
     readers: watch::Sender<u8>,
     heard: AsyncMutex<mpsc::Receiver<Value>>,
     state: Mutex<State>,
@@ -55,9 +55,9 @@ struct Talk {
 #[derive(Debug, Default)]
 struct State {
     waiting: HashMap<u64, oneshot::Sender<Reply>>,
-    /// Answers to nobody: their id is null, or not one of ours.
+    /// Answers that match no request: their id is null, or not one of ours.
     strays: Vec<Value>,
-    /// What we answer when the server asks, by method.
+    /// Our answers to the server's requests, by method.
     answers: HashMap<String, Value>,
     /// Lines that were no JSON-RPC message, which no good server writes.
     garbage: Vec<String>,
@@ -125,7 +125,7 @@ impl Client {
             .await
     }
 
-    /// Sends a request; the answer comes later, and the id is there for cancelling.
+    /// Sends a request; the answer comes later, and the id is returned for cancelling.
     pub async fn begin(
         &self,
         method: &str,
@@ -175,7 +175,7 @@ impl Client {
         let stdin = stdin.as_mut().expect("a closed client says nothing more");
         let line = format!("{line}\n");
         let sent = stdin.write_all(line.as_bytes());
-        // A server that is gone shows in what it does not answer.
+        // A server that has ended is noticed by its missing answers.
         drop(
             timeout(DEADLINE, sent)
                 .await
@@ -292,7 +292,7 @@ impl Client {
         self.0.pid
     }
 
-    /// What the server wrote to standard error up to now.
+    /// The text that the server wrote to standard error so far.
     pub fn stderr(&self) -> String {
         self.state().stderr.clone()
     }
@@ -371,7 +371,7 @@ impl Talk {
                 _ => self.state().garbage.push(line),
             }
         }
-        // Whoever still waits is told by the loss of its sender.
+        // Callers that still wait are notified by the loss of their sender.
         self.state().waiting.clear();
         self.readers.send_modify(|reading| *reading -= 1);
     }

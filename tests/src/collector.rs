@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry: it takes what comes by OTLP over HTTP, as JSON, and keeps it.
+//! A collector of OpenTelemetry: it accepts OTLP over HTTP, as JSON, and stores it.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Collector {
         }
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub fn url(&self) -> &str {
         &self.url
     }

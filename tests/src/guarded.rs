@@ -126,7 +126,7 @@ impl Guarded {
         self.ask("POST", what).await;
     }
 
-    /// How often this path of the authorization server was asked.
+    /// The number of requests to this path of the authorization server.
     pub async fn count(&self, path: &str) -> u64 {
         let counts: Value =
             serde_json::from_str(&self.ask("GET", "counts").await).expect("the counts are JSON");

@@ -1,6 +1,5 @@
-//! A house for one journey: a folder with configuration and state, the
-//! servers in it, the proxy that stands before them, and the proof at the end
-//! that nobody is left inside.
+//! A house for one journey: a folder with configuration and state, the servers in it, the proxy in
+//! front of them, and the check at the end that no process is left.
 
 mod record;
 mod server;
@@ -33,14 +32,14 @@ pub struct Programs {
     pub fake_server: PathBuf,
 }
 
-/// A folder of one journey, with the proxy that stands in it.
+/// A folder of one journey, with its proxy.
 #[derive(Debug)]
 pub struct House {
     folder: TempDir,
     programs: Programs,
     clients: Mutex<Vec<Client>>,
     understands: bool,
-    /// Whether its sessions share a daemon, or each does everything by itself.
+    /// True if its sessions share a daemon; otherwise each does everything by itself.
     has_daemon: bool,
 }
 
@@ -124,7 +123,7 @@ impl House {
         self
     }
 
-    /// Whether its sessions share a daemon.
+    /// Returns true if its sessions share a daemon.
     pub fn has_daemon(&self) -> bool {
         self.has_daemon
     }
@@ -293,7 +292,7 @@ impl House {
         self
     }
 
-    /// What the daemon says of itself; null where none runs.
+    /// The status of the daemon; null if none runs.
     pub async fn status(&self) -> Value {
         let status = self.cli(["status", "--json"]).await.json();
         status.pointer("/daemons/0").cloned().unwrap_or_default()

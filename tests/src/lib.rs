@@ -1,6 +1,5 @@
-//! Parts of the journeys: a server that does as a script says
-//! ([`fake`]), a client that keeps every byte ([`client`]), a house to live in
-//! ([`house`]), and servers nobody here wrote ([`real`]).
+//! Parts of the journeys: a server that runs a script ([`fake`]), a client that keeps every byte
+//! ([`client`]), a house for the processes ([`house`]), and third-party servers ([`real`]).
 
 pub mod bridge;
 pub mod client;

@@ -5,14 +5,13 @@ use std::{fs, os::unix::process::CommandExt as _, time::Duration};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{interval, timeout};
 
-/// The environment variable by which a house knows its processes. Every
-/// program a house starts has it, and so have that program's children unless
-/// somebody took it from them.
+/// The environment variable by which a house finds its processes. Every program that a house starts has
+/// it, and so have that program's children unless it was removed from their environment.
 pub const HOUSE_VARIABLE: &str = "PROXY_TEST_HOUSE";
 
 /// No good process takes this long to go.
 const GONE_WITHIN: Duration = Duration::from_secs(15);
-/// How often a number is asked for.
+/// The number of attempts to get a certain process id.
 const NUMBER_TRIES: usize = 500;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -55,13 +54,13 @@ pub fn children(parent: u32) -> Vec<(u32, bool)> {
     of_parent.collect()
 }
 
-/// Whether a process runs; one that is dead but not buried does not.
+/// Returns true if a process runs; a zombie does not.
 pub fn lives(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != 'Z')
 }
 
-/// Returns when a process that was killed is dead: until then it may still take in what is sent to it.
-/// The thread that leads it may be dead while another one ends a read.
+/// Returns when a killed process is dead: until then it may still read its input. Its main thread may
+/// be dead while another thread finishes a read.
 pub async fn died(pid: u32) {
     while lives(pid) || count_threads(pid) > 1 {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -72,7 +71,7 @@ fn count_threads(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
 }
 
-/// Returns when a process stands still.
+/// Returns when a process is stopped.
 pub async fn stopped(pid: u32) {
     while stat(pid).is_some_and(|(state, _)| state != 'T') {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -82,7 +81,7 @@ pub async fn stopped(pid: u32) {
 /// State and parent.
 fn stat(pid: u32) -> Option<(char, u32)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in brackets and may hold anything.
+    // The name is in brackets and may contain anything.
     let (_, rest) = stat.rsplit_once(") ")?;
     let mut words = rest.split(' ');
     Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
@@ -141,7 +140,7 @@ impl Bystander {
         Self(sleeper.expect("every system has `sleep`"))
     }
 
-    /// Whether the process still runs.
+    /// Returns true if the process still runs.
     pub fn lives(&mut self) -> bool {
         matches!(self.0.try_wait(), Ok(None))
     }
@@ -154,7 +153,7 @@ impl Drop for Bystander {
     }
 }
 
-/// `kill -9`; a process that is gone already is no error.
+/// Sends SIGKILL; a process that has ended already is no error.
 pub fn kill(pid: u32) {
     send(pid, Signal::KILL);
 }
@@ -164,17 +163,17 @@ pub fn terminate(pid: u32) {
     send(pid, Signal::TERM);
 }
 
-/// What a terminal sends when it goes, and an operator to have files read anew.
+/// Sends SIGHUP, as a terminal does when it closes, and an operator to have files reloaded.
 pub fn hang_up(pid: u32) {
     send(pid, Signal::HUP);
 }
 
-/// What a terminal sends for Ctrl-C.
+/// Sends SIGINT, as a terminal does for Ctrl-C.
 pub fn interrupt(pid: u32) {
     send(pid, Signal::INT);
 }
 
-/// Holds it where it stands, until [`resume`].
+/// Stops the process with SIGSTOP, until [`resume`].
 pub fn pause(pid: u32) {
     send(pid, Signal::STOP);
 }

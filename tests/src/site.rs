@@ -39,7 +39,7 @@ impl House {
 }
 
 impl Site {
-    /// Starts the proxy and waits until it says where it serves.
+    /// Starts the proxy and waits until it prints its address.
     pub async fn start(mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::null())
@@ -56,7 +56,7 @@ impl Site {
         Self { child, url, stderr }
     }
 
-    /// What a client's configuration would name.
+    /// The address for a client's configuration.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -78,12 +78,12 @@ impl Site {
         self.child.id().expect("it was not waited for yet")
     }
 
-    /// What it logged up to now.
+    /// The log so far.
     pub fn stderr(&self) -> String {
         said(&self.stderr)
     }
 
-    /// How many lines of the log hold this.
+    /// The number of lines of the log that contain this text.
     pub fn logged(&self, piece: &str) -> usize {
         let lines = self.stderr();
         lines.lines().filter(|line| line.contains(piece)).count()

@@ -42,9 +42,9 @@ use self::{
 
 /// Longer than a server rests that crashed again and again.
 const SERVED_WITHIN: Duration = Duration::from_mins(3);
-/// How often the daemon is looked at.
+/// The interval at which the daemon is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How often the person who waits hears how it goes.
+/// The interval at which progress is printed.
 const TELL_EVERY: Duration = Duration::from_mins(1);
 /// The whole program.
 pub fn main() -> ExitCode {
@@ -68,7 +68,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Whether all went well; the error is that it could not begin.
+/// Returns true if there was no failure; the error is that the run could not start.
 async fn run(plan: Plan) -> Result<bool, String> {
     let soak = Arc::new(Soak::begin(possible(plan)).await?);
     soak.serve_all().await;
@@ -106,7 +106,7 @@ fn possible(mut plan: Plan) -> Plan {
 }
 
 impl Soak {
-    /// Until the time is up, all calls are made, or somebody has enough.
+    /// Runs until the time is up, all calls are made, or the user interrupts it.
     async fn call_and_rage(self: &Arc<Self>) {
         let mut callers = caller::all(self);
         tokio::select! {

@@ -41,7 +41,7 @@ pub struct Web {
     address: SocketAddr,
     tls: Option<TlsConnector>,
     headers: HeaderMap,
-    /// What the client says of itself in each request, in the modern era.
+    /// The name that the client sends in each request, in the modern era.
     modern_name: Option<String>,
     next_id: Arc<AtomicU64>,
 }
@@ -130,7 +130,7 @@ impl Web {
         self.with("mcp-protocol-version", MODERN_VERSION)
     }
 
-    /// Begins a session of the legacy era under this name; what comes back is a client in it.
+    /// Starts a session of the legacy era under this name; returns a client in it.
     pub async fn initialize(&self, name: &str, version: &str) -> Self {
         self.initialize_with(name, version, json!({})).await
     }
@@ -156,7 +156,7 @@ impl Web {
         client
     }
 
-    /// Sends a request; its id, and the answer as far as it has come.
+    /// Sends a request; returns its id, and the answer as far as it has come.
     pub async fn send(&self, method: &str, mut params: Value) -> (u64, Answer) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut web = self.clone();
@@ -258,12 +258,12 @@ async fn exchange(
 }
 
 impl Answer {
-    /// Whether the answer is a stream of events.
+    /// Returns true if the answer is a stream of events.
     pub fn is_stream(&self) -> bool {
         self.header("content-type") == "text/event-stream"
     }
 
-    /// The value of a header; empty where it is missing.
+    /// The value of a header; empty if it is missing.
     pub fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
         value.map_or("", |value| value.to_str().expect("a header is text"))
@@ -274,7 +274,7 @@ impl Answer {
         self.last_event.as_deref().expect("an event has an id")
     }
 
-    /// Everything that still comes, as text.
+    /// Reads the rest of the answer as text.
     pub async fn text(mut self) -> String {
         while self.more().await {}
         self.text

@@ -13,7 +13,7 @@ use crate::{
 
 const MANIFEST: &str = "manifest.json";
 
-/// A manifest is a page or two; what a zip says of its sizes may be a lie.
+/// A manifest has a page or two; the sizes that a zip declares may be false.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// Returns true if a value is a manifest.
@@ -95,7 +95,7 @@ pub(crate) fn read_packed(path: &Path) -> Result<Entry, String> {
     Ok(entry_of(&whole, Bundle::default()))
 }
 
-/// The bundles that a client unpacked: the answers to their questions lie in a folder beside.
+/// The bundles that a client unpacked: the answers to their questions are in a folder beside them.
 pub(crate) fn read_installed(client: &'static Client, folder: &Path) -> (Vec<Entry>, Vec<String>) {
     let (mut entries, mut mistakes) = (Vec::new(), Vec::new());
     let answers = folder.with_file_name("Claude Extensions Settings");

@@ -1,5 +1,5 @@
-//! One change of one file: our entry is added, others are removed. It is planned as a text, looked
-//! at, and written.
+//! One change of one file: our entry is added, others are removed. It is planned as a text, shown, and
+//! written.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use crate::{
     find::Found,
 };
 
-/// A planned change of a client's file. Nothing is on the disk before it is applied.
+/// A planned change of a client's file. Nothing is written before it is applied.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// The file, there or not.
+    /// The path of the file, which may not exist.
     pub path: PathBuf,
     /// Its text before the change; `None` if there is no file.
     pub before: Option<String>,
@@ -28,7 +28,7 @@ pub struct Change {
     pub(crate) format: Format,
 }
 
-/// An entry of ours in somebody's file.
+/// An entry of ours in a client's file.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Added {
     pub(crate) name: String,
@@ -38,7 +38,7 @@ pub(crate) struct Added {
     pub(crate) value: Value,
 }
 
-/// An entry of others that we removed.
+/// An entry of another server that we removed.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Taken {
     pub(crate) name: String,
@@ -69,7 +69,7 @@ impl Change {
         Self::begin(&found.path, found.file.format)
     }
 
-    /// Begins a change of the file in which an entry stands.
+    /// Begins a change of the file that contains an entry.
     pub fn of_place(place: &Place) -> Result<Self, ChangeError> {
         Self::begin(&place.file, place.format)
     }

@@ -1,4 +1,4 @@
-//! Clients whose files belong to the running program: changed by a command of theirs.
+//! Clients whose files belong to the running program: they are changed by a command of the client.
 
 use std::path::PathBuf;
 

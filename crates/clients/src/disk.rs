@@ -1,4 +1,4 @@
-//! Files of others: read within a bound, written whole beside their place and then renamed.
+//! Files of other programs: read with a size limit, and replaced atomically.
 
 use std::{
     fs,
@@ -9,23 +9,23 @@ use std::{
 use files::Replaced;
 use sha2::{Digest as _, Sha256};
 
-/// The most bytes of a file or a pasted text that are read. Claude Code keeps what was pasted into
-/// its file; a list of servers has some kilobytes.
+/// The size limit of a file or a pasted text. Claude Code keeps pasted texts in its file; a list of
+/// servers has some kilobytes.
 const TEXT_MIB_MAX: u64 = 8;
 
-/// A file's text, or why it cannot be had, with its path.
+/// Returns a file's text, or the reason why it cannot be read, with its path.
 pub(crate) fn read_file(path: &Path) -> Result<String, String> {
     read_open(path).map_err(|why| format!("{}: {why}", path.display()))
 }
 
-/// A file's text, or why it cannot be had, for a caller that names the file.
+/// Returns a file's text, or the reason why it cannot be read, for a caller that names the file.
 pub(crate) fn read_open(path: &Path) -> Result<String, String> {
     let file = files::open_to_read(path).map_err(|error| error.to_string())?;
     let size = file.metadata().map(|about| about.len()).unwrap_or_default();
     read_stream(file, Some(size))
 }
 
-/// The whole text of a stream whose size may be known, or why it cannot be had.
+/// Returns the whole text of a stream whose size may be known, or the reason why it cannot be read.
 pub(crate) fn read_stream(stream: impl io::Read, size: Option<u64>) -> Result<String, String> {
     let bytes = read_bounded(stream, size).map_err(|error| error.to_string())?;
     String::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())
@@ -49,8 +49,8 @@ fn read_bounded(stream: impl io::Read, size: Option<u64>) -> io::Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// Replaces a file that holds these bytes, or writes a new one. It keeps its mode, and its place if
-/// a link leads there; a new one is private, for there may be secrets in it.
+/// Replaces a file that has these bytes, or writes a new one. An existing file keeps its mode, and a
+/// link to it is followed; a new file is private, because it may contain secrets.
 pub(crate) fn write(path: &Path, before: Option<&[u8]>, after: &[u8]) -> io::Result<()> {
     match files::replace_unchanged(path, before, after)? {
         Replaced::Yes => Ok(()),
@@ -58,7 +58,7 @@ pub(crate) fn write(path: &Path, before: Option<&[u8]>, after: &[u8]) -> io::Res
     }
 }
 
-/// Takes a file away; where it lies, if a link leads there.
+/// Removes a file; if it is a link, its target.
 pub(crate) fn delete(path: &Path) -> io::Result<()> {
     match fs::remove_file(files::resolve(path)?) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -66,7 +66,7 @@ pub(crate) fn delete(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The bytes of a file; none where it is not there.
+/// The bytes of a file; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match files::open_to_read(path) {
         Ok(file) => {

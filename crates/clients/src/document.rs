@@ -1,8 +1,7 @@
-//! The text of a configuration file: read as a value, and edited where an entry is. In JSON no
+//! The text of a configuration file: read as a value, and edited at the place of an entry. In JSON no
 //! other byte changes, in TOML no other value or comment. YAML is only read.
 //!
-//! The result of every edit is read again: it must be the value that was meant, else the edit is
-//! refused.
+//! The result of every edit is parsed again: if it is not the intended value, the edit is refused.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -46,7 +45,7 @@ pub(crate) fn read(text: &str, format: Format) -> Result<Value, SyntaxError> {
     }
 }
 
-/// Adds an entry in place of one of the same name.
+/// Adds an entry, replacing one of the same name.
 pub(crate) fn add(
     text: &str,
     format: Format,
@@ -116,7 +115,7 @@ fn split_bom(text: &str) -> (&str, &str) {
     text.split_at(text.len() - rest.len())
 }
 
-/// Checks that tables lead to the slot, and that nothing else stands there.
+/// Checks that tables lead to the slot, and that no other value is in its place.
 fn check_way(whole: &Value, slot: Slot<'_>) -> Result<(), EditError> {
     let mut value = whole;
     for (depth, key) in slot.key.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! One server as a client lists it, and where it is listed.
+//! One server as a client lists it, and its place.
 
 use std::path::PathBuf;
 
@@ -9,16 +9,16 @@ use crate::{
     table::{Client, Scope, TimeUnit, Variables},
 };
 
-/// A server as it is listed in somebody's file, or in a text that was pasted.
+/// A server as listed in a client's file, or in a pasted text.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Its name there; empty where a text that was pasted gives none.
+    /// Its name there; empty if a pasted text has none.
     pub name: String,
     /// Its members.
     pub value: Value,
-    /// Its place; `None` for a text that was pasted.
+    /// Its place; `None` for a pasted text.
     pub place: Option<Place>,
-    /// Switched off, there or in another file of the client.
+    /// True if it is disabled, there or in another file of the client.
     pub is_off: bool,
     pub(crate) project: Option<PathBuf>,
     pub(crate) variables: Variables,
@@ -57,7 +57,7 @@ pub(crate) struct Bundle {
 }
 
 impl Entry {
-    /// An entry of a text that was pasted.
+    /// An entry of a pasted text.
     pub(crate) fn pasted(name: &str, value: Value) -> Self {
         Self {
             name: name.to_owned(),
@@ -96,10 +96,10 @@ impl Entry {
     }
 }
 
-/// Limit for the servers of one file or text, more than anybody has: each is compared with each.
+/// The limit of the servers of one file or text: each is compared with each.
 const ENTRIES_MAX: usize = 1_000;
 
-/// Refuses a file or text that lists too many.
+/// Refuses a file or text that lists too many servers.
 pub(crate) fn refuse_many(entries: &[Entry]) -> Result<(), String> {
     match entries.len() {
         ..=ENTRIES_MAX => Ok(()),
@@ -109,7 +109,7 @@ pub(crate) fn refuse_many(entries: &[Entry]) -> Result<(), String> {
     }
 }
 
-/// Returns true if an entry says itself that it is switched off.
+/// Returns true if an entry itself says that it is disabled.
 pub(crate) fn says_off(value: &Value) -> bool {
     let says = |key: &str, off: bool| match value.get(key) {
         Some(Value::Bool(switch)) => *switch == off,

@@ -1,4 +1,4 @@
-//! Which clients are on a machine, which of their files are there, and what those list.
+//! The clients on a machine, their files, and the servers that those list.
 
 use std::{
     fs,
@@ -15,12 +15,12 @@ use crate::{
     table::{self, Client, ConfigFile, Off, Scope},
 };
 
-/// A client that is on this machine.
+/// A client that is installed on this machine.
 #[derive(Debug)]
 pub struct Installed {
     /// The client.
     pub client: &'static Client,
-    /// Its files that are there.
+    /// Its existing files.
     pub files: Vec<Found>,
     /// The file that our entry goes into; it may not exist.
     pub main: Option<Found>,
@@ -37,16 +37,16 @@ pub struct Found {
     pub path: PathBuf,
 }
 
-/// The servers that a client's files list, and the files that could not be read.
+/// The servers in a client's files, and the files that could not be read.
 #[derive(Debug, Default)]
 pub struct Reading {
-    /// Servers, as they are listed.
+    /// The servers, as they are listed.
     pub entries: Vec<Entry>,
     /// Files that could not be read, each with the reason.
     pub mistakes: Vec<String>,
 }
 
-/// The clients whose marks are there, in the order of the table.
+/// Returns the installed clients, in the order of the table.
 pub fn find(home: &Home) -> Vec<Installed> {
     let is_there = |client: &&Client| {
         let marks = client.marks(home.system()).iter();
@@ -84,7 +84,7 @@ fn find_file(client: &'static Client, file: &'static ConfigFile, home: &Home) ->
     found
 }
 
-/// The files that a `*` in the last part of a path stands for.
+/// Returns the files that match a `*` in the last part of a path.
 fn spread(path: &Path) -> Vec<PathBuf> {
     let name = path
         .file_name()
@@ -106,7 +106,7 @@ fn spread(path: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The file of the user's scope that is there; else the first that could be.
+/// Returns the existing file of the user's scope; else the first that could exist.
 fn find_main(client: &'static Client, home: &Home) -> Option<Found> {
     let own = |file: &&'static ConfigFile| file.scope == Scope::User && !file.read_only;
     let files = || client.files.iter().filter(own);
@@ -126,7 +126,7 @@ fn find_main(client: &'static Client, home: &Home) -> Option<Found> {
 }
 
 impl Installed {
-    /// Everything that its files list.
+    /// Returns all servers that its files list.
     pub fn read(&self, home: &Home) -> Reading {
         let mut reading = Reading::default();
         for file in &self.files {
@@ -145,7 +145,7 @@ impl Installed {
 }
 
 impl Found {
-    /// The place of its servers: that of its keys at which the text has them already.
+    /// The place of its servers: the one of its keys that the text has already.
     pub(crate) fn slot(&self, whole: &Value) -> Slot<'static> {
         let is_table = |key: &&Vec<String>| at(whole, key).is_some_and(Value::is_object);
         let mut others = self.file.also.iter().filter(|key| !key.is_empty());
@@ -174,18 +174,18 @@ impl Found {
         Ok((!is_there).then(|| document::render_yaml(slot, name, entry)))
     }
 
-    /// For whom its servers are.
+    /// The scope of its servers.
     pub fn scope(&self) -> Scope {
         self.file.scope
     }
 
-    /// The servers that it lists; or its path, and why it cannot be read.
+    /// Returns the servers that it lists; or its path, with the reason why it cannot be read.
     pub fn read(&self, home: &Home) -> Result<Vec<Entry>, String> {
         let entries = self.read_entries(home);
         entries.map_err(|why| format!("{}: {why}", self.path.display()))
     }
 
-    /// The same for a caller that names the file.
+    /// Does the same for a caller that names the file.
     pub(crate) fn read_entries(&self, home: &Home) -> Result<Vec<Entry>, String> {
         let text = read_open(&self.path)?;
         let whole = document::read(&text, self.file.format);
@@ -271,7 +271,7 @@ impl Found {
         }
     }
 
-    /// The entries that lists of their own switch off.
+    /// Returns the entries that separate lists disable.
     fn lists_off(
         &self,
         whole: &Value,
@@ -308,22 +308,21 @@ impl Found {
     }
 }
 
-/// Returns true if a list has the name among those that are off, or lacks it among those that are
-/// on.
+/// Returns true if a list of disabled names has the name, or a list of enabled names lacks it.
 fn is_listed_off((names_on, names): &(bool, Vec<String>), name: &str) -> bool {
     let is_listed = names.iter().any(|it| it.eq_ignore_ascii_case(name));
-    // Clients take an empty list of what is on for none at all.
+    // Clients treat an empty list of enabled names like a missing one.
     is_listed != *names_on && !(*names_on && names.is_empty())
 }
 
-/// The keys that a way with a `*` stands for, each with the project that the `*` is.
+/// Returns the keys that match a path with a `*`, each with the project of the `*`.
 fn expand(whole: &Value, key: &[String], home: &Home) -> Vec<(Vec<String>, Option<PathBuf>)> {
     let Some(star) = key.iter().position(|part| part == "*") else {
         return vec![(key.to_vec(), None)];
     };
     let members = at(whole, &key[..star]).and_then(Value::as_object);
     let names = members.into_iter().flat_map(|members| members.keys());
-    // Entries of projects that are gone stay in the file for ever.
+    // Entries of projects that were deleted stay in the file for ever.
     let is_there =
         |name: &&String| Path::new(name).is_dir() || home.project() == Some(Path::new(name));
     let names = names.filter(is_there).map(|name| {
@@ -334,7 +333,7 @@ fn expand(whole: &Value, key: &[String], home: &Home) -> Vec<(Vec<String>, Optio
     names.collect()
 }
 
-/// It says neither what to start nor where to call.
+/// Returns true if the entry has neither a command nor an address.
 fn says_nothing(value: &Value) -> bool {
     !crate::translate::names_server(value)
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum System {
-    /// Linux, and whatever keeps to XDG.
+    /// Linux, and other systems that follow XDG.
     #[default]
     Linux,
     /// macOS.
@@ -21,7 +21,7 @@ pub enum System {
 }
 
 impl System {
-    /// The one that this program was built for.
+    /// The system that this program was built for.
     pub fn of_build() -> Self {
         if cfg!(target_os = "macos") {
             Self::Mac
@@ -33,7 +33,7 @@ impl System {
     }
 }
 
-/// A home folder, the variables that move files about, and the project one stands in.
+/// A home folder, the variables that change the paths of files, and the current project.
 #[derive(Debug, Clone)]
 pub struct Home {
     folder: PathBuf,
@@ -43,7 +43,7 @@ pub struct Home {
 }
 
 impl Home {
-    /// The files below `folder`, as `variables` of the environment have them.
+    /// Returns the files below `folder`, with the paths changed by `variables` of the environment.
     pub fn new(
         folder: impl Into<PathBuf>,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -56,14 +56,14 @@ impl Home {
         }
     }
 
-    /// Looks at this project's files too.
+    /// Includes the files of this project.
     #[must_use]
     pub fn with_project(mut self, project: impl Into<PathBuf>) -> Self {
         self.project = Some(project.into());
         self
     }
 
-    /// Lays the files out as on another system.
+    /// Uses the file layout of another system.
     #[must_use]
     pub fn with_system(mut self, system: System) -> Self {
         self.system = system;
@@ -75,12 +75,12 @@ impl Home {
         &self.folder
     }
 
-    /// The project one stands in, where its files are asked for.
+    /// The current project, if its files are included.
     pub fn project(&self) -> Option<&Path> {
         self.project.as_deref()
     }
 
-    /// The system whose layout counts.
+    /// The system whose layout is used.
     pub fn system(&self) -> System {
         self.system
     }
@@ -91,7 +91,7 @@ impl Home {
         Some(value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// A place of the table as a path; none where something that it names is not set.
+    /// Resolves a place of the table to a path; `None` if a variable in it is not set.
     pub(crate) fn resolve(&self, place: &str) -> Option<PathBuf> {
         let Some(rest) = place.strip_prefix('{') else {
             return Some(PathBuf::from(place));

@@ -1,5 +1,5 @@
-//! The changes of a run, each written down before the next is made: so they can be undone, also if
-//! the run was cut off.
+//! The changes of a run. Each is recorded before the next is made: so they can be undone, even if the
+//! run was interrupted.
 
 use std::{
     fs, io,
@@ -19,23 +19,23 @@ use crate::{
 /// The changes of one run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Journal {
-    /// The time of the run, which is a part of the names of its backups.
+    /// The time of the run, which is part of the names of its backups.
     pub stamp: String,
     /// Its changes, the oldest first.
     pub(crate) changes: Vec<Record>,
-    /// Secrets that it kept.
+    /// Secrets that it stored.
     #[serde(default)]
     secrets: Vec<KeptSecret>,
     #[serde(skip)]
     path: PathBuf,
 }
 
-/// A secret that a run kept: it is forgotten when the run is undone.
+/// A secret that a run stored: it is removed when the run is undone.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KeptSecret {
-    /// The name that it is kept by.
+    /// The name of the secret.
     pub name: String,
-    /// The digest of its value: a secret that was set anew since is left alone.
+    /// The digest of its value: a secret that was changed since is not removed.
     digest: String,
 }
 
@@ -46,16 +46,16 @@ pub(crate) struct Record {
     /// The digest of the file; `None` if there was no file.
     pub(crate) before: Option<String>,
     pub(crate) after: String,
-    /// A copy of the file as it was.
+    /// A copy of the original file.
     pub(crate) backup: Option<PathBuf>,
-    /// `None` for a file that is not a client's: it is restored whole or not at all.
+    /// `None` for a file that is not a client's: it is restored as a whole or not at all.
     pub(crate) format: Option<Format>,
     pub(crate) added: Vec<Added>,
     pub(crate) removed: Vec<Taken>,
-    /// The client's own program, where it changed the file.
+    /// The client's own program, if that changed the file.
     #[serde(default)]
     pub(crate) program: Option<String>,
-    /// Folders that were made for it, the outermost first.
+    /// Folders that were created for it, the outermost first.
     #[serde(default)]
     pub(crate) folders: Vec<PathBuf>,
 }
@@ -75,16 +75,17 @@ impl From<&Change> for Record {
 /// The place for the copy of a file before it is changed.
 #[derive(Debug, Clone, Copy)]
 pub enum Backup<'a> {
-    /// Beside it, under its name and the stamp of the run.
+    /// Next to the file, under its name and the stamp of the run.
     Beside,
-    /// Into a folder of ours: a copy beside a file that a team shares is soon in their repository.
+    /// Into a folder of ours: a copy next to a file that a team shares would soon be in their
+    /// repository.
     Into(&'a Path),
 }
 
 const ENDING: &str = ".init.json";
 
 impl Journal {
-    /// Begins the journal of a run in a folder of ours. The stamp sorts by time.
+    /// Begins the journal of a run in a folder of ours. Stamps sort by time.
     pub fn begin(folder: &Path, stamp: &str) -> io::Result<Self> {
         let path = folder.join(format!("{stamp}{ENDING}"));
         let journal = Self {
@@ -116,7 +117,7 @@ impl Journal {
         paths.into_iter().map(read).collect()
     }
 
-    /// Ends the run. A journal of nothing goes.
+    /// Ends the run. An empty journal is removed.
     pub fn finish(self) -> io::Result<()> {
         if self.is_empty() {
             delete(&self.path)
@@ -125,7 +126,7 @@ impl Journal {
         }
     }
 
-    /// Writes down the names of secrets before they are kept, each with its value.
+    /// Records the names of secrets before they are stored, each with the digest of its value.
     pub fn note_secrets<'a>(
         &mut self,
         secrets: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -138,17 +139,17 @@ impl Journal {
         self.save()
     }
 
-    /// The secrets that it tells of.
+    /// The recorded secrets.
     pub fn secrets(&self) -> &[KeptSecret] {
         &self.secrets
     }
 
-    /// Returns true if a secret still has the value that the run kept.
+    /// Returns true if a secret still has the value that the run stored.
     pub fn is_unchanged(&self, secret: &KeptSecret, value: &str) -> bool {
         self.digest_secret(&secret.name, value) == secret.digest
     }
 
-    /// Forgets these secrets; the journal goes with the last that it tells of.
+    /// Removes these secrets from the journal; the journal is removed with its last record.
     pub fn forget_secrets(&mut self, is_forgotten: impl Fn(&KeptSecret) -> bool) -> io::Result<()> {
         self.secrets.retain(|secret| !is_forgotten(secret));
         self.save_rest()
@@ -167,13 +168,13 @@ impl Journal {
         &self.path
     }
 
-    /// The files that it tells of, the oldest change first.
+    /// The recorded files, the oldest change first.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.changes.iter().map(|change| change.file.as_path())
     }
 
-    /// Writes a client's file, after a copy of it and a line in the journal. A file that changed
-    /// since it was read is left as it is. Returns the path of the copy.
+    /// Writes a client's file, after copying it and recording the change. A file that changed since it
+    /// was read is not written. Returns the path of the copy.
     pub fn apply(&mut self, change: &Change, backup: Backup<'_>) -> io::Result<Option<PathBuf>> {
         let record = Record::from(change);
         let before = change.before.as_deref();
@@ -228,8 +229,8 @@ impl Journal {
         }
     }
 
-    /// Makes the change with the client's own program, after a copy and a line in the journal. Returns
-    /// an error if the file is not as it was meant afterwards.
+    /// Makes the change with the client's own program, after copying the file and recording the change.
+    /// Fails if the file does not have the intended content afterwards.
     pub fn apply_by(
         &mut self,
         program: &str,
@@ -260,7 +261,7 @@ impl Journal {
         )))
     }
 
-    /// Fills in the state of the file before the change, and copies it.
+    /// Records the state of the file before the change, and copies the file.
     fn note(
         &self,
         record: &mut Record,
@@ -302,7 +303,7 @@ impl Journal {
         Ok(folder.join(format!("{name}.proxy-backup-{}", self.stamp)))
     }
 
-    /// The folder for copies that must not lie beside their files.
+    /// The folder for copies that must not be next to their files.
     pub fn backup_folder(&self) -> PathBuf {
         self.path.with_file_name("backups")
     }
@@ -311,7 +312,7 @@ impl Journal {
         files::write_durable(&self.path, &self.to_bytes()?)
     }
 
-    /// Forgets a change that was undone.
+    /// Removes a change that was undone from the journal.
     pub(crate) fn forget(&mut self, index: usize) -> io::Result<()> {
         self.changes.remove(index);
         self.save_rest()

@@ -1,8 +1,8 @@
-//! The configuration files of MCP clients: their places, the servers that they list, and edits
-//! that add one entry and remove others without any other change.
+//! The configuration files of MCP clients: their paths, the servers that they list, and edits that add
+//! one entry and remove others without any other change.
 //!
-//! This crate knows other programs' files. It starts nothing, reaches no network and does not
-//! know our own configuration: a server that it finds is a [`Server`].
+//! This crate handles other programs' files. It starts nothing, uses no network and does not know our
+//! own configuration: a server that it finds is a [`Server`].
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -1,9 +1,9 @@
-//! The same server, listed by several clients, taken once.
+//! Merges entries of several clients for the same server.
 
 use crate::server::{Server, Taken};
 
-/// Puts servers that are the same together: the first gives the name, and what the others have
-/// besides is added. Two with other values for one variable or header are two.
+/// Merges servers that are the same: the first gives the name, and the additional values of the others
+/// are added. Two with different values of one variable or header stay separate.
 pub fn merge(all: Vec<Taken>) -> Vec<Taken> {
     let mut merged: Vec<Taken> = Vec::new();
     for taken in all {
@@ -143,7 +143,7 @@ fn normal_url(url: &str) -> String {
     }
 }
 
-/// Runners by their names alone, and packages without what only says "install it" or "newest".
+/// Reduces runners to their names, and removes arguments that mean only "install it" or "newest".
 fn normal_line(server: &Server) -> Vec<String> {
     let command = server.command.as_deref().unwrap_or_default();
     let name = command.rsplit(['/', '\\']).next().unwrap_or(command);

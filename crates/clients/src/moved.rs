@@ -1,4 +1,4 @@
-//! Servers that are no longer where configurations still look for them: `registry/moved.toml`.
+//! Servers whose address or package has changed: `registry/moved.toml`.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 const SOURCE: &str = include_str!("../../../registry/moved.toml");
 
-/// An address that ended.
+/// An address that no longer works.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MovedUrl {

@@ -1,4 +1,4 @@
-//! Servers in a text that was pasted, or in a file that is no client's: in whatever shape.
+//! Servers in a pasted text, or in a file of no known client, in any shape.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ use crate::{
     translate::names_server,
 };
 
-/// The shapes that are understood, for whoever wrote another.
+/// The shapes that are understood, for the error message.
 pub const SHAPES: &str = "`mcpServers`, `servers`, `mcp`, `mcp_servers`, `context_servers` or `extensions` with an entry \
                           a name, as JSON, TOML or YAML; a single entry with `command` or `url`; a registry's \
                           `server.json`; a bundle's `manifest.json` or `.mcpb`";
 
-/// Why nothing was read.
+/// The reason why nothing was read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It is no JSON, TOML or YAML.
@@ -37,8 +37,8 @@ pub enum ReadError {
     Unreadable(String),
 }
 
-/// The servers that a file lists. A file of a known client is read as that client reads it. An error
-/// does not name the file: its caller does.
+/// Returns the servers that a file lists. A file of a known client is read as that client reads it. An
+/// error does not name the file: its caller does.
 pub fn read_any_file(path: &Path, home: &Home) -> Result<Vec<Entry>, ReadError> {
     let folder = path
         .parent()
@@ -83,7 +83,7 @@ pub fn read_any_file(path: &Path, home: &Home) -> Result<Vec<Entry>, ReadError> 
     Ok(entries)
 }
 
-/// The servers in what is pasted or piped in.
+/// Returns the servers in pasted or piped text.
 pub fn read_piped(stream: impl std::io::Read) -> Result<Vec<Entry>, ReadError> {
     read_text(&read_stream(stream, None).map_err(ReadError::Unreadable)?)
 }
@@ -112,7 +112,7 @@ pub fn read_text(text: &str) -> Result<Vec<Entry>, ReadError> {
     }
 }
 
-/// Commands of clients that take a server as `proxy add` does.
+/// Commands of clients that add a server as `proxy add` does.
 const ADD_COMMANDS: [&str; 5] = [
     "claude mcp add",
     "codex mcp add",
@@ -121,7 +121,7 @@ const ADD_COMMANDS: [&str; 5] = [
     "copilot mcp add",
 ];
 
-/// The text in the first form that it is of. Pieces without their braces are JSON too.
+/// Parses the text in the first format that fits. JSON members without their braces are accepted too.
 fn read_value(text: &str) -> Result<Value, SyntaxError> {
     let trimmed = text.trim_start_matches('\u{feff}').trim();
     let json = document::read(trimmed, Format::Jsonc);
@@ -143,7 +143,7 @@ fn read_value(text: &str) -> Result<Value, SyntaxError> {
     document::read(trimmed, Format::Yaml)
 }
 
-/// Keys under which servers stand, somewhere in a file.
+/// Keys that contain servers, at any depth of a file.
 const HOLDERS: [&[&str]; 8] = [
     &["mcpServers"],
     &["mcp", "servers"],
@@ -207,7 +207,7 @@ fn read_holder(holder: &Value) -> Vec<Entry> {
     }
 }
 
-/// An entry without a key: it says its name itself, or has none.
+/// Returns an entry without a key: its name is in its value, or it has none.
 fn named(value: &Value) -> Entry {
     let own = ["name", "id", "title"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! A server in our own words, and what a person should hear of how it came to be so.
+//! A server in the form of our configuration, and remarks for the person about its import.
 
 use std::{fmt, ops::Range};
 
@@ -18,9 +18,9 @@ pub struct Server {
     pub inherit_env: Vec<String>,
     /// The folder that it works in.
     pub cwd: Option<String>,
-    /// The address of a remote one.
+    /// The address of a remote server.
     pub url: Option<String>,
-    /// Sent with every request to the address.
+    /// The headers sent with every request to the address.
     pub headers: Vec<(String, String)>,
     /// True if it is enabled.
     pub enabled: bool,
@@ -38,7 +38,7 @@ pub struct Server {
 /// An imported server and its origin.
 #[derive(Debug, Clone)]
 pub struct Taken {
-    /// In our own words.
+    /// The server in the form of our configuration.
     pub server: Server,
     /// The entries that list it. The first gives it its name.
     pub entries: Vec<Entry>,
@@ -74,25 +74,25 @@ pub struct Secret {
     pub value: String,
 }
 
-/// The part of a server that is secret.
+/// The part of a server that holds a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretPlace {
     /// This variable.
     Env(String),
     /// This header.
     Header(String),
-    /// The argument of this number, or a part of it.
+    /// The argument with this index, or a part of it.
     Argument(usize),
     /// The address: its password, path or parameters.
     Url,
 }
 
-/// An entry that was left where it is, and why.
+/// An entry that was not imported, and the reason.
 #[derive(Debug, Clone)]
 pub struct LeftOut {
-    /// Which.
+    /// The entry.
     pub entry: Entry,
-    /// A sentence without its beginning: `it is a part of Goose itself`.
+    /// The reason, a sentence without its beginning: `it is a part of Goose itself`.
     pub why: String,
 }
 

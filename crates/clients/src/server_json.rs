@@ -1,5 +1,5 @@
-//! `server.json` of the MCP registry: what a publisher says of a server, made an entry as a client
-//! would list it.
+//! `server.json` of the MCP registry: a publisher's description of a server, converted to an entry as a
+//! client would list it.
 
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ pub(crate) fn read(whole: &Value) -> Vec<Entry> {
         .collect()
 }
 
-/// A member under its name of today or of before.
+/// Returns a member under its current or its earlier name.
 fn get<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     let snake: String = name
         .chars()
@@ -91,7 +91,8 @@ fn of_package(package: &Value) -> Option<Value> {
         if runtime.first().map(String::as_str) != Some("run") {
             runtime.splice(0..0, ["run", "-i", "--rm"].map(str::to_owned));
         }
-        // Named alone, a variable is passed on from what docker itself gets: no secret in argv.
+        // A variable that is given by name alone is passed on from docker's own environment: no secret
+        // in argv.
         runtime.extend(env.keys().flat_map(|name| ["-e".to_owned(), name.clone()]));
     }
     let given = get(package, "runtimeHint")

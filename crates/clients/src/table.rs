@@ -40,7 +40,7 @@ pub struct Client {
     pub id: String,
     /// Its name as its makers write it.
     pub name: String,
-    /// The time at which a change of its files takes effect.
+    /// Text that says when a change of its files takes effect.
     pub effect: String,
     /// The program of its own that adds and removes entries of the user's scope.
     pub command: Option<String>,
@@ -64,10 +64,10 @@ pub struct ConfigFile {
     /// The scope of its servers.
     pub scope: Scope,
     pub(crate) format: Format,
-    /// It is read by a parser that knows no comment.
+    /// True if it is read by a parser that accepts no comments.
     #[serde(default)]
     pub(crate) strict: bool,
-    /// The client reads it still, or may; what is new belongs elsewhere.
+    /// True if the client still reads it, or may; new entries belong elsewhere.
     #[serde(default)]
     pub(crate) read_only: bool,
     pub(crate) key: Vec<String>,
@@ -82,28 +82,28 @@ pub struct ConfigFile {
     pub(crate) off: Vec<Off>,
 }
 
-/// A list of servers that are switched off.
+/// A list of servers that are disabled.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Off {
-    /// Left out: the file itself.
+    /// The path; `None` for the file itself.
     pub(crate) place: Option<String>,
-    /// The way to a list of names, or to a table whose entries say `enabled` or `disabled`.
+    /// The path to a list of names, or to a table whose entries have `enabled` or `disabled`.
     pub(crate) key: Vec<String>,
-    /// It names those that are on; where it is there, all others are off.
+    /// True if it names the enabled servers; if it exists, all others are disabled.
     #[serde(default)]
     pub(crate) names_on: bool,
 }
 
-/// For whom a client starts a server.
+/// The scope in which a client starts a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// In every project of the user.
     User,
-    /// In one project, written in the user's own file.
+    /// In one project, listed in the user's own file.
     Local,
-    /// In one project, written in the project, where a team may share it.
+    /// In one project, listed in the project, where a team may share it.
     Project,
 }
 
@@ -126,7 +126,7 @@ pub(crate) enum Variables {
     Shell,
     /// `${{ secrets.X }}`.
     Secrets,
-    /// All of them but `$X`: a text that was pasted says not whose it is.
+    /// All of them but `$X`: the client of a pasted text is not known.
     Any,
 }
 
@@ -146,13 +146,13 @@ impl Client {
         }
     }
 
-    /// The entry that stands for us in its files.
+    /// Returns the entry for this program in its files.
     pub fn entry(&self, program: &str, args: &[String]) -> Value {
         fill_in(&self.entry, program, args)
     }
 }
 
-/// JSON keeps the order of its keys, a table of TOML need not.
+/// JSON keeps the order of its keys, a table of TOML may not.
 fn read_entry<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
     let text = String::deserialize(deserializer)?;
     serde_json::from_str(&text).map_err(serde::de::Error::custom)

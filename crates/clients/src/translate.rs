@@ -1,5 +1,5 @@
-//! An entry in our own words: what it says of variables, folders, programs and tools means the
-//! same afterwards, or a remark says what became different.
+//! Translates an entry to the form of our configuration: its variables, folders, programs and tools
+//! keep their meaning, or a remark says what has changed.
 
 mod bridge;
 mod fields;
@@ -20,10 +20,10 @@ use crate::{
     table::TimeUnit,
 };
 
-/// The longest a call may take by our configuration, in seconds.
+/// The longest timeout of a call in our configuration, in seconds.
 const TIMEOUT_S_MAX: u64 = 86_400;
 
-/// The server of an entry; or why it is left out.
+/// Returns the server of an entry; or the reason why it is left out.
 pub fn translate(entry: &Entry, home: &Home) -> Result<Taken, String> {
     let fields = fields::read(entry)?;
     let mut words = Words::new(entry, home);
@@ -115,7 +115,7 @@ fn local(fields: &Fields, words: &mut Words<'_>) -> Server {
     server
 }
 
-/// `cmd /c npx ...` and `wsl npx ...` are how Windows starts `npx`; elsewhere it is `npx`.
+/// Windows starts `npx` by `cmd /c npx ...` or `wsl npx ...`; elsewhere it is `npx`.
 fn unwrap_shell(server: &mut Server, system: System) {
     if system == System::Windows {
         return;
@@ -172,7 +172,7 @@ fn remark_archived(server: &Server, remarks: &mut Vec<String>) {
     }
 }
 
-/// Pasted texts say no unit: nobody means 1,000 seconds or more, or less than 1,000 milliseconds.
+/// Returns the timeout in whole seconds, rounded up; `None` if its unit is not known.
 fn seconds(timeout: f64, unit: Option<TimeUnit>) -> Option<u64> {
     let seconds = match unit {
         Some(TimeUnit::S) => timeout,
@@ -190,7 +190,7 @@ fn seconds(timeout: f64, unit: Option<TimeUnit>) -> Option<u64> {
         .map(|it| it.min(TIMEOUT_S_MAX))
 }
 
-/// Clients list names; our lists hold patterns.
+/// Clients list names; our lists contain patterns.
 fn escape_glob(name: &str) -> String {
     name.chars()
         .map(|c| match c {

@@ -38,7 +38,7 @@ impl Journal {
     pub fn undo(&mut self, run: &mut Run<'_>) -> io::Result<Vec<Undone>> {
         let mut all = Vec::new();
         if self.is_empty() {
-            // The run was cut off before its first change.
+            // The run was interrupted before its first change.
             delete(self.path())?;
         }
         for index in (0..self.changes.len()).rev() {
@@ -62,7 +62,7 @@ impl Journal {
     }
 }
 
-/// Longest wait for another command of ours that changes the same file.
+/// The longest wait for another of our commands that changes the same file.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
 fn undo_one(record: &Record, run: &mut Run<'_>) -> Result<Outcome, String> {
@@ -87,7 +87,7 @@ fn undo_one(record: &Record, run: &mut Run<'_>) -> Result<Outcome, String> {
     }
 }
 
-/// Takes the lock of our own configuration, which one command at a time changes.
+/// Takes the lock of our own configuration, which one command at a time can change.
 fn take_turn(record: &Record) -> Result<Option<Lock>, String> {
     if record.format.is_some() || !record.file.exists() {
         return Ok(None);

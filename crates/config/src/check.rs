@@ -1,5 +1,5 @@
-//! Reads the text of the file against the table of keys. Nothing stops it: what is wrong is noted
-//! and left out, the rest is read on.
+//! Reads the text of the file against the table of keys. It never stops at a mistake: the value is
+//! reported and left out, and the rest is read.
 
 use fleet::CALL_TIMEOUT_DEFAULT;
 use serde_json::{Map, Value};
@@ -117,7 +117,7 @@ impl Walk {
         }
     }
 
-    /// A server is a child or remote, and the keys of one mean nothing to the other.
+    /// A server is local or remote, and each kind has keys that are invalid for the other.
     fn check_launch(&mut self, at: &At, table: &DeTable<'_>) {
         let has = |name: &str| table.keys().any(|key| key.get_ref() == name);
         let (foreign, kind): (&[&str], _) = match (has("command"), has("url")) {
@@ -154,7 +154,7 @@ impl Walk {
         }
     }
 
-    /// A limit that is a mistake by itself is no side of a comparison.
+    /// A limit that is a mistake by itself is not compared with others.
     fn check_limits(&mut self, at: &At, table: &DeTable<'_>, values: &Map<String, Value>) {
         let number = |name: &str| values.get(name).and_then(Value::as_u64);
         let timeout = match number("timeout_s") {

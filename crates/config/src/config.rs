@@ -1,8 +1,8 @@
-//! The configuration as meant.
+//! The validated configuration.
 
 use std::path::PathBuf;
 
-/// The settings of every room, as the person meant them. Paths are absolute.
+/// The validated settings of every crate. Paths are absolute.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The file it was read from.
@@ -18,7 +18,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Notes on what is no mistake, but may not be what the person wanted.
+    /// Returns remarks on valid settings that may be unintended.
     pub fn notes(&self) -> Vec<String> {
         if self.gateway.servers.is_empty() {
             return vec!["no servers: add a `[servers.NAME]` table".to_owned()];
@@ -31,8 +31,8 @@ impl Config {
     }
 }
 
-/// `$NAME` as a shell reads it: here it stays as it is, which is seldom meant. Only texts that
-/// are nothing else are told, since a password may begin with a dollar.
+/// Finds `$NAME` in the syntax of a shell: it is not replaced here, which is seldom intended. Only
+/// texts that consist of it are reported, since a password may begin with a dollar.
 fn bare_variables(spec: &fleet::ServerSpec) -> Vec<String> {
     let letter = |c: char| c == '_' || c.is_ascii_uppercase() || c.is_ascii_digit();
     let is_bare = |text: &str| {

@@ -1,11 +1,11 @@
-//! `docs/configuration.md`, made from the table of keys.
+//! `docs/configuration.md`, generated from the table of keys.
 
 use super::{
     keys::{KEYS, Key, Kind},
     rules, variables,
 };
 
-/// The text around the tables. `{{TABLE}}` stands for the keys of that table.
+/// The text around the tables. `{{TABLE}}` is replaced by the keys of that table.
 const TEXT: &str = include_str!("docs.md");
 
 /// The whole page. A test keeps the committed one equal to it.

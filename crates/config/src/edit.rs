@@ -1,5 +1,4 @@
-//! Changes to the file that a command makes for a person. Comments, order and spelling of all
-//! that is not changed stay byte for byte.
+//! Changes to the file by commands. Comments, order and spelling of everything else stay byte for byte.
 
 use std::{
     fs, io,
@@ -36,7 +35,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Reads the file at `path`; one that is not there is an empty document.
+    /// Reads the file at `path`; a missing file is an empty document.
     pub fn read(path: &Path) -> Result<Self, EditError> {
         let before = match fs::read_to_string(path) {
             Ok(text) => Some(text),
@@ -60,17 +59,17 @@ impl Document {
         Ok(Self { path, before, toml })
     }
 
-    /// The file as it was named to [`Document::read`].
+    /// The path given to [`Document::read`].
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The text that was read; none where there was no file.
+    /// The text that was read; `None` if there was no file.
     pub fn before(&self) -> Option<&str> {
         self.before.as_deref()
     }
 
-    /// The text as it would be written.
+    /// Returns the text as it would be written.
     pub fn text(&self) -> String {
         let edited = self.toml.to_string();
         match &self.before {
@@ -84,7 +83,7 @@ impl Document {
         self.before.as_deref().unwrap_or_default() != self.text()
     }
 
-    /// The names of the servers, in the order of the file; a name may be no valid one.
+    /// The names of the servers, in the order of the file; a name may be invalid.
     pub fn servers(&self) -> Vec<String> {
         let Some(servers) = self.toml.get("servers").and_then(Item::as_table_like) else {
             return Vec::new();
@@ -97,7 +96,7 @@ impl Document {
         names.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// Adds a server behind those that there are.
+    /// Adds a server after the existing ones.
     pub fn add_server(&mut self, name: &ServerName, server: &NewServer) -> Result<(), EditError> {
         if self.server(name.as_str()).is_ok() {
             return Err(EditError::Exists(name.clone()));
@@ -107,15 +106,15 @@ impl Document {
         Ok(())
     }
 
-    /// Takes a server out, with the comment right above it.
+    /// Removes a server, with the comment directly above it.
     pub fn remove_server(&mut self, name: &str) -> Result<(), EditError> {
         self.server(name)?;
         place::remove(&mut self.toml, name);
         Ok(())
     }
 
-    /// Gives a server another name. Rules for calls and lists of clients hold for the new name as they
-    /// held for the old one; the result says which were changed.
+    /// Renames a server. Rules for calls and lists of clients apply to the new name as they did to the
+    /// old one; returns those that were changed.
     pub fn rename_server(&mut self, from: &str, to: &ServerName) -> Result<Vec<String>, EditError> {
         self.server(from)?;
         if self.server(to.as_str()).is_ok() {
@@ -165,9 +164,9 @@ impl Document {
         Ok(true)
     }
 
-    /// Puts a rule that allows one thing directly before the rule that decided about it when its
-    /// person saw it. The error says that the rules are others by now. Returns the number of the new
-    /// rule, counted from 1; none if it is allowed already.
+    /// Inserts a rule that allows one thing directly before the rule that decided about it when the
+    /// user saw it. Fails if the rules have changed since. Returns the number of the new rule, counted
+    /// from 1; `None` if it is allowed already.
     pub fn allow(
         &mut self,
         allowance: &Allowance,
@@ -189,7 +188,7 @@ impl Document {
         };
         let before = self.toml.clone();
         rule::insert(&mut self.toml, index, &allowance.rule());
-        // Rules may also come from elsewhere than this file.
+        // Rules may also come from other layers than this file.
         let after = self.read_policy(overrides, env);
         let is_so = |after: &Policy| {
             after.count_rules() == policy.count_rules() + 1 && allowance.is_allowed_by(after, index)
@@ -205,7 +204,7 @@ impl Document {
         }
     }
 
-    /// The rules of the text as it would be written, all layers on one another.
+    /// Returns the rules of the text as it would be written, with all layers merged.
     fn read_policy(
         &self,
         overrides: &Overrides,
@@ -220,7 +219,7 @@ impl Document {
         Ok(config.gateway.policy)
     }
 
-    /// The mistakes of the text as it would be written, all layers on one another.
+    /// Returns the mistakes of the text as it would be written, with all layers merged.
     pub fn check(&self, overrides: &Overrides, env: &Environment) -> Result<(), Vec<Mistake>> {
         self.check_text(&self.text(), overrides, env)
     }

@@ -1,4 +1,4 @@
-//! The variables of the environment, as a value, so that tests need no process of their own.
+//! The environment variables as a value, so that tests need no process of their own.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use std::{
 pub struct Environment(BTreeMap<String, OsString>);
 
 impl Environment {
-    /// The variables of this process. A name that is not Unicode can be none of ours.
+    /// The variables of this process. Names that are not Unicode are skipped, because no key has one.
     pub fn of_process() -> Self {
         let named = |(name, value): (OsString, _)| Some((name.into_string().ok()?, value));
         Self(std::env::vars_os().filter_map(named).collect())
@@ -28,7 +28,7 @@ impl Environment {
         self.get(name).map(PathBuf::from)
     }
 
-    /// Every variable that holds something, in the order of their names.
+    /// Every variable that is not empty, in the order of their names.
     pub fn all(&self) -> impl Iterator<Item = (&str, &OsStr)> {
         self.starting("")
     }
@@ -46,7 +46,7 @@ impl Environment {
         )
     }
 
-    /// The variables that start with `prefix` and hold something, in the order of their names.
+    /// The variables that start with `prefix` and are not empty, in the order of their names.
     pub(crate) fn starting<'a>(
         &'a self,
         prefix: &'a str,

@@ -11,10 +11,10 @@ use super::{
     paths::{default_path, from_home},
 };
 
-/// The configuration file, not read yet.
+/// The configuration file, before it is read.
 #[derive(Debug)]
 pub(super) struct File {
-    /// As the person named it.
+    /// The path as the user gave it.
     pub(super) shown: PathBuf,
     pub(super) absolute: PathBuf,
     named_by: NamedBy,
@@ -27,7 +27,7 @@ enum NamedBy {
     Nobody,
 }
 
-/// A configuration is written by hand; past this size it is some other file.
+/// The size limit of a configuration: it is written by hand, so a larger file is not one.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 pub(super) fn find(overrides: &Overrides, env: &Environment) -> Result<File, ConfigError> {
@@ -132,7 +132,7 @@ fn whole(fault: Fault) -> Vec<Mistake> {
     vec![fault.at(Place::File, "")]
 }
 
-/// The example in the hint for someone who has no file yet. A test loads it.
+/// The example in the hint for users without a file. A test loads it.
 pub(super) const EXAMPLE: &str = r#"[servers.time]
 command = "uvx"
 args = ["mcp-server-time"]"#;

@@ -1,5 +1,4 @@
-//! Laws of what is written in a file, each for any bytes: properties in tests, targets for a
-//! fuzzer.
+//! Properties of parsing a file, for any bytes: used in tests, and as targets for a fuzzer.
 
 use crate::{
     Environment, Overrides, Place, file,
@@ -7,7 +6,7 @@ use crate::{
     read_layers,
 };
 
-/// Values of every kind, right and wrong.
+/// Values of every kind, valid and invalid.
 const VALUES: [&str; 16] = [
     "1",
     "0",
@@ -27,7 +26,7 @@ const VALUES: [&str; 16] = [
     "{ a = ",
 ];
 
-/// Lines that are nearly a configuration: each pair of bytes is a key of ours and a value.
+/// Lines that are almost a configuration: each pair of bytes selects a key of ours and a value.
 fn almost_configuration(choices: &[u8]) -> String {
     let mut text = String::new();
     for pair in choices.chunks_exact(2) {

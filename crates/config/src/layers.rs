@@ -12,15 +12,15 @@ use super::{
     rules,
 };
 
-/// Values from one place, as far as they fit.
+/// The valid values of one layer.
 #[derive(Debug, Default)]
 pub(super) struct Layer {
     pub(super) values: Map<String, Value>,
     pub(super) mistakes: Vec<Mistake>,
 }
 
-/// The values are checked already, so what fails here is a gap between the table of keys and the
-/// raw types; it is told, not panicked about.
+/// The values are checked already, so a failure here is a difference between the table of keys and the
+/// raw types; it is returned as an error, without a panic.
 pub(super) fn merge(
     servers: &[String],
     layers: [Map<String, Value>; 3],
@@ -59,7 +59,7 @@ impl Layer {
     }
 }
 
-/// The defaults that the table of keys declares; those of a server for each server there is.
+/// The defaults of the table of keys; those of a server are repeated for each configured server.
 fn defaults(servers: &[String]) -> Value {
     let mut values = defaults_of("");
     for name in [
@@ -77,7 +77,7 @@ fn defaults(servers: &[String]) -> Value {
     json!(values)
 }
 
-/// Defaults are numbers, texts and switches, which TOML and JSON write alike.
+/// Defaults are numbers, texts and booleans, which TOML and JSON write alike.
 fn defaults_of(pattern: &str) -> Map<String, Value> {
     let keys = KEYS.iter().filter(|key| key.table() == pattern);
     let value = |text: &str| serde_json::from_str(text).expect("a test reads every default");

@@ -9,8 +9,8 @@ pub(super) struct Lines<'a> {
     starts: Vec<usize>,
 }
 
-/// Further along a line nobody reads, and counting characters for each of its mistakes would take
-/// minutes: there the column counts bytes.
+/// The longest distance that is counted in characters, for speed; further along a line, the column
+/// counts bytes.
 const COUNTED_BYTES_MAX: usize = 10_000;
 
 impl<'a> Lines<'a> {

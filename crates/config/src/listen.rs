@@ -1,4 +1,4 @@
-//! `[http]`: where we listen, who may come, and how much of everything.
+//! `[http]`: addresses to listen on, access, and limits.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -50,7 +50,7 @@ pub(super) fn check_origin(text: &str) -> Result<(), Fault> {
     ))
 }
 
-/// The settings that the table means, or the key that does not fit the others.
+/// Returns the settings of the table, or the key that contradicts others.
 pub(super) fn read_http(
     raw: &RawHttp,
     folders: &Folders<'_>,

@@ -40,7 +40,7 @@ pub(super) fn read_login(raw: &RawOauth) -> Result<LoginSpec, Fault> {
     })
 }
 
-/// Reads the kind of grant, and checks that it has everything that it takes.
+/// Reads the kind of grant, and checks that all its keys are set.
 fn read_grant(raw: &RawOauth) -> Result<GrantKind, Fault> {
     let grant = match raw.grant.as_str() {
         "client_credentials" => GrantKind::ClientCredentials,
@@ -113,7 +113,7 @@ fn read_provider(raw: &RawOauth) -> Result<Option<IdentityProviderSpec>, Fault> 
     }))
 }
 
-/// A text that is compared with what strangers say: nothing is filled in.
+/// Reads a text that is compared with answers of other servers: no variable is filled in.
 fn read_plain(key: &str, text: Option<&String>) -> Result<Option<String>, Fault> {
     let Some(text) = text else { return Ok(None) };
     let plain = read_template(text)?.plain();
@@ -123,7 +123,7 @@ fn read_plain(key: &str, text: Option<&String>) -> Result<Option<String>, Fault>
         .ok_or_else(|| Fault::new(what(), "write it without `${`"))
 }
 
-/// Parameters that are ours cannot be another's.
+/// Parameters that the proxy sets itself cannot be configured.
 const OURS: [&str; 8] = [
     "response_type",
     "client_id",

@@ -1,4 +1,4 @@
-//! From the configuration as written to the configuration as meant.
+//! Converts the raw configuration to the validated one.
 
 use std::{
     collections::BTreeMap,
@@ -29,8 +29,8 @@ use super::{
     traces::read_traces,
 };
 
-/// Reads a configuration whose text rules were kept when the layers were read. The only mistakes
-/// that are left are keys that do not fit one another, and a home folder that is not known.
+/// Reads a configuration whose values were checked when the layers were read. The only remaining
+/// mistakes are keys that contradict one another, and an unknown home folder.
 pub(super) fn read_config(
     file: &File,
     mut raw: RawConfig,
@@ -98,7 +98,7 @@ pub(super) fn read_config(
     }
 }
 
-/// Reads the rules again: `~` is known only here.
+/// Reads the rules again: `~` can be resolved only here.
 fn read_policy(
     preset: policy::Preset,
     rules: Option<&str>,
@@ -258,7 +258,7 @@ fn read_limits(raw: &BTreeMap<String, RawOverlay>) -> BTreeMap<String, ToolLimit
         .collect()
 }
 
-/// An overlay of limits alone says nothing to the registry, and must not change its index.
+/// The registry does not use an overlay of limits alone, and its index must not change for one.
 fn read_overlays(
     raw: &BTreeMap<String, RawOverlay>,
 ) -> Result<BTreeMap<String, registry::Overlay>, Fault> {

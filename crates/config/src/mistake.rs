@@ -1,4 +1,4 @@
-//! A mistake in the configuration: where it stands, what it is, how to mend it.
+//! A mistake in the configuration: its place, its description, and the fix.
 
 use std::{fmt, path::PathBuf};
 
@@ -7,22 +7,22 @@ use printable::{mask_address, mask_secrets};
 /// Every mistake that was found, in the order of the file, then variables, then flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// As the person named it, so that an editor can open it.
+    /// The path as the user gave it, so that an editor can open it.
     pub file: PathBuf,
     /// At least one.
     pub mistakes: Vec<Mistake>,
 }
 
-/// One mistake, and how to mend it.
+/// One mistake, and its fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
     /// Its place.
     pub place: Place,
     /// Dotted, as it would be written in the file; empty if it is about no key.
     pub key: String,
-    /// The mistake itself: a fragment without a full stop.
+    /// The description: a fragment without a full stop.
     pub what: String,
-    /// The next step, where there is one.
+    /// The fix, if one is known.
     pub hint: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub enum Place {
     Flag(&'static str),
 }
 
-/// A mistake in a value, before anyone knows where the value stands.
+/// A mistake in a value, before its place is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) what: String,
@@ -84,7 +84,7 @@ impl Fault {
     }
 }
 
-/// A file of a megabyte can hold a mistake in every line; nobody reads more than this.
+/// The limit of printed mistakes: a file of a megabyte can have a mistake in every line.
 const MISTAKES_SHOWN_MAX: usize = 50;
 
 impl fmt::Display for ConfigError {
@@ -134,22 +134,22 @@ impl fmt::Display for Printed<'_> {
     }
 }
 
-/// The most characters of a person's own text that a message repeats.
+/// The most characters of a user's own text that a message repeats.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// A person's own text for use in a message: one line, printable, not too long, and without what
-/// looks secret in it. Messages end up in logs.
+/// Returns a user's own text for a message: one line, printable, not too long, with everything that
+/// looks secret masked. Messages end up in logs.
 pub(super) fn shown(text: &str) -> String {
     cut(&mask_secrets(text, None))
 }
 
-/// The same of a text that is the value of this key.
+/// Does the same for the value of this key.
 pub(super) fn shown_value(key: &str, text: &str) -> String {
     cut(&mask_secrets(text, Some(key)))
 }
 
-/// The same of a text that was meant as an address: nobody can tell which part of a mistyped one is
-/// its password.
+/// Does the same for a text that was meant as an address: the password in a mistyped address cannot be
+/// located.
 pub(super) fn shown_address(text: &str) -> String {
     cut(&mask_address(text))
 }
@@ -169,7 +169,7 @@ fn cut(text: &str) -> String {
     format!("{}{more}", head.collect::<String>())
 }
 
-/// A key as it is written in TOML: quoted when it must be.
+/// Returns a key as it is written in TOML: quoted if required.
 pub(super) fn shown_key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.is_empty() && name.chars().all(bare) {

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-/// The flags that go before everything else. Relative paths start at the current folder.
+/// The flags that override all other layers. Relative paths start at the current folder.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
     /// `--config`.
     pub config: Option<PathBuf>,
     /// `--state-dir`.
     pub state_dir: Option<PathBuf>,
-    /// `--log`, or what stands for it.
+    /// `--log`, or its equivalent.
     pub log: Option<String>,
 }

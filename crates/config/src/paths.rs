@@ -1,4 +1,4 @@
-//! Paths: of the file, of the state, and what `~/` and a relative one mean.
+//! The paths of the file and of the state, and the resolution of `~/` and relative paths.
 
 use std::path::{Path, PathBuf};
 
@@ -6,12 +6,12 @@ use sha2::{Digest, Sha256};
 
 use super::{Environment, mistake::Fault};
 
-/// `$XDG_CONFIG_HOME/proxy/config.toml`; none if there is no home folder either.
+/// `$XDG_CONFIG_HOME/proxy/config.toml`; `None` if there is no home folder either.
 pub fn default_path(env: &Environment) -> Option<PathBuf> {
     Some(find_base(env, "XDG_CONFIG_HOME", ".config")?.join("proxy/config.toml"))
 }
 
-/// A folder of its own for each configuration file, so that two never mix their tools.
+/// Each configuration file has a state folder of its own, so that two never mix their tools.
 pub(super) fn default_state_dir(env: &Environment, file: &Path) -> Option<PathBuf> {
     let stem = file.file_stem()?.to_string_lossy();
     let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
@@ -20,13 +20,13 @@ pub(super) fn default_state_dir(env: &Environment, file: &Path) -> Option<PathBu
     Some(base.join("proxy").join(format!("{stem}-{head:08x}")))
 }
 
-/// The XDG specification has a relative folder ignored.
+/// The XDG specification says that relative folders are ignored.
 fn find_base(env: &Environment, variable: &str, in_home: &str) -> Option<PathBuf> {
     let set = env.path(variable).filter(|folder| folder.is_absolute());
     set.or_else(|| Some(env.path("HOME")?.join(in_home)))
 }
 
-/// `~` and `~/...` in the home folder; anything else is left alone.
+/// Resolves `~` and `~/...` in the home folder; returns other paths unchanged.
 pub(super) fn from_home(path: &Path, env: &Environment) -> Result<PathBuf, Fault> {
     let Ok(rest) = path.strip_prefix("~") else {
         return Ok(path.to_owned());
@@ -42,7 +42,7 @@ pub(super) fn from_home(path: &Path, env: &Environment) -> Result<PathBuf, Fault
     }
 }
 
-/// A path from a variable or a flag: it starts at the current folder, as everywhere in a shell.
+/// Resolves a path from a variable or a flag, relative to the current folder.
 pub(super) fn here(path: &Path, env: &Environment) -> Result<String, Fault> {
     let absolute = std::path::absolute(from_home(path, env)?);
     let text = absolute.map(|path| path.to_string_lossy().into_owned());
@@ -87,7 +87,7 @@ impl Folders<'_> {
     }
 }
 
-/// A path as a template that expands to it.
+/// Returns a template that expands to this path.
 fn escape(path: &Path) -> String {
     path.to_string_lossy().replace('$', "$$")
 }

@@ -1,8 +1,8 @@
-//! The program, package or host that a server is: as much of its launch as a recipe may see.
+//! The program, package or host of a server: the part of its launch that a recipe is looked up by.
 
 use fleet::{Launch, Template};
 
-/// Nothing where it stands in a variable: what is filled in at the start may be a secret.
+/// Empty if it is in a variable: a value that is filled in at the start may be a secret.
 pub(super) fn find_program(launch: &Launch) -> String {
     match launch {
         Launch::Remote { url, .. } => {
@@ -33,7 +33,7 @@ fn read_host(url: &str) -> String {
     host.split(':').next().unwrap_or_default().to_owned()
 }
 
-/// The first argument that is the name of a package or an image, not a flag nor a flag's value.
+/// Returns the first argument that is the name of a package or an image, not a flag nor a flag's value.
 fn find_package(args: &[String]) -> Option<&str> {
     let before = std::iter::once("").chain(args.iter().map(String::as_str));
     let mut pairs = before.zip(args);
@@ -51,16 +51,16 @@ fn is_package(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "@/._:-".contains(c))
 }
 
-/// Programs that run another one, which their arguments name.
+/// Programs that run another program, which is named in their arguments.
 const RUNNERS: [&str; 16] = [
     "npx", "bunx", "bun", "pnpm", "pnpx", "yarn", "npm", "uvx", "uv", "pipx", "deno", "docker",
     "podman", "nix", "python", "python3",
 ];
 
-/// Words of those programs themselves.
+/// Subcommands of those programs.
 const STEPS: [&str; 6] = ["run", "exec", "dlx", "tool", "x", "container"];
 
-/// Flags of theirs that take no value, or whose value is the package.
+/// Their flags that take no value, or whose value is the package.
 const SWITCHES: [&str; 16] = [
     "-y",
     "--yes",

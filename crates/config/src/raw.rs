@@ -1,4 +1,4 @@
-//! The configuration as written, in types that take any value that fits its key.
+//! The raw configuration, in types that accept any valid value of each key.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use oauth::CallbackHost;
 use policy::Preset;
 use registry::Pin;
 
-/// The configuration as written, all layers on one another.
+/// The raw configuration, with all layers merged.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawConfig {
@@ -61,7 +61,7 @@ pub(super) struct RawSecrets {
     pub(super) store: String,
 }
 
-/// The means that find tools besides their words.
+/// The search methods beside matching words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Semantic {
@@ -161,7 +161,7 @@ pub(super) struct RawServer {
     pub(super) scope: Scope,
     /// 0: never.
     pub(super) idle_timeout_s: u64,
-    /// 0: any number.
+    /// 0: no limit.
     pub(super) max_concurrent_calls: usize,
     pub(super) retry_safe_calls: bool,
     pub(super) max_tokens: Option<u64>,

@@ -12,18 +12,18 @@ use super::{
     mistake::{Fault, shown, shown_address},
 };
 
-/// A value as written, before anyone asked whether it fits.
+/// A value as written, before it is checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Written<'a> {
     Text(&'a str),
-    /// A whole number; the text when it is too large to be one of ours.
+    /// A whole number; its text if it is too large for any key.
     Number(Result<i128, &'a str>),
     Switch(bool),
-    /// Anything else, by what to call it.
+    /// Any other value, by the name of its type.
     Other(&'static str),
 }
 
-/// The value if it fits, in the shape that the raw configuration reads.
+/// Returns the value in the form of the raw configuration, if it is valid.
 pub(super) fn read(kind: &Kind, written: Written<'_>) -> Result<Value, Fault> {
     match (kind, written) {
         (Kind::Switch, Written::Switch(on)) => Ok(Value::Bool(on)),
@@ -108,7 +108,7 @@ fn check_template(text: &str) -> Result<(), Fault> {
     }
 }
 
-/// A whole command line in `command` is the commonest slip. A path may hold spaces.
+/// The most common mistake is a whole command line in `command`. A path may contain spaces.
 fn check_command(text: &str) -> Result<(), Fault> {
     check_template(text)?;
     let mut words = text.split_whitespace();
@@ -184,7 +184,7 @@ fn check_tilde(text: &str) -> Result<(), Fault> {
 
 const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 
-/// The filter takes any single word for the name of a module, so a slip would log nothing.
+/// The filter accepts any single word as the name of a module, so a typing error would log nothing.
 fn check_filter(text: &str) -> Result<(), Fault> {
     let hint = "write a level (`error`, `warn`, `info`, `debug`, `trace`, `off`), or \
                 `warn,fleet=debug`";
@@ -243,7 +243,7 @@ fn too_long(thing: &str) -> String {
     format!("a {thing} has at most {WORD_CHARS_MAX} characters")
 }
 
-/// The text with everything that a category or a server name cannot hold made `-`.
+/// Returns the text with each character that is invalid in a category or a server name replaced by `-`.
 pub(super) fn slug(text: &str) -> String {
     let plain = |c: char| match c.to_ascii_lowercase() {
         c if c.is_ascii_alphanumeric() => c,
@@ -275,7 +275,7 @@ fn check_inherited(text: &str) -> Result<(), Fault> {
         '=' => "write the name alone; a variable with a value of its own belongs in `env`",
         _ => "write one text a name: `[\"SSH_AUTH_SOCK\", \"AWS_*\"]`",
     };
-    // The text is not repeated: behind a `=` may be a secret, and messages end up in logs.
+    // The text is not repeated: it may contain a secret after a `=`, and messages end up in logs.
     let what = format!("the name of a variable cannot hold {found:?}");
     Err(Fault::new(what, hint))
 }
@@ -291,7 +291,8 @@ fn check_choice(words: &[&'static str], kind: &Kind, text: &str) -> Result<(), F
     })
 }
 
-/// Progress can only lengthen a call. The one rule between two keys, and a variable may set either.
+/// Progress can only lengthen a call. This is the only rule between two keys, and a variable may set
+/// either.
 pub(super) fn check_limits(timeout_s: u64, timeout_max_s: u64) -> Result<(), Fault> {
     if timeout_max_s >= timeout_s {
         return Ok(());
@@ -302,7 +303,7 @@ pub(super) fn check_limits(timeout_s: u64, timeout_max_s: u64) -> Result<(), Fau
     ))
 }
 
-/// Room for the words of a command line in a hint.
+/// The limit of a command line in a hint, in characters.
 const HINT_CHARS_MAX: usize = 200;
 
 fn bound_hint(hint: &str) -> String {
@@ -313,7 +314,7 @@ fn bound_hint(hint: &str) -> String {
     }
 }
 
-/// The kind does not fit: say both, and how it would be written.
+/// Describes a value of the wrong kind: the expected and the actual kind, and the correct form.
 pub(super) fn explain_misfit(kind: &Kind, written: Written<'_>) -> Fault {
     let found = match (kind, written) {
         // It may be a secret, and messages end up in logs.
@@ -350,7 +351,7 @@ impl Kind {
         self.noun() == "text"
     }
 
-    /// The words for a value of this kind, with its unit.
+    /// Describes a value of this kind, with its unit.
     pub(super) fn noun(&self) -> String {
         match self {
             Kind::Switch => "`true` or `false`".to_owned(),
@@ -368,7 +369,7 @@ impl Kind {
     }
 }
 
-/// As they are written in the file.
+/// Renders the words as they are written in the file.
 pub(super) fn choices(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
     quoted.join(" or ")

@@ -1,4 +1,4 @@
-//! Texts with `${VAR}` in them, as the fleet takes them.
+//! Texts with `${VAR}` in them, in the type of `fleet`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use fleet::{Template, TemplateError};
 
 use super::mistake::Fault;
 
-/// The template that a text was checked to be.
+/// Parses a text that was already checked to be a template.
 pub(super) fn read_template(text: &str) -> Result<Template, Fault> {
     Template::parse(text).map_err(|error: TemplateError| Fault::bare(error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Mistakes as a person sees them, and what a right file means.
+//! Mistakes as a user sees them, and the settings of valid files.
 
 use std::{
     fs,
@@ -37,7 +37,7 @@ fn printed(text: &str, overrides: &Overrides, env: &Environment) -> String {
         .to_string()
 }
 
-/// Loads `text` as a file on disk, since that is the one way in.
+/// Loads `text` as a file on disk, because there is no other interface.
 fn load_with(text: &str, overrides: &Overrides, env: &Environment) -> Result<Config, ConfigError> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.toml");
@@ -307,7 +307,7 @@ fn almost_toml() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Whatever is read, there is a configuration or at least one mistake, and it prints.
+    /// Any text gives a configuration or at least one mistake, and the mistakes can be printed.
     #[test]
     fn nothing_written_makes_it_panic(text in prop_oneof![".*", "(?s).{0,200}", almost_toml()]) {
         if let Err(error) = load_text(&text, &[]) {

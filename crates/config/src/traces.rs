@@ -1,4 +1,4 @@
-//! `[traces]`: where spans of calls go.
+//! `[traces]`: the destination of the spans of calls.
 
 use gateway::TraceSettings;
 
@@ -8,7 +8,7 @@ use super::{
     template::{read_pairs, read_template},
 };
 
-/// None: nowhere.
+/// `None`: spans are not sent.
 pub(super) fn read_traces(raw: &RawTraces) -> Result<Option<TraceSettings>, (&'static str, Fault)> {
     let Some(endpoint) = &raw.endpoint else {
         if raw.headers.is_empty() {

@@ -1,4 +1,4 @@
-//! `PROXY_*` variables: a layer of values, each checked as if it stood in the file.
+//! `PROXY_*` variables: a layer of values, each checked like a value of the file.
 
 use std::ffi::OsStr;
 
@@ -18,7 +18,7 @@ use super::{
 
 const PREFIX: &str = "PROXY_";
 
-/// `__` stands between the parts of a key.
+/// `__` separates the parts of a key.
 const DOT: &str = "__";
 
 pub(super) fn read(env: &Environment, file: &Checked) -> Layer {
@@ -42,7 +42,7 @@ pub(super) fn read(env: &Environment, file: &Checked) -> Layer {
     layer
 }
 
-/// The limits in the file keep to their rule; a variable may break it for those it meets there.
+/// The limits in the file are consistent; a variable may contradict those in the file.
 fn check_limits(variables: &Map<String, Value>, file: &Map<String, Value>) -> Vec<Mistake> {
     let Some(Value::Object(servers)) = variables.get("servers") else {
         return Vec::new();
@@ -60,7 +60,7 @@ fn check_limits(variables: &Map<String, Value>, file: &Map<String, Value>) -> Ve
     servers.iter().filter_map(mistake).collect()
 }
 
-/// The variable that sets a key; `NAME` is left for the reader to fill in.
+/// Returns the variable that sets a key; `NAME` is left for the reader to fill in.
 pub(super) fn name_of(key: &Key) -> String {
     spell(key.path)
 }
@@ -89,7 +89,7 @@ pub fn is_of_another_program(variable: &str) -> bool {
     }
 }
 
-/// None for a variable that is not ours: other programs may use the prefix too.
+/// `None` for a variable that is not ours: other programs use the prefix too.
 fn find_target(variable: &str, servers: &[String]) -> Result<Option<Target>, Fault> {
     let name = variable
         .strip_prefix(PREFIX)
@@ -113,7 +113,7 @@ fn find_target(variable: &str, servers: &[String]) -> Result<Option<Target>, Fau
     }
 }
 
-/// The pattern in the table of keys and the path in the file.
+/// Returns the pattern in the table of keys and the path in the file.
 fn resolve(parts: &[&str], servers: &[String]) -> Result<(String, Vec<String>), Fault> {
     let mut pattern = String::new();
     let mut path = Vec::new();
@@ -128,7 +128,7 @@ fn resolve(parts: &[&str], servers: &[String]) -> Result<(String, Vec<String>), 
     Ok((pattern, path))
 }
 
-/// A variable cannot hold `-`, so `_` stands for it.
+/// A variable's name cannot contain `-`, so `_` is used instead.
 fn find_server(part: &str, servers: &[String]) -> Result<String, Fault> {
     let same = |name: &&String| fold(name) == fold(part);
     servers.iter().find(same).cloned().ok_or_else(|| {
@@ -178,7 +178,7 @@ fn read_one(target: &Target, value: &OsStr, env: &Environment) -> Result<Value, 
     }
 }
 
-/// Everything in a variable is text, so the key says what it is read as.
+/// Every variable is text, so the key determines its type.
 fn read_written<'a>(kind: &Kind, text: &'a str) -> Written<'a> {
     let trimmed = text.trim();
     match kind {

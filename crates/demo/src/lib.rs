@@ -18,16 +18,16 @@ use gateway::{
 use printable::group_digits;
 use serde_json::{Value, json, value::RawValue};
 
-/// Lines of an answer that are shown; a demo is read by people.
+/// The number of lines of an answer that are shown.
 const LINES_SHOWN: usize = 9;
 
-/// Plays the session on servers that [`configuration`] names; `say` is given what a person reads.
+/// Plays the session on servers that [`configuration`] names; `say` prints the text for the user.
 pub async fn play(gateway: &Arc<Gateway>, say: fn(&str)) -> anyhow::Result<()> {
     let gateway = Arc::clone(gateway);
     Play { gateway, say }.run().await
 }
 
-/// The servers of the demo as anybody would write them down.
+/// Returns the configuration of the demo's servers.
 pub fn configuration() -> anyhow::Result<String> {
     let program = std::env::current_exe().context("cannot find our own program")?;
     let program = program
@@ -138,7 +138,7 @@ impl Play {
         Ok(reply)
     }
 
-    /// The next part of a result that was cut, as its footer says.
+    /// Reads the next part of a result that was cut, as its footer says.
     async fn read_on(&self, answer: &str) -> anyhow::Result<()> {
         let call = answer.rsplit_once("More: execute_dynamic_tool ");
         let call = call.and_then(|(_, call)| call.split(" or ").next());

@@ -15,8 +15,7 @@ use demo_server::DemoServer;
 /// The servers [`run`] knows.
 pub const NAMES: &[&str] = &["flaky", "notes"];
 
-/// Serves one of [`NAMES`] over standard input and output until the client
-/// closes its end.
+/// Serves one of [`NAMES`] over standard input and output until the client closes its end.
 pub async fn run(name: &str) -> anyhow::Result<()> {
     match server(name) {
         Some(server) => server.serve_stdio().await,

@@ -1,4 +1,4 @@
-//! Unix time, and how it is written: UTC, by days that begin at midnight there.
+//! Unix time, and its text form: UTC, with days that begin at midnight UTC.
 
 use std::time::SystemTime;
 
@@ -6,12 +6,12 @@ use jiff::Timestamp;
 
 const DAY_S: u64 = 86_400;
 
-/// The time, in seconds since 1970; 0 where the clock stands before that.
+/// The time, in seconds since 1970; 0 if the clock is before that.
 pub fn now_s() -> u64 {
     to_s(SystemTime::now())
 }
 
-/// The time, in milliseconds since 1970; 0 where the clock stands before that.
+/// The time, in milliseconds since 1970; 0 if the clock is before that.
 pub fn now_ms() -> u64 {
     to_ms(SystemTime::now())
 }
@@ -39,12 +39,12 @@ pub fn day_of(unix_ms: u64) -> String {
     to_timestamp(unix_ms).strftime("%Y-%m-%d").to_string()
 }
 
-/// The day so many days before.
+/// Returns the day `days` days before.
 pub fn days_before(unix_ms: u64, days: u64) -> String {
     day_of(unix_ms.saturating_sub(days * DAY_S * 1_000))
 }
 
-/// The latest time that can be written, for a later one.
+/// Returns the latest time that can be written, for a later one.
 fn to_timestamp(unix_ms: u64) -> Timestamp {
     let ms = i64::try_from(unix_ms).unwrap_or(i64::MAX);
     Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
@@ -60,7 +60,7 @@ pub fn show_age(seconds: u64) -> String {
     }
 }
 
-/// A span as people write it, in milliseconds: `90s`, `15m`, `1h`, `7d`.
+/// Parses a time span as people write it, into milliseconds: `90s`, `15m`, `1h`, `7d`.
 pub fn parse_span(text: &str) -> Option<u64> {
     let unit = text.chars().last()?;
     let number: u64 = text[..text.len() - unit.len_utf8()].parse().ok()?;

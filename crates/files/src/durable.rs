@@ -1,5 +1,5 @@
-//! Files that outlive a loss of power: written beside their place, synced, renamed, and their
-//! folder synced.
+//! Files that survive a power loss: each is written beside its destination, synced and renamed, and its
+//! folder is synced.
 
 use std::{
     fs::{self, DirBuilder, Permissions},
@@ -14,14 +14,13 @@ use crate::{
     whole::{Unfinished, sync_folder},
 };
 
-/// Replaces a private file. Readers, also after a loss of power, see the old bytes or the new ones.
+/// Replaces a private file. Readers, also after a power loss, see the old bytes or the new ones.
 pub fn write_durable(place: &Path, bytes: &[u8]) -> io::Result<()> {
     begin(place, bytes)?.finish()?;
     sync_folder(place)
 }
 
-/// Writes a private file that must not be there yet; an error of the kind `AlreadyExists` where it
-/// is.
+/// Writes a new private file; fails with an error of the kind `AlreadyExists` if it exists.
 pub fn write_new_durable(place: &Path, bytes: &[u8]) -> io::Result<()> {
     begin(place, bytes)?.finish_new()?;
     sync_folder(place)
@@ -34,8 +33,8 @@ fn begin(place: &Path, bytes: &[u8]) -> io::Result<Unfinished> {
     Ok(file)
 }
 
-/// Adds bytes to a private file, which is made if it is not there. They outlive a loss of power;
-/// until then a part of them may be there.
+/// Appends bytes to a private file, which is created if it is missing. When this returns, they survive
+/// a power loss; before, a part of them may be in the file.
 pub fn append_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let is_new = !path.exists();
     let mut file = open_to_append(path)?;
@@ -52,7 +51,7 @@ pub fn append_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file. A loss of power may undo it.
+/// Removes a file. A power loss may undo it.
 pub fn remove_file(path: &Path) -> io::Result<()> {
     fs::remove_file(path)?;
     note!(Remove(path));
@@ -69,14 +68,14 @@ pub enum Replaced {
     ChangedMeanwhile,
 }
 
-/// Replaces a file that other programs edit too, unless its bytes are no longer those that were
-/// read (`None`: there was no file). Readers, also after a loss of power, see the old bytes or the
-/// new ones. A link is followed, a file keeps its mode, and a read-only one is refused; a new file
-/// is private, and so are the folders that are made for it.
+/// Replaces a file that other programs edit too, unless its bytes are no longer those that were read
+/// (`None`: there was no file). Readers, also after a power loss, see the old bytes or the new ones. A
+/// link is followed, a file keeps its mode, and a read-only one is refused; a new file is private, and
+/// so are the folders that are created for it.
 ///
-/// An editor takes no lock. The new file changes places with the old one, which is compared after
-/// the sync of their folder: so a save that lands in between, also one into the file that was just
-/// replaced, is found and put back.
+/// An editor takes no lock. The new file is exchanged with the old one, which is compared after their
+/// folder is synced: so a save in between, even one into the file that was just replaced, is found and
+/// restored.
 pub fn replace_unchanged(path: &Path, before: Option<&[u8]>, after: &[u8]) -> io::Result<Replaced> {
     let target = resolve(path)?;
     let Some(before) = before else {
@@ -98,7 +97,7 @@ pub fn replace_unchanged(path: &Path, before: Option<&[u8]>, after: &[u8]) -> io
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Replaced::ChangedMeanwhile),
         Err(error) => return Err(error),
     };
-    // Its folder may be writable where the file was made read-only on purpose.
+    // Its folder may be writable although the file was made read-only on purpose.
     if mode.readonly() {
         return Err(io::Error::new(
             ErrorKind::PermissionDenied,
@@ -123,7 +122,7 @@ fn swap(target: &Path, mode: Permissions, before: &[u8], after: &[u8]) -> io::Re
     if fs::read(file.path())? == before {
         return Ok(Replaced::Yes);
     }
-    // An editor that saved once more since then wrote the newer text, which stays.
+    // If an editor has saved again since then, its text is newer and stays.
     if fs::read(target)? == after {
         file.exchange()?;
         sync_folder(target)?;
@@ -131,7 +130,7 @@ fn swap(target: &Path, mode: Permissions, before: &[u8], after: &[u8]) -> io::Re
     Ok(Replaced::ChangedMeanwhile)
 }
 
-/// The file that a path leads to: a link, also to a file that is not there yet, is followed.
+/// Resolves the file that a path leads to: a link is followed, also to a file that does not exist yet.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => match fs::read_link(path) {

@@ -1,4 +1,4 @@
-//! Folders that are ours: made for their owner alone, and checked when they are there already.
+//! Private folders: created for their owner alone, and checked if they exist already.
 
 use std::{
     fmt,
@@ -12,10 +12,10 @@ use rustix::process::geteuid;
 
 use crate::{note, whole::sync_folder};
 
-/// Bits of a mode that allow the group and everybody something.
+/// Mode bits that give the group and others any access.
 const OF_OTHERS: u32 = 0o077;
 
-/// Those of them that let others put files of theirs in the place of ours.
+/// Those of them that allow others to replace our files with theirs.
 const WRITE_OF_OTHERS: u32 = 0o022;
 
 const ROOT: u32 = 0;
@@ -23,14 +23,14 @@ const ROOT: u32 = 0;
 /// A reason why a folder cannot be used.
 #[derive(Debug)]
 pub enum FolderError {
-    /// It is there, and somebody else could put files into it. Says why, and what to do.
+    /// It exists, and another user could put files into it. Contains the reason and the fix.
     NotOurs(String),
-    /// It cannot be made or looked at.
+    /// It cannot be created or read.
     Unusable(io::Error),
 }
 
-/// Makes a folder that nobody else may enter. One that is there must be ours, no link, and closed
-/// to everybody else. Its parent must be there.
+/// Creates a folder that no other user can enter. An existing one must be ours, no link, and closed to
+/// all others. Its parent must exist.
 pub fn private_folder(path: &Path) -> Result<(), FolderError> {
     make(DirBuilder::new().recursive(false), path)?;
     let about = fs::symlink_metadata(path)?;
@@ -41,9 +41,9 @@ pub fn private_folder(path: &Path) -> Result<(), FolderError> {
     check_mode(path, &about, OF_OTHERS)
 }
 
-/// Makes a folder that nobody else may enter, with its parents. One that is there may be read by
-/// others, since our files in it are private; it must belong to us (or to root, who may do
-/// anything), and nobody else may write to it. A link to it is followed if it is ours.
+/// Creates a folder that no other user can enter, with its parents. An existing one may be readable by
+/// others, since our files in it are private; it must belong to us (or to root, who may do anything),
+/// and no other user may have write access. A link to it is followed if it is ours.
 pub fn own_folder(path: &Path) -> Result<(), FolderError> {
     let trusted = [geteuid().as_raw(), ROOT];
     let made = make(DirBuilder::new().recursive(true), path);
@@ -57,7 +57,7 @@ pub fn own_folder(path: &Path) -> Result<(), FolderError> {
     check_mode(path, &about, WRITE_OF_OTHERS)
 }
 
-/// A folder that is made outlives a loss of power where its parent can be synced.
+/// A created folder survives a power loss if its parent can be synced.
 fn make(builder: &mut DirBuilder, path: &Path) -> Result<(), FolderError> {
     let missing = path.ancestors().take_while(|folder| !folder.exists());
     let missing: Vec<&Path> = missing.filter(|folder| *folder != "").collect();
@@ -140,7 +140,8 @@ mod tests {
 
     use super::{FolderError, geteuid, own_folder, private_folder};
 
-    /// Made with this mode: is it taken as a private folder, and as one of ours?
+    /// Creates a folder with this mode and checks if it is accepted as a private folder, and as one of
+    /// ours.
     #[track_caller]
     fn check(mode: u32, is_private: bool, is_own: bool) {
         let parent = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The form of a text besides its words: byte order mark, line ends, and the end of its last line.
+//! The form of a text apart from its content: byte order mark, line ends, and the end of its last line.
 //! An editor of TOML normalizes them, so they are removed before an edit and restored after it.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};

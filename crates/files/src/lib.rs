@@ -1,7 +1,7 @@
-//! Files on disk: in folders that nobody else writes to, whole or absent, locked; logs of bounded
-//! size; the form of a text that is edited; and the times that are written into files.
+//! Files on disk: in folders that no other user can write to, replaced atomically, locked; logs of
+//! bounded size; the form of a text that is edited; and timestamps in files.
 //!
-//! This crate does not know what else is in any of them.
+//! This crate does not know the content of any of them.
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -17,7 +17,7 @@ mod open;
 pub mod power_loss;
 mod whole;
 
-/// Notes for [`power_loss`] what is done to a file; nothing where that is left out.
+/// Records an operation on a file for [`power_loss`]; does nothing if that is not compiled.
 macro_rules! note {
     ($step:ident($($path:expr),+)) => {
         #[cfg(any(test, feature = "power-loss"))]

@@ -1,4 +1,4 @@
-//! A file whose lock processes take in turns.
+//! A lock on a file that only one process holds at a time.
 
 use std::{
     ffi::OsString,
@@ -11,27 +11,27 @@ use std::{
 
 use crate::open::open_to_lock;
 
-/// Time between two looks at a lock that another process holds: most hold it for one sync of a file.
+/// The interval for checking a lock that another process holds: most hold it for one sync of a file.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// The longest wait for a lock of another process: one that is at work holds it for milliseconds,
-/// and for some seconds while it writes a large index. Past it the holder hangs or was stopped.
+/// The longest wait for a lock of another process: a working process holds it for milliseconds, and for
+/// some seconds while it writes a large index. After this time the holder hangs or was stopped.
 pub const LOCK_WAIT: Duration = Duration::from_secs(20);
 
-/// Held until it is dropped, or its process ends.
+/// A lock that is held until it is dropped, or its process ends.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Waits for its turn for [`LOCK_WAIT`] at most. Blocks: call it on a thread that may.
+    /// Waits for the lock for [`LOCK_WAIT`] at most. Blocks: call it on a thread that may block.
     pub fn take(path: &Path) -> io::Result<Self> {
         Self::take_within(path, LOCK_WAIT)
     }
 
-    /// Waits for its turn for so long at most; past it the error is [`io::ErrorKind::TimedOut`] and
-    /// names the file. Blocks: call it on a thread that may.
+    /// Waits for the lock for `wait` at most; then fails with [`io::ErrorKind::TimedOut`] and the name
+    /// of the file. Blocks: call it on a thread that may block.
     pub fn take_within(path: &Path, wait: Duration) -> io::Result<Self> {
         match Self::wait_for(open_to_lock(path)?, wait) {
             Ok(lock) => lock.ok_or_else(|| io::ErrorKind::Unsupported.into()),
@@ -43,9 +43,9 @@ impl Lock {
         }
     }
 
-    /// Waits for its turn at a file in somebody's folder; an error of the kind `TimedOut` past
-    /// `wait`. The lock is on the folder, so nothing is left in it. Network file systems lock no
-    /// folders: there a hidden file beside the place is locked.
+    /// Waits for the lock on a file in a user's folder; fails with an error of the kind `TimedOut`
+    /// after `wait`. The folder itself is locked, so no file is left in it. Network file systems cannot
+    /// lock folders: there, a hidden file beside the destination is locked.
     pub fn take_beside(place: &Path, wait: Duration) -> io::Result<Self> {
         let folder = place.parent().filter(|it| *it != "");
         let file = File::open(folder.unwrap_or(Path::new(".")));
@@ -62,7 +62,7 @@ impl Lock {
         Self::wait_for(file, wait)?.ok_or_else(unsupported)
     }
 
-    /// None where such a file cannot be locked.
+    /// Returns `None` if such a file cannot be locked.
     #[expect(
         clippy::disallowed_methods,
         reason = "the system has no lock with a deadline; callers may block"
@@ -81,7 +81,7 @@ impl Lock {
         }
     }
 
-    /// The turn if nobody has it now.
+    /// Takes the lock if no process has it now.
     pub fn try_take(path: &Path) -> io::Result<Option<Self>> {
         let file = open_to_lock(path)?;
         match file.try_lock() {

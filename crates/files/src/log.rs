@@ -9,11 +9,11 @@ use std::{
 
 use crate::{folder::own_folder, open::open_to_append};
 
-/// A log this long is put aside, and the one before it is thrown away: what a person reads
-/// through, and nothing that fills a disk.
+/// The size at which a log is rotated, and the previous rotated log is removed: small enough for a
+/// person to read, and too small to fill a disk.
 pub const LOG_BYTES_MAX: u64 = 1024 * 1024;
 
-/// A log of bounded size for whoever writes whole lines. Blocks as long as the disk does.
+/// A log of bounded size for callers that write whole lines. Blocks while the disk is written.
 #[derive(Debug)]
 pub struct BoundedLog {
     path: PathBuf,
@@ -23,7 +23,7 @@ pub struct BoundedLog {
 }
 
 impl BoundedLog {
-    /// Opens nothing yet: where nothing is written, there is no log.
+    /// Opens no file yet: a log is created with its first line.
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -58,7 +58,7 @@ impl BoundedLog {
         Ok(())
     }
 
-    /// The file under our name now. Another process may have moved ours away.
+    /// Returns the file that is under the log's name now. Another process may have rotated ours.
     fn current(&mut self) -> io::Result<File> {
         match self.file.take() {
             Some(file) if self.is_current(&file) => Ok(file),
@@ -74,7 +74,8 @@ impl BoundedLog {
         }
     }
 
-    /// One of several processes does it: the others find it done, or go on in the old file.
+    /// Only one of several processes rotates the file: the others find it rotated, or go on in the old
+    /// file.
     fn rotate(&self, file: &File) -> io::Result<()> {
         if file.try_lock().is_ok() && self.is_current(file) {
             fs::rename(&self.path, put_aside(&self.path))?;
@@ -83,7 +84,7 @@ impl BoundedLog {
     }
 }
 
-/// The path of a log that was put aside.
+/// The path of a rotated log.
 pub fn put_aside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".1");
@@ -152,7 +153,7 @@ mod tests {
         let path = folder.path().join("log");
         let mut log = BoundedLog::new(path.clone());
         log.append(b"first\n").unwrap();
-        // A folder in its place takes no line.
+        // A folder in its place cannot be written to.
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert!(log.append(b"lost\n").is_err());

@@ -1,5 +1,5 @@
-//! Opening files. Ours are for their owner alone, and never opened through a link, which would
-//! have us write to whatever it names; those of others are opened only where they are files.
+//! Opening files. Our files are private, and never opened through a link, which could lead to any other
+//! file; files of other programs are opened only if they are regular files.
 
 use std::{
     fs::{File, OpenOptions},
@@ -29,12 +29,12 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
     Err(io::Error::other(format!("{what}, no file")))
 }
 
-/// Opens a file to write at its end; makes it if it is not there.
+/// Opens a file for appending; creates it if it is missing.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
     open(File::options().append(true), path)
 }
 
-/// Opens a file that is there for its lock alone; makes it if it is not there.
+/// Opens a file that is used for its lock alone; creates it if it is missing.
 pub(crate) fn open_to_lock(path: &Path) -> io::Result<File> {
     open(File::options().write(true).truncate(false), path)
 }

@@ -16,7 +16,7 @@ thread_local! {
     static RECORD: RefCell<Option<Vec<Step>>> = const { RefCell::new(None) };
 }
 
-/// One thing that was done.
+/// One recorded operation.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     CreateFolder(PathBuf),
@@ -37,17 +37,17 @@ pub(crate) fn note(step: impl FnOnce() -> Step) {
     });
 }
 
-/// One state after a loss of power.
+/// One state after a power loss.
 #[derive(Debug)]
 pub struct State<'a> {
     /// A folder in this state.
     pub folder: &'a Path,
-    /// The power was lost after all was done.
+    /// True if the power was lost after all operations.
     pub is_after_all: bool,
 }
 
-/// Runs `act`, which writes files in `folder`, and has `look` see every state that a loss of power
-/// may leave there. The number of states.
+/// Runs `act`, which writes files in `folder`, and calls `look` for every state that a power loss may
+/// leave there. Returns the number of states.
 pub fn check(folder: &Path, act: impl FnOnce(), mut look: impl FnMut(State<'_>)) -> usize {
     let mut disk = Disk::read(folder).expect("the folder can be read");
     RECORD.set(Some(Vec::new()));
@@ -87,17 +87,17 @@ enum Node {
 
 type Names = BTreeMap<PathBuf, Node>;
 
-/// The bytes of each file; none of a folder.
+/// The bytes of each file; `None` for a folder.
 type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
-/// A disk, and what it has not synced.
+/// A disk, with its unsynced changes.
 #[derive(Debug, Default)]
 struct Disk {
     inodes: Vec<Inode>,
-    /// As programs see it.
+    /// The names as programs see them.
     names: Names,
     synced_names: Names,
-    /// Changes of names that are not synced, each with its folders and the names after it.
+    /// Unsynced changes of names, each with its folders and the names after it.
     unsynced_names: Vec<(PathBuf, Names)>,
 }
 

@@ -1,4 +1,4 @@
-//! Files that readers see whole or not at all: written beside their place, then renamed.
+//! Files that are replaced atomically: each is written beside its destination, then renamed.
 
 use std::{
     fs::{File, Permissions},
@@ -14,10 +14,10 @@ use tempfile::NamedTempFile;
 
 use crate::note;
 
-/// The beginning of an unfinished file's name; one that is old was left by a process that died.
+/// The prefix of an unfinished file's name; an old one was left by a process that died.
 pub const UNFINISHED: &str = ".unfinished-";
 
-/// A file that is being written; it goes when it is dropped before [`Unfinished::finish`].
+/// A file that is being written; it is removed if it is dropped before [`Unfinished::finish`].
 #[derive(Debug)]
 pub struct Unfinished {
     file: NamedTempFile,
@@ -25,7 +25,7 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    /// Begins a private file in the folder of `place`.
+    /// Creates a private file in the folder of `place`.
     pub fn begin(place: &Path) -> io::Result<Self> {
         let file = tempfile::Builder::new()
             .prefix(UNFINISHED)
@@ -35,14 +35,14 @@ impl Unfinished {
         Ok(Self { file, place })
     }
 
-    /// Waits until what was written outlives a loss of power.
+    /// Waits until the written bytes survive a power loss.
     pub fn sync(&self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         note!(SyncFile(self.file.path()));
         Ok(())
     }
 
-    /// Gives the file another mode than the private one.
+    /// Sets another mode than the private one.
     pub(crate) fn set_permissions(&mut self, mode: Permissions) -> io::Result<()> {
         self.file.as_file().set_permissions(mode)
     }
@@ -65,14 +65,15 @@ impl Unfinished {
         }
     }
 
-    /// Puts the file in its place, instead of one that was there.
+    /// Moves the file to its destination, replacing a file that exists there.
     pub fn finish(self) -> io::Result<()> {
         note!(Rename(self.file.path(), self.place));
         let persisted = self.file.persist(&self.place);
         persisted.map(drop).map_err(|error| error.error)
     }
 
-    /// Puts the file in its place; an error of the kind `AlreadyExists` where there is one.
+    /// Moves the file to its destination; fails with an error of the kind `AlreadyExists` if a file
+    /// exists there.
     pub fn finish_new(self) -> io::Result<()> {
         #[cfg(any(test, feature = "power-loss"))]
         let from = self.file.path().to_owned();
@@ -95,15 +96,15 @@ impl Write for Unfinished {
     }
 }
 
-/// Writes a private file whole, for what may be lost: after a loss of power it may be the old one,
-/// or damaged.
+/// Replaces a private file atomically, for content that may be lost: after a power loss it may be the
+/// old file, or damaged.
 pub fn write_whole(place: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = Unfinished::begin(place)?;
     file.write_all(bytes)?;
     file.finish()
 }
 
-/// Waits until the names in the folder of `place` outlive a loss of power.
+/// Waits until the names in the folder of `place` survive a power loss.
 pub fn sync_folder(place: &Path) -> io::Result<()> {
     File::open(folder_of(place))?.sync_all()?;
     note!(SyncFolder(folder_of(place)));

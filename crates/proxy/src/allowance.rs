@@ -1,5 +1,5 @@
-//! `always`, the answer to a question about a call: a rule in the configuration, which is then read
-//! like any other change.
+//! Handles `always`, the answer to a question about a call: it adds a rule to the configuration, which
+//! is then reloaded like any other change.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use config::{
 };
 use gateway::{Gateway, OnAlways};
 
-/// Has the gateway write what is allowed into this file.
+/// Makes the gateway write allowed calls as rules into this file.
 pub(crate) fn follow(gateway: &Gateway, file: &Path) {
     let file = file.to_owned();
     gateway
         .authorizer
         .set_on_always(OnAlways::new(move |allowance| {
-            // A log has no use for the hint on the second line.
+            // The hint on the second line is of no use in a log.
             let first_line = |why: String| why.lines().next().unwrap_or_default().to_owned();
             write(&file, allowance).map_err(|error| first_line(error.to_string()))
         }));

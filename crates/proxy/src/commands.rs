@@ -1,4 +1,4 @@
-//! The commands: how each is begun, and with what.
+//! The commands: how each is started, and with which configuration.
 
 use std::{
     ops::ControlFlow::{self, Break, Continue},
@@ -71,8 +71,8 @@ fn dispatch(Arguments { global, command }: Arguments) -> anyhow::Result<Exit> {
     }
 }
 
-/// Runs a command that reads no configuration, or only looks at the file itself; any other is
-/// given back.
+/// Runs a command that reads no configuration, or only inspects the file itself; returns any other
+/// command to the caller.
 fn run_without_config(
     global: &Global,
     command: Command,
@@ -154,8 +154,8 @@ fn run_with_config(global: &Global, command: Command) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    // Commands other than `serve` say themselves what a server failed of; whoever asks for logs,
-    // in whatever way, gets them.
+    // Commands other than `serve` report the failures of servers themselves; users who ask for logs, in
+    // whatever way, get them.
     let is_told_anyway = !matches!(command, Command::Serve { .. }) && config.log == LOG_DEFAULT;
     log(if is_told_anyway {
         "warn,fleet=error,processes=error"
@@ -192,7 +192,7 @@ fn run_with_config(global: &Global, command: Command) -> anyhow::Result<Exit> {
     })?
 }
 
-/// Plays the demo; its configuration and state live in a folder that is gone afterwards.
+/// Plays the demo; its configuration and state are in a folder that is deleted afterwards.
 async fn play_demo() -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let file = folder.path().join("config.toml");
@@ -209,7 +209,7 @@ async fn play_demo() -> anyhow::Result<Exit> {
     played.map(|()| Exit::Success)
 }
 
-/// Commands that ask the same gateway as a client does. Servers that were started are ended.
+/// Runs commands that use the same gateway as a client does. Servers that were started are stopped.
 async fn run_with_gateway(
     config: Config,
     global: &Global,

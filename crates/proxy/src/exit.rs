@@ -2,16 +2,16 @@
 
 use std::process::ExitCode;
 
-/// The end of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// A hit, a success; for `reindex`, every server answered.
     Success,
-    /// No hit, or a tool that said no; for `reindex`, no server answered.
+    /// No hit, or a tool error; for `reindex`, no server answered.
     Nothing,
     /// The command line or the configuration is wrong.
     Usage,
-    /// `reindex`: some servers answered, others failed. `init`: something stays where it was.
+    /// `reindex`: some servers answered, others failed. `init`: some files are unchanged.
     Partial,
 }
 

@@ -18,7 +18,7 @@ mod scripts_folder;
 mod table;
 mod time;
 
-/// Parses the command line, does what it says, and reports.
+/// Parses the command line, runs the command, and reports errors.
 pub fn main() -> ExitCode {
     forbid_core_dumps();
     clap_complete::CompleteEnv::with_factory(cli::command)
@@ -31,14 +31,14 @@ pub fn main() -> ExitCode {
     code.into()
 }
 
-/// Tokens and secrets lie in our memory, and must not in a file. A limit of one byte holds where a
-/// dump would go to a program too, which one of none does not (`man 5 core`).
+/// Tokens and secrets are in memory, and must not be written to a core file. A limit of one byte also
+/// applies if dumps are piped to a program, which a limit of zero does not (`man 5 core`).
 fn forbid_core_dumps() {
     let maximum = getrlimit(Resource::Core).maximum;
     let limit = Rlimit {
         current: Some(maximum.map_or(1, |maximum| maximum.min(1))),
         maximum,
     };
-    // A system that does not let us lower a limit of our own gives nothing to do about it.
+    // If the system does not allow lowering our own limit, nothing can be done about it.
     let _ = setrlimit(Resource::Core, limit);
 }

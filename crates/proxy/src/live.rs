@@ -1,4 +1,4 @@
-//! The configuration while we run: the file is watched, and what changes in it is taken in.
+//! The configuration at run time: the file is watched, and its changes are applied.
 
 use std::{
     ffi::OsStr,
@@ -26,16 +26,16 @@ use tracing::{info, warn};
 
 use crate::{allowance, cli::Global, scripts_folder};
 
-/// Reads the configuration anew, from where it was read first.
+/// Reads the configuration again, from the same file as the first time.
 pub(crate) type Load = Arc<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
 
-/// Editors write a file in several steps; we look when there was none for so long.
+/// Editors write a file in several steps; it is read when there was no change for this time.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// A file that is written all the time is looked at all the same after so long.
+/// A file that changes all the time is read anyway after this time.
 const QUIET_WITHIN: Duration = Duration::from_secs(2);
 
-/// Times that a file is read which another program writes meanwhile.
+/// The number of times that a file is read if another program writes it meanwhile.
 const LOADS_MAX: usize = 10;
 
 /// A missing or blank file is most often one that is being written, which takes seconds on a busy disk.
@@ -47,8 +47,8 @@ pub(crate) fn loader_of(global: &Global) -> Load {
     Arc::new(move || config::load(&overrides, &Environment::of_process()))
 }
 
-/// Opens the state folder and begins to take care of the servers, and to follow the file. Starts
-/// no server but those that are to be started with us. Needs a runtime.
+/// Opens the state folder, starts the upkeep of the servers, and follows the file. Starts only servers
+/// that are configured to start with the proxy. Needs a runtime.
 pub(crate) fn open(
     config: Config,
     load: Load,
@@ -71,19 +71,19 @@ pub(crate) fn open(
     Ok((gateway, upkeep))
 }
 
-/// The follower of the configuration while we run.
+/// Follows the configuration at run time.
 struct Follower {
     gateway: Arc<Gateway>,
-    /// As it was taken in last.
+    /// The configuration that was applied last.
     config: Config,
     load: Load,
-    /// Asks for a look although no file changed.
+    /// Requests a reload although no file changed.
     nudge: Arc<Notify>,
     daemon: watch::Sender<daemon::Settings>,
 }
 
 impl Follower {
-    /// Takes in each change of the file, and looks at it when nudged. Runs until it is dropped.
+    /// Applies each change of the file, and reloads it when nudged. Runs until it is dropped.
     async fn follow(mut self) {
         let file = self.config.file.clone();
         let (sender, mut changes) = mpsc::channel(1);
@@ -116,7 +116,8 @@ impl Follower {
         }
     }
 
-    /// Takes in what the file says now; or says why not, and what it said before holds.
+    /// Applies the loaded configuration; if it cannot be used, logs the reason, and the previous
+    /// configuration stays in effect.
     async fn reload(&mut self, loaded: Loaded) -> Option<Applied> {
         let before = self.config.clone();
         let at = Arc::clone(&self.gateway);
@@ -137,7 +138,7 @@ impl Follower {
             }
             let applied = at.apply(config.gateway.clone());
             let applied = applied.map_err(|error| error.to_string())?;
-            // The next search finds it loaded.
+            // The next search finds the index loaded.
             let _ = at.catalog.registry.generation();
             Ok((config, applied))
         });
@@ -171,10 +172,10 @@ impl Follower {
 /// The result of loading the configuration; loading may panic.
 type Loaded = Result<Result<Config, ConfigError>, JoinError>;
 
-/// A file at one moment.
+/// The state of a file at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct File {
-    /// `None`: there is none.
+    /// `None`: there is no file.
     text: Option<Vec<u8>>,
     /// Two writes of the same text have an empty file between them.
     modified: Option<SystemTime>,
@@ -189,7 +190,7 @@ impl File {
         }
     }
 
-    /// The file when nobody writes it any more.
+    /// Returns the file once no program writes it any more.
     async fn read_settled(path: &Path, before: &Self, changes: &mut mpsc::Receiver<()>) -> Self {
         let deadline = Instant::now() + BLANK_WAIT;
         loop {
@@ -213,7 +214,7 @@ impl File {
     }
 }
 
-/// Loads a file that was seen so, and again if it was written meanwhile.
+/// Loads a file in the state `seen`, and again if it was written meanwhile.
 async fn load_whole<T: Send + 'static>(
     load: &Arc<dyn Fn() -> T + Send + Sync>,
     path: &Path,
@@ -245,7 +246,7 @@ fn needs_restart(config: &Config, before: &Config) -> bool {
         || config.gateway.traces != before.gateway.traces
 }
 
-/// Servers that are new to us, and those that are started in another way and may be others.
+/// Servers that are new, and those whose launch changed and that may be different servers.
 fn list_unsure(gateway: &Gateway, applied: &Applied) -> Vec<tool::ServerName> {
     let unknown = survey::unknown(&gateway.catalog.registry.catalog());
     let added = applied.added.iter().filter(|name| unknown.contains(name));
@@ -262,7 +263,7 @@ fn watch_file(file: &Path, sender: mpsc::Sender<()>) -> notify::Result<Recommend
     let meant = files.clone();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         if event.is_ok_and(|event| concerns(&event, &meant)) {
-            // A look that is due already sees this change too.
+            // A read that is due already sees this change too.
             let _ = sender.try_send(());
         }
     })?;
@@ -277,7 +278,7 @@ fn watch_file(file: &Path, sender: mpsc::Sender<()>) -> notify::Result<Recommend
 fn concerns(event: &Event, files: &[PathBuf]) -> bool {
     let changes = match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
-        // We read it ourselves.
+        // The proxy itself reads the file.
         EventKind::Access(_) => false,
         _ => true,
     };

@@ -31,7 +31,7 @@ pub(crate) fn print_data(text: &str) {
     let _ = written.and_then(|()| stdout.flush());
 }
 
-/// A text as it is printed: the one place that keeps a terminal from what is in it.
+/// Returns the text to print. All text for a terminal is made safe here.
 fn make_safe(text: &str, is_terminal: bool) -> Cow<'_, str> {
     if is_terminal {
         printable::for_terminal(text)
@@ -40,7 +40,7 @@ fn make_safe(text: &str, is_terminal: bool) -> Cow<'_, str> {
     }
 }
 
-/// Takes a terminal to an empty screen.
+/// Clears the screen of a terminal.
 pub(crate) fn clear_screen() {
     let mut stdout = io::stdout().lock();
     if stdout.is_terminal() {
@@ -48,7 +48,7 @@ pub(crate) fn clear_screen() {
     }
 }
 
-/// Prints bytes as they are; a terminal is shown them as text that ends with a line end.
+/// Prints bytes unchanged; on a terminal, prints them as text that ends with a line end.
 pub(crate) fn print_bytes(
     write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -61,7 +61,7 @@ pub(crate) fn print_bytes(
     let mut stdout = io::BufWriter::new(io::stdout().lock());
     let written = write(&mut stdout).and_then(|()| stdout.flush());
     match written {
-        // A reader that went away has what it wanted.
+        // A reader that closed the pipe has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
@@ -90,18 +90,19 @@ pub(crate) fn ask(question: &str) -> String {
     answer.trim().to_lowercase()
 }
 
-/// Asks on the terminal for what must not be seen there.
+/// Asks on the terminal for a secret, without echo.
 pub(crate) fn ask_secret(prompt: &str) -> io::Result<String> {
     let asked = Password::new().with_prompt(prompt).interact();
     asked.map_err(|dialoguer::Error::IO(error)| error)
 }
 
-/// Says what went wrong.
+/// Prints an error.
 pub(crate) fn fail(error: &anyhow::Error) {
     say(&format!("error: {}", describe(error)));
 }
 
-/// An error with its causes. Many errors repeat their cause in their own text: it is said once.
+/// Renders an error with its causes. Many errors repeat their cause in their own text: it is printed
+/// once.
 pub(crate) fn describe(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -113,11 +114,11 @@ pub(crate) fn describe(error: &anyhow::Error) -> String {
 }
 
 pub(crate) fn print_clap(error: &clap::Error) {
-    // Help goes to stdout, a complaint to stderr; a closed stream is no error here.
+    // Help goes to stdout, an error to stderr; a closed stream is no error here.
     let _ = error.print();
 }
 
-/// A bar on a terminal, nothing elsewhere.
+/// A progress bar on a terminal, nothing elsewhere.
 pub(crate) fn make_bar(length: usize, things: &str, is_quiet: bool) -> ProgressBar {
     let is_shown = !is_quiet && io::stderr().is_terminal() && std::env::var_os("CI").is_none();
     let target = if is_shown {
@@ -199,7 +200,7 @@ impl Reindexed {
     }
 }
 
-/// Prints a line a server and a total; the exit code says all, some or none.
+/// Prints one line per server and a total; the exit code says whether all, some or none succeeded.
 pub(crate) fn print_reindex(servers: &[Reindexed], seconds: f64, as_json: bool) -> Exit {
     let failed = servers
         .iter()
@@ -254,10 +255,10 @@ fn render_reindex(servers: &[Reindexed], failed: usize, seconds: f64) -> String 
     lines.join("\n")
 }
 
-/// Names of a kind that are printed.
+/// The number of names of each kind that are printed.
 const NAMES_MAX: usize = 10;
 
-/// A line a kind of change. Of a server that is met first every tool is new, and none is named.
+/// Returns one line per kind of change. All tools of a new server are new, and none is named.
 fn names_of(plan: &registry::Plan) -> Vec<String> {
     if plan.same.is_empty() && plan.changed.is_empty() && plan.removed.is_empty() {
         return Vec::new();

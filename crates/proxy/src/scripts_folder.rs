@@ -1,4 +1,4 @@
-//! The folder of saved scripts while we run: what changes in it is taken in.
+//! The folder of saved scripts at run time: its changes are applied.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,10 +14,10 @@ use notify::{
 use tokio::{sync::mpsc, time::sleep};
 use tracing::warn;
 
-/// Editors write a file in several steps; this long after the first we look.
+/// Editors write a file in several steps; the folder is read this long after the first.
 const GATHER: Duration = Duration::from_millis(100);
 
-/// Takes in each change of the folder, and the folder when it comes. Runs until it is dropped.
+/// Applies each change of the folder, and its creation. Runs until it is dropped.
 pub(crate) async fn follow(gateway: Arc<Gateway>) {
     let Some(folder) = gateway.settings().scripts.clone() else {
         return;
@@ -41,12 +41,12 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
     }
 }
 
-/// Watches the folder that it lies in, which tells when it comes and goes.
+/// Watches the parent folder, which reports when the folder is created and removed.
 fn watch(folder: &Path, sender: mpsc::Sender<()>) -> notify::Result<RecommendedWatcher> {
     let meant = folder.to_owned();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         if event.is_ok_and(|event| concerns(&event, &meant)) {
-            // A look that is due already sees this change too.
+            // A read that is due already sees this change too.
             let _ = sender.try_send(());
         }
     })?;
@@ -59,7 +59,7 @@ fn watch(folder: &Path, sender: mpsc::Sender<()>) -> notify::Result<RecommendedW
 fn concerns(event: &Event, folder: &Path) -> bool {
     let changes = match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
-        // We read them ourselves.
+        // The proxy itself reads the files.
         EventKind::Access(_) => false,
         _ => true,
     };

@@ -17,9 +17,9 @@ pub(crate) fn render_rows<const N: usize>(rows: Vec<[String; N]>) -> String {
     render_within(find_width(), None, rows)
 }
 
-/// A text without lines wider than the terminal. A line that is too wide is broken at spaces, and its rest
-/// begins `hang` columns further in than the line. A word that is too wide by itself, such as a path or
-/// an address, stays whole.
+/// Returns the text without lines wider than the terminal. A line that is too wide is broken at spaces,
+/// and its rest is indented `hang` columns further than the line. A word that is too wide by itself,
+/// such as a path or an address, stays whole.
 pub(crate) fn wrap(text: &str, hang: usize) -> String {
     wrap_within(find_width(), text, hang)
 }
@@ -47,7 +47,7 @@ fn render_within<const N: usize>(
         table.set_width(width);
         table.set_content_arrangement(ContentArrangement::Dynamic);
     }
-    // Names and errors come from strangers: each stays in its cell.
+    // Names and errors come from servers: each stays in its cell.
     let line = |cells: [String; N]| Row::from(cells.map(|it| Cell::new(printable::one_line(&it))));
     table.add_rows(head.map(|head| line(head.map(str::to_owned))));
     table.add_rows(rows.into_iter().map(line));
@@ -72,7 +72,7 @@ fn wrap_line(width: usize, line: &str, hang: usize) -> String {
     let (mut wrapped, mut column) = (String::new(), 0);
     let mut rest = line.trim_end();
     while !rest.is_empty() {
-        // The next word with the spaces before it, which go where a line begins with it.
+        // The next word with the spaces before it, which are dropped at the start of a line.
         let bare = rest.trim_start();
         let end = bare.find(char::is_whitespace).unwrap_or(bare.len());
         let (word, next) = rest.split_at(rest.len() - bare.len() + end);

@@ -1,8 +1,8 @@
-//! Moments as a person reads them.
+//! Times in a form for people.
 
 use jiff::{Timestamp, tz::TimeZone};
 
-/// A moment in seconds since 1970, in the time of this machine.
+/// Renders a time in seconds since 1970 in the time zone of this machine.
 pub(crate) fn render_time(seconds: u64) -> String {
     let moment = i64::try_from(seconds).ok();
     let moment = moment.and_then(|seconds| Timestamp::from_second(seconds).ok());

@@ -1,4 +1,4 @@
-//! A server as a person names it on the command line, made ready for the configuration.
+//! A server as given on the command line, made ready for the configuration.
 
 use config::edit::NewServer;
 use tool::{NameError, ServerName};
@@ -9,14 +9,13 @@ use crate::naming::{name_of_command, name_of_url, valid_name};
 /// in at each start.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
-    /// Its name; an address in its place is taken for the address.
+    /// Its name; an address in its place is used as the address.
     pub name: Option<String>,
-    /// Its address, for a server that runs elsewhere; with a name alone, the value of a recipe's
-    /// only parameter.
+    /// Its address, for a remote server; with a name alone, the value of a recipe's only parameter.
     pub url: Option<String>,
-    /// Its program and arguments, for one that we start.
+    /// Its program and arguments, for a local server.
     pub command: Vec<String>,
-    /// `NAME=VALUE`, or `NAME` for one that is taken from our environment at each start.
+    /// `NAME=VALUE`, or `NAME` for a variable whose value is read from our environment at each start.
     pub env: Vec<String>,
     /// `NAME: VALUE`.
     pub headers: Vec<String>,
@@ -24,10 +23,10 @@ pub struct Given {
     pub cwd: Option<String>,
 }
 
-/// Why nothing can be added: what is wrong, and what to type.
+/// The reason why no server can be added, with the fix.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Neither an address nor a command, and no server that we know by the name.
+    /// Neither an address nor a command, and no recipe with this name.
     #[error(
         "no recipe knows `{0}`, and nothing says how it is started or reached\nhint: {near}proxy \
          add {0} -- npx -y PACKAGE, or: proxy add {0} https://HOST/mcp", near = like(.1)
@@ -53,15 +52,15 @@ pub enum Refused {
     /// A command line from which no name could be made.
     #[error("no name can be made of this\nhint: proxy add NAME ...")]
     NoName,
-    /// A name that is none.
+    /// A name that is not valid.
     #[error("{error}{}", hint(near.as_ref()))]
     Name {
         /// The reason why the name is not valid.
         error: NameError,
-        /// A name as near as can be.
+        /// The most similar valid name.
         near: Option<ServerName>,
     },
-    /// A variable or header that is not in its form.
+    /// A variable or header in the wrong form.
     #[error("`{given}` is no {what}\nhint: write `{form}`")]
     Form {
         /// As typed.
@@ -84,8 +83,8 @@ pub enum Refused {
 }
 
 impl Given {
-    /// The name of a server of which nothing else is said, or what else is no start: a recipe has
-    /// to know it.
+    /// The name of a server that is given by name alone, or with an argument that is no address: a
+    /// recipe must have it.
     pub fn name_alone(&self) -> Option<&str> {
         let name = self.name.as_deref().filter(|name| !name.contains("://"))?;
         let has_address = self.url.as_ref().is_some_and(|url| url.contains("://"));
@@ -98,7 +97,7 @@ fn hint(near: Option<&ServerName>) -> String {
         .unwrap_or_default()
 }
 
-/// The name and the table of a server whose start or address was given.
+/// Returns the name and the table of a server whose command or address was given.
 pub fn read(given: &Given) -> Result<(ServerName, NewServer), Refused> {
     let (name, url) = match (&given.name, &given.url) {
         (Some(name), None) if name.contains("://") => (None, Some(name)),
@@ -123,13 +122,13 @@ pub fn read(given: &Given) -> Result<(ServerName, NewServer), Refused> {
     Ok((name, server))
 }
 
-/// A name as typed.
+/// Parses a name as typed.
 pub fn read_name(name: &str) -> Result<ServerName, Refused> {
     let near = valid_name(name);
     name.parse().map_err(|error| Refused::Name { error, near })
 }
 
-/// Of recipes that could be meant, so many are named.
+/// The number of similar recipes that are named.
 const RECIPES_NAMED: usize = 3;
 
 /// Returns the error for a name that no recipe has; `given` followed the name.
@@ -181,7 +180,7 @@ fn child(given: &Given) -> Result<NewServer, Refused> {
     })
 }
 
-/// `NAME=VALUE` as it is; `NAME` as a template that takes the value from the environment.
+/// Returns `NAME=VALUE` unchanged; `NAME` as a template that reads the value from the environment.
 pub fn read_env(given: &[String]) -> Result<Vec<(String, String)>, Refused> {
     let read = |pair: &String| {
         let (name, value) = match pair.split_once('=') {

@@ -4,14 +4,14 @@ use clients::{Server, Taken};
 use config::edit::NewServer;
 use recipes::{Mended, Pin, Variable, mend, of_arguments, replacement};
 
-/// Adds to a server what its recipe holds back today; what was added.
+/// Adds the version pins of its recipe to a server; returns what was added.
 pub(crate) fn mend_server(server: &mut Server) -> Option<Mended> {
     let mended = mend(server.command.as_deref()?, &server.args)?;
     server.args.clone_from(&mended.args);
     Some(mended)
 }
 
-/// The same for one that was taken over from a client, with remarks on all that is known of it.
+/// Does the same for an imported server, with remarks on everything that recipes know of it.
 pub(crate) fn advise_taken(taken: &mut Taken) {
     let added = mend_server(&mut taken.server);
     let Server {
@@ -25,12 +25,12 @@ pub(crate) fn advise_taken(taken: &mut Taken) {
     let is_told = |package: &str| taken.remarks.iter().any(|it| it.contains(package));
     let remarks = describe(added.as_ref(), args, url.as_deref(), names, is_told);
     taken.remarks.extend(remarks);
-    // Words that were added stand before the secrets that were found.
+    // Added words come before the secrets that were found.
     taken.secrets = clients::find_secrets(&taken.server);
 }
 
-/// Adds to a server that was typed what its recipe holds back today; remarks on all that is known
-/// of it.
+/// Adds the version pins of its recipe to a server that was typed; returns remarks on everything that
+/// recipes know of it.
 pub fn advise_typed(server: &mut NewServer) -> Vec<String> {
     let added = mend(server.command.as_deref().unwrap_or_default(), &server.args);
     if let Some(mended) = &added {

@@ -12,10 +12,10 @@ pub use runtimes::{check_runtimes, programs};
 pub use secrets::{check_kept_secrets, check_secrets};
 pub use servers::{check_addresses, check_arguments, check_commands, check_twins, check_variables};
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// What it is about: `server github`, `program npx`.
+    /// The subject of the check: `server github`, `program npx`.
     pub about: String,
     /// The result of the check.
     pub verdict: Verdict,
@@ -39,7 +39,7 @@ pub enum Verdict {
 }
 
 impl Check {
-    /// Nothing is wrong with this.
+    /// A check without a problem.
     pub fn fine(about: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
             about: about.into(),
@@ -49,7 +49,7 @@ impl Check {
         }
     }
 
-    /// This does not work.
+    /// A check that found a problem.
     pub fn problem(about: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
             verdict: Verdict::Problem,
@@ -57,7 +57,7 @@ impl Check {
         }
     }
 
-    /// This works, though not as it could.
+    /// A check of something that works, but could work better.
     pub fn warning(about: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
             verdict: Verdict::Warning,
@@ -65,7 +65,7 @@ impl Check {
         }
     }
 
-    /// This could not be found out.
+    /// A check whose result could not be determined.
     pub fn unknown(about: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
             verdict: Verdict::Unknown,
@@ -73,7 +73,7 @@ impl Check {
         }
     }
 
-    /// With what to type or to do.
+    /// Adds the command to type, or the action to take.
     #[must_use]
     pub fn then(mut self, next: impl Into<String>) -> Self {
         self.next = Some(next.into());
@@ -81,7 +81,7 @@ impl Check {
     }
 }
 
-/// The recipe of a server, by the package or address that it is started by.
+/// Returns the recipe of a server, by the package or address that it is started with.
 fn recipe_of(launch: &fleet::Launch) -> Option<&'static recipes::Recipe> {
     match launch {
         fleet::Launch::Remote { url, .. } => recipes::of_package(&url.plain()?),

@@ -1,4 +1,4 @@
-//! A server that a recipe knows, made ready for the configuration.
+//! A server with a recipe, made ready for the configuration.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -54,7 +54,7 @@ fn known(names: &[String]) -> String {
 }
 
 impl Answers {
-    /// Nothing said yet.
+    /// No answers yet.
     pub fn new(recipe: &'static Recipe) -> Self {
         Self {
             recipe,
@@ -63,7 +63,7 @@ impl Answers {
         }
     }
 
-    /// Takes `NAME=VALUE` for parameters; a value alone is that of the only one.
+    /// Sets parameters from `NAME=VALUE`; a value alone is that of the only parameter.
     pub fn set(&mut self, given: &str) -> Result<(), NoParameter> {
         let names = self.recipe.parameters.iter();
         let names: Vec<String> = names.map(|it| it.name.clone()).collect();
@@ -85,14 +85,14 @@ impl Answers {
         Ok(())
     }
 
-    /// Takes variables as [`crate::add::read_env`] has read them.
+    /// Sets variables as returned by [`crate::add::read_env`].
     pub fn set_env(&mut self, env: Vec<(String, String)>) {
         for (name, value) in env {
             self.variables.insert(name, Value::Written(value));
         }
     }
 
-    /// Takes the answer to a question; it is no template.
+    /// Sets the answer to a question; it is no template.
     pub fn answer(&mut self, question: &Question, value: &str) {
         if question.is_parameter {
             let value = NewServer::literal(&absolute(&question.name, value));
@@ -161,7 +161,7 @@ impl Answers {
             is_per_client: entry.scope.is_some(),
             ..NewServer::default()
         };
-        // Variables that the recipe does not know are the person's own affair.
+        // Variables that the recipe does not have are added as they are.
         if let Way::Command(_) = self.recipe.way {
             for (name, value) in &self.variables {
                 let is_there = server.env.iter().any(|(there, _)| there == name);
@@ -178,7 +178,7 @@ impl Answers {
         server
     }
 
-    /// Puts what was said in the place of `${VAR}`.
+    /// Replaces `${VAR}` by the given values.
     fn write_values(&self, text: String) -> String {
         let said = self.variables.iter();
         said.fold(text, |text, (name, value)| match value {
@@ -235,7 +235,7 @@ impl Answers {
     }
 }
 
-/// A folder or file starts at the folder we are in, as everywhere in a shell.
+/// Resolves a folder or file relative to the current folder, as a shell does.
 fn absolute(name: &str, value: &str) -> String {
     let is_path = ["DIR", "FILE"].contains(&name);
     let is_relative = !value.starts_with(['/', '~', '$', ':']) && !value.contains(':');

@@ -1,8 +1,8 @@
-//! Moving in: servers that other clients list come into our configuration, and the clients get
-//! one entry for all of them.
+//! Importing: servers that other clients list are added to our configuration, and the clients get one
+//! entry for all of them.
 //!
-//! Everything is planned as texts first. Nothing reaches the disk but through a [`Journal`],
-//! which can undo it.
+//! Every change is planned as text first. Changes are written to the disk only through a [`Journal`],
+//! which can undo them.
 
 mod diff;
 mod found;

@@ -2,8 +2,8 @@
 
 use tool::{SERVER_NAME_CHARS_MAX, ServerName};
 
-/// A valid name as near as can be to a text: a name from elsewhere, a package, a host. None where
-/// it holds no letter or digit.
+/// Returns a valid name similar to a text: a name from elsewhere, a package, a host. `None` if the text
+/// has no letter or digit.
 pub fn valid_name(text: &str) -> Option<ServerName> {
     let mut name = String::new();
     for c in text.chars() {

@@ -25,8 +25,8 @@ pub(crate) fn catalogs(servers: usize, tools: usize) -> Vec<Catalog> {
     (0..servers).map(of).collect()
 }
 
-/// What people might ask that lived with these tools: in the tool's words, in other words, with
-/// filler, with a word that is nowhere.
+/// Queries that people might ask of these tools: in the tool's words, in other words, with filler, and
+/// with a word that is in no tool.
 pub(crate) fn queries(count: usize) -> Vec<String> {
     let mut chance = Chance(11);
     let one = |_| {

@@ -1,4 +1,4 @@
-//! A collector of spans that takes all that comes, and keeps none.
+//! A collector of spans that accepts every request and stores none.
 
 use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},

@@ -1,8 +1,8 @@
-//! Which processors we and our children run on.
+//! The processors that we and our children run on.
 //!
-//! Waking a processor that sleeps costs some ten microseconds on a virtual machine, more than a
-//! whole small call, and it is the system's choice when to. On a single processor nobody is
-//! woken so, and what is left is work.
+//! Waking a sleeping processor costs some ten microseconds on a virtual machine, more than a whole
+//! small call, and the system decides when to. On a single processor there are no such wake-ups, and
+//! only work is measured.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ pub(crate) struct OneCore {
 }
 
 impl OneCore {
-    /// `None` where the system has no `taskset`, or lets us have no say.
+    /// `None` if the system has no `taskset`, or does not allow setting processors.
     pub(crate) fn take() -> Option<Self> {
         let before = allowed()?;
         let last = before.rsplit([',', '-']).next()?.to_owned();

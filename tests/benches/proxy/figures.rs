@@ -1,4 +1,4 @@
-//! What was measured: spreads, the aims beside them, and the ways to print both.
+//! The measurements: percentiles, the aims beside them, and code to print both.
 
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ struct Aim {
 }
 
 impl Figures {
-    /// Prints one line and keeps its numbers.
+    /// Prints one line and stores its numbers.
     pub(crate) fn row(&mut self, part: &str, what: &str, unit: &str, spreads: &[(&str, Spread)]) {
         let mut line = format!("{part:<7} {what:<46}");
         let mut numbers = json!({"part": part, "what": what, "unit": unit});
@@ -144,7 +144,7 @@ impl Aim {
     }
 }
 
-/// What a row says, by the names of its spreads; of a number that was measured once there is no name.
+/// The values of a row, by the names of its spreads; a number that was measured once has no name.
 fn medians(row: &Value) -> impl Iterator<Item = (&str, f64)> {
     let members = row.as_object().into_iter().flatten();
     members.filter_map(|(name, value)| match name.as_str() {

@@ -150,7 +150,7 @@ fn prove(case: &Case, answer: &[u8]) {
     let size = case.tool.rsplit('_').next().and_then(|it| it.parse().ok());
     let size: usize = size.expect("a tool is named after its size");
     let is_cut = case.options.is_empty() && size > 16_000;
-    // What is sent twice comes once.
+    // Text that would be sent twice is sent once.
     let least = if is_cut { 8_000 } else { size * 2 / 5 };
     assert!(answer.len() > least, "{} bytes: {shown}", answer.len());
 }

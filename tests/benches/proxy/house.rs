@@ -27,7 +27,7 @@ pub(crate) struct House {
     folder: TempDir,
     proxy: PathBuf,
     servers: Vec<String>,
-    /// What `reindex` took.
+    /// The duration of `reindex`.
     pub(crate) reindexed_in: Duration,
 }
 
@@ -66,7 +66,7 @@ impl House {
         self.configure(|house, _| vec!["--hang".to_owned(), house.started().display().to_string()]);
     }
 
-    /// Whether a server that hangs was started.
+    /// Returns true if a server that hangs was started.
     pub(crate) fn has_started_one(&self) -> bool {
         self.started().exists()
     }
@@ -102,7 +102,7 @@ impl House {
         self.write("config.toml", &format!("{config}{tables}"));
     }
 
-    /// Ends the daemon and waits until it is gone; there may be none.
+    /// Stops the daemon, if there is one, and waits until it has ended.
     pub(crate) fn stop_daemon(&self) {
         let output = self.command(&["daemon", "stop"]).output();
         output.expect("the proxy can be started");

@@ -24,7 +24,7 @@ pub(crate) struct Peer {
     next_id: u64,
 }
 
-/// What a call sends, but for the id.
+/// The text of a call, without the id.
 #[derive(Debug, Clone)]
 pub(crate) struct Call(String);
 
@@ -140,7 +140,7 @@ impl Peer {
             .expect("the system tells a process's memory")
     }
 
-    /// Closes its stdin and waits until it is gone.
+    /// Closes its stdin and waits until it has ended.
     pub(crate) fn end(self) {
         let Self {
             mut child,

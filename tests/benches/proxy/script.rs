@@ -65,7 +65,7 @@ fn measure_starts(house: &House, figures: &mut Figures) {
     let (one, found) = (script("1"), Call::of("search_tools", r#"{"query":"text"}"#));
     let cold = (0..COLD).map(|_| {
         let mut client = house.serve();
-        // What a session loads once is no start of a script.
+        // The code that a session loads once is not part of the start of a script.
         client.ask(&found);
         let took = time(&mut client, &one, "1");
         client.end();

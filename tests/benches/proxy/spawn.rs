@@ -1,4 +1,4 @@
-//! (b) How long until `serve` answers, whatever its servers do.
+//! (b) The time until `serve` answers, independent of its servers.
 
 use std::{path::Path, time::Instant};
 

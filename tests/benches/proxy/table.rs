@@ -1,5 +1,5 @@
-//! Every promise beside calling a server directly, by `serve` alone and by way of the daemon:
-//! one table, measured in turns, so that what the machine does meanwhile meets all three.
+//! Every promise, compared with calling a server directly, by `serve` alone and through the daemon: one
+//! table, measured in turns, so that other load on the machine affects all three.
 
 pub(crate) mod ours;
 

@@ -1,4 +1,4 @@
-//! What rules and the audit log add to a call, and what traces do.
+//! The time that rules, the audit log and traces add to a call.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Clients of every kind are asked at once by one server, and some die meanwhile.
+//! One server sends requests to clients of every kind at once, while some of them are killed.
 
 use journeys::{
     client::Client,
@@ -74,7 +74,7 @@ async fn in_rounds<F: Future<Output = Value>>(
     }
 }
 
-/// A session over HTTP: whichever stream a question comes on, it is answered by POST.
+/// A session over HTTP: questions on any stream are answered by POST.
 async fn over_http(web: Web, name: &'static str) {
     let mut calls = JoinSet::new();
     for n in 0..CALLS {

@@ -1,5 +1,5 @@
-//! A table of hostile definitions: whatever a server lists, the proxy lives, asks nobody else, and
-//! its other tools work.
+//! A table of hostile definitions: the proxy survives all of them, sends no other request, and its
+//! other tools work.
 
 use std::fmt::Write as _;
 
@@ -17,19 +17,19 @@ use crate::house;
 /// Deeper than any stack that is used up by a recursion.
 const LEVELS: usize = 10_000;
 
-/// What becomes of a call with the arguments of the row.
+/// The expected outcome of a call with the arguments of the row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Then {
     /// They reach the server as they are.
     Called,
-    /// They break the schema, and the server hears of none.
+    /// They violate the schema, and the server receives none.
     Refused,
     /// The schema is beyond checking, or the tool is left out: any answer will do.
     Answered,
 }
 use Then::{Answered, Called, Refused};
 
-/// Name, schema, arguments. `URL` is where nobody may ask.
+/// Name, schema, arguments. `URL` is an address that must not be requested.
 const SCHEMAS: [(&str, &str, &str, Then); 34] = [
     (
         "cycle",
@@ -239,7 +239,7 @@ fn schemas() -> Vec<(&'static str, String, &'static str, Then)> {
     written.into_iter().chain(large_schemas()).collect()
 }
 
-/// Whole definitions that are odd beside their schema, or no JSON at all.
+/// Whole definitions that are odd apart from their schema, or no JSON at all.
 const DEFINITIONS: [&str; 9] = [
     r#"{"name":"surrogate_name_\ud800","inputSchema":{"type":"object"}}"#,
     r#"{"name":"lone","description":"half a pair: \udc00 here","inputSchema":{"type":"object"}}"#,
@@ -295,7 +295,7 @@ async fn hostile_definitions_cost_only_themselves_and_nobody_is_asked() {
     let mut wrong = Vec::new();
     for (name, _, arguments, then) in schemas() {
         let tool = format!("bad/{name}");
-        // Whatever is said of it, it is said, within bounds of its own.
+        // Any answer is accepted, if it is within its limits.
         drop(client.describe(&tool).await.text());
         let input: Value = serde_json::from_str(arguments).unwrap();
         let reply = client.execute(&tool, input).await;

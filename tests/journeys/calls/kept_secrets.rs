@@ -1,4 +1,4 @@
-//! Secrets that the configuration names: kept, read from a file, told by a command.
+//! Secrets that the configuration names: stored, read from a file, printed by a command.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -72,7 +72,7 @@ async fn secrets_are_private_and_refused_where_they_are_not() {
     house.stops_clean().await;
 }
 
-/// What `secret list` prints, and what it says beside it.
+/// The output of `secret list`, and its messages on standard error.
 async fn list(house: &House) -> (String, String) {
     let output = house.command(["secret", "list"]).output().await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

@@ -1,4 +1,4 @@
-//! How long calls take, how many there are at a time, and what becomes of them.
+//! Limits of the duration and the number of calls, and their outcomes.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ async fn two_at_once(setting: &str, side_by_side: usize) -> Vec<String> {
         remarks.iter().filter(|it| *it == "began").count() == side_by_side
     })
     .await;
-    // Both calls are on their way to the server by now, if both are let through.
+    // Both calls have been sent to the server now, if both are allowed.
     client.execute("other/echo", json!({})).await.good();
     std::fs::write(&gate, "").unwrap();
     for (reply, input) in replies.into_iter().zip(&inputs) {
@@ -84,7 +84,7 @@ async fn a_call_in_the_queue_keeps_its_limit_and_never_reaches_the_server() {
     house.stops_clean().await;
 }
 
-/// A stuck call that must end at its limit, and the server must be told.
+/// A stuck call must end at its limit, and the server must be notified.
 async fn runs_out(server: Fake, options: Value) -> String {
     let tool = |server: Fake| server.tool("stuck", Step::UntilCancelled);
     let (house, client) = opened([tool(server)]).await;
@@ -121,7 +121,7 @@ async fn a_limit_of_the_tool_of_the_server_and_of_the_call() {
     assert!(answer.contains("200 ms"), "{answer}");
 }
 
-/// Tells its progress ten times a second.
+/// Reports its progress ten times a second.
 fn progresses(times: u64) -> Vec<Step> {
     (1..=times)
         .flat_map(|step| [Step::WaitMs(100), Step::progress(step, times)])
@@ -140,7 +140,7 @@ async fn progress_extends_no_call_beyond_the_hard_limit() {
     ] {
         let (house, client) = opened([server().setting(setting)]).await;
         let mut answer = String::new();
-        // On a busy machine the server may tell nothing for as long as the first limit.
+        // On a busy machine the server may report nothing for the duration of the first limit.
         while !answer.contains(limit) {
             answer = client.execute("any/endless", json!({})).await.bad();
             assert!(answer.starts_with("error timeout: "), "{answer}");

@@ -1,4 +1,4 @@
-//! Tools as strangers write them: all searchable, describable, callable.
+//! Odd tools of third parties: all can be searched, described and called.
 
 use journeys::{
     fake::{Paging, Step},
@@ -106,7 +106,7 @@ async fn odd_tools_are_found_described_and_called() {
     house.stops_clean().await;
 }
 
-/// Were it checked as it stands, it would take years.
+/// Checking it as written would take years.
 #[journey]
 async fn a_schema_that_doubles_forty_times_is_called_and_described_like_any_other() {
     let next = |level: usize| json!({ "$ref": format!("#/$defs/d{level}") });

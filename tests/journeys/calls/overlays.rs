@@ -1,4 +1,4 @@
-//! What the configuration says of tools: which are shown, and what is known better.
+//! Settings for tools in the configuration: those that hide tools, and those that describe them better.
 
 use journeys::{fake::Step, house::fake};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Pins through the whole program: what a person accepts is what was shown, and what nobody accepted
-//! reaches no model, whatever happens to the files.
+//! Pins through the whole program: a person accepts exactly what was shown, and definitions that were
+//! not accepted reach no model, even if the files are damaged.
 
 use std::fs;
 

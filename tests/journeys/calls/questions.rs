@@ -1,4 +1,4 @@
-//! What servers ask of clients: the one whose call is under way answers, and no other.
+//! Requests of servers to clients: the client whose call is under way answers, and no other.
 
 use journeys::{
     client::{Client, ROUNDS_MAX},
@@ -212,7 +212,7 @@ async fn a_call_that_waits_for_another_clients_answer_says_so() {
     house.stops_clean().await;
 }
 
-/// A server with a tool that asks late, and two that end when they are told to.
+/// A server with a tool that asks late, and two that end on request.
 fn late(house: &House) -> journeys::house::Fake {
     let slow = |gate: &str| {
         [
@@ -322,7 +322,7 @@ async fn over_http_a_question_comes_on_the_stream_of_its_call() {
     let text = reply["result"]["content"][0]["text"].as_str().unwrap();
     assert_eq!(serde_json::from_str::<Value>(text).unwrap(), says("yes"));
 
-    // Without a stream nothing can be asked, and nobody waits for an answer that cannot come.
+    // Without a stream no question can be sent, and no call waits for an answer that cannot come.
     let deaf = client.with("accept", "application/json");
     let told = deaf.execute("curious/ask", json!({})).await.good();
     assert!(
@@ -467,7 +467,7 @@ async fn a_client_that_takes_no_requests_is_asked_by_the_answer_to_its_call() {
     house.stops_clean().await;
 }
 
-/// What it asks by a request, a server may ask nobody after a beginning without a handshake.
+/// After a start without a handshake, a server may send no requests to a client.
 #[journey]
 async fn a_server_of_both_eras_is_begun_as_its_client_is() {
     let house = house([fake("any")

@@ -1,4 +1,4 @@
-//! Rules for calls, on every way on which a call may come.
+//! Rules for calls, in every way in which a call can be made.
 
 use std::{fs, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::house;
 
 const EXECUTE: &str = "execute_dynamic_tool";
 
-/// What a call may come to at a server.
+/// Methods that a call may send to a server.
 const REACHES: [&str; 5] = [
     "tools/call",
     "prompts/get",
@@ -54,7 +54,7 @@ async fn bank() -> House {
     house
 }
 
-/// Calls that all come to `bank/pay`, or to what else the server has.
+/// Calls that all lead to `bank/pay`, or to the server's prompts and resources.
 fn ways() -> Vec<(&'static str, Value)> {
     let eve = json!({"to": "eve"});
     let mut ways: Vec<(&str, Value)> = [
@@ -133,7 +133,7 @@ async fn no_way_leads_round_a_rule() {
     let house = bank().await;
     let client = house.client().await;
     client.execute("bank/show", json!({})).await.good();
-    // A rule that comes while the session is open.
+    // A rule that is added while the session is open.
     house.configure_more("[[rules]]\ndecision = \"deny\"\nserver = \"bank\"\nreason = \"by hand\"");
     let mut looks = tokio::time::interval(Duration::from_millis(20));
     let denied = async {
@@ -235,7 +235,7 @@ async fn a_person_answers_what_a_script_may_do() {
     let written = fs::read_to_string(house.config()).unwrap();
     assert!(written.contains("tool = \"wipe\""), "{written}");
 
-    // Who cannot be asked is told what to type.
+    // The answer for a client that cannot be asked names the command to type.
     house.configure(&format!("policy = \"careful\"\n{text}"));
     let mute = house.client().await;
     let told = run(&mute, "await bank.wipe({})").await;

@@ -58,7 +58,7 @@ async fn a_file_is_a_tool_like_any_other() {
         "invalid_input",
     )
     .await;
-    // What it printed is left out where a script reads it.
+    // Its printed output is left out when another script reads its answer.
     says(&client, "scripts/double", json!({ "times": 4 }), "12").await;
     let within = json!({ "script": "(await scripts.report({ times: 3 })).unit" });
     says(&client, "proxy/run_script", within, "cents").await;

@@ -125,7 +125,7 @@ async fn a_dry_run_answers_the_calls_and_makes_none() {
     house.stops_clean().await;
 }
 
-/// What the script answers whose answer is kept.
+/// The answer of the script whose answer is kept.
 fn numbered() -> serde_json::Value {
     let item = |id: u32| json!({ "id": id, "name": format!("item {id}") });
     (0..4_000).map(item).collect()

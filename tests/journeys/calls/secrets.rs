@@ -1,4 +1,4 @@
-//! What a server is given in confidence shows up nowhere.
+//! Secrets that a server is given are never shown or stored in clear.
 
 use std::{fs, path::Path};
 
@@ -97,7 +97,7 @@ async fn a_server_that_died_of_its_token_is_explained_without_it() {
 /// One with what the encodings differ in.
 const AWKWARD_SECRET: &str = "sk/live+5f1e 9c0\"b?7~";
 
-/// What programs make of it, and the part of that which tells it.
+/// The forms that programs make of the secret, each with the part that identifies it.
 fn forms_of(secret: &str) -> Vec<(String, String)> {
     let percent = |is_kept: fn(char) -> bool| -> String {
         let encode = |letter: char| match letter {

@@ -35,7 +35,7 @@ async fn each_of_many_calls_gets_its_own_answer() {
         }
     }
     house.until_calls("any", calls.len()).await;
-    // Nobody waits behind them.
+    // No other client waits behind them.
     for client in &clients {
         client.execute("any/echo", json!({})).await.good();
     }

@@ -1,4 +1,4 @@
-//! A session as a client has it: three tools, whatever stands behind them.
+//! A session as a client sees it: three tools, independent of the servers behind them.
 
 use journeys::{
     client::{Client, Reply},

@@ -119,7 +119,7 @@ async fn what_imitates_or_hides_takes_nothing_over_and_is_told() {
         call("evil/note", json!({"kind": "c"})),
     )
     .await;
-    // A name alone is nobody's, a whole one is its server's.
+    // A bare name belongs to no server, a full name to its server.
     let bare = ask("execute_dynamic_tool", call("send_mail", json!({}))).await;
     assert!(bare.starts_with("error ambiguous_tool"), "{bare}");
     let whole = ask("execute_dynamic_tool", call("mail/send_mail", json!({}))).await;
@@ -147,7 +147,8 @@ async fn what_imitates_or_hides_takes_nothing_over_and_is_told() {
     house.stops_clean().await;
 }
 
-/// What becomes of a changed tool: called or not, said to be changed or not, and whether it waits.
+/// Checks a changed tool under each kind of pin: called or not, marked as changed or not, and waiting
+/// for review or not.
 #[journey]
 async fn each_kind_of_pin_keeps_its_word() {
     for (pin, is_called, waits) in [
@@ -185,7 +186,7 @@ async fn each_kind_of_pin_keeps_its_word() {
                 .ended(0);
             let refused = house.cli(["call", "any/echo"]).await;
             assert_ne!(refused.code, Some(0), "{refused:?}");
-            // As it was accepted, it is nobody's business.
+            // A definition that is the accepted one again needs no review.
             house.rewrite(server("Repeats."));
             house.cli(["reindex"]).await.ended(0);
             house.cli(["review"]).await.ended(0);
@@ -262,7 +263,7 @@ async fn lines_like_ours_are_told_on_every_way() {
     house.stops_clean().await;
 }
 
-/// What it still can do it leaves in the folder where it may write; it speaks no MCP.
+/// Records the results of its attempts in its writable folder; it speaks no MCP.
 const PROBE: &str = r#"
 echo x > "$0/in/written"
 echo x > "$0/outside" || touch "$0/in/outside-refused"

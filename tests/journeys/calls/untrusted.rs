@@ -1,4 +1,4 @@
-//! Whatever a server writes, other calls are answered, and so is the next one.
+//! Calls are answered, and so is the next one, whatever output a server writes.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ const LINES: [(&str, &str); 18] = [
     ("escape", "\u{1b}[31mred\u{1b}[0m"),
 ];
 
-/// What a server may say while it owes an answer.
+/// Messages that a server may send before it answers a call.
 fn oddities() -> Vec<(&'static str, Vec<Step>)> {
     let bytes = |bytes: &[u8]| vec![Step::Bytes(bytes.to_vec())];
     let lines = LINES.map(|(name, line)| (name, vec![Step::line(line)]));
@@ -112,14 +112,14 @@ async fn odd_lines_lose_no_call() {
     house.stops_clean().await;
 }
 
-/// All at once, and beside them calls that must come through.
+/// All at once, together with calls that must succeed.
 #[journey]
 async fn odd_lines_at_once_lose_no_call() {
     let house = house([odd()]);
     house.indexed().await;
     let client = house.client().await;
     let mut replies = Vec::new();
-    // A line that comes in two pieces has another's between them here.
+    // A line in two pieces would be interrupted by other output here.
     let whole = |(name, _): &(&str, Vec<Step>)| *name != "two_pieces";
     for (name, _) in oddities().into_iter().filter(whole) {
         let odd = calling(&format!("odd/{name}"), &json!({}));
@@ -172,7 +172,7 @@ async fn malformed_answers_are_errors_of_their_call() {
         echoes(&client).await;
     }
     for number in 0..results.len() {
-        // Whatever is made of it, it is an answer that a client can read.
+        // The answer must be one that a client can read.
         let reply = client
             .execute(&format!("odd/result_{number}"), json!({}))
             .await;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{house, programs};
 
-/// The configuration is refused with these words and exit code 2, whatever the verb.
+/// Every command refuses the configuration with these words and exit code 2.
 async fn check(toml: &str, words: &[&str]) {
     let house = house::<Fake>([]);
     house.configure(toml);

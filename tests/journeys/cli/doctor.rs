@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::house;
 
-/// What is told of a thing, a check a line.
+/// The checks about a subject: verdict, and finding with advice.
 fn told(output: &Output, about: &str) -> Vec<(String, String)> {
     let checks = output.json()["checks"].as_array().cloned().unwrap();
     let of = checks.into_iter().filter(|check| check["about"] == about);
@@ -128,7 +128,7 @@ async fn each_thing_that_is_wrong_says_what_to_type() {
         check(&output, about, verdict, words);
     }
     assert!(!output.stdout.contains("hunter2"), "{}", output.stdout);
-    // What is broken already is not started.
+    // A server that is already known to be broken is not started.
     assert_eq!(told(&output, "server gone").len(), 1);
 
     let offline = house.cli(["doctor", "--offline", "--json"]).await;

@@ -19,7 +19,7 @@ use tokio::{io::AsyncWriteExt as _, process::Command};
 
 use crate::{house, programs};
 
-/// Where each client keeps its file, and what is in it.
+/// The configuration file of each client, and its content.
 const FILES: [(&str, &str); 8] = [
     (".claude.json", include_str!("moving_in/claude.json")),
     (".cursor/mcp.json", include_str!("moving_in/cursor.json")),
@@ -46,7 +46,7 @@ const FILES: [(&str, &str); 8] = [
     ),
 ];
 
-/// What the servers are called in the clients; `diary` is the second `memory`.
+/// The names of the servers in the clients; `diary` is the second `memory`.
 const SERVERS: [&str; 20] = [
     "memory", "git", "time", "notes", "fetch", "files", "browser", "issues", "docs", "search",
     "weather", "calendar", "mail", "db", "cache", "music", "photos", "maps", "kanban", "diary",
@@ -86,7 +86,7 @@ fn fill_in(house: &House, text: &str) -> String {
         .replace("@MARK@", HOUSE_VARIABLE)
 }
 
-/// The proxy where no client's own program is found, so that files are edited.
+/// The proxy without any client's own program on its path, so that files are edited.
 fn command(house: &House, words: &[&str]) -> Command {
     let mut command = house.command(words);
     command

@@ -1,5 +1,6 @@
-//! What people get wrong in their first minutes: each mistake is told with its cause, with the file
-//! or server that has it, and with the next step. What npm, uv, Docker and Python say is read in `fleet`.
+//! Mistakes that people make in their first minutes: each is reported with its cause, with the file or
+//! server that has it, and with the next step. Errors of npm, uv, Docker and Python are parsed in
+//! `fleet`.
 
 use std::{io::Write as _, os::unix::fs::PermissionsExt as _};
 
@@ -27,7 +28,7 @@ fn mistake(toml: &str, command: &'static [&'static str], said: &'static [&'stati
 const CHECK: &[&str] = &["config", "check"];
 const LIST: &[&str] = &["list"];
 
-/// Runs each in turn, and says of all at once which were told badly.
+/// Makes each mistake in turn, and reports all bad messages at once.
 async fn play(house: &House, mistakes: Vec<Mistake>) {
     let mut bad = Vec::new();
     for Mistake {

@@ -1,4 +1,5 @@
-//! A reindex looks at every server, says what changed, and leaves old or new, never a mixture.
+//! A reindex asks every server, reports the changes, and leaves the old or the new state, never a
+//! mixture.
 
 use journeys::{
     fake::Step,

@@ -1,4 +1,4 @@
-//! What holds for a client by the name that it says.
+//! Settings that apply to a client by the name that it sends.
 
 use journeys::{
     client::{Client, Reply},

@@ -1,4 +1,4 @@
-//! Ten clients, thirty servers, one daemon, and somebody who kills.
+//! Ten clients, thirty servers, one daemon, and processes that are killed.
 
 use std::{
     net::SocketAddr,
@@ -45,7 +45,7 @@ fn living_children(house: &House) -> usize {
     pids.filter(|pid| processes::lives(*pid)).count()
 }
 
-/// Every second client comes over HTTP, to the same daemon.
+/// Every second client uses HTTP, with the same daemon.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_over_stdio_and_http_share_the_children() {
     let house = Arc::new(crowd().await);
@@ -129,8 +129,8 @@ async fn ten_clients_have_thirty_children_in_all() {
     Arc::into_inner(house).unwrap().stops_clean().await;
 }
 
-/// Each answer is the caller's own, or says honestly why there is none; and whoever was not
-/// killed is served in the end.
+/// Each answer is the caller's own, or an error that says why there is none; and every client that was
+/// not killed is served in the end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kills_lose_calls_and_nothing_else() {
     let house = Arc::new(crowd().await);
@@ -139,7 +139,7 @@ async fn kills_lose_calls_and_nothing_else() {
     for number in 0..CLIENTS {
         let (house, is_over) = (Arc::clone(&house), Arc::clone(&is_over));
         tasks.spawn(async move {
-            // Odd ones are killed and come again, the even ones stay.
+            // Clients with odd numbers are killed and start again, those with even ones stay.
             let mut client = house.client().await;
             let mut right = 0;
             for round in 0.. {

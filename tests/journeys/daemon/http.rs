@@ -1,4 +1,4 @@
-//! `serve --http` beside other clients: one daemon, one set of servers, whatever the way in.
+//! `serve --http` together with other clients: one daemon and one set of servers for every transport.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ async fn echoing() -> House {
     house
 }
 
-/// The process for which this address is served; 0: for nobody.
+/// The process for which this address is served; 0: none.
 async fn holder(house: &House, url: &str) -> u64 {
     let status = house.status().await;
     let held = status["http_held"].as_array();
@@ -43,7 +43,7 @@ async fn until_held_by(house: &House, url: &str, pid: u32) {
     assert!(waited.is_ok(), "{url} is held: {}", house.status().await);
 }
 
-/// Calls until somebody listens; then the call must be answered well.
+/// Calls until a server listens; then the call must succeed.
 async fn echoes_in_the_end(client: &Web, input: &Value) {
     let mut looks = interval(std::time::Duration::from_millis(20));
     let listening = async {
@@ -101,7 +101,7 @@ async fn a_daemon_stays_while_an_address_is_held_and_no_longer() {
     house.configure_more("[daemon]\nlinger_s = 1\n");
     let site = house.site().await;
     let daemon = house.daemon().await;
-    // For longer than it would stay for nobody.
+    // For longer than it would stay without clients.
     let began = std::time::Instant::now();
     while began.elapsed() < std::time::Duration::from_millis(1_500) {
         site.web().execute("any/echo", json!({})).await.good();
@@ -129,7 +129,7 @@ async fn an_address_is_held_once() {
         "{}",
         refused.stderr
     );
-    // As soon as one that was killed is gone, the next may have it.
+    // Once a killed process has ended, the next can use the address.
     let (url, pid) = (site.url().to_owned(), site.pid());
     site.kill().await;
     until_held_by(&house, &url, 0).await;
@@ -200,7 +200,7 @@ async fn a_held_address_goes_over_to_a_newer_build() {
     house.stops_clean().await;
 }
 
-/// Clients over HTTP cannot start a daemon: whoever can does it for them.
+/// Clients over HTTP cannot start a daemon: another client starts it for them.
 #[tokio::test]
 async fn an_address_of_the_configuration_comes_back_by_whoever_is_left() {
     let house = echoing().await;
@@ -212,7 +212,7 @@ async fn an_address_of_the_configuration_comes_back_by_whoever_is_left() {
     let web = Web::new(address);
     echoes_in_the_end(&web, &json!({})).await;
 
-    // A client that says nothing meanwhile.
+    // A client that sends nothing in the meantime.
     let first = house.daemon().await;
     processes::kill(first);
     until("the end of the daemon", || !processes::lives(first)).await;

@@ -50,7 +50,7 @@ async fn its_question_is_taken_back_and_its_call_answered() {
     let taken_back = client.next("notifications/cancelled").await;
     assert_eq!(taken_back["params"]["requestId"], question["id"]);
     let yes = json!({"action": "accept", "content": {"text": "yes"}});
-    // It is nobody's any more, of this daemon or the next.
+    // It is no longer known to this daemon or the next.
     client.answer(&question, yes.clone()).await;
     client.answers(ELICIT, yes.clone());
     let told = client.execute("library/ask", json!({})).await.good();
@@ -68,7 +68,7 @@ async fn its_subscriptions_are_made_anew_by_the_next() {
         .await
         .into_result();
     kill(house.daemon().await);
-    // Whatever the client says next starts another daemon.
+    // The client's next message starts another daemon.
     client.request("tools/list", json!({})).await.into_result();
     let told = client.next("notifications/resources/updated").await;
     let why = &told["params"]["_meta"]["proxy/may-have-changed"];
@@ -103,7 +103,8 @@ async fn each_of_two_who_watch_a_resource_hears_once_of_each_change() {
         modern
             .next("notifications/subscriptions/acknowledged")
             .await;
-        // Each era has a process where the server speaks both, and each process tells its own.
+        // A server that speaks both eras has a process for each, and each process notifies its own
+        // clients.
         if era == Era::Both {
             modern.execute("library/change", json!({})).await.good();
             is_told_once(&modern).await;
@@ -115,7 +116,7 @@ async fn each_of_two_who_watch_a_resource_hears_once_of_each_change() {
         if era != Era::Both {
             is_told_once(&modern).await;
         }
-        // Who listened goes, and the other goes on.
+        // The subscribed client leaves, and the other goes on.
         one.request("resources/unsubscribe", params)
             .await
             .into_result();

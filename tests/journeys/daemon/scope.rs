@@ -82,7 +82,7 @@ async fn a_client_that_floods_or_does_not_read_delays_nobody() {
                 {"tool_name": "any/big", "tool_input": {}, "raw": true}});
             let call: Value =
                 json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
-            // It stands still when everything between is full.
+            // It stops when all buffers between are full.
             if input
                 .write_all(format!("{call}\n").as_bytes())
                 .await

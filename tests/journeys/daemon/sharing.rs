@@ -1,4 +1,4 @@
-//! One daemon for all sessions: how it comes, is shared, is lost and goes.
+//! One daemon for all sessions: its start, its sharing, its loss and its end.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -107,7 +107,7 @@ async fn what_a_client_had_set_holds_with_the_next_daemon() {
     house.stops_clean().await;
 }
 
-/// MCP ties no log message to a call: with two sessions' calls under way it is nobody's.
+/// MCP ties no log message to a call: with calls of two sessions under way it cannot be assigned.
 #[tokio::test]
 async fn a_log_message_reaches_no_session_but_the_one_whose_call_it_can_only_be_of() {
     let house = house_with_daemon::<Fake>([]);
@@ -166,7 +166,7 @@ async fn it_goes_some_time_after_its_last_client() {
     client.close().await;
     assert!(processes::lives(daemon), "it waits for another client");
     assert_eq!(house.all_gone().await, Ok(()));
-    // Whoever comes later finds another.
+    // A client that comes later gets a new daemon.
     let client = house.client().await;
     client.execute("any/echo", json!({})).await.good();
     house.stops_clean().await;
@@ -249,7 +249,7 @@ async fn a_newer_build_takes_the_place_of_an_older_daemon() {
     let new = newer();
     new.initialize(LEGACY_VERSION).await;
     new.execute("any/echo", json!({})).await.good();
-    // The busy one goes on with its client, and goes with it.
+    // The busy one stays with its client, and ends with it.
     assert!(processes::lives(first));
     assert_ne!(house.daemon().await, first);
     drop(answer);

@@ -104,7 +104,7 @@ async fn clients_in_rounds_before_a_server_of_before_are_asked_one_after_another
     house.stops_clean().await;
 }
 
-/// The first question ever tells that a server asks; that is kept in its snapshot.
+/// The first question shows that a server asks; its snapshot stores that.
 #[tokio::test]
 async fn a_server_that_once_asked_is_known_to_ask_by_the_next_daemon() {
     let house = House::without_config(&crate::programs()).with_daemon();

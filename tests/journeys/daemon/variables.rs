@@ -76,7 +76,7 @@ async fn only_servers_whose_variables_differ_run_apart() {
     assert!(told.contains(&apart), "{told}");
     assert!(!told.contains(&format!("(pid {})", same.pid())), "{told}");
 
-    // What runs for one client alone ends with it.
+    // Servers that run for one client alone end with it.
     let of_two = house.pids("bank")[indexed_bank + 1];
     assert!(processes::lives(of_two));
     two.close().await;

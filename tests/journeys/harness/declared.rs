@@ -1,4 +1,4 @@
-//! A journey that is not declared would never run, and nobody would notice.
+//! A journey that is not declared would never run, without any error.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -8,7 +8,8 @@ fn every_file_here_is_declared() {
     all_declared(&journeys, "main");
 }
 
-/// Where every test is a `#[journey]`: played alone and through the daemon, unless it says why not.
+/// Folders in which every test is a `#[journey]`: played alone and through the daemon, unless it gives
+/// a reason why not.
 const TWICE: [&str; 3] = ["calls", "results", "search"];
 
 #[test]
@@ -40,7 +41,7 @@ fn all_declared(folder: &Path, root: &str) {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         if path.is_dir() {
-            // What a journey reads lies in a folder of its name.
+            // The files that a journey reads are in a folder of its name.
             if !path.join("mod.rs").exists() {
                 assert!(!holds_rust(&path), "{} has no mod.rs", path.display());
                 continue;

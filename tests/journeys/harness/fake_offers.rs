@@ -1,4 +1,4 @@
-//! What a fake server has besides tools, and how it asks.
+//! Prompts, resources and requests of a fake server.
 
 use journeys::{
     client::Client,

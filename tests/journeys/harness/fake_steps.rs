@@ -1,4 +1,4 @@
-//! What a script can make the fake server do, one step each.
+//! The steps that a script can make the fake server do.
 
 use std::os::unix::process::ExitStatusExt as _;
 

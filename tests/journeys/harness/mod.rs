@@ -1,4 +1,4 @@
-//! What journeys are made of does as it says: the fake server, the house, this folder.
+//! Tests of the journeys' own tools: the fake server, the house, this folder.
 
 mod declared;
 mod fake_catalog;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::{process::Command, time::timeout};
 
-/// What such a run takes on a busy machine; a front that hangs is waited for a minute.
+/// The timeout of such a run on a busy machine; a front that hangs is waited for a minute.
 const ENDS_WITHIN: Duration = Duration::from_mins(4);
 
 async fn soak(args: &str) -> (Option<i32>, String) {

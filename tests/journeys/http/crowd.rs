@@ -1,4 +1,4 @@
-//! Over HTTP nobody is kept waiting for ever: not by those who wait for nothing, and not by our end.
+//! Over HTTP no client waits for ever: neither because of idle clients nor because the proxy stops.
 
 use journeys::{
     client::DEADLINE,
@@ -97,7 +97,7 @@ async fn bodies_that_do_not_come_keep_nobody_out() {
         let answer = site.web().execute("any/echo", input.clone()).await;
         assert_eq!(answer.good(), input.to_string());
     }
-    // Some had to make room, and were told so.
+    // Some had to make room, and were notified.
     let first = slow.remove(0);
     let answer = answer_on(first).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");

@@ -1,4 +1,4 @@
-//! Who may listen and who may come in: addresses, tokens, certificates.
+//! Addresses, tokens and certificates that allow listening and access.
 
 use bytes::Bytes;
 use journeys::{
@@ -131,7 +131,7 @@ async fn a_kept_result_belongs_to_the_token_it_was_made_under() {
     house.stops_clean().await;
 }
 
-/// A workspace is its token's, whatever name a client announces, over sessions and restarts.
+/// A workspace belongs to its token, over sessions and restarts, under any client name.
 #[tokio::test]
 async fn scripts_of_two_tokens_share_no_files() {
     let house = house([fake("any").tool("echo", Step::Echo)]);

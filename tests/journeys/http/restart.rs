@@ -1,4 +1,4 @@
-//! Sessions that outlive the process, or the time for which nobody used them.
+//! Sessions that outlive the process, or their idle timeout.
 
 use std::{os::unix::fs::PermissionsExt as _, time::Duration};
 
@@ -34,7 +34,7 @@ async fn status(client: &Web) -> u16 {
     client.send("ping", json!({})).await.1.status
 }
 
-/// How much of a long result it gets at once.
+/// The number of bytes of a long result that it gets at once.
 async fn budget(client: &Web) -> usize {
     client.execute("any/long", json!({})).await.good().len()
 }

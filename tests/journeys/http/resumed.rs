@@ -51,7 +51,7 @@ async fn ready_in(house: House) -> (House, Site, Web) {
     (house, site, client)
 }
 
-/// What the client comes back for.
+/// Requests the events after the last one that the client received.
 async fn take_up(client: &Web, last_event: &str) -> Answer {
     let client = client.clone().with("last-event-id", last_event);
     let client = client
@@ -150,7 +150,7 @@ async fn a_session_that_is_taken_up_by_the_next_process_is_still_asked() {
     house.stops_clean().await;
 }
 
-/// The daemon is killed under a call of this tool; its client comes back after calls of another one.
+/// The daemon is killed under a call of this tool; its client reconnects after calls of another one.
 async fn check_killed(tool: &str) {
     let (house, site, client) = ready_in(house_with_daemon::<Fake>([])).await;
     let (id, mut answer) = client.send("tools/call", calling(tool, &json!({}))).await;
@@ -174,7 +174,7 @@ async fn check_killed(tool: &str) {
     for _ in 0..3 {
         client.search("slow").await.good();
     }
-    // Each time that the client comes back it gets the same.
+    // The client gets the same each time it reconnects.
     for _ in 0..2 {
         let mut answer = take_up(&client, &seen).await;
         let reply = answer.message().await;

@@ -1,4 +1,4 @@
-//! Requests of strangers: refused, bounded, and logged once.
+//! Requests of clients without access: refused, limited, and logged once.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ async fn wrong_names_and_wrong_tokens_are_refused_and_logged_once() {
             .contains("Authorization")
     );
 
-    // Who watches over us needs no token, but a name of ours.
+    // A monitoring client needs no token, but must use one of our host names.
     assert_eq!(
         site.web().ask("GET", "/healthz", "").await.text().await,
         "ok\n"
@@ -237,7 +237,7 @@ async fn a_thousand_sessions_that_nobody_uses_shut_nobody_out() {
     .await;
     assert_eq!(site.logged("about=\"sessions\""), 1, "{}", site.stderr());
     assert_eq!(site.web().ask("GET", "/readyz", "").await.status, 200);
-    // Whoever has a session keeps it, and whoever needs one or none is served.
+    // A client with a session keeps it, and clients that need one or none are served.
     used.execute("any/echo", json!({})).await.good();
     let mut clients = vec![site.web().modern("journeys")];
     for _ in 0..99 {

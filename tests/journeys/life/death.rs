@@ -1,4 +1,4 @@
-//! However the proxy goes, by `kill -9` too, nobody of its house stays.
+//! However the proxy ends, even by `kill -9`, no process of its house is left.
 
 use std::{process::ExitStatus, time::Duration};
 
@@ -73,8 +73,8 @@ async fn kill_often(number: usize) {
     house.stops_clean().await;
 }
 
-/// Kills when so many processes stand, which is while servers start, or at
-/// last when all of them run. Answers the children it had.
+/// Kills when this number of processes runs, which is while servers start, or at last when all of them
+/// run. Returns its children.
 async fn kill_at(moment: usize, house: &House) -> Vec<u32> {
     let client = house.client().await;
     let mut calls = Vec::new();
@@ -149,7 +149,7 @@ async fn servers_that_die_are_reaped() {
         !children.iter().any(|(_, is_dead)| *is_dead)
     })
     .await;
-    // What they left, shells and sleepers, is gone too.
+    // The processes that they left, shells and sleepers, have ended too.
     until("nobody but the proxy", || {
         let is_left = |pid: &u32| *pid != client.pid() && processes::lives(*pid);
         !before.iter().any(is_left)

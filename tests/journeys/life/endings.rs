@@ -1,4 +1,4 @@
-//! However a session ends, nobody is left behind.
+//! However a session ends, no process is left.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::{house, until};
 
-/// Within this time `serve` is gone after it was asked to go.
+/// The time within which `serve` ends after a request to stop.
 const ENDS_WITHIN: Duration = Duration::from_secs(3);
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Where nothing more can be written, lines of a log are lost and nothing else.
+//! On a full disk, lines of a log are lost and nothing else.
 
 use std::{ffi::OsString, fs, process::Stdio};
 
@@ -33,7 +33,7 @@ fn two_servers() -> [journeys::house::Fake; 2] {
     ["one", "two"].map(|name| fake(name).tool("echo", Step::Echo))
 }
 
-/// Its log is a folder, into which nobody can write a line.
+/// Makes its log a folder, into which no line can be written.
 async fn without_log(house: &House) {
     let state = house.path("state");
     fs::create_dir_all(state.join("daemon.log")).unwrap();
@@ -72,7 +72,7 @@ async fn a_daemon_whose_log_cannot_be_written_serves_on() {
         for tool in ["one/echo", "two/echo"] {
             client.execute(tool, json!({})).await.good();
         }
-        // The next call starts it anew, which is told to the log.
+        // The next call restarts it, which is logged.
         let pid = *house.pids("one").last().unwrap();
         journeys::processes::kill(pid);
         let answer = crate::answered_in_the_end(&client, "one/echo", &json!({"on": 1})).await;

@@ -34,7 +34,7 @@ fn hold_all(folder: &Path) -> Vec<(String, File)> {
     held
 }
 
-/// What a client does all day.
+/// The usual requests of a client.
 async fn uses_everything(client: &Client) {
     let found = client.search("do zither").await.good();
     assert!(found.contains("any/zither("), "{found}");

@@ -1,5 +1,5 @@
-//! Scripts that mean no good: none hangs, grows, escapes or reads what it may not, and each is told
-//! why.
+//! Hostile scripts: none hangs, grows, escapes or reads what it may not, and each gets an error that
+//! says why.
 
 use journeys::fake::Step;
 use journeys::house::fake;
@@ -76,7 +76,7 @@ const SCRIPTS: [(&str, &str); 42] = [
         "for (const n of 'abcde') fake.echo({ x: n.repeat(17000000) })",
         "script_limit: bytes out",
     ),
-    // It looks for a way out.
+    // Attempts to escape.
     ("eval('1')", "there is no eval"),
     ("new Function('return this')()", "there is no Function"),
     (

@@ -21,7 +21,7 @@ const HOUSES: usize = 4;
 /// Some reindexes are killed before they write anything.
 const EARLY_MS: u64 = 40;
 
-/// A server whose tools all tell the version.
+/// A server whose tools all contain the version.
 fn server(name: &str, version: usize) -> Fake {
     let tool = |kind| format!("{kind}_of_version_{version}");
     fake(name)
@@ -65,8 +65,8 @@ async fn kill_often(number: usize) {
     house.stops_clean().await;
 }
 
-/// Kills at one of many points: some lie before anything is written, the
-/// others are counted in changes of the state folder.
+/// Kills at one of many points: some are before the first write, the others are counted in changes of
+/// the state folder.
 async fn kill_at(point: usize, mut reindex: Child, house: &House) {
     if point.is_multiple_of(4) {
         let until = Duration::from_millis(EARLY_MS * point as u64);
@@ -77,7 +77,7 @@ async fn kill_at(point: usize, mut reindex: Child, house: &House) {
     drop(reindex.kill().await);
 }
 
-/// Waits until the state folder has changed so often, or the reindex is over.
+/// Waits until the state folder has changed this number of times, or the reindex has ended.
 async fn changes(count: usize, reindex: &mut Child, house: &House) {
     let mut looks = interval(Duration::from_millis(1));
     let mut seen = stamps(&house.path("xdg-state"));

@@ -1,4 +1,4 @@
-//! Servers start, rest, fail and end, and so do we; nobody is left.
+//! The life of servers and of the proxy: start, rest, failure and end; no process is left.
 
 mod broken_servers;
 mod death;

@@ -1,4 +1,4 @@
-//! What one server does is felt by no other, and by no other call of its own.
+//! A server that misbehaves affects neither other servers nor its own other calls.
 
 use std::path::PathBuf;
 
@@ -15,8 +15,8 @@ const QUICK_CALLS: usize = 30;
 /// The longest line the issue speaks of.
 const LONG_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// A house with a quick server and a bad one, whose bad tool goes on until
-/// the file `gate` is there, or for ever.
+/// A house with a quick server and a bad one, whose bad tool runs until the file `gate` exists, or for
+/// ever.
 async fn beside(bad: impl FnOnce(PathBuf) -> Vec<Step>) -> (House, Client) {
     let house = house([fake("quick").tool("echo", Step::Echo)]);
     let steps = bad(house.path("gate"));

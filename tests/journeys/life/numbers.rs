@@ -1,4 +1,4 @@
-//! The number of a process that ended is another's soon. Whoever has it is left alone.
+//! The id of a process that has ended is soon reused. The new process is left alone.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn leaver(leader: &str) -> Fake {
     server.under(["sh", "-c", &script])
 }
 
-/// A session with the server, and somebody who has its leader's number.
+/// A session with the server, and a process that has the id of its leader.
 async fn begin(setting: &str) -> (House, Client, Bystander) {
     let house = house::<Fake>([]);
     let note = house.path("leader");

@@ -35,7 +35,7 @@ const CALLS: usize = 2_000;
 const CALLS_A_KILL: usize = 40;
 /// Time between two looks at the number of calls.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// What a proxy may grow by in the second half of its calls.
+/// The limit of the growth of a proxy's memory in the second half of its calls.
 const GROWTH_MIB_MAX: i64 = 24;
 
 /// Every kind in turn.

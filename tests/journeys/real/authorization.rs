@@ -1,5 +1,6 @@
-//! The official conformance suite's authorization scenarios for clients. What drives us is a person
-//! at a terminal (`tests/auth/client.mjs`): who logs in, calls, and logs in again where told to.
+//! The official conformance suite's authorization scenarios for clients. The proxy is driven by a
+//! script that acts as a person at a terminal (`tests/auth/client.mjs`): it logs in, calls, and logs in
+//! again if told to.
 
 use std::collections::BTreeSet;
 

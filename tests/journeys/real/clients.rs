@@ -32,7 +32,7 @@ async fn ready() -> (RealClients, House, Site) {
     (clients, house, site)
 }
 
-/// What a client's configuration would hold: a command over stdio, an address over HTTP.
+/// The servers for a client's configuration: a command over stdio, an address over HTTP.
 fn servers(house: &House, site: &Site) -> [Vec<String>; 2] {
     let path = |path: PathBuf| path.display().to_string();
     // SDKs give a server few variables, so it is told where its state lies.

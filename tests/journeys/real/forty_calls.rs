@@ -36,7 +36,7 @@ const graph = await memory.read_graph({});
 
 const ANSWER: &str = r#"{"entities":12,"relations":11,"last":"23 lines of notes"}"#;
 
-/// What passes a model: all that it writes and all that it reads, once.
+/// The traffic of a model: everything that it writes and reads, once.
 struct Model {
     client: Client,
     tokens: usize,

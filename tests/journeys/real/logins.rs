@@ -155,7 +155,7 @@ async fn a_token_that_was_revoked_asks_for_a_new_login_and_the_call_goes_on_afte
         servers.stdout.contains("the login has ended"),
         "{servers:?}"
     );
-    // Nobody is asked again and again for what is known to be bad.
+    // A login that is known to be invalid is not tried again.
     let asked = scene.guarded.count("/token").await;
     for _ in 0..5 {
         client.execute("guarded/whoami", json!({})).await.bad();

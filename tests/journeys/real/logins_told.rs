@@ -1,4 +1,4 @@
-//! Who is told of a login that is missing, and of one that was made: models, people, the daemon, and
+//! Messages about a missing login, and about a completed one, to models, people, the daemon, and
 //! clients over HTTP.
 
 use std::time::Duration;
@@ -46,7 +46,7 @@ async fn what_needs_a_login_is_marked_and_a_login_ends_the_rest_at_once() {
 
     scene.log_in().await;
     let mut looks = interval(Duration::from_millis(20));
-    // Nobody calls: it is the login that has the server tried again.
+    // No call is made: the login alone makes the daemon try the server again.
     let ready = async {
         while scene.house.status().await["servers"][0]["state"] != "ready" {
             looks.tick().await;

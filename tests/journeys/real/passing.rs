@@ -1,4 +1,4 @@
-//! What a real server has besides tools, through us and directly: both say the same.
+//! Prompts, resources and completions of a real server, through us and directly: both say the same.
 
 use journeys::{client::Client, house::Fake};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a server answers arrives as it was sent; what is too long is cut and kept.
+//! The blocks of a server's answer arrive unchanged; those that are too long are cut and kept.
 
 use journeys::{
     fake::{Step, payload},

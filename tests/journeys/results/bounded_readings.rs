@@ -134,7 +134,7 @@ async fn few_read_at_one_time_and_the_others_have_their_turn() {
         let (id, _) = scene.client.begin("tools/call", call).await;
         answers.push(id);
     }
-    // Whoever waits behind them is answered within a time of its own.
+    // A request that waits behind them has a timeout of its own.
     let ids = json!({ "handle": scene.handle, "select": ".[7].id" });
     let short = read(&scene.client, ids);
     tokio::pin!(short);

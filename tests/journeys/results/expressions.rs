@@ -137,7 +137,7 @@ const REFUSED: [&str; 24] = [
     r#""a" | tonumber"#,
 ];
 
-/// Whether these have a value does not matter; it must hold nothing of the machine.
+/// Expressions with or without a value, which must reveal nothing of the machine.
 const HARMLESS: [&str; 19] = [
     r#""\ud83d\ude00" | length"#,
     "input_line_number? // 0",

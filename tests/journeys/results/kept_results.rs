@@ -1,4 +1,4 @@
-//! What becomes of kept results when things go wrong.
+//! Kept results after failures.
 
 use std::{
     fs,
@@ -24,7 +24,7 @@ async fn served() -> House {
     house
 }
 
-/// Where the only configuration of a house keeps its results.
+/// The folder of the results of the only configuration of a house.
 fn folder(house: &House) -> PathBuf {
     let states = house.path("xdg-state/proxy");
     let mut states = fs::read_dir(states).unwrap().filter_map(Result::ok);
@@ -169,7 +169,7 @@ async fn a_disk_that_fills_up_midway_leaves_no_half_of_a_result() {
         assert!(error.contains("could not be kept: "), "{error}");
     }
     assert_eq!(files(&house), Vec::<PathBuf>::new());
-    // What is shorter is kept.
+    // A shorter result is kept.
     let text = client.execute("files/read", json!({})).await.good();
     assert!(
         second_lines(&client, handle(&text))

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{handle, house, tokens};
 
-/// What a result may take when nobody says otherwise.
+/// The default budget of a result, in tokens.
 pub(crate) const BUDGET: usize = 4_000;
 
 pub(crate) fn texts(reply: &Reply) -> Vec<String> {
@@ -38,7 +38,7 @@ pub(crate) async fn read(client: &Client, arguments: Value) -> Reply {
     client.execute("proxy/read_result", arguments).await
 }
 
-/// How many parts a footer says there are.
+/// The number of parts that a footer gives.
 #[track_caller]
 fn parts(footer: &str) -> usize {
     let (_, rest) = footer.split_once("part 1 of ").unwrap();

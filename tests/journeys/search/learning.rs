@@ -33,7 +33,7 @@ async fn two_ways_to_send() -> House {
     house
 }
 
-/// What the lessons did to a tool's score.
+/// The factor that the lessons applied to a tool's score.
 async fn learned(house: &House, tool: &str) -> f64 {
     let found = house
         .cli(["search", "--why", "send a note", "--json"])

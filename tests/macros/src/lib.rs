@@ -15,7 +15,7 @@ pub fn journey(arguments: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-/// What stands before a journey and behind it.
+/// The code before a journey and after it.
 fn around(arguments: &str, item: &TokenStream) -> Result<(TokenStream, TokenStream), String> {
     let test = code("#[::tokio::test]");
     if let Some(why) = arguments.strip_prefix("alone") {

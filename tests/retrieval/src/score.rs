@@ -12,7 +12,7 @@ use crate::set::{Catalogue, Named, Outcome, Request};
 #[derive(Debug)]
 pub struct Configuration {
     pub name: &'static str,
-    /// Whether requests are understood beside their words.
+    /// True if requests are also matched by meaning, not by their words alone.
     pub meaning: bool,
     pub query: fn(&str) -> Query,
 }

@@ -166,7 +166,7 @@ impl Catalogue {
         news.collect()
     }
 
-    /// What a hit stands for, in the set's own names.
+    /// The tools of a hit, by the names that the set uses.
     pub fn named(&self, hit: &Hit) -> Vec<Named> {
         let name = |at: &ToolRef| (self.servers[&at.server].0.clone(), at.tool.clone());
         std::iter::once(&hit.entry.at)

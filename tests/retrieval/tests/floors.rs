@@ -113,7 +113,7 @@ fn check_on(name: &str, catalogue: &Catalogue, folder: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// What is worse than its floor: its name, the floor, what it is.
+/// The marks below their floor: name, floor, value.
 fn fallen(floor: &Floor, report: &Report) -> Vec<(&'static str, f64, f64)> {
     let [_, _, recall_at_5, _] = report.marks.recall;
     let offers = floor.false_offers.zip(report.false_offers);

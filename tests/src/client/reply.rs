@@ -14,7 +14,7 @@ impl Reply {
         Self { line, message }
     }
 
-    /// The line as it came, to look for bytes in it.
+    /// The line as received, to search for bytes in it.
     pub fn raw(&self) -> &str {
         &self.line
     }
@@ -49,7 +49,7 @@ impl Reply {
         error.unwrap_or_else(|| panic!("no error: {}", self.line))
     }
 
-    /// Whether the result is a tool error.
+    /// Returns true if the result is a tool error.
     #[track_caller]
     pub fn is_error(&self) -> bool {
         self.result()["isError"] == true

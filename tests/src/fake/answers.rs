@@ -21,7 +21,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Whether it carries what every modern request must.
+    /// Returns true if it has the metadata that every modern request must have.
     pub(super) fn is_modern(&self) -> bool {
         let meta = &self.params["_meta"];
         meta[META_VERSION] == MODERN_VERSION && meta[META_CAPABILITIES].is_object()

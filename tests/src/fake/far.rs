@@ -18,7 +18,7 @@ use tokio::{
 
 use super::LEGACY_VERSION;
 
-/// How it answers from now on.
+/// The kind of its answers from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mood {
     #[default]
@@ -101,7 +101,7 @@ impl Far {
         self.ear.sessions_made.load(Ordering::SeqCst)
     }
 
-    /// What was asked for, in order: the method of HTTP, then that of the message.
+    /// The requests so far, in order: the HTTP method, then the method of the message.
     pub fn requests(&self) -> Vec<String> {
         lock(&self.ear.requests).clone()
     }
@@ -134,7 +134,7 @@ impl Ear {
         }
     }
 
-    /// Whoever breaks a connection off wants no more of it.
+    /// Reads requests until the client closes the connection.
     async fn hear(self: Arc<Self>, stream: TcpStream) {
         let mut stream = BufReader::new(stream);
         while let Some(heard) = read(&mut stream).await {

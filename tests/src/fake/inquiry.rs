@@ -13,8 +13,8 @@ pub(super) fn requests(round: &Value) -> impl Iterator<Item = (&str, &Value)> {
     requests.map(|(_, it)| (it["method"].as_str().unwrap_or_default(), &it["params"]))
 }
 
-/// What such a server answers: the next round, or the result; an error where the client's state is
-/// none, or it declared nothing that could be asked.
+/// Returns the answer of such a server: the next round, or the result. Fails if the client's state is
+/// invalid, or if the client declared no capability for any request of the round.
 pub(super) fn answer(rounds: &[Value], result: &Value, request: &Request) -> Result<Value, Value> {
     let (state, responses) = (
         &request.params["requestState"],

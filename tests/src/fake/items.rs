@@ -1,4 +1,4 @@
-//! What a fake server has besides tools.
+//! The prompts, resources and completions of a fake server.
 
 use serde_json::{Value, json};
 

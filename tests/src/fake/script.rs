@@ -13,7 +13,7 @@ pub struct Script {
     pub era: Era,
     /// The code with which a legacy server refuses `server/discover`; -32601 when absent.
     pub discover_refusal: Option<i64>,
-    /// The version `initialize` is answered with, whatever was asked for.
+    /// The version in the answer to `initialize`, for any requested version.
     pub version: Option<String>,
     /// `serverInfo` as sent; name and version of the fake when absent.
     pub server_info: Option<Value>,
@@ -27,8 +27,8 @@ pub struct Script {
     pub tools: Vec<FakeItem>,
     /// Entries of `tools/list` behind the tools: anything, tool or not.
     pub listed: Vec<Value>,
-    /// What it has besides tools. A prompt goes by its `name`, a resource by its `uri`, a template
-    /// by its `uriTemplate`, which has one variable at most.
+    /// Prompts, resources and templates. A prompt is found by its `name`, a resource by its `uri`, a
+    /// template by its `uriTemplate`, which has one variable at most.
     pub prompts: Vec<FakeItem>,
     pub resources: Vec<FakeItem>,
     pub templates: Vec<FakeItem>,
@@ -69,7 +69,7 @@ pub enum Era {
     Both,
 }
 
-/// How one page of `tools/list` leads to the next.
+/// The cursor from one page of `tools/list` to the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Paging {
@@ -123,8 +123,8 @@ impl FakeItem {
     }
 }
 
-/// One thing to do. A call is answered by the steps of its tool in order;
-/// steps that answer may come twice, or not at all.
+/// One step. A call is answered by the steps of its tool in order; steps that answer may occur twice,
+/// or not at all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -148,7 +148,7 @@ pub enum Step {
     Filled(Value),
     /// Answers with this text as the `result`, byte for byte.
     RawResult(String),
-    /// Answers with this `error`, whatever it is.
+    /// Answers with this `error`, valid or not.
     Error(Value),
     /// One line to standard output, `$ID` replaced by the request's id.
     Line(String),
@@ -169,7 +169,7 @@ pub enum Step {
         method: String,
         params: Value,
     },
-    /// A request to the client; goes on when it is answered.
+    /// Sends a request to the client; the next step runs when it is answered.
     Ask {
         method: String,
         params: Value,
@@ -190,9 +190,9 @@ pub enum Step {
         result: Value,
     },
     WaitMs(u64),
-    /// Goes on when the client cancels this request.
+    /// Waits until the client cancels this request.
     UntilCancelled,
-    /// Goes on when this file is there.
+    /// Waits until this file exists.
     UntilExists(PathBuf),
     /// Shows what is hidden and says which lists changed; that of tools always.
     Reveal,
@@ -229,7 +229,7 @@ impl Step {
         Self::Stderr(text.into())
     }
 
-    /// Writes this line to stdout, whatever it is.
+    /// Writes this line to stdout, valid or not.
     pub fn line(text: impl Into<String>) -> Self {
         Self::Line(text.into())
     }
@@ -239,7 +239,7 @@ impl Step {
         Self::Remark(text.into())
     }
 
-    /// The step over and over, as fast as it goes, until this file is there.
+    /// Repeats the step as fast as possible, until this file exists.
     pub fn flood(until: impl Into<PathBuf>, step: Self) -> Self {
         Self::every(0, until, step)
     }

@@ -27,13 +27,13 @@ use super::{
     script::{Era, Script, Step},
 };
 
-/// Lines read but not yet looked at; reading stops when they are so many.
+/// The number of lines read but not yet handled at which reading stops.
 const LINES_WAITING_MAX: usize = 1_000;
-/// How often a step that waits for a file looks for it.
+/// The interval at which a step that waits for a file checks for it.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Lives by the script until standard input ends or a step says otherwise.
-/// Answers the exit code; the error is for the person who wrote the script.
+/// Runs the script until standard input ends or a step ends it. Returns the exit code; the error is for
+/// the author of the script.
 pub async fn serve(script: Script) -> Result<i32, String> {
     let fake = Arc::new(Fake::new(answers::with_catalog(script)?));
     let mut sigterm = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
@@ -73,7 +73,7 @@ struct Fake {
 
 #[derive(Default)]
 struct State {
-    /// Requests in flight by the text of their id, to be told when cancelled.
+    /// Requests in flight by the text of their id, to be notified when cancelled.
     calls: HashMap<String, Arc<Notify>>,
     /// Our own requests that wait for the client's answer.
     asks: HashMap<String, oneshot::Sender<Value>>,
@@ -119,7 +119,7 @@ struct WithArguments<'a> {
 }
 
 impl Request {
-    /// Stands where steps run without having been asked.
+    /// A placeholder for steps that run without a request.
     fn nobody() -> Self {
         Self {
             id: Value::Null,
@@ -192,8 +192,8 @@ impl Fake {
         }
     }
 
-    /// One line from the client. What must keep its order is done here,
-    /// requests are answered by tasks of their own.
+    /// Handles one line from the client. Messages that must keep their order are handled here, requests
+    /// are answered by tasks of their own.
     fn hear(self: &Arc<Self>, line: &[u8], tasks: &mut JoinSet<()>) {
         self.record(line);
         let Ok(heard) = serde_json::from_slice::<Heard>(line) else {
@@ -269,7 +269,7 @@ impl Fake {
         steps.unwrap_or(&[Step::Proper])
     }
 
-    /// What the era does not allow.
+    /// Returns the error for a request that the era does not allow.
     fn refusal(&self, request: &Request) -> Option<Value> {
         let opens = ["initialize", "server/discover"].contains(&request.method.as_str());
         match (self.script.era, request.method.as_str()) {
@@ -457,7 +457,7 @@ impl Fake {
         }
     }
 
-    /// The acknowledgement comes first and the answer only at the end of all.
+    /// The acknowledgement is sent first, and the answer only at the end.
     fn subscribe(&self, request: &Request) {
         let filter = &request.params["notifications"];
         let subscription = (json!(request.id), filter.clone());
@@ -484,7 +484,7 @@ impl Fake {
         }
     }
 
-    /// The whole answer; null where the client is gone.
+    /// Returns the whole answer; null if the client has ended.
     async fn ask(&self, method: &str, params: &Value) -> Value {
         let id = json!(format!(
             "fake-{}",
@@ -566,7 +566,7 @@ fn write_line(line: &str) {
     write_out(&[line.as_bytes(), b"\n"].concat());
 }
 
-/// A client that is gone reads nothing; the end of its pipe tells us next.
+/// A client that has ended reads nothing; the end of its pipe is noticed next.
 fn write_out(bytes: &[u8]) {
     let mut stdout = io::stdout().lock();
     drop(stdout.write_all(bytes).and_then(|()| stdout.flush()));

@@ -1,4 +1,4 @@
-//! What fake servers of a house have received, as they keep it.
+//! The messages that fake servers of a house have received, as they recorded them.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ impl House {
             .collect()
     }
 
-    /// How often a fake server was started.
+    /// The number of starts of a fake server.
     pub fn starts(&self, server: &str) -> usize {
         self.pids(server).len()
     }
@@ -44,7 +44,7 @@ impl House {
         pids.collect()
     }
 
-    /// What a fake server remarked of itself, in order.
+    /// The remarks that a fake server wrote about itself, in order.
     pub fn remarks(&self, server: &str) -> Vec<String> {
         let lines = self.received(server);
         let remarks = lines.iter().filter_map(|line| {
@@ -54,7 +54,7 @@ impl House {
         remarks.collect()
     }
 
-    /// Waits until a fake server has received what the test looks for.
+    /// Waits until a fake server has received a line for which `found` returns true.
     pub async fn until_received(&self, server: &str, found: impl Fn(&str) -> bool) {
         let mut looks = tokio::time::interval(std::time::Duration::from_millis(5));
         let waited = timeout(DEADLINE, async {

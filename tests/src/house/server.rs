@@ -20,7 +20,7 @@ use crate::{
 pub struct Server {
     name: String,
     launch: Launch,
-    /// What stands before the command and its arguments.
+    /// Words in front of the command and its arguments.
     wrapper: Vec<String>,
     env: BTreeMap<String, String>,
     /// Lines of TOML in the server's table.
@@ -33,7 +33,7 @@ enum Launch {
     Program { command: String, args: Vec<String> },
 }
 
-/// A fake server, to be told what to do.
+/// A fake server without steps.
 pub fn fake(name: &str) -> Fake {
     Fake {
         name: name.to_owned(),
@@ -63,7 +63,7 @@ pub fn program<A: Into<String>>(
     })
 }
 
-/// A fake server that is still being told what to do.
+/// A fake server that is being built.
 #[derive(Debug, Clone)]
 pub struct Fake {
     name: String,
@@ -135,7 +135,7 @@ impl Fake {
         self
     }
 
-    /// Adds an entry to `tools/list`, whatever it is.
+    /// Adds an entry to `tools/list`, valid or not.
     #[must_use]
     pub fn listed(mut self, entry: Value) -> Self {
         self.script.listed.push(entry);

@@ -32,10 +32,9 @@ const PLAIN_KEYS: [&str; 12] = [
 impl House {
     /// Makes the tools of every server known.
     ///
-    /// Where all of them are fakes that tell their tools properly, the registry writes what a
-    /// survey of them would have brought: no process starts, and no fake has received anything.
-    /// Otherwise `reindex` asks them. Journeys about the survey, or about how often a server was
-    /// started, call `reindex`.
+    /// If all servers are fakes that list their tools properly, the registry writes the result that a
+    /// survey of them would have: no process starts, and no fake receives anything. Otherwise `reindex`
+    /// asks them. Journeys about the survey, or about the number of starts of a server, call `reindex`.
     pub async fn indexed(&self) {
         match self.proper_servers() {
             Some(scripts) if !self.understands => self.write_state(scripts),
@@ -103,7 +102,7 @@ impl House {
         committed.expect("the house is ours to write in");
     }
 
-    /// Where the proxy keeps its state for this configuration.
+    /// The state folder of the proxy for this configuration.
     pub fn state(&self) -> PathBuf {
         let config = self.config();
         let digest = Sha256::digest(config.as_os_str().as_encoded_bytes());
@@ -130,7 +129,7 @@ fn is_proper(script: &Script) -> bool {
         && answers.iter().all(|steps| steps.is_none())
 }
 
-/// What a survey of this fake brings.
+/// The snapshot that a survey of this fake would give.
 fn snapshot(server: &ServerName, script: &Script) -> Snapshot {
     let shown = script.tools.iter().filter(|tool| !tool.hidden);
     let tools = shown.map(|tool| {

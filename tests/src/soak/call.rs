@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use super::{fault::Fault, random::Random, tally::Fate};
 
-/// A call of our own that hangs is ended by its limit after so long.
+/// The limit of a call of our own that hangs.
 const HANG_LIMIT_MS: u64 = 500;
 /// A result of this many numbers in words is cut.
 const LARGE_REPEATS: usize = 5_000;
 /// Calls in one `call_many`.
 const MANY: u64 = 3;
 
-/// What is asked with a number that must come back.
+/// A call with a number that the answer must contain.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
     pub(super) number: u64,
@@ -21,7 +21,7 @@ pub(super) struct Call {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
-    /// With so many bytes beside the number.
+    /// With this number of bytes beside the number.
     Echo(usize),
     Slow,
     /// Its result is cut.
@@ -39,7 +39,7 @@ pub(super) enum Kind {
     Garble,
 }
 
-/// Whether an answer is right, and if not, what it is.
+/// The result of checking an answer.
 #[derive(Debug, PartialEq)]
 pub(super) struct Verdict {
     pub(super) fate: Fate,
@@ -48,7 +48,7 @@ pub(super) struct Verdict {
     pub(super) handle: Option<String>,
 }
 
-/// What an error says that a fault can explain.
+/// Prefixes of errors that a fault can explain.
 const TOLD: [&str; 2] = ["error server_unavailable: ", "it could not be kept: "];
 
 impl Call {
@@ -68,7 +68,7 @@ impl Call {
         }
     }
 
-    /// What stands for a fault that is a call.
+    /// Makes this the call that causes the fault.
     pub(super) fn of_fault(&mut self, fault: Fault) {
         self.kind = match fault {
             Fault::CrashCall => Kind::Crash,
@@ -112,7 +112,7 @@ impl Call {
         format!("{}.{part}", self.number)
     }
 
-    /// What a server says again, to the byte.
+    /// The input, which a server returns byte for byte.
     fn input(&self) -> Value {
         match self.kind {
             Kind::Echo(bytes) => json!({ "n": self.number, "pad": "x".repeat(bytes) }),
@@ -124,7 +124,7 @@ impl Call {
         }
     }
 
-    /// What an answer is, a message with the id of this call.
+    /// Checks an answer, a message with the id of this call.
     pub(super) fn judge(&self, answer: &Value) -> Verdict {
         let verdict = |fate, why: &str| Verdict {
             fate,
@@ -195,7 +195,7 @@ fn is_told(text: &str) -> bool {
     TOLD.iter().any(|why| text.contains(why))
 }
 
-/// Whether a part of a long result names this call, and no other.
+/// Returns true if a part of a long result names this call, and no other.
 fn is_of_call(text: &str, number: u64) -> bool {
     let mut names = text.split("call ").skip(1).filter_map(|rest| {
         let (name, _) = rest.split_once(';')?;

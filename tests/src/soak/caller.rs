@@ -20,12 +20,12 @@ use super::{
     web::Connection,
 };
 
-/// How long a client that was refused waits before it asks again.
+/// The time that a refused client waits before it tries again.
 pub(super) const ASK_AGAIN: Duration = Duration::from_millis(100);
-/// A client that leaves a call does so when this has passed.
+/// The time after which a client that abandons a call does so.
 const LEAVES_AFTER: Duration = Duration::from_millis(20);
 
-/// What a caller speaks through.
+/// The connection of a caller.
 #[derive(Debug)]
 pub(super) enum Line<'a> {
     Front(&'a FrontSlot),
@@ -70,7 +70,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Whether a fault is one that this client can make.
+    /// Returns true if this client can make the fault.
     fn can_make(&self, fault: Fault) -> bool {
         match fault {
             Fault::LeaveCall => matches!(self, Self::Web(_)),
@@ -80,7 +80,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// All callers of all clients, who stop when the soak is over or enough calls are made.
+/// Starts all callers of all clients, which stop when the soak ends or enough calls are made.
 pub(super) fn all(soak: &Arc<Soak>) -> JoinSet<()> {
     let mut callers = JoinSet::new();
     for caller in 0..soak.clients.len() * soak.plan.at_once {
@@ -146,7 +146,7 @@ fn settle(soak: &Soak, line: &Line<'_>, call: &Call, heard: &Heard) -> Verdict {
             handle: None,
         },
     };
-    // Where there are no faults, nothing but a right answer will do, and each other is shown.
+    // Without faults, only a right answer is accepted, and every other is shown.
     let is_common = matches!(verdict.fate, Fate::Right | Fate::Left)
         || !soak.plan.faults.is_empty() && matches!(verdict.fate, Fate::Told | Fate::Broken);
     if is_common {

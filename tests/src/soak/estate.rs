@@ -16,23 +16,23 @@ use crate::{
 
 /// Long enough for no call that works, short enough for one on a server that is paused.
 const TIMEOUT: &str = "timeout_s = 30";
-/// How long the tool `slow` takes.
+/// The duration of a call of the tool `slow`.
 const SLOW_MS: u64 = 25;
 /// Room for the index, logs and audit, beside what is kept, and little to fill.
 const DISK_MIB: u64 = 64;
 /// Of a tmpfs, on every machine that this runs on; a smaller one divides it.
 const PAGE_BYTES: u64 = 4096;
-/// What kept results may take, in MiB a client: one that is paused for seconds finds its own again, while the
-/// others have theirs kept.
+/// The limit of kept results for each client, in MiB: a client that is paused for seconds finds its own
+/// results again, while results of the others are kept.
 const KEPT_MIB: u64 = 4;
 
 #[derive(Debug)]
 pub(super) struct Estate {
     pub(super) house: House,
-    /// Where the daemon serves HTTP.
+    /// The address at which the daemon serves HTTP.
     pub(super) address: SocketAddr,
     pub(super) programs: Programs,
-    /// The configuration as it is when nobody edits it.
+    /// The configuration when no edit is under way.
     config: String,
     edited: [String; 2],
     disk: Option<Disk>,
@@ -161,7 +161,7 @@ fn read_config(house: &House) -> Result<String, String> {
     fs::read_to_string(house.config()).map_err(|error| error.to_string())
 }
 
-/// A small file system of its own, so that filling it hurts nobody else.
+/// A small file system of its own, so that filling it affects nothing else.
 #[derive(Debug)]
 struct Disk {
     at: PathBuf,

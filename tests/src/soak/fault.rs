@@ -4,10 +4,10 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     KillDaemon,
-    /// Both at once: nobody is left to end the servers but the next daemon's sweep.
+    /// Both at once: only the next daemon's sweep can end the servers.
     KillDaemonAndGuard,
     TerminateDaemon,
-    /// `SIGHUP`: the configuration is read anew.
+    /// `SIGHUP`: the configuration is reloaded.
     HangUpDaemon,
     PauseDaemon,
     KillServer,

@@ -135,7 +135,7 @@ impl Front {
         }
     }
 
-    /// A front that is gone shows in what it does not answer.
+    /// A front that has ended is noticed by its missing answers.
     async fn say(&self, message: &Value) {
         if let Some(stdin) = self.stdin.lock().await.as_mut() {
             let _ = stdin.write_all(format!("{message}\n").as_bytes()).await;
@@ -185,7 +185,7 @@ impl Front {
         let id = message["id"].as_u64().unwrap_or_default();
         let mut state = self.state();
         if let Some(waiting) = state.waiting.remove(&id) {
-            // Whoever waited may have been dropped with its front.
+            // The caller that waited may have been dropped with its front.
             let _ = waiting.send(message);
         } else if !state.given_up.remove(&id) {
             let is_known = (1..self.next_id.load(Ordering::SeqCst)).contains(&id);

@@ -1,4 +1,4 @@
-//! Answers as a client hears them.
+//! Answers as a client receives them.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::tally::Fate;
 
-/// A call without an answer for so long has none.
+/// The time after which a call counts as unanswered.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_mins(1);
 
 /// The outcome of a question.
@@ -15,17 +15,17 @@ pub(super) enum Heard {
     /// A message with the id of the question.
     Answer(Value),
     Unanswered,
-    /// The way was lost, or refused: an answer cannot come.
+    /// The connection was lost or refused: no answer can come.
     Broken(String),
-    /// We ended the client, or take the question back.
+    /// We ended the client, or cancelled the request.
     Left,
     Anothers(String),
-    /// What a good server never says.
+    /// A message that a good server never sends.
     Odd(String),
 }
 
 impl Heard {
-    /// What it means for a call; `unanswered` depends on the way.
+    /// Returns the fate of the call; `unanswered` depends on the transport.
     pub(super) fn fate(&self, unanswered: Fate) -> Fate {
         match self {
             Self::Answer(_) => Fate::Right,

@@ -62,7 +62,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The error is a sentence for whoever typed it.
+    /// The error is a sentence for the user.
     pub(super) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut plan = Self::default();
         let mut args = args.into_iter();

@@ -22,7 +22,7 @@ use super::{
     web::Web,
 };
 
-/// A client, and whoever stands in its place now.
+/// A client, or the one that has replaced it.
 #[derive(Debug)]
 pub(super) enum Client {
     Front(FrontSlot),
@@ -52,7 +52,8 @@ impl FrontSlot {
     }
 }
 
-/// So many calls in a second, by all callers together. Who was held up is behind it, and catches up.
+/// Limits the calls of all callers together to a number per second. A caller that was held up catches
+/// up.
 #[derive(Debug)]
 pub(super) struct Pace {
     began: Instant,

@@ -13,11 +13,11 @@ use super::{
 };
 use crate::processes::{self, Process};
 
-/// How long whatever was paused or broken stays so; other faults come meanwhile.
+/// The duration of a fault that pauses or breaks something; other faults happen meanwhile.
 const SPELL: Duration = Duration::from_millis(700);
-/// How long the disk is full: some log lines long.
+/// The duration of a full disk: enough for some log lines.
 const FULL_SPELL: Duration = Duration::from_secs(4);
-/// Faults that are calls wait in a queue; one that nobody takes up is no fault.
+/// Faults that are calls wait in a queue; a call that no client takes from it is no fault.
 const ORDERS_MAX: usize = 8;
 
 /// Makes faults until it is dropped; [`calm`] mends what the last one left.
@@ -39,7 +39,7 @@ pub(super) async fn rage(soak: &Arc<Soak>) {
     }
 }
 
-/// Everything goes on that was held up, and is as it was.
+/// Resumes everything that was paused, and restores its state.
 pub(super) fn calm(soak: &Soak) {
     for process in soak.estate.house.processes() {
         processes::resume(process.pid);
@@ -91,7 +91,7 @@ fn begin_spell(
     true
 }
 
-/// Does what is done at once. Whether there was anything to break.
+/// Makes a fault that happens at once. Returns true if there was anything to break.
 async fn strike(soak: &Arc<Soak>, fault: Fault, random: &mut Random) -> bool {
     match fault {
         Fault::KillDaemon => to_daemon(soak, processes::kill),

@@ -9,7 +9,7 @@ use std::{
 use super::fault::Fault;
 use parking_lot::{Mutex, MutexGuard};
 
-/// What is kept of the first failures, to be printed.
+/// The number of the first failures that are kept to be printed.
 const SAMPLES_MAX: usize = 20;
 /// The longest text of one of them, in characters.
 const SAMPLE_CHARS_MAX: usize = 400;
@@ -18,11 +18,11 @@ const SAMPLE_CHARS_MAX: usize = 400;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Right,
-    /// An error that says why, where a fault can be the reason.
+    /// An error that says why, and that a fault can explain.
     Told,
     /// We ended the client, or left or cancelled the call.
     Left,
-    /// An HTTP connection that a fault broke, or that nobody took.
+    /// An HTTP connection that a fault broke, or that was refused.
     Broken,
     Unexplained,
     UnansweredOverStdio,
@@ -35,11 +35,11 @@ pub(super) enum Fate {
     LeftOver,
 }
 
-/// How a line of the table is meant.
+/// The meaning of a line of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Fine,
-    /// Fine where there are faults.
+    /// Fine if there are faults.
     OfFaults,
     Failure,
 }
@@ -135,7 +135,7 @@ impl Tally {
         self.calls().abs_diff(known)
     }
 
-    /// Whether nothing happened that must not.
+    /// Returns true if there was no failure.
     pub(super) fn is_clean(&self, has_faults: bool) -> bool {
         let is_fine = |(fate, meaning, _): &(Fate, Meaning, &str)| match meaning {
             Meaning::Fine => true,

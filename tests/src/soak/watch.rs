@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 const MIB: u64 = 1024 * 1024;
 
-/// Looks at the daemon from time to time.
+/// Checks the daemon at intervals.
 #[derive(Debug, Default)]
 pub(super) struct Watch(Mutex<Seen>);
 
@@ -92,7 +92,7 @@ impl Watch {
     }
 }
 
-/// The children of a daemon that run its own program: the guard, and whatever reads on.
+/// The children of a daemon that run its own program: the guard, and the helpers that read results.
 pub(super) fn helpers(estate: &Estate, daemon: u32) -> Vec<u32> {
     let children = processes::children(daemon).into_iter();
     let living = children.filter_map(|(pid, is_dead)| (!is_dead).then_some(pid));

@@ -99,7 +99,7 @@ impl Connection {
         self.answer_in(&response, id)
     }
 
-    /// The client's session, begun if need be.
+    /// Returns the client's session, which is started if there is none.
     async fn session(&mut self) -> Result<Arc<str>, Heard> {
         let web = Arc::clone(&self.web);
         let mut known = web.session.lock().await;

@@ -30,7 +30,7 @@ pub(crate) struct Written {
 pub(crate) struct Crate {
     /// Our own crates that it names: these and no others.
     pub(crate) uses: BTreeSet<String>,
-    /// What it must not reach, not even through another crate.
+    /// Crates that it must not reach, not even through another crate.
     #[serde(default)]
     pub(crate) never: BTreeSet<String>,
 }
@@ -42,7 +42,7 @@ impl Written {
     }
 }
 
-/// What the crates do and the list does not say, and the other way round.
+/// The differences between the dependencies of the crates and the list, in both directions.
 pub(crate) fn wrong(written: &Written, packages: &Packages) -> Vec<String> {
     let direct = packages.direct();
     let ours: BTreeMap<&str, &str> = packages

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-/// Whether one can take the package with these licences alone. What cannot be read is refused.
+/// Returns true if the package can be used with these licences alone. An expression that cannot be
+/// parsed is refused.
 pub(crate) fn allows(allowed: &BTreeSet<String>, expression: &str) -> bool {
     // The older form: `MIT/Apache-2.0`.
     let spaced = expression

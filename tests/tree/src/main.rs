@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(!wrong.is_empty()))
 }
 
-/// What is wrong, a line each.
+/// Returns the violations, one per line.
 fn run(what: &str) -> Result<Vec<String>> {
     let packages = Packages::read(&root())?;
     match what {

@@ -71,7 +71,7 @@ pub(crate) fn table(crates: &[Crate]) -> String {
     text
 }
 
-/// It stands in `tests/`, and no user has it.
+/// Returns true if the crate is in `tests/`, which no user installs.
 fn is_of_tests(of: &Crate) -> bool {
     of.files[0].path.starts_with("tests/")
 }

@@ -1,4 +1,4 @@
-//! Packages as Cargo knows them: ours, those that they stand on, and what depends on what.
+//! Packages as Cargo knows them: our own, their dependencies, and the dependency graph.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -79,7 +79,8 @@ impl Packages {
         self.all.iter().filter(is_ours)
     }
 
-    /// What these packages are made of, directly; what only tests or build scripts need is left out.
+    /// The direct dependencies of these packages; those needed only by tests or build scripts are left
+    /// out.
     pub(crate) fn direct(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let nodes = self.resolve.nodes.iter();
         nodes

@@ -8,7 +8,7 @@ use syn::{ItemUse, visit::Visit};
 
 use crate::source::{Crate, Import, Module, flatten};
 
-/// An import may name an import, and so on; past this it is a name of nobody's.
+/// The limit of imports that name other imports; a longer chain is not resolved.
 const STEPS_MAX: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) fn edges(of: &Crate) -> BTreeMap<usize, BTreeSet<usize>> {
     edges
 }
 
-/// Whether anything in the file of this index names this crate.
+/// Returns true if anything in the file of this index names this crate.
 pub(crate) fn names_crate(of: &Crate, file: usize, name: &str) -> bool {
     let modules = of.modules.iter().filter(|module| module.file == file);
     modules.into_iter().any(|module| {

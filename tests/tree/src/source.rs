@@ -1,5 +1,5 @@
-//! The crates of this repository as Rust reads them: files, modules, names and imports. What is
-//! only compiled for tests is not in them.
+//! The crates of this repository as Rust reads them: files, modules, names and imports. Code that is
+//! compiled only for tests is left out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,10 +32,10 @@ pub(crate) struct Module {
     pub(crate) parent: usize,
     pub(crate) file: usize,
     pub(crate) children: BTreeMap<String, usize>,
-    /// What is defined here.
+    /// The names defined here.
     pub(crate) names: BTreeSet<String>,
     pub(crate) imports: Vec<Import>,
-    /// The rest of its items: where it names things without importing them.
+    /// The other items, which may name things without importing them.
     pub(crate) items: Vec<Item>,
 }
 
@@ -74,7 +74,7 @@ impl Crate {
         Ok(made)
     }
 
-    /// `folder` is where the files of its child modules lie.
+    /// `folder` is the folder of its child modules.
     fn read_file(
         &mut self,
         root: &Path,
@@ -144,7 +144,7 @@ impl Crate {
     }
 }
 
-/// `a/b.rs`, or `a/b/mod.rs` where there is no such file.
+/// `a/b.rs`, or `a/b/mod.rs` if there is no such file.
 fn file_of(inside: &Path) -> PathBuf {
     let flat = inside.with_extension("rs");
     if flat.exists() {

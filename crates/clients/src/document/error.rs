@@ -1,10 +1,10 @@
-//! Mistakes of a text, and reasons against an edit.
+//! Syntax errors of a text, and reasons why an edit is refused.
 
-/// A text that is not of its format.
+/// A text that is not valid in its format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct SyntaxError {
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
     /// The message of the parser.
     pub what: String,
@@ -13,16 +13,16 @@ pub struct SyntaxError {
 /// A reason why an entry cannot be added or removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// The text cannot be read at all.
+    /// The text cannot be parsed.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// Something else stands where servers should.
+    /// Another value is in the place of the servers.
     #[error("`{0}` holds no table of servers")]
     Occupied(String),
     /// The edit would have changed something else too.
     #[error("its form is one that we cannot edit without changing the rest")]
     Form,
-    /// YAML is left to its owner.
+    /// YAML is edited by its owner.
     #[error("YAML is not edited by this program; edit the file yourself")]
     Yaml,
 }

@@ -1,7 +1,6 @@
 //! Entries between brackets with commas.
 //!
-//! An entry that is put in by `insert` and then taken out by `remove` leaves the bytes that were
-//! there.
+//! An entry that is added by `insert` and then removed by `remove` leaves the original bytes.
 
 use std::ops::Range;
 
@@ -11,7 +10,7 @@ use super::lines::{Edit, indent_of, indent_step, line_start, newline_of};
 #[derive(Debug)]
 pub(super) struct Flow<'a> {
     pub(super) text: &'a str,
-    /// Behind the opening bracket, up to the closing one.
+    /// The range after the opening bracket, up to the closing one.
     pub(super) inside: Range<usize>,
     pub(super) items: Vec<Range<usize>>,
 }
@@ -19,9 +18,9 @@ pub(super) struct Flow<'a> {
 /// The form in which an entry is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Beside the others, on one line.
+    /// On one line with the others.
     Inline,
-    /// On lines of its own, the first indented so.
+    /// On lines of its own, the first with this indentation.
     Lines(String),
 }
 
@@ -145,7 +144,7 @@ impl Flow<'_> {
         (at < self.inside.end && self.text[at..].starts_with(',')).then_some(at)
     }
 
-    /// Returns true if only white space stands before this place on its line.
+    /// Returns true if only white space precedes this place on its line.
     fn begins_line(&self, at: usize) -> bool {
         let start = line_start(self.text, at);
         start > self.inside.start && self.text[start..at].trim().is_empty()

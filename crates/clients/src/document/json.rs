@@ -1,7 +1,7 @@
 //! JSON, with comments and without: parsed with the places of its values, and edited by bytes.
 //!
-//! `jsonc-parser` has an editor of its own (`cst`), which writes an object over several lines once
-//! it adds to it: an entry that is put in and taken out again does not leave the same bytes.
+//! `jsonc-parser` has an editor of its own (`cst`), which writes an object over several lines once it
+//! adds to it: adding an entry and removing it again would not leave the same bytes.
 
 use jsonc_parser::{
     CollectOptions, ParseOptions,
@@ -45,7 +45,7 @@ pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
     Ok(parse(text)?.map_or(Value::Null, Value::from))
 }
 
-/// Returns the innermost value that keys lead to, and the keys that lead no further.
+/// Returns the innermost value that the keys lead to, and the remaining keys.
 fn reach<'a>(root: &'a ast::Value<'a>, key: &'a [String]) -> (&'a ast::Value<'a>, &'a [String]) {
     let (mut value, mut rest) = (root, key);
     while let Some((first, behind)) = rest.split_first()
@@ -143,7 +143,7 @@ pub(super) fn add(
     Ok((apply(text, flow.insert(&item, &layout)), made))
 }
 
-/// Returns the entry in all the tables that are not there yet.
+/// Returns the entry inside all the tables that are missing.
 fn wrap(key: &[String], list: bool, name: &str, entry: &Value) -> Value {
     let one = |key: &str, value: Value| Value::Object(Map::from_iter([(key.to_owned(), value)]));
     let innermost = if list {
@@ -167,7 +167,7 @@ fn replace(text: &str, value: &ast::Value<'_>, new: impl Into<String>) -> String
     )
 }
 
-/// Removes an entry, each time that its name is there: parsers read the last.
+/// Removes an entry, at every occurrence of its name: parsers read the last.
 pub(super) fn remove(text: &str, slot: Slot<'_>, name: &str) -> Result<Option<String>, EditError> {
     let mut removed: Option<String> = None;
     while let Some(left) = remove_once(removed.as_deref().unwrap_or(text), slot.key, name)? {
@@ -185,7 +185,7 @@ fn remove_once(text: &str, key: &[String], name: &str) -> Result<Option<String>,
     Ok(index.map(|index| apply(text, flow_of(text, holder).remove(index))))
 }
 
-/// Removes the tables that were made for an entry, as far as they are empty.
+/// Removes the tables that were created for an entry, as far as they are empty.
 pub(super) fn remove_made(
     mut text: String,
     slot: Slot<'_>,

@@ -1,12 +1,12 @@
-//! For any text of these shapes: an entry that is added and removed again leaves the bytes that were
-//! there, and removing an entry leaves the others.
+//! For any text of these shapes: adding an entry and removing it again leaves the original bytes, and
+//! removing an entry leaves the others.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Format, Made, Slot, add, read, remove};
 
-/// A JSON text with blanks and comments wherever they may stand.
+/// A JSON text with blanks and comments at every possible place.
 fn jsonc() -> impl Strategy<Value = String> {
     let gap = prop_oneof![
         4 => Just(String::new()),
@@ -31,7 +31,7 @@ fn jsonc() -> impl Strategy<Value = String> {
                 let mut text = "{".to_owned();
                 let count = members.len();
                 for (at, (key, before, behind, value, last)) in members.into_iter().enumerate() {
-                    // One of them may be where servers are.
+                    // One of them may be at the key of the servers.
                     let key = if at == holder {
                         "servers".to_owned()
                     } else {
@@ -74,7 +74,7 @@ fn toml() -> impl Strategy<Value = String> {
     })
 }
 
-/// Reads a text that is of its format and has a table of servers or none.
+/// Reads a text that is valid in its format and has a table of servers or none.
 fn fits(text: &str, format: Format) -> Option<Value> {
     let whole = read(text, format).ok()?;
     let servers = whole.get("servers").unwrap_or(&Value::Null);

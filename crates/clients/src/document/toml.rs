@@ -94,7 +94,7 @@ pub(super) fn remove(text: &str, slot: Slot<'_>, name: &str) -> Result<Option<St
             comments.visit_item(&removed);
             is_found = true;
         }
-        // Each is put above those that are moved to the same place already.
+        // Each is put above those that have been moved to the same place.
         comments.0.sort();
         for (position, text) in comments.0.iter().rev() {
             keep_comment(document, *position, text);
@@ -162,7 +162,7 @@ fn keep_comment(document: &mut DocumentMut, position: isize, comment: &str) {
     }
 }
 
-/// The first header behind a position.
+/// The first header after a position.
 struct NextHeader {
     behind: isize,
     position: Option<isize>,

@@ -1,4 +1,4 @@
-//! YAML: one document, put together from the events of the parser. It is read only.
+//! YAML: one document, built from the events of the parser. It is read only.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use super::error::SyntaxError;
 
-/// Limit for the values of a document, with those that aliases stand for counted each time: an
-/// alias of aliases is small, and the value that it stands for is not.
+/// The limit of the number of values in a document. The values of an alias are counted each time: an
+/// alias of aliases is small, but its value is not.
 const NODES_MAX: usize = 100_000;
 
-/// Limit for the depth of values in one another.
+/// The limit of the depth of nested values.
 const DEPTH_MAX: usize = 64;
 
 pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
@@ -45,11 +45,11 @@ struct Builder {
     nodes: usize,
 }
 
-/// A table or list that has not ended.
+/// A table or list that is still open.
 struct Open {
     anchor: usize,
     value: Value,
-    /// The key that waits for its value.
+    /// The key whose value comes next.
     key: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Clients of a home folder that is made for the test.
+//! Clients in a home folder that is created for the test.
 
 use std::{fs, path::Path};
 
@@ -171,7 +171,7 @@ fn the_file_that_is_to_name_us_is_the_one_that_is_there() {
     );
 }
 
-/// Writes the files, and tells the names of the client's entries that are off.
+/// Writes the files, and returns the names of the client's entries that are disabled.
 fn off_in(files: &[(&str, &str)]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), ".claude.json", "{}");

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::{Home, read_any_file, read_text, translate};
 
-/// The servers of a text, a line each.
+/// The servers of a text, one per line.
 fn tell(text: &str) -> String {
     let home = Home::new("/home/ada", []);
     let entries = match read_text(text) {

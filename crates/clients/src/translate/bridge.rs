@@ -14,7 +14,7 @@ struct Bridged {
 /// The options of a bridge that take a value, and those that can be dropped.
 struct Bridge {
     names: &'static [&'static str],
-    /// Options whose value is the address; empty: it is the first word.
+    /// Options whose value is the address; empty: it is the first argument.
     url_options: &'static [&'static str],
     header_options: &'static [&'static str],
     bearer_options: &'static [&'static str],
@@ -22,7 +22,7 @@ struct Bridge {
     ignored: &'static [&'static str],
     /// The header's name and value are two words.
     splits_headers: bool,
-    /// It signs in by itself, as we do on the command line.
+    /// True if it logs in by itself, as our `login` command does.
     signs_in: bool,
 }
 
@@ -59,7 +59,7 @@ const BRIDGES: [Bridge; 3] = [
     },
 ];
 
-/// Makes a bridge the server behind it. One that we do not understand to the end stays.
+/// Replaces a bridge by its server. A bridge whose arguments are not all understood stays.
 pub(super) fn unwrap(server: &mut Server, remarks: &mut Vec<String>) {
     let Some((bridge, rest)) = find(server) else {
         return;
@@ -101,7 +101,7 @@ fn is_local(url: &str) -> bool {
         .any(|local| host.starts_with(local))
 }
 
-/// The bridge that a server starts, and what it tells it.
+/// Returns the bridge that a server starts, and its arguments.
 fn find(server: &Server) -> Option<(&'static Bridge, &[String])> {
     let base = |word: &str| {
         let word = word.rsplit('/').next().unwrap_or(word);
@@ -158,7 +158,7 @@ fn read(bridge: &Bridge, words: &[String]) -> Bridged {
         } else if bridged.url.is_none() && bridge.url_options.is_empty() {
             bridged.url = Some(word.clone());
         } else {
-            // The port at which mcp-remote waits for the end of a sign-in.
+            // The port at which mcp-remote waits for the end of a login.
             bridged.is_unclear |= !word.bytes().all(|byte| byte.is_ascii_digit());
         }
     }
@@ -170,7 +170,7 @@ fn split_header(header: &str) -> Option<(String, String)> {
     Some((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Bridges fill variables in themselves, from the variables that their entry gives them.
+/// Bridges fill in variables themselves, from the variables of their entry.
 fn fill_in(text: &str, env: &[(String, String)]) -> String {
     // If the client filled nothing in, the text has been escaped already.
     let mut text = text.replace("$${", "${");

@@ -10,7 +10,7 @@ pub(super) struct Fields {
     pub(super) command: Option<String>,
     pub(super) args: Vec<String>,
     pub(super) env: Vec<(String, String)>,
-    /// Variables whose values the client keeps elsewhere.
+    /// Variables whose values the client stores elsewhere.
     pub(super) env_needed: Vec<String>,
     pub(super) inherit_env: Vec<String>,
     pub(super) env_file: Option<String>,
@@ -19,7 +19,7 @@ pub(super) struct Fields {
     pub(super) headers: Vec<(String, String)>,
     /// Headers whose values are variables.
     pub(super) header_variables: Vec<(String, String)>,
-    /// The variable of `Authorization` holds the token alone.
+    /// True if the variable of `Authorization` contains the token alone.
     pub(super) is_bearer: bool,
     pub(super) timeout: Option<f64>,
     pub(super) allow: Vec<String>,
@@ -46,7 +46,7 @@ pub(crate) fn names_server(value: &Value) -> bool {
             .is_some_and(|it| it.get("path").is_some())
 }
 
-/// Reads an entry; or says why it is none that we can start.
+/// Reads an entry; or returns the reason why it cannot be started.
 pub(super) fn read(entry: &Entry) -> Result<Fields, String> {
     let value = &entry.value;
     if !value.is_object() {
@@ -102,7 +102,7 @@ fn list(value: &Value, keys: &[&str]) -> Vec<String> {
     found.into_iter().flatten().filter_map(scalar).collect()
 }
 
-/// Numbers and switches are written without quotes by some.
+/// Some clients write numbers and booleans without quotes.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -117,7 +117,7 @@ fn pairs(value: &Value, keys: &[&str]) -> Vec<(String, String)> {
     found.into_iter().flatten().filter_map(pair).collect()
 }
 
-/// The program and its arguments: apart, in one list, or in one text.
+/// Returns the program and its arguments: separate, in one list, or in one text.
 fn read_command(value: &Value) -> (Option<String>, Vec<String>) {
     let args = list(value, &["args", "arguments"]);
     let command = COMMANDS.iter().find_map(|key| value.get(key));
@@ -141,7 +141,7 @@ fn read_command(value: &Value) -> (Option<String>, Vec<String>) {
     }
 }
 
-/// A whole command line in one text; none where the text is a program whose path holds a space.
+/// Splits a command line in one text; `None` if the text is a program whose path contains a space.
 fn split_line(line: &str) -> Option<(String, Vec<String>)> {
     let first = line.split_whitespace().next()?;
     if first == line || first.contains(['/', '\\', '$']) {

@@ -1,11 +1,11 @@
-//! Paths that begin where a client was, or in a project, made such that they hold anywhere.
+//! Paths relative to a client's folder or to a project, made absolute.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::words::Words;
 use crate::{Home, disk::read_file, entry::Entry, server::Server};
 
-/// Gives a server its project's folder, where something in it is relative to that.
+/// Sets the working folder of a server to its project's folder if something in it is relative to that.
 pub(super) fn make_absolute(
     server: &mut Server,
     entry: &Entry,
@@ -68,7 +68,7 @@ pub(super) fn make_absolute(
     }
 }
 
-/// The path if it begins at the root, at home or with a variable.
+/// Returns the path if it begins at the root, at the home folder or with a variable.
 fn absolute(path: &str, home: &Home) -> Option<String> {
     if path == "~" {
         return Some(home.folder().to_string_lossy().into_owned());
@@ -80,7 +80,7 @@ fn absolute(path: &str, home: &Home) -> Option<String> {
     (path.starts_with(['/', '\\', '$']) || is_drive).then(|| path.to_owned())
 }
 
-/// Joined, without `.` and `..` that are only on the way.
+/// Joins the paths and removes `.` and `..`.
 fn join(base: &Path, path: &str) -> String {
     let mut joined = PathBuf::new();
     for part in base.join(path).components() {
@@ -93,8 +93,8 @@ fn join(base: &Path, path: &str) -> String {
     joined.to_string_lossy().into_owned()
 }
 
-/// The variables of a file beside the entry. They are taken over as they are now: a file of ours
-/// is read by us alone, theirs may be written to by anybody.
+/// Reads the variables of a file next to the entry. Their current values are imported: only we read a
+/// file of ours, but anyone may write to theirs.
 pub(super) fn read_env_file(server: &mut Server, file: &str, words: &mut Words<'_>) {
     let path = match (absolute(file, words.home), words.project()) {
         (Some(path), _) => PathBuf::from(path),

@@ -1,10 +1,10 @@
-//! The secrets that stand in a server in clear.
+//! The secrets that a server contains in clear text.
 
 use printable::{FoundSecret, find_secrets as find_in, find_secrets_in_arguments};
 
 use crate::server::{Secret, SecretPlace, Server};
 
-/// The secrets that stand in a server in clear, text by text, in their order.
+/// Returns the secrets that a server contains in clear text, text by text, in their order.
 pub fn find_secrets(server: &Server) -> Vec<Secret> {
     let mut secrets = Vec::new();
     let mut note = |place: &SecretPlace, text: &str, found: Vec<FoundSecret>| {

@@ -1,6 +1,6 @@
-//! Our own texts with variables, put together piece by piece.
+//! Our own texts with variables, built piece by piece.
 
-/// A text that is being put together: what is plain is escaped when it is known what follows.
+/// A text that is being built: plain text is escaped once the text after it is known.
 #[derive(Debug, Default)]
 pub(super) struct Template {
     done: String,

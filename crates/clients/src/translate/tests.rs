@@ -21,7 +21,7 @@ fn entry(style: Variables, value: Value) -> Entry {
     }
 }
 
-/// The parts that are said, a line each.
+/// The parts of a server that are set, one per line.
 fn tell(taken: &Taken) -> String {
     let server = &taken.server;
     let mut lines = Vec::new();

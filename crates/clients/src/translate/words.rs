@@ -1,4 +1,4 @@
-//! Variables in texts, from each client's way of writing them to `${X}`.
+//! Variables in texts, translated from each client's syntax to `${X}`.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ impl<'a> Words<'a> {
         self.entry.project.as_deref()
     }
 
-    /// A text of an entry as one of ours.
+    /// Translates a text of an entry to a template.
     pub(super) fn translate(&mut self, text: &str) -> String {
         let mut template = Template::default();
         let mut rest = text;
@@ -47,7 +47,7 @@ impl<'a> Words<'a> {
         template.finish()
     }
 
-    /// Takes what begins here if it is a variable; its length.
+    /// Translates the variable that begins here, if there is one. Returns its length.
     fn variable_at(&mut self, rest: &str, template: &mut Template) -> Option<usize> {
         let style = self.entry.variables;
         let one_of = |styles: &[Variables]| style == Variables::Any || styles.contains(&style);
@@ -220,7 +220,7 @@ impl<'a> Words<'a> {
         true
     }
 
-    /// The folders that a manifest may name in an answer.
+    /// Fills in the folders that a manifest may name in an answer.
     fn with_folders(&self, text: &str) -> String {
         let home = self.home.folder();
         let folders = [
@@ -236,7 +236,7 @@ impl<'a> Words<'a> {
             })
     }
 
-    /// The project's folder: its own, or that of whoever calls.
+    /// Adds the project's folder: the entry's own, or that of the caller.
     fn put_folder(&mut self, template: &mut Template) {
         match self.entry.project.clone() {
             Some(project) => template.plain.push_str(&project.to_string_lossy()),
@@ -265,7 +265,7 @@ impl<'a> Words<'a> {
         template.variable(name, None);
     }
 
-    /// A variable that must be set before the server can start.
+    /// Adds a variable that must be set before the server can start.
     pub(super) fn need(&mut self, name: &str, what: &str) {
         if self.needs.iter().all(|need| need.variable != name) {
             self.needs.push(Need {
@@ -275,7 +275,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// A name for a value of this entry that has none; another one each time.
+    /// Returns a new name for a value of this entry that has none.
     fn own_name(&self, what: &str) -> String {
         let base = upper(&format!("{}_{what}", self.entry.name));
         match self.needs.len() {
@@ -285,14 +285,14 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The text if it can be the name of a variable.
+/// Returns the text if it is a valid name of a variable.
 fn valid_name(name: &str) -> Option<&str> {
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let is_name = starts_well && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     is_name.then_some(name)
 }
 
-/// A variable's name made of any text.
+/// Converts any text to the name of a variable.
 fn upper(text: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() {

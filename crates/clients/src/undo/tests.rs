@@ -41,7 +41,7 @@ impl House {
         find(&self.home()).remove(0).main.unwrap()
     }
 
-    /// Our entry goes in, `old` goes out.
+    /// Adds our entry and removes `old`.
     fn change(&self) -> Change {
         let found = self.main();
         let mut change = Change::of_file(&found).unwrap();
@@ -65,7 +65,7 @@ impl House {
         undone.into_iter().map(|undone| undone.outcome).collect()
     }
 
-    /// All files but those of ours, with their modes.
+    /// All files but ours, with their modes.
     fn look(&self) -> Vec<(PathBuf, u32, Vec<u8>)> {
         let mut found = Vec::new();
         let mut folders = vec![self.folder.path().to_owned()];
@@ -186,7 +186,7 @@ fn what_others_changed_since_stays() {
         parts.iter().all(|part| text.contains(part)) && !text.contains("proxy"),
         "{text}"
     );
-    // The rest waits in the journal until it can be undone.
+    // The rest stays in the journal until it can be undone.
     fs::write(house.path("config.toml"), "a = 2\n").unwrap();
     assert_eq!(house.undo(), [Outcome::Whole]);
 }
@@ -263,7 +263,7 @@ fn a_client_that_owns_its_file_changes_it_itself() {
     );
     assert_eq!(calls, [("mcp remove -s user old".to_owned(), None), added]);
 
-    // A session wrote its file since, so the program takes ours out and puts theirs in.
+    // A session has written its file since, so the program removes our entry and adds theirs.
     fs::write(&file, change.after.replace("1,", "2,")).unwrap();
     let mut journal = Journal::read_all(&house.path("state")).unwrap().remove(0);
     let mut back = Vec::new();
@@ -275,7 +275,7 @@ fn a_client_that_owns_its_file_changes_it_itself() {
     assert_eq!(back[0].0, "mcp remove -s user proxy");
     assert!(back[1].1.as_ref().unwrap().contains("secret"), "{back:?}");
 
-    // One that does something else is found out.
+    // A program that does something else is detected.
     fs::write(&file, text).unwrap();
     let mut journal = Journal::begin(&house.path("state"), "later").unwrap();
     let failed = journal.apply_by("claude", &house.change(), Backup::Beside, &mut |_| Ok(()));

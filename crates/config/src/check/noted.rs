@@ -1,4 +1,4 @@
-//! A mistake that is known by its byte in the file.
+//! A mistake whose place is a byte of the file.
 
 use crate::mistake::Fault;
 

@@ -1,5 +1,4 @@
-//! Lines that are no TOML, and what they spoil: one that cannot be read must not cause more
-//! mistakes.
+//! Lines that are not valid TOML, and their effects: one unreadable line must not cause more mistakes.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +17,7 @@ pub(super) struct Broken<'a> {
     lines: &'a Lines<'a>,
     /// Lines are counted from zero.
     unread: BTreeSet<usize>,
-    /// Lines of which nobody knows in which table they are, and from where on all are such.
+    /// Lines whose table is not known, and the line from which on none is known.
     lost: BTreeSet<usize>,
     lost_from: usize,
 }
@@ -43,11 +42,11 @@ impl<'a> Broken<'a> {
         this
     }
 
-    /// One mistake a line: what follows the first is mostly its echo.
+    /// Adds one mistake per line: further ones are mostly caused by the first.
     fn add(&mut self, mut errors: Vec<Error>) {
         errors.sort_by_key(start);
         for error in errors {
-            // An error at the end of the text belongs to the last line that holds something.
+            // An error at the end of the text belongs to the last line with content.
             let byte = start(&error).min(self.text.trim_end().len());
             let line = self.lines.line_of(byte);
             if self.unread.insert(line) {
@@ -77,7 +76,7 @@ impl<'a> Broken<'a> {
         self.noted.push(note_at(0, Fault::new(what, hint)));
     }
 
-    /// The mistakes that stand on their own.
+    /// Returns the mistakes that no unreadable line explains.
     pub(super) fn keep_unspoiled(&self, mut noted: Vec<Noted>) -> Vec<Noted> {
         let any = !self.noted.is_empty();
         noted.retain(|noted| {
@@ -148,7 +147,7 @@ fn explain_message(message: &str) -> Fault {
     Fault::new(what, hint)
 }
 
-/// The value of a line such as `command = npx`, which the parser takes for a broken number.
+/// Returns the value of a line such as `command = npx`, which the parser reports as an invalid number.
 fn bare_text(line: &str) -> Option<&str> {
     let (_, value) = line.split_once('=')?;
     let value = value.split('#').next().unwrap_or_default().trim();

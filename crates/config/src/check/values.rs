@@ -1,4 +1,4 @@
-//! Values that hold values: lists, tables of templates, the arguments of an example.
+//! Values that contain values: lists, tables of templates, the arguments of an example.
 
 use serde_json::{Map, Number, Value};
 use toml::de::{DeArray, DeTable, DeValue};
@@ -12,7 +12,7 @@ use crate::{
 
 impl Walk {
     pub(super) fn read_list(&mut self, at: &At, kind: &Kind, items: &DeArray<'_>) -> Option<Value> {
-        // Left out it lets everything through, so an empty one would be read either way.
+        // A missing list allows everything, so an empty one would be ambiguous.
         if items.is_empty() && at.pattern.rsplit('.').next() == Some("allow") {
             let hint = "leave the key out for all, or write `deny = [\"*\"]` for none";
             self.note(at.span.clone(), at, Fault::new("an empty list", hint));
@@ -47,13 +47,13 @@ impl Walk {
         Value::Object(read)
     }
 
-    /// Kept as JSON text: the layers sort the keys of a table, and an example is read by people.
+    /// Stored as JSON text: the layers sort the keys of a table, and an example is read by people.
     pub(super) fn read_arguments(&mut self, at: &At, table: &DeTable<'_>) -> Option<Value> {
         let object = self.read_object(at, table)?;
         Some(Value::String(Value::Object(object).to_string()))
     }
 
-    /// Rules for calls; kept as JSON text for the same reason. One with a mistake is left out.
+    /// Rules for calls; stored as JSON text for the same reason. One with a mistake is left out.
     pub(super) fn read_rules(&mut self, at: &At, items: &DeArray<'_>) -> Value {
         let mut rules = Vec::new();
         for (index, item) in items.iter().enumerate() {

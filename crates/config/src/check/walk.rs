@@ -1,4 +1,4 @@
-//! The walk over the file's tables: its place, and what it has found so far.
+//! The walk through the file's tables: the current place, and the values found so far.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::{
     rules::{self, Written},
 };
 
-/// A place of the walk: the pattern in the table of keys and the key as the person wrote it.
+/// A place in the walk: the pattern in the table of keys, and the key as the user wrote it.
 #[derive(Debug, Default, Clone)]
 pub(super) struct At {
     pub(super) pattern: String,
@@ -24,7 +24,7 @@ pub(super) struct At {
 }
 
 impl At {
-    /// The same place in the table of keys, one step down; none if nothing is known there.
+    /// Returns the place one step down in the table of keys; `None` if the table has no such key.
     pub(super) fn child(&self, name: &str, span: Range<usize>) -> (At, Option<Found>) {
         let dot = if self.key.is_empty() { "" } else { "." };
         let key = format!("{}{dot}{}", self.key, shown_key(name));
@@ -81,7 +81,7 @@ pub(super) fn as_written<'v>(value: &'v DeValue<'_>) -> Written<'v> {
 pub(super) type Name<'i> = Spanned<std::borrow::Cow<'i, str>>;
 pub(super) type Entry<'i> = Spanned<DeValue<'i>>;
 
-/// The entries as they stand in the file; the parser sorts them by name.
+/// Returns the entries in the order of the file; the parser sorts them by name.
 pub(super) fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Name<'i>, &'t Entry<'i>)> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(name, _)| name.span().start);

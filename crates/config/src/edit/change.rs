@@ -1,4 +1,4 @@
-//! The one way in which our commands change the configuration file.
+//! The only code that changes the configuration file for our commands.
 
 use std::{
     cell::Cell,
@@ -13,25 +13,25 @@ use files::{Lock, Replaced};
 use super::{Document, EditError};
 use crate::{ConfigError, Environment, Mistake, Overrides, file_path};
 
-/// Longest wait for other commands that change the same file: each holds the lock for two syncs.
+/// The longest wait for other commands that change the same file: each holds the lock for two syncs.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
-/// Times that a change is made again because another program wrote the file meanwhile. One that
-/// writes it without pause is no editor.
+/// The number of times that a change is made again because another program wrote the file meanwhile. A
+/// program that writes it without pause is no editor.
 const ATTEMPTS_MAX: usize = 20;
 
 /// An editor that writes a file in place empties it first. A file that is blank, or that cannot be
 /// changed as asked, is read again after this time.
 const SETTLING: Duration = Duration::from_millis(50);
 
-/// A change that was made.
+/// The result of a change.
 #[derive(Debug)]
 pub struct Change<T> {
     /// The result of the edit.
     pub value: T,
     /// The file.
     pub path: PathBuf,
-    /// Mistakes that the file had before and still has.
+    /// Mistakes that the file had before the change and still has.
     pub mistakes: Option<ConfigError>,
 }
 
@@ -46,9 +46,9 @@ pub fn change<T>(
     change_with(overrides, env, edit, |_, _, write| write())
 }
 
-/// The same with work that belongs before or after the write, under the lock. `commit` calls the
-/// function that writes, and returns its error, after undoing its own work: the change may be
-/// made again. It is not called where the edit changes nothing.
+/// Does the same with work that belongs before or after the write, under the lock. `commit` calls the
+/// function that writes, and returns its error, after undoing its own work: the change may be made
+/// again. It is not called if the edit changes nothing.
 pub fn change_with<T>(
     overrides: &Overrides,
     env: &Environment,
@@ -61,7 +61,7 @@ pub fn change_with<T>(
         error,
     };
     let target = files::resolve(&path).map_err(io_error)?;
-    // A folder that is not there is made when something is to be written; then nobody else has.
+    // A missing folder is not locked: it is created when the file is written, and no one else uses it.
     let is_lockable = target.parent().is_some_and(Path::is_dir);
     let _turn = if is_lockable {
         Some(take_turn(&path, &target)?)
@@ -118,7 +118,7 @@ fn take_turn(path: &Path, target: &Path) -> Result<Lock, EditError> {
     })
 }
 
-/// Reads the file, once more where it may be in the middle of being written.
+/// Reads the file, and reads it again if it may be in the middle of being written.
 fn read(path: &Path) -> Result<Document, EditError> {
     let is_odd = |read: &Result<Document, EditError>| match read {
         Ok(document) => document.before().is_some_and(|text| text.trim().is_empty()),
@@ -146,7 +146,8 @@ fn is_being_written(document: &Document) -> bool {
     Document::read(document.path()).is_ok_and(|now| now.before() != document.before())
 }
 
-/// The mistakes that were in the file before, or an error with those that the change would bring.
+/// Returns the mistakes that were in the file before, or an error with those that the change would
+/// cause.
 fn check(
     document: &Document,
     overrides: &Overrides,

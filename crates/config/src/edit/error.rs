@@ -7,7 +7,7 @@ use tool::ServerName;
 
 use crate::ConfigError;
 
-/// Why an edit was not made; the document is as it was.
+/// The reason why an edit was not made; the document is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
     /// The file cannot be read or written.
@@ -18,7 +18,7 @@ pub enum EditError {
         /// The error of the system.
         error: io::Error,
     },
-    /// The file is no TOML, so there is no place to change.
+    /// The file is not valid TOML, so it cannot be edited.
     #[error("{0}")]
     Broken(ConfigError),
     /// The file would have mistakes that it does not have now.
@@ -36,15 +36,15 @@ pub enum EditError {
         .0.display()
     )]
     Outrun(PathBuf),
-    /// No rule allows it without overriding what its person did not see.
+    /// No rule can allow it without overriding rules that the user did not see.
     #[error("{0}\nhint: `proxy policy test NAME ARGS` says which rule decides")]
     NotAllowable(NotAllowable),
-    /// A server of this name is there already.
+    /// A server of this name exists already.
     #[error(
         "server `{0}` is in the configuration already\nhint: choose another name (`--as NAME` in `proxy add`), or: proxy remove {0}"
     )]
     Exists(ServerName),
-    /// Rules hold for a name that no server has yet.
+    /// Rules apply to a name that no server has yet.
     #[error(
         "rules name `{name}` already, and would hold for the renamed server:\n  {}\nhint: remove these first, or choose another name",
         rules.join("\n  ")
@@ -55,17 +55,17 @@ pub enum EditError {
         /// The rules.
         rules: Vec<String>,
     },
-    /// A rule cannot be made to hold for another name.
+    /// A rule cannot be rewritten for another name.
     #[error(
         "{0}: this pattern cannot be rewritten for another name, so nothing was changed\nhint: write it without `**`, or as a list"
     )]
     Pattern(String),
-    /// No server of this name is there.
+    /// No server has this name.
     #[error("no server `{name}` in the configuration{}", list(known))]
     Unknown {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The names that there are, in the order of the file.
+        /// The existing names, in the order of the file.
         known: Vec<String>,
     },
 }

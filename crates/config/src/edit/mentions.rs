@@ -5,12 +5,12 @@ use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
 use super::{error::EditError, pattern, place};
 
-/// The rules that named a removed server: those that are gone and those that stay.
+/// The rules that named a removed server: those that were removed and those that stay.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RemovedRules {
-    /// Rules and entries that named it alone.
+    /// Rules and entries that named only this server.
     pub removed: Vec<String>,
-    /// Those that hold for it and stay, since they hold for others too.
+    /// Rules that apply to it and stay, since they apply to other servers too.
     pub stay: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn rename(
     Ok(told)
 }
 
-/// Removes the rules that name this server alone, and its name where others are named too.
+/// Removes the rules that name only this server, and its name from rules that name others too.
 pub(super) fn remove(toml: &mut DocumentMut, server: &str) -> RemovedRules {
     let mut outcome = RemovedRules::default();
     let mut empty = Vec::new();
@@ -112,7 +112,7 @@ pub(super) fn remove(toml: &mut DocumentMut, server: &str) -> RemovedRules {
         });
         let has_texts = |key: &str| rule.get(key).map(|item| !split(item).is_empty());
         let names = ["tool", "prompt", "resource"].map(has_texts);
-        // Without its names a rule would hold for everything.
+        // Without its names a rule would apply to everything.
         let is_empty = has_texts("server") == Some(false)
             || (names.contains(&Some(false)) && !names.contains(&Some(true)));
         if is_empty {
@@ -182,12 +182,12 @@ fn remove_rule(toml: &mut DocumentMut, at: usize) {
     }
 }
 
-/// A name of a server is its category as well, where it says no other.
+/// A server's name is also its category, if no other is set.
 #[derive(Debug)]
 struct Categories {
     /// The server's category is its name.
     is_by_name: bool,
-    /// A category that is written down is called like it.
+    /// True if a server or tool has a category of this name.
     is_of_others: bool,
 }
 
@@ -223,7 +223,7 @@ fn is_any(text: &str) -> bool {
     text.chars().all(|c| c == '*')
 }
 
-/// The pattern without some of its alternatives; none where it has none of them.
+/// Returns the pattern without some of its alternatives; `None` if it has none of them.
 fn without(text: &str, is_out: impl Fn(&str) -> bool) -> Option<Vec<String>> {
     let mut all = pattern::alternatives(text)?;
     let count = all.len();
@@ -231,7 +231,7 @@ fn without(text: &str, is_out: impl Fn(&str) -> bool) -> Option<Vec<String>> {
     (all.len() < count).then_some(all)
 }
 
-/// The patterns of an item, one text or a list of them, with `{a,b}` written out.
+/// Returns the patterns of an item, one text or a list of them, with `{a,b}` expanded.
 fn split(item: &Item) -> Vec<String> {
     let texts: Vec<&str> = match item.as_value() {
         Some(Value::Array(array)) => array.iter().filter_map(Value::as_str).collect(),

@@ -1,4 +1,4 @@
-//! A server as a command adds it.
+//! A server to be added by a command.
 
 use serde_json::Value as Json;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
@@ -10,13 +10,13 @@ use tool::ServerName;
 pub struct NewServer {
     /// Lines of a comment above the table, without `#`.
     pub comment: Vec<String>,
-    /// The program of a server that we start; goes with no `url`.
+    /// The program of a local server; excludes `url`.
     pub command: Option<String>,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables it gets.
+    /// Its environment variables.
     pub env: Vec<(String, String)>,
-    /// Variables of ours that it gets as they are.
+    /// Variables of our environment that are passed on unchanged.
     pub inherit_env: Vec<String>,
     /// The folder it runs in.
     pub cwd: Option<String>,
@@ -24,7 +24,7 @@ pub struct NewServer {
     pub url: Option<String>,
     /// Headers sent to it.
     pub headers: Vec<(String, String)>,
-    /// `enabled = false` is written.
+    /// True if `enabled = false` is written.
     pub is_disabled: bool,
     /// Its category.
     pub category: Option<String>,
@@ -38,16 +38,16 @@ pub struct NewServer {
     pub start_timeout_s: Option<u64>,
     /// True if `scope = "client"` is written: a process for each client.
     pub is_per_client: bool,
-    /// The allowed tools; all others are denied.
+    /// Patterns of allowed tools.
     pub allow: Vec<String>,
-    /// The denied tools.
+    /// Patterns of denied tools.
     pub deny: Vec<String>,
     /// An example of the arguments of some of its tools, each a JSON object.
     pub examples: Vec<(String, Json)>,
 }
 
 impl NewServer {
-    /// The template that stands for exactly this text.
+    /// Returns the template that expands to exactly this text.
     pub fn literal(text: &str) -> String {
         if text.contains("${") || text.contains("$$") {
             text.replace('$', "$$")
@@ -57,10 +57,10 @@ impl NewServer {
     }
 }
 
-/// Puts it behind the last server, in the form that the file has its servers in.
+/// Inserts it after the last server, in the form that the file uses for its servers.
 pub(super) fn insert(toml: &mut DocumentMut, name: &ServerName, server: &NewServer, apart: bool) {
-    // Of a file that holds comments alone they are what stands behind its tables; people mean
-    // them to stand before.
+    // The parser treats the text of a file that contains only comments as text after its tables; users
+    // expect it before them.
     let mut head = String::new();
     if toml.is_empty() {
         head.push_str(toml.trailing().as_str().unwrap_or_default());
@@ -115,7 +115,7 @@ fn inline(server: &NewServer) -> InlineTable {
     table(server).into_inline_table()
 }
 
-/// The keys that hold a value, in the order in which the reference names them.
+/// The keys that have a value, in the order of the reference.
 fn values(server: &NewServer) -> Vec<(&'static str, Value)> {
     let text = |key, text: &Option<String>| Some((key, Value::from(text.as_ref()?)));
     let list = |key, items: &[String]| (!items.is_empty()).then(|| (key, array(items)));
@@ -148,7 +148,7 @@ fn values(server: &NewServer) -> Vec<(&'static str, Value)> {
     written.into_iter().flatten().collect()
 }
 
-/// The table `name` in it, written `name.key = ...`.
+/// Returns the table `name` in it, written `name.key = ...`.
 fn dotted<'a>(table: &'a mut Table, name: &str) -> &'a mut Table {
     let inner = table.entry(name).or_insert_with(|| {
         let mut inner = Table::new();
@@ -164,7 +164,7 @@ fn array(items: &[String]) -> Value {
     Value::Array(items.iter().collect::<Array>())
 }
 
-/// TOML has no null: a member that is one is left out.
+/// TOML has no null: a null member is left out.
 fn of_json(json: &Json) -> Option<Value> {
     Some(match json {
         Json::Null => return None,

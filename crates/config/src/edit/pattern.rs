@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use globset::GlobBuilder;
 
-/// Most alternatives of one pattern that are written out; nobody writes more by hand.
+/// The limit of the expanded alternatives of one pattern.
 const ALTERNATIVES_MAX: usize = 64;
 
 /// Returns true if the pattern matches this name and no other.
@@ -60,7 +60,7 @@ pub(super) fn alternatives(pattern: &str) -> Option<Vec<String>> {
     Some(all)
 }
 
-/// The patterns of names that fit `to` where this one fits `from`; none where it may stay.
+/// Returns the patterns of names that match `to` where this one matches `from`; `None` if it can stay.
 pub(super) fn rename_name(pattern: &str, from: &str, to: &str) -> Option<Vec<String>> {
     if !fits(pattern, from) || fits(pattern, to) && !is_name(pattern, from) {
         return None;
@@ -78,8 +78,8 @@ pub(super) fn rename_name(pattern: &str, from: &str, to: &str) -> Option<Vec<Str
     Some(vec![pattern.to_owned(), to.to_owned()])
 }
 
-/// The patterns of `server/name` that fit `to/name` where this one fits `from/name`; none where it may
-/// stay. The error is that the pattern cannot be read.
+/// Returns the patterns of `server/name` that match `to/name` where this one matches `from/name`;
+/// `None` if it can stay. Fails if the pattern cannot be parsed.
 pub(super) fn rename_full(
     pattern: &str,
     from: &str,
@@ -114,11 +114,11 @@ pub(super) fn rename_full(
     Ok(Some(in_place(pattern, from, to, new)))
 }
 
-/// A pattern with signs that are not read here, such as `**`.
+/// A pattern with characters that are not supported here, such as `**`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unreadable;
 
-/// The pattern with one name in the place of the other, where that means the same as this list.
+/// Returns the pattern with one name replaced by the other, if that has the same meaning as this list.
 fn in_place(pattern: &str, from: &str, to: &str, new: Vec<String>) -> Vec<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let mut text = String::new();
@@ -156,7 +156,8 @@ enum Token {
     Class(String),
 }
 
-/// The place of the next such character that stands for itself; `None` outside: it cannot be read.
+/// Returns the place of the next unescaped character of this kind; the outer `None` if the pattern
+/// cannot be parsed.
 #[expect(clippy::option_option, reason = "unreadable, absent, or there")]
 fn find(chars: &[char], from: usize, wanted: char) -> Option<Option<usize>> {
     let mut at = from;
@@ -175,13 +176,13 @@ fn find(chars: &[char], from: usize, wanted: char) -> Option<Option<usize>> {
 /// The place of the `]` that ends a class.
 fn end_of_class(chars: &[char], open: usize) -> Option<usize> {
     let is_not = matches!(chars.get(open + 1), Some('!' | '^'));
-    // The first may be a `]` that stands for itself.
+    // The first may be a literal `]`.
     let first = open + 2 + usize::from(is_not);
     let end = chars.get(first..)?.iter().position(|it| *it == ']')?;
     Some(first + end)
 }
 
-/// A pattern without `{}`; none of one that cannot be read.
+/// Parses a pattern without `{}`; `None` if it cannot be parsed.
 fn parse(pattern: &str) -> Option<Vec<Token>> {
     if pattern == "**" {
         return Some(vec![Token::Any]);
@@ -232,7 +233,7 @@ fn print(tokens: &[Token]) -> String {
     tokens.iter().map(one).collect()
 }
 
-/// The rests of the pattern that the text behind this beginning may match: any one of them.
+/// Returns the rests of the pattern, any of which may match the text after this beginning.
 fn derive(tokens: &[Token], beginning: &str) -> Vec<Vec<Token>> {
     let mut rests: Vec<&[Token]> = vec![tokens];
     for char in beginning.chars() {
@@ -337,7 +338,7 @@ mod tests {
             let stays = vec![pattern.clone()];
             let new = renamed.as_ref().unwrap_or(&stays);
             let [old_name, new_name] = ["fs", "disk"].map(|it| format!("{it}/{tool}"));
-            // One that fitted the new name already goes on to.
+            // A pattern that matched the new name already still does.
             let expected = fits(&pattern, &old_name) || fits(&pattern, &new_name);
             prop_assert_eq!(new.iter().any(|it| fits(it, &new_name)), expected, "{:?}", new);
             let other = format!("git/{tool}");

@@ -1,4 +1,4 @@
-//! Taking a server out of its place, and giving it another name there.
+//! Removes a server from its place, and renames it there.
 
 use toml_edit::{DocumentMut, InlineTable, Item, RawString, Table, Value};
 
@@ -71,7 +71,7 @@ fn up_to_last_blank_line(text: &str) -> &str {
     &text[..end]
 }
 
-/// The first table of the file behind a position.
+/// Returns the first table of the file after a position.
 fn following(table: &mut Table, at: isize) -> Option<&mut Table> {
     let mut next = None;
     find_next(table, at, &mut next);
@@ -127,7 +127,7 @@ fn text_of(raw: Option<&RawString>) -> String {
         .to_owned()
 }
 
-/// Gives a server another name.
+/// Renames a server.
 pub(super) fn rename(toml: &mut DocumentMut, from: &str, to: &str) {
     match &mut toml["servers"] {
         Item::Table(servers) => rename_in_table(servers, from, to),
@@ -136,7 +136,7 @@ pub(super) fn rename(toml: &mut DocumentMut, from: &str, to: &str) {
     }
 }
 
-/// All are taken out and put in again: an order of dotted and inline servers is that of the names.
+/// All are removed and added again: dotted and inline servers are ordered by name.
 fn rename_in_table(servers: &mut Table, from: &str, to: &str) {
     let names: Vec<_> = servers.iter().map(|(name, _)| name.to_owned()).collect();
     for name in names {

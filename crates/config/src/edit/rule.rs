@@ -1,10 +1,10 @@
-//! A rule for calls, put directly before the rule that it is an exception from.
+//! A rule for calls, inserted directly before the rule that it is an exception to.
 
 use toml_edit::{
     Array, ArrayOfTables, Decor, DocumentMut, InlineTable, Item, RawString, Table, Value,
 };
 
-/// Puts a rule at an index among those that there are.
+/// Inserts a rule at an index of the existing ones.
 pub(super) fn insert(toml: &mut DocumentMut, index: usize, rule: &[(&str, String)]) {
     match toml.get_mut("rules") {
         Some(Item::Value(Value::Array(rules))) => insert_inline(rules, index, rule),
@@ -24,7 +24,7 @@ fn insert_table(rules: &mut ArrayOfTables, index: usize, rule: &[(&str, String)]
     let mut rule = table_of(rule);
     if let Some(next) = others.get_mut(index) {
         rule.set_position(next.position());
-        // A comment directly above a rule is its own; one above an empty line is not.
+        // A comment directly above a rule belongs to it; one above a blank line does not.
         let above = text_of(next.decor().prefix());
         if let Some(end) = above
             .rfind("\n\n")

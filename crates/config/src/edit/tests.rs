@@ -175,7 +175,7 @@ fn a_file_that_is_no_toml_is_not_touched() {
     assert!(error.to_string().contains("config.toml:1:11"), "{error}");
 }
 
-/// The text in another form: each line ended as the next of `is_crlf` says, over and over.
+/// Returns the text in another form: each line ends as the next of `is_crlf` says, repeated.
 fn in_form(text: &str, is_crlf: &[bool], has_mark: bool, has_end: bool) -> String {
     let mut ends = is_crlf.iter().cycle();
     let line = |line: &str| {
@@ -271,7 +271,7 @@ fn a_file_of_comments_alone_keeps_them_at_its_head() {
     assert!(text.contains("[servers.time]"), "{text}");
 }
 
-/// A tool that a client may call for good, under the rules of a text.
+/// A tool that a client may be allowed permanently, under the rules of a text.
 fn allowance(text: &str, name: &str, client: Option<&str>) -> Allowance {
     let read = document(text).read_policy(&Overrides::default(), &home());
     let call = Subject {
@@ -296,7 +296,7 @@ fn allow(document: &mut Document, allowance: &Allowance) -> Result<Option<usize>
 
 const FS: &str = "[servers.fs]\ncommand = \"x\"\n";
 
-/// `NEW` stands for the rule in the expected text.
+/// `NEW` is replaced by the rule in the expected text.
 #[track_caller]
 fn check_rule(before: &str, expected: &str, number: usize) {
     let ours = "decision = \"allow\"\nserver = \"fs\"\ntool = \"write[[]1[]]\"\n";

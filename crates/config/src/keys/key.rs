@@ -1,12 +1,12 @@
-//! One key of the configuration, and what kinds of values there are.
+//! A key of the configuration, and the kinds of values.
 
 /// One key that holds a value.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// Dotted; `NAME` stands for a server and `TOOL` for a tool of it.
+    /// The dotted path; `NAME` is a server and `TOOL` a tool of it.
     pub(crate) path: &'static str,
     pub(crate) kind: Kind,
-    /// As it would be written in the file.
+    /// The default as it would be written in the file.
     pub(crate) default: Option<&'static str>,
     /// True if a `PROXY_*` variable may set it.
     pub(crate) variable: bool,
@@ -39,11 +39,11 @@ pub(crate) enum Kind {
     Variables,
     /// Templates by the name of an HTTP header.
     Headers,
-    /// Templates by a name for whoever holds the token.
+    /// Templates by a name for the holder of the token.
     Tokens,
     /// A file whose path is a template.
     File,
-    /// Files by a name for whoever holds the token in them.
+    /// Files by a name for the holder of the token in them.
     TokenFiles,
     /// An address to listen on.
     Listen,
@@ -51,7 +51,7 @@ pub(crate) enum Kind {
     Host,
     /// A scheme, a host and a port, as an `Origin` header has them.
     Origin,
-    /// A JSON object in TOML clothes.
+    /// A JSON object written as TOML.
     Arguments,
     /// Rules for calls, one table each.
     Rules,

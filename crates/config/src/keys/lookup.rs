@@ -9,7 +9,7 @@ pub(crate) enum Found {
     Table,
 }
 
-/// The pattern of the key `name` in the table `parent`; none if it can be no key of ours.
+/// Returns the pattern of the key `name` in the table `parent`; `None` if no key can match.
 pub(crate) fn child(parent: &str, name: &str) -> Option<String> {
     match parent {
         "" if !name.contains('.') => Some(name.to_owned()),
@@ -29,7 +29,7 @@ pub(crate) fn find(pattern: &str) -> Option<Found> {
     KEYS.iter().any(inside).then_some(Found::Table)
 }
 
-/// The names that the table `pattern` knows, in the order they are declared.
+/// The names in the table `pattern`, in the order of their declaration.
 pub(crate) fn names(pattern: &str) -> Vec<&'static str> {
     let mut names: Vec<&str> = Vec::new();
     for key in KEYS {

@@ -1,4 +1,4 @@
-//! The next step for a key that the table does not have.
+//! The hint for a key that the table does not have.
 
 use tool::near;
 
@@ -7,7 +7,7 @@ use super::{
     lookup::{find, names},
 };
 
-/// A next step for the unknown key `name` in the table `pattern`.
+/// Returns a hint for the unknown key `name` in the table `pattern`.
 pub(crate) fn unknown(pattern: &str, name: &str) -> String {
     let known = names(pattern);
     if let Some((_, hint)) = FOREIGN
@@ -30,8 +30,8 @@ pub(crate) fn unknown(pattern: &str, name: &str) -> String {
     }
 }
 
-/// The name that `asked` was most likely meant to be. In a short one a single slip is most of the
-/// word, so `ulr` and `lgo` are told by counting slips.
+/// Returns the name that `asked` was most likely meant to be. In a short name one typing error is most
+/// of the word, so `ulr` and `lgo` are found by counting edits.
 pub(crate) fn nearest<'a>(
     asked: &str,
     names: impl IntoIterator<Item = &'a str> + Clone,
@@ -44,7 +44,7 @@ pub(crate) fn nearest<'a>(
     })
 }
 
-/// Names that other programs have for our keys: the table and the name, then the hint.
+/// Names of other programs for our keys: the table and the name, then the hint.
 static FOREIGN: &[((&str, &str), &str)] = &[
     (
         ("", "mcpServers"),

@@ -1,4 +1,4 @@
-//! `[http]` and `[clients]`: what they mean, and their mistakes.
+//! `[http]` and `[clients]`: their settings and mistakes.
 
 use super::{load_text, mistakes::check};
 

@@ -1,4 +1,4 @@
-//! Keys of a server's life and of what its calls may take: their defaults, their mistakes.
+//! Keys for the lifetime of a server and the limits of its calls: their defaults and mistakes.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -77,7 +77,7 @@ fn zero_means_never_and_any_number() {
     assert_eq!((spec.idle_timeout, spec.calls_max), (None, None));
 }
 
-/// The registry makes its index anew when an overlay changes; a limit is none of its business.
+/// The registry rebuilds its index when an overlay changes; it does not use limits.
 #[test]
 fn limits_of_a_tool_stay_out_of_the_registry() {
     let text = r#"

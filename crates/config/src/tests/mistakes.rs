@@ -1,4 +1,4 @@
-//! Mistakes and what a person reads about them.
+//! Mistakes and their messages.
 
 use insta::assert_snapshot;
 
@@ -657,7 +657,7 @@ command = npx
     "#);
 }
 
-/// Long files and long lines are told as fast as they are read, and nobody gets a megabyte back.
+/// Long files and long lines are reported as fast as they are read, and the message stays short.
 #[test]
 fn a_megabyte_of_mistakes_is_cut() {
     let broken_tables = "[a\nb = 1\n".repeat(120_000);

@@ -1,4 +1,4 @@
-//! The file that is read, and where relative paths and `~` lead.
+//! The file that is read, and the resolution of relative paths and `~`.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -7,7 +7,7 @@ use fleet::Launch;
 use super::{HOME, home, overrides};
 use crate::{Environment, Overrides, default_path, is_of_another_program, load};
 
-/// The text that a person sees, with the folder of the test taken out.
+/// The printed text, without the folder of the test.
 fn printed(overrides: &Overrides, env: &Environment, folder: &Path) -> String {
     let error = load(overrides, env).expect_err("the case is a mistake");
     error.to_string().replace(&*folder.to_string_lossy(), "DIR")

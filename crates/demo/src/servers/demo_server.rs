@@ -1,4 +1,4 @@
-//! A server of the demo: its tools, and how they are served.
+//! A server of the demo: its tools, and the code that serves them.
 
 use std::{fmt, time::Duration};
 
@@ -16,7 +16,7 @@ use rmcp::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The time for which a client may keep our lists: they never change.
+/// The time for which a client may cache our lists: they never change.
 const LIST_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct DemoTool {
     pub(super) answer: Box<dyn Fn(JsonObject) -> Answer + Send + Sync>,
 }
 
-/// The answer of a tool: a reply, or why it refuses, in words a model can act on.
+/// The answer of a tool: a reply, or the reason for a refusal, in words that a model can act on.
 pub(super) type Answer = Result<Reply, String>;
 
 #[derive(Debug, PartialEq)]
@@ -39,14 +39,14 @@ pub(super) enum Reply {
     Text(String),
     /// Any JSON, sent both as `structuredContent` and as text.
     Structured(Value),
-    /// The text, but not before this time has passed.
+    /// The text, after this time has passed.
     Late(Duration, String),
     /// No answer at all: the process ends with this code in the middle of the call.
     Crash(i32),
 }
 
-/// A tool from its definition and its function, whose argument type says
-/// which arguments there are and what they default to.
+/// Creates a tool from its definition and its function, whose argument type defines the arguments and
+/// their defaults.
 pub(super) fn tool<A, F>(definition: Value, answer: F) -> DemoTool
 where
     A: DeserializeOwned,

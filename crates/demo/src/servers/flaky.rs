@@ -1,4 +1,4 @@
-//! A server for things that go wrong: errors, a crash, slowness, noise.
+//! A server for failures: errors, a crash, slowness, noise.
 
 use std::{io::Write as _, time::Duration};
 
@@ -156,7 +156,7 @@ fn noise(lines: u32) -> String {
     (1..=lines).map(line).collect::<Vec<_>>().concat()
 }
 
-/// Standard error may be closed; that is nobody's problem here.
+/// Standard error may be closed; that is no error here.
 fn complain(text: &str) {
     drop(std::io::stderr().write_all(text.as_bytes()));
 }

@@ -237,7 +237,7 @@ fn delete_note(book: &Book) -> DemoTool {
     })
 }
 
-/// More than any budget of an answer, and still made in milliseconds.
+/// More than any budget of an answer, yet generated in milliseconds.
 const EXAMPLES_MAX: u64 = 10_000;
 
 #[derive(Deserialize)]

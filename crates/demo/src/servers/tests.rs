@@ -1,4 +1,4 @@
-//! One `check` for every demo server, and what is true of all of them.
+//! One `check` for every demo server, and properties of all of them.
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -7,10 +7,10 @@ use clap_complete::{CompletionCandidate, Shell, env::Shells};
 use config::{Config, Environment, Overrides, edit::Document};
 use registry::Registry;
 
-/// The variable by which a shell asks for completions.
+/// The variable with which a shell requests completions.
 pub(crate) const VARIABLE: &str = "_PROXY_COMPLETE";
 
-/// Writes what the shell reads at its start.
+/// Writes the script that the shell loads at its start.
 pub(crate) fn write_registration(shell: Shell, out: &mut dyn io::Write) -> io::Result<()> {
     let shells = Shells::builtins();
     let completer = shells

@@ -37,7 +37,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// A line a command, under the name of its group.
+/// Renders one line per command, under the name of its group.
 pub(super) fn render(command: &Command) -> String {
     let names = GROUPS.iter().flat_map(|(_, names)| names.iter());
     let widest = names.map(|name| name.len()).max().unwrap_or_default();

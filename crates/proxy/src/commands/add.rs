@@ -1,4 +1,4 @@
-//! `proxy add`: a server comes into the configuration and is asked for its tools.
+//! `proxy add`: adds a server to the configuration and asks it for its tools.
 
 use std::{io::IsTerminal as _, sync::Arc, time::Instant};
 
@@ -57,7 +57,8 @@ pub(super) fn add(global: &Global, given: Add) -> anyhow::Result<Exit> {
 
 type Prepared = (ServerName, NewServer, Vec<String>);
 
-/// The server as it is to be written, and what its person should know; or why there is none.
+/// Returns the server as it is to be written, with remarks for the user; or the reason why there is
+/// none.
 fn prepare(given: Add) -> anyhow::Result<Result<Prepared, String>> {
     let wanted = Given {
         name: given.name.clone(),

@@ -1,4 +1,4 @@
-//! `proxy audit`: what was called, and whether the log of it is as it was written.
+//! `proxy audit`: the calls that were made, and whether their log is unaltered.
 
 use config::Config;
 use files::clock::now_ms;

@@ -1,4 +1,4 @@
-//! Clients' own programs, which change files that are theirs.
+//! Clients' own programs, which change the files that belong to them.
 
 use std::{process::Stdio, time::Duration};
 
@@ -16,7 +16,7 @@ pub(super) fn is_on_path(program: &str) -> bool {
     std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
-/// Runs a client's own program to its end, within a time.
+/// Runs a client's own program to its end, with a timeout.
 pub(super) fn run_program(call: &Call) -> Result<(), String> {
     let done = run_async(async {
         let mut command = tokio::process::Command::new(&call.program);

@@ -1,4 +1,4 @@
-//! `proxy confine`: gives up what a server may not do, then becomes the server.
+//! `proxy confine`: drops the rights that a server may not have, then becomes the server.
 
 use std::os::unix::process::CommandExt as _;
 
@@ -7,7 +7,7 @@ use processes::sandbox::Kept;
 
 use crate::{cli::Confine, exit::Exit};
 
-/// Returns only where it fails. No thread runs yet, so nobody of us is left out.
+/// Returns only if it fails. No other thread runs yet, so the restrictions apply to all of the process.
 pub(super) fn become_command(confine: Confine) -> anyhow::Result<Exit> {
     let Confine {
         network,

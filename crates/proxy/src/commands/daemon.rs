@@ -1,4 +1,4 @@
-//! `proxy daemon`: the process that all clients share, begun, ended, looked at.
+//! `proxy daemon`: starts, stops and shows the process that all clients share.
 
 use std::{
     fs::{self, File},
@@ -89,7 +89,7 @@ fn refuse_config(error: &ConfigError) -> Exit {
     Exit::Usage
 }
 
-/// Starts the daemon, if nobody else has, and says which it is.
+/// Starts the daemon, unless another process has, and prints which it is.
 fn start(route: &Route, is_restart: bool) -> anyhow::Result<Exit> {
     let socket = route.place.socket(None);
     let connection = connect_or_start(&route.identity, &socket)?;
@@ -127,8 +127,8 @@ fn stop(route: &Route) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Ends every daemon of this configuration, those of other builds and secrets included, and says how
-/// many there were.
+/// Stops every daemon of this configuration, including those of other builds and secrets. Returns their
+/// number.
 fn end_daemons(route: &Route, purpose: &Purpose) -> anyhow::Result<usize> {
     let mut stopped = 0;
     for socket in route.place.sockets() {
@@ -139,7 +139,7 @@ fn end_daemons(route: &Route, purpose: &Purpose) -> anyhow::Result<usize> {
             let Some((mut stream, Answer::Stopping)) = greet(stream, purpose.clone()).await? else {
                 return Ok(false);
             };
-            // The daemon holds its end until it and its servers have ended.
+            // The daemon keeps its end open until it and its servers have ended.
             let mut rest = Vec::new();
             tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut rest).await?;
             Ok::<_, io::Error>(true)
@@ -174,7 +174,7 @@ fn print_logs(global: &Global, lines: Option<usize>) -> Exit {
     Exit::Success
 }
 
-/// A daemon that runs says where its log is, though the configuration may be broken by now.
+/// Finds the log of a running daemon even if the configuration is broken by now.
 fn find_log(global: &Global) -> Result<PathBuf, ConfigError> {
     let told = find_route(global)?.ok().and_then(|route| {
         let daemons = block_on(super::status::ask_daemons(&route)).ok()?;
@@ -189,10 +189,11 @@ fn find_log(global: &Global) -> Result<PathBuf, ConfigError> {
     )
 }
 
-/// The daemon itself, until it ends.
+/// Runs the daemon until it ends.
 fn run(global: &Global, is_launched: bool) -> Exit {
     if is_launched {
-        // A client's terminal is not ours: its signals do not reach us, its end is not our end.
+        // The daemon leaves the client's terminal: its signals do not reach the daemon, and closing it
+        // does not end the daemon.
         let _ = setsid();
     }
     let _ = fs::write("/proc/self/comm", NAME);
@@ -294,8 +295,8 @@ fn open_socket(global: &Global) -> anyhow::Result<BoundSocket> {
     BoundSocket::new(launch::bind(&socket)?).context("cannot listen")
 }
 
-/// The filter of the log: where nobody said anything, our own `info` too, in the one place where a
-/// person can look afterwards.
+/// Returns the filter of the log. By default it includes our own `info`: the log is the only record
+/// that a person can read afterwards.
 fn choose_filter(config: &Config) -> String {
     if config.log == LOG_DEFAULT {
         filter_of("info")
@@ -308,7 +309,8 @@ fn close_stdin() -> io::Result<()> {
     Ok(dup2_stdin(File::open("/dev/null")?)?)
 }
 
-/// Nothing of whoever started us stays open. A panic is told to the log, if there can be one.
+/// Closes everything inherited from the process that started the daemon. A panic is logged, if there
+/// can be a log.
 fn detach(log: &Path) -> io::Result<()> {
     let nowhere = || File::options().write(true).open("/dev/null");
     dup2_stdout(nowhere()?)?;

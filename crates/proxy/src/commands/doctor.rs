@@ -1,5 +1,5 @@
-//! `proxy doctor`: everything that can be wrong with this machine and this configuration, each
-//! with what to type.
+//! `proxy doctor`: checks of this machine and this configuration, each with the command that fixes the
+//! problem.
 
 mod clients;
 mod machine;
@@ -19,7 +19,7 @@ use setup::doctor::{
 use super::{idle_rules, run_async};
 use crate::{cli::Global, exit::Exit, report, table::wrap};
 
-/// Looks, and prints what was found. `offline` starts nothing: no server, no other program.
+/// Runs the checks and prints the findings. `offline` starts nothing: no server, no other program.
 pub(super) fn examine(global: &Global, offline: bool) -> anyhow::Result<Exit> {
     let mut checks = vec![machine::check_clock()];
     match config::load(&global.overrides(), &Environment::of_process()) {
@@ -78,7 +78,7 @@ async fn examine_servers(
     if !offline {
         let (programs, versions) = machine::ask_programs(settings).await;
         checks.extend(check_runtimes(settings, &versions));
-        // A server may have told the same program missing.
+        // A server may have reported the same program missing.
         let is_new = |check: &Check| checks.iter().all(|told| told.next != check.next);
         let programs: Vec<Check> = (programs.into_iter())
             .filter(|check| check.next.is_none() || is_new(check))
@@ -95,7 +95,7 @@ async fn examine_servers(
     Ok(checks)
 }
 
-/// Problems first, each with what to do; then a line for all that is well.
+/// Renders problems first, each with the fix; then one line for everything that is fine.
 fn render(checks: &[Check]) -> String {
     let width = |check: &Check| check.about.chars().count();
     let widest = checks.iter().map(width).max().unwrap_or(0);
@@ -161,7 +161,7 @@ fn to_json(checks: &[Check]) -> Value {
     json!({ "checks": checks })
 }
 
-/// 0: nothing, or warnings alone; 1: a problem; 2: something could not be found out.
+/// 0: nothing, or warnings alone; 1: a problem; 2: a check could not be made.
 fn exit_of(checks: &[Check]) -> Exit {
     match checks.iter().map(|check| check.verdict).min() {
         Some(Verdict::Problem) => Exit::Nothing,

@@ -1,4 +1,4 @@
-//! `proxy remove`, `enable`, `disable`, `rename`: what changes in the configuration file.
+//! `proxy remove`, `enable`, `disable`, `rename`: changes to the configuration file.
 
 use std::io;
 
@@ -89,7 +89,7 @@ pub(super) fn rename(global: &Global, from: &str, to: &str) -> anyhow::Result<Ex
             return Ok(Exit::Usage);
         }
     };
-    // A name that is no valid one was never used, and nothing is kept under it.
+    // No state is kept under an invalid name.
     let state = match from.parse() {
         Ok(from) => Some(KeptState::open(global, from, to.clone())?),
         Err(_) => None,
@@ -113,7 +113,7 @@ pub(super) fn rename(global: &Global, from: &str, to: &str) -> anyhow::Result<Ex
     Ok(Exit::Success)
 }
 
-/// Changes the configuration file, or says why it cannot be changed. A daemon that runs applies the
+/// Changes the configuration file, or reports why it cannot be changed. A running daemon applies the
 /// change by itself.
 pub(super) fn edit(
     global: &Global,
@@ -126,8 +126,8 @@ pub(super) fn edit(
     Ok(Exit::Success)
 }
 
-/// Changes the configuration file as [`config::edit::change_with`] does. None where the change is
-/// refused; the reason was said.
+/// Changes the configuration file as [`config::edit::change_with`] does. `None` if the change is
+/// refused; the reason has been printed.
 pub(super) fn change_with<T>(
     global: &Global,
     edit: impl FnMut(&mut Document) -> Result<T, EditError>,
@@ -154,7 +154,7 @@ pub(super) fn change_with<T>(
     Ok(Some(change))
 }
 
-/// The configuration file as it is now; what keeps it from being read was said.
+/// Reads the configuration file. `None` if it cannot be read; the reason has been printed.
 pub(super) fn read(global: &Global) -> Option<Document> {
     let read = config::file_path(&global.overrides(), &Environment::of_process())
         .map_err(|error| error.to_string())

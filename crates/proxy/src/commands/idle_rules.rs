@@ -1,4 +1,5 @@
-//! Rules of the configuration that match nothing, as `config check`, `doctor` and `policy test` tell them.
+//! Rules of the configuration that match nothing, as `config check`, `doctor` and `policy test` report
+//! them.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +8,11 @@ use gateway::{IdleRules, Settings, Weight, find_idle_rules, list_known_names};
 use registry::{KnownNames, News, Registry};
 use setup::doctor::Check;
 
-/// Finds them with what is on disk; no server is asked. `asked` are those that were asked just now.
+/// Finds them using the state on disk; no server is asked. `asked` are the servers that were asked just
+/// now.
 pub(super) fn find(settings: &Settings, clients: &BTreeSet<String>, asked: &[News]) -> IdleRules {
     let rules = settings.rules();
-    // A folder that is not there is not made for this.
+    // A missing folder is not created for this.
     let registry = settings
         .state_dir
         .is_dir()
@@ -33,12 +35,12 @@ pub(super) fn list_clients(config: &Config) -> BTreeSet<String> {
     seen.unwrap_or_default().into_iter().chain(scopes).collect()
 }
 
-/// The checks of all of them, with what is on disk.
+/// The checks of all of them, using the state on disk.
 pub(super) fn check(config: &Config) -> Vec<Check> {
     to_checks(&find(&config.gateway, &list_clients(config), &[]))
 }
 
-/// A rule that was meant to keep something out and does not is a problem, any other a warning.
+/// A rule that restricts access and matches nothing is a problem, any other a warning.
 pub(super) fn to_checks(found: &IdleRules) -> Vec<Check> {
     let idle = found.idle.iter().map(|rule| {
         let check = match rule.weight {

@@ -1,5 +1,4 @@
-//! `proxy import`: servers of clients and files come into the configuration; nobody's file but
-//! ours changes.
+//! `proxy import`: adds servers of clients and files to the configuration; no other file changes.
 
 use std::{fs, os::unix::fs::FileTypeExt as _, path::Path};
 
@@ -83,7 +82,7 @@ pub(super) fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow:
 
 type Collected = (Vec<setup::moving::Taken>, Vec<LeftOut>);
 
-/// The servers of everything that was named.
+/// Collects the servers of all named sources.
 fn collect(from: &[String], home: &Home, own: &Own) -> Result<Collected, String> {
     if from.is_empty() {
         let found = discover(home, &[], own, true);
@@ -126,7 +125,7 @@ fn is_pipe(name: &str) -> bool {
     fs::metadata(name).is_ok_and(|about| about.file_type().is_fifo())
 }
 
-/// Neither a client nor a file.
+/// Renders the error for a name that is neither a client nor a file.
 pub(super) fn unknown(name: &str) -> String {
     let ids: Vec<&str> = setup::moving::list()
         .iter()

@@ -1,4 +1,4 @@
-//! `proxy init`: moving in, and back out.
+//! `proxy init`: moves the servers of clients into the configuration, and undoes it.
 
 use std::path::PathBuf;
 
@@ -107,7 +107,7 @@ struct Moving<'a> {
     init: &'a Init,
     home: Home,
     own: Own,
-    /// The configuration as the person is shown it, with the servers of `taken`.
+    /// The configuration as it is shown to the person, with the servers of `taken`.
     document: Document,
     taken: Vec<Taken>,
     discovery: Discovery,
@@ -166,8 +166,8 @@ impl Moving<'_> {
         Ok(self.report(&plans, &outcomes, &failed))
     }
 
-    /// Takes the servers into the configuration as it is now. None where that is refused; the reason
-    /// was said.
+    /// Adds the servers to the configuration as it is now. `None` if that is refused; the reason has
+    /// been printed.
     fn write(&self, env: &Environment, journal: &mut Journal) -> anyhow::Result<Option<Receiving>> {
         let overrides = self.global.overrides();
         let receive = |document: &mut Document| {
@@ -183,7 +183,7 @@ impl Moving<'_> {
                 let copied = journal.replace(path, before, &text, Backup::Beside, write);
                 copied.map(drop)
             });
-            // Nothing was written, so none of them was kept.
+            // Nothing was written, so none of the secrets was stored.
             replaced.or_else(|error| journal.forget_secrets(|_| true).and(Err(error)))
         })?;
         Ok(changed.map(|it| it.value))
@@ -363,7 +363,7 @@ impl Moving<'_> {
     }
 }
 
-/// Prints the edits that the owner of a YAML file makes.
+/// Prints the edits that the owner of a YAML file has to make.
 fn say_by_hand(plan: &ClientPlan) {
     if !plan.by_hand.is_empty() {
         let name = &plan.client.name;
@@ -374,8 +374,8 @@ fn say_by_hand(plan: &ClientPlan) {
     }
 }
 
-/// Undoes the last run. One of which nothing can be put back, because everything in it was changed
-/// since, does not keep the run before it from being undone.
+/// Undoes the last run. If nothing of it can be restored, because everything in it was changed since,
+/// the run before it is undone too.
 fn undo(global: &Global, env: &Environment) -> anyhow::Result<Exit> {
     let mut undone = Vec::new();
     let mut forgotten = Forgotten::default();

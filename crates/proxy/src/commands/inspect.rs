@@ -1,4 +1,4 @@
-//! Commands that look at files only: the configuration, a server's log.
+//! Commands that read files only: the configuration, a server's log.
 
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,8 @@ pub(super) fn print_config_path(global: &Global) -> Exit {
     }
 }
 
-/// Prints the remarks on a configuration that can be used. A rule that was meant to keep something
-/// out and matches nothing is a problem: the exit code is 1.
+/// Prints the remarks on a valid configuration. A rule that restricts access and matches nothing is a
+/// problem: the exit code is 1.
 pub(super) fn print_config_check(config: &Config, as_json: bool) -> Exit {
     let (problems, remarks): (Vec<_>, Vec<_>) = idle_rules::check(config)
         .into_iter()
@@ -73,7 +73,7 @@ fn to_line(check: &Check) -> String {
     format!("{}: {} ({next})", check.about, check.found)
 }
 
-/// Prints what a server wrote to stderr, as far as it is kept.
+/// Prints the kept part of a server's stderr.
 pub(super) fn print_server_log(
     config: &Config,
     global: &Global,
@@ -108,7 +108,7 @@ pub(super) fn print_server_log(
     Exit::Success
 }
 
-/// The last lines of a log, what was put aside included.
+/// Returns the last lines of a log, including the rotated file.
 pub(super) fn read_last_lines(newest: &Path, lines: Option<usize>) -> Vec<String> {
     let older = newest.with_extension("log.1");
     let texts = [&older, newest].map(|path| std::fs::read_to_string(path).unwrap_or_default());

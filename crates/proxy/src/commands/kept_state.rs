@@ -1,4 +1,4 @@
-//! The state that is kept of a server, when the server gets another name.
+//! The stored state of a server, when the server is renamed.
 
 use std::io;
 
@@ -20,8 +20,7 @@ pub(super) struct KeptState {
 }
 
 impl KeptState {
-    /// Opens the state of the configuration, which must be without mistakes: it may say where the
-    /// state is.
+    /// Opens the state of the configuration, which must be valid: it may set the path of the state.
     pub(super) fn open(global: &Global, from: ServerName, to: ServerName) -> anyhow::Result<Self> {
         let config = config::load(&global.overrides(), &Environment::of_process())
             .context("the state of the server cannot be found, so nothing was changed")?;
@@ -33,7 +32,7 @@ impl KeptState {
         })
     }
 
-    /// Writes the configuration while the state is kept under both names: so neither a crash nor a
+    /// Writes the configuration while the state is stored under both names: so neither a crash nor a
     /// running daemon ever sees the new name without its pins.
     pub(super) fn rename(&self, write: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
         let (registry, from, to) = (&self.registry, &self.from, &self.to);
@@ -41,7 +40,7 @@ impl KeptState {
         let logins = match self.write_with_logins(write) {
             Ok(logins) => logins,
             Err(error) => {
-                // The new name is forgotten again.
+                // Removes the state of the new name.
                 registry.finish_rename(to, from).map_err(io::Error::other)?;
                 return Err(error);
             }

@@ -1,13 +1,13 @@
-//! The log: which events are in it, and where it goes.
+//! The log: its filter, and its destination.
 
 use daemon::log::LogWriter;
 use tracing_subscriber::EnvFilter;
 
-/// The filter of a configuration that asks for nothing; the table of keys has the same.
+/// The default filter; the table of keys has the same.
 pub(super) const LOG_DEFAULT: &str = "warn";
 
-/// Logs go to stderr, always: stdout is data, or the protocol. A line that cannot be written is
-/// lost; to say so (`log_internal_errors`) there is only stderr again, which panics then.
+/// Logs always go to stderr: stdout is data, or the protocol. A line that cannot be written is lost:
+/// reporting it (`log_internal_errors`) could only use stderr again, which would panic.
 pub(super) fn log(filter: &str) {
     let has_colour = std::env::var_os("NO_COLOR").is_none()
         && std::io::IsTerminal::is_terminal(&std::io::stderr());
@@ -19,7 +19,7 @@ pub(super) fn log(filter: &str) {
         .try_init();
 }
 
-/// The log of a daemon, which has nobody's stderr.
+/// Logs to the file of a daemon, which has no stderr.
 pub(super) fn log_to(filter: &str, log: LogWriter) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(quiet_rmcp(filter))
@@ -29,7 +29,7 @@ pub(super) fn log_to(filter: &str, log: LogWriter) {
         .try_init();
 }
 
-/// The protocol library logs whole messages, and so secrets; it speaks only when asked to.
+/// The protocol library logs whole messages, and so secrets; it logs only on request.
 fn quiet_rmcp(filter: &str) -> EnvFilter {
     let quiet = if filter.contains("rmcp") {
         ""

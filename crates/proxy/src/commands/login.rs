@@ -189,7 +189,7 @@ fn explain(name: &ServerName, error: &LoginError) -> String {
     format!("error: {name}: {error}{}", hint.unwrap_or_default())
 }
 
-/// The clients that are served find them at their next search.
+/// Surveys the server's tools; connected clients find them at their next search.
 async fn ask_for_tools(
     config: &Config,
     global: &Global,
@@ -202,8 +202,7 @@ async fn ask_for_tools(
     Ok(())
 }
 
-/// Logs out of the servers that were named. The login is gone here whatever the authorization server
-/// says.
+/// Logs out of the named servers. The local login is removed whatever the authorization server answers.
 pub(super) fn log_out_of(global: &Global, logout: &Logout) -> anyhow::Result<Exit> {
     let Some(config) = read_config(global) else {
         return Ok(Exit::Usage);

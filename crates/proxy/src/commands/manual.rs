@@ -1,4 +1,4 @@
-//! `proxy man`: the manual pages, made of the command line.
+//! `proxy man`: the manual pages, generated from the command line.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use clap_mangen::Man;
 
 use crate::{cli, exit::Exit, report};
 
-/// One page on stdout; or, in a folder, one for the program and one a command.
+/// Prints one page to stdout; or writes, into a folder, one for the program and one for each command.
 pub(super) fn print_manual(folder: Option<&Path>) -> anyhow::Result<Exit> {
     let Some(folder) = folder else {
         let mut page = Vec::new();

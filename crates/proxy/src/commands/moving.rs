@@ -22,10 +22,10 @@ use crate::{
     table::render_table,
 };
 
-/// Room for a start line in a table.
+/// The width of a start line in a table, in characters.
 const START_CHARS_MAX: usize = 60;
 
-/// The home folder of this process, and the project that it stands in.
+/// Returns the home folder of this process, and the project that contains the working folder.
 pub(super) fn find_home(env: &Environment) -> anyhow::Result<Home> {
     let folder = env
         .path("HOME")
@@ -72,7 +72,7 @@ pub(super) fn find_own(global: &Global, env: &Environment) -> anyhow::Result<Own
     })
 }
 
-/// A remark where a program lies in a folder that does not last.
+/// Returns a remark if a program is in a temporary folder.
 pub(super) fn doubt_program(program: &Path) -> Option<String> {
     let parts: Vec<_> = program
         .components()
@@ -177,7 +177,7 @@ pub(super) fn list_remarks(received: &[Received], left: &[LeftOut]) -> Vec<Strin
     lines
 }
 
-/// Each server and what was left, for a program.
+/// Returns each server and what was left out, as JSON.
 pub(super) fn to_json(received: &[Received], left: &[LeftOut]) -> (Value, Value) {
     let server = |it: &Received| {
         let from: Vec<String> = it.taken.entries.iter().map(Entry::origin).collect();
@@ -242,7 +242,7 @@ pub(super) fn ask_servers(global: &Global, names: Vec<ServerName>) -> anyhow::Re
     })
 }
 
-/// The names of those that are switched on and fit.
+/// Returns the names of those that are enabled and for which `fits` returns true.
 pub(super) fn names_of(received: &[Received], fits: impl Fn(&Received) -> bool) -> Vec<ServerName> {
     let fitting = received
         .iter()
@@ -258,7 +258,7 @@ pub(super) fn journal_folder(global: &Global, env: &Environment) -> anyhow::Resu
     Ok(config.gateway.state_dir.join("init"))
 }
 
-/// A warning where others can read a configuration that holds secrets.
+/// Returns a warning if others can read a configuration that contains secrets.
 pub(super) fn doubt_mode(file: &Path, received: &[Received]) -> Option<String> {
     let has_secrets = received
         .iter()

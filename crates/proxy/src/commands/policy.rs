@@ -71,7 +71,7 @@ pub(super) async fn look(
     })
 }
 
-/// Allows a tool, prompt or resource for good, by a rule directly before the one that restricts it.
+/// Allows a tool, prompt or resource permanently, by a rule directly before the one that restricts it.
 pub(super) async fn allow(
     gateway: &Gateway,
     global: &Global,

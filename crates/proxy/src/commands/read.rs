@@ -1,4 +1,4 @@
-//! `proxy read`: a kept result, whole or what of it is asked for.
+//! `proxy read`: a kept result, as a whole or in part.
 
 use std::{io, sync::Arc};
 
@@ -51,14 +51,14 @@ async fn print(gateway: &Arc<Gateway>, global: &Global, read: Read) -> Result<()
     }
     let written =
         report::print_bytes(|to| texts.iter().try_for_each(|it| to.write_all(it.as_bytes())));
-    // Of what was read, the note is for people.
+    // The note about the result is for people.
     if !note.is_empty() && !global.quiet {
         report::say(&note);
     }
     written.map_err(|error| ToolError::Internal(error.to_string()))
 }
 
-/// One text goes out as it is read; a result of several blocks as `call` prints one.
+/// Prints one text while it is read; a result of several blocks as `call` prints one.
 fn print_whole(kept: &mut Kept, as_json: bool) -> io::Result<()> {
     if as_json {
         return report::print_bytes(|mut to| kept.write_json(&mut to));

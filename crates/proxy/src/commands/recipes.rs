@@ -1,4 +1,4 @@
-//! `proxy recipes`: the servers that are known by heart.
+//! `proxy recipes`: the servers that have a built-in recipe.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     table::{render_rows, wrap},
 };
 
-/// Prints recipes a line each, the best first; or all of one, where the words are its name.
+/// Prints one recipe per line, the best first; or all of one, if the words are its name.
 pub(super) fn print_recipes(global: &Global, words: &[String]) -> Exit {
     let asked = words.join(" ");
     let named = recipes::find(&asked);
@@ -35,7 +35,7 @@ pub(super) fn print_recipes(global: &Global, words: &[String]) -> Exit {
     Exit::Success
 }
 
-/// A line a recipe: name, kind, what it gives, what it takes.
+/// Renders one line per recipe: name, kind, what it offers, what it needs.
 fn render_list(found: &[&Recipe]) -> String {
     let row = |recipe: &&Recipe| {
         [
@@ -198,7 +198,7 @@ fn describe_check(recipe: &Recipe) -> String {
     }
 }
 
-/// The table of the configuration, with `{NAME}` where a choice goes.
+/// Renders the table of the configuration, with `{NAME}` in place of each choice.
 fn render_entry(recipe: &Recipe) -> String {
     let parameters = recipe.parameters.iter();
     let chosen = parameters.filter(|it| it.args.is_empty()).map(|it| {

@@ -1,4 +1,4 @@
-//! `proxy reindex`: asks servers for their tools and takes the answers in.
+//! `proxy reindex`: asks servers for their tools and stores the answers.
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
@@ -42,8 +42,8 @@ pub(super) async fn reindex(
     Ok(report::print_reindex(&lines, seconds, global.json))
 }
 
-/// Asks these servers and takes the answers in; those of others are kept where `keep_others` says
-/// so. A line each, by name.
+/// Asks these servers and stores the answers; those of other servers are kept if `keep_others` is true.
+/// Prints one line per server, by name.
 pub(super) async fn survey(
     gateway: &Arc<Gateway>,
     chosen: Vec<ServerName>,
@@ -76,7 +76,7 @@ pub(super) async fn survey(
     Ok(lines)
 }
 
-/// Gives every tool its meaning that has none yet.
+/// Computes the embedding of every tool that has none yet.
 async fn embed_tools(gateway: &Arc<Gateway>, is_quiet: bool) -> anyhow::Result<()> {
     let registry = gateway.catalog.registry.clone();
     let making = tokio::task::spawn_blocking(move || {

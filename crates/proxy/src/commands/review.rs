@@ -1,4 +1,4 @@
-//! `proxy review`, `proxy history`: what became of definitions since they were accepted, and since when.
+//! `proxy review`, `proxy history`: changes of definitions since they were accepted, with their times.
 
 use std::path::PathBuf;
 
@@ -68,13 +68,13 @@ impl ReviewTools {
         self.names.is_empty() || self.names.iter().any(is_it)
     }
 
-    /// The reviews that a decision covers: those that were refused before have to be named.
+    /// Returns the reviews that a decision covers: those that were refused before must be named.
     fn of<'r>(&self, list: &[&'r Review]) -> Vec<&'r Review> {
         let is_meant = |it: &&&Review| !self.names.is_empty() || !it.is_refused;
         list.iter().filter(is_meant).copied().collect()
     }
 
-    /// The command that decides on what was shown with this digest.
+    /// Returns the command that decides on the definitions shown with this digest.
     fn command(&self, option: &str, digest: &str) -> String {
         let mut command = "proxy review".to_owned();
         for name in self.server.iter().chain(&self.names) {
@@ -264,7 +264,7 @@ fn text_of(review: &Review) -> String {
     lines.join("\n")
 }
 
-/// Line by line, with what is hidden in them written out.
+/// Shows the difference line by line, with hidden characters escaped.
 fn show_difference(name: &str, before: Option<&str>, now: &str) -> String {
     let lines = |json: &str| {
         let value: Option<Value> = serde_json::from_str(json).ok();
@@ -320,8 +320,8 @@ fn names_of(entry: &HistoryEntry) -> String {
     lists.collect::<Vec<_>>().join("; ")
 }
 
-/// From the state behind one entry to that behind another; 0 is before all of them. `last` is the
-/// number of the newest entry of all servers.
+/// Prints the changes from the state after one entry to that after another; 0 is before all of them.
+/// `last` is the number of the newest entry of all servers.
 fn print_between(entries: &[HistoryEntry], from: usize, to: usize, last: usize) -> Exit {
     if from >= to || to > last {
         report::say(&format!(

@@ -15,7 +15,7 @@ use serde_json::{
 
 use crate::{cli::Run, exit::Exit, report};
 
-/// The call of `proxy/run_script` that a script is run by.
+/// Returns the call of `proxy/run_script` that runs a script.
 pub(super) fn read_run(run: &Run) -> anyhow::Result<Box<RawValue>> {
     let script = read_text(&run.file)?;
     let args = match &run.args {
@@ -39,7 +39,7 @@ fn read_text(file: &Path) -> anyhow::Result<String> {
     fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }
 
-/// Writes the declarations that a gateway answered into a folder, a file a server.
+/// Writes the declarations that a gateway answered into a folder, one file per server.
 pub(super) fn write_types(reply: &ShellReply, folder: &Path) -> anyhow::Result<Exit> {
     let declared: Vec<(String, String)> = serde_json::from_str(&reply.data)
         .with_context(|| format!("no declarations: {}", reply.told))?;
@@ -52,7 +52,7 @@ pub(super) fn write_types(reply: &ShellReply, folder: &Path) -> anyhow::Result<E
     Ok(Exit::Success)
 }
 
-/// Runs one script, whose lines come on stdin.
+/// Runs one script, whose lines are read from stdin.
 pub(super) fn work_as_helper() -> Exit {
     match report::print_bytes(script::work_as_helper) {
         Ok(()) => Exit::Success,

@@ -18,7 +18,7 @@ use crate::{
     report,
 };
 
-/// More than this is no secret.
+/// The size limit of a secret.
 const STDIN_BYTES_MAX: u64 = 1024 * 1024;
 
 pub(super) fn change(global: &Global, action: Action) -> anyhow::Result<Exit> {
@@ -36,7 +36,7 @@ pub(super) fn change(global: &Global, action: Action) -> anyhow::Result<Exit> {
     }
 }
 
-/// The store of this configuration. A file that is not there yet is no reason to keep none.
+/// Opens the store of this configuration. A missing file does not prevent storing a secret.
 fn open(global: &Global) -> Option<Store> {
     let (overrides, env) = (global.overrides(), Environment::of_process());
     let is_there = config::file_path(&overrides, &env).is_ok_and(|file| file.exists());
@@ -54,14 +54,15 @@ fn open(global: &Global) -> Option<Store> {
     }
 }
 
-/// The names of all kept secrets; none if they cannot be read: keeping one then fails with the reason.
+/// The names of all stored secrets; empty if they cannot be read: storing one then fails with the
+/// reason.
 pub(super) fn names(global: &Global) -> BTreeSet<String> {
     let kept = open(global).and_then(|store| store.list().ok());
     kept.unwrap_or_default().into_iter().collect()
 }
 
-/// Keeps the secrets that the configuration names once `write` has written it, and removes them
-/// again if it is not written.
+/// Stores the secrets that the configuration names once `write` has written it, and removes them again
+/// if it is not written.
 pub(super) fn keep_with(
     global: &Global,
     secrets: &[(SecretName, Secret)],
@@ -70,7 +71,7 @@ pub(super) fn keep_with(
     let kept = keep(global, secrets).map_err(|error| io::Error::other(report::describe(&error)));
     kept.and_then(|()| write()).inspect_err(|_| {
         for (name, _) in secrets {
-            // The error that is returned says more than a second one.
+            // The returned error says more than a second one.
             let _ = open(global).map(|store| store.remove(name));
         }
     })
@@ -87,7 +88,7 @@ fn keep(global: &Global, secrets: &[(SecretName, Secret)]) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Outcome for the secrets that a run of `init` kept.
+/// The outcome for the secrets that a run of `init` stored.
 #[derive(Debug, Default)]
 pub(super) struct Forgotten {
     pub(super) gone: Vec<String>,
@@ -95,7 +96,7 @@ pub(super) struct Forgotten {
     pub(super) left: Vec<(String, &'static str)>,
 }
 
-/// Removes the secrets that the run of a journal kept, unless the configuration names them or they
+/// Removes the secrets that the run of a journal stored, unless the configuration names them or they
 /// were set to another value since.
 pub(super) fn forget_kept(global: &Global, journal: &mut Journal) -> anyhow::Result<Forgotten> {
     let mut forgotten = Forgotten::default();
@@ -141,14 +142,14 @@ pub(super) fn forget_kept(global: &Global, journal: &mut Journal) -> anyhow::Res
         };
         forgotten.left.push((secret.name.clone(), why));
     }
-    // Whatever else of the run is undone later, may free those that stay.
+    // Undoing more of the run later may allow removing those that stay.
     let is_whole = journal.files().next().is_none();
     let left = |name: &str| forgotten.left.iter().any(|(left, _)| left == name);
     journal.forget_secrets(|secret| is_whole || !left(&secret.name))?;
     Ok(forgotten)
 }
 
-/// The value is never an argument: everybody on the machine can read those.
+/// The value is never an argument: all users of the machine can read arguments.
 fn set(store: &Store, name: &SecretName) -> anyhow::Result<Exit> {
     let text = if std::io::stdin().is_terminal() {
         report::ask_secret(&format!("{name} (it is not shown)"))?

@@ -16,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 use super::{event_loop::run_async, logging::log, signals::watch_signals};
 use crate::{cli::Global, exit::Exit, live, report};
 
-/// Serves through the daemon. `None`: there can be none here, and this process has to serve alone.
+/// Serves through the daemon. `None`: no daemon is possible here, and this process has to serve alone.
 pub(super) fn serve_through_daemon(global: &Global) -> anyhow::Result<Option<Exit>> {
     let route = match find_route(global) {
         Ok(Ok(route)) => route,
         Ok(Err(error)) => return Ok(say_without_daemon(&error.into())),
-        // Told by whoever reads the configuration next.
+        // Reported by the code that reads the configuration next.
         Err(_) => return Ok(None),
     };
     say_to_terminal();
@@ -31,11 +31,11 @@ pub(super) fn serve_through_daemon(global: &Global) -> anyhow::Result<Option<Exi
         watch_signals(&stop)?;
         relay(route, report::say, stop).await
     });
-    // A read of a terminal cannot be taken back.
+    // A read of a terminal cannot be cancelled.
     runtime.shutdown_background();
     match relayed {
         Ok(()) => Ok(Some(Exit::Success)),
-        // The same is found, and told, when this process reads the configuration.
+        // The same error is reported when this process reads the configuration.
         Err(NoDaemon::Said(report)) if report.is_usage => Ok(None),
         Err(NoDaemon::Said(report)) => {
             report::say(&report.text);
@@ -45,7 +45,7 @@ pub(super) fn serve_through_daemon(global: &Global) -> anyhow::Result<Option<Exi
     }
 }
 
-/// One thread: all it does is to pass lines.
+/// A runtime with one thread: all it does is to pass lines.
 pub(super) fn small_runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -74,9 +74,9 @@ pub(super) fn find_route(global: &Global) -> Result<std::io::Result<Route>, Conf
     Ok(Place::of(&identity, runtime_dir).map(|place| Route { identity, place }))
 }
 
-/// Serves a client though the configuration cannot be used: a client that is told nothing shows
-/// its person "connection closed". The three tools say what is wrong, and follow the file when it
-/// is mended.
+/// Serves a client although the configuration cannot be used: without a server, a client shows its user
+/// only "connection closed". The three tools report the error, and the file is reloaded when it is
+/// fixed.
 pub(super) fn serve_without_file(global: &Global, error: &ConfigError) -> anyhow::Result<Exit> {
     report::say(&error.to_string());
     if std::io::stdin().is_terminal() {
@@ -90,8 +90,8 @@ pub(super) fn serve_without_file(global: &Global, error: &ConfigError) -> anyhow
     serve_alone(config, live::loader_of(global), Some(error.to_string()))
 }
 
-/// Serves one client in this process, with servers of its own. `mistakes` are those of the file,
-/// where it could not be used.
+/// Serves one client in this process, with servers of its own. `mistakes` are those of the file, if it
+/// could not be used.
 pub(super) fn serve_alone(
     config: Config,
     load: live::Load,
@@ -117,7 +117,8 @@ pub(super) fn serve_alone(
     })?
 }
 
-/// Opens what serves without a daemon: nobody looks how long it lingers, nor nudges it.
+/// Opens the gateway for serving without a daemon: no caller uses the linger time, and none requests a
+/// reload.
 pub(super) fn open(config: Config, load: live::Load) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
     let (daemon, _) = watch::channel(config.daemon);
     live::open(config, load, Arc::default(), daemon)

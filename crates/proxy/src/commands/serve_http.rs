@@ -1,5 +1,5 @@
-//! `proxy serve --http`: any number of clients over HTTP, until a signal says so, served by the daemon
-//! or by this process alone.
+//! `proxy serve --http`: any number of clients over HTTP, until a signal, served by the daemon or by
+//! this process alone.
 
 use config::Config;
 use daemon::{hold::hold_http, reach::NoDaemon};
@@ -18,12 +18,13 @@ use crate::{
     live, report,
 };
 
-/// Has the daemon serve HTTP. `None`: there can be none here, and this process has to serve alone.
+/// Makes the daemon serve HTTP. `None`: no daemon is possible here, and this process has to serve
+/// alone.
 pub(super) fn serve_through_daemon(global: &Global, at: HttpAt) -> anyhow::Result<Option<Exit>> {
     let route = match find_route(global) {
         Ok(Ok(route)) => route,
         Ok(Err(error)) => return Ok(say_without_daemon(&error.into())),
-        // Told by whoever reads the configuration next.
+        // Reported by the code that reads the configuration next.
         Err(_) => return Ok(None),
     };
     let held = small_runtime()?.block_on(async {

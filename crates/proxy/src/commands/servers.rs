@@ -1,4 +1,4 @@
-//! `proxy servers`: every configured server, and how it stands.
+//! `proxy servers`: every configured server, and its state.
 
 use files::clock::{now_s, show_age};
 use std::{collections::BTreeSet, sync::Arc};
@@ -108,18 +108,18 @@ struct Row {
     was_asked: bool,
     failure: Option<SurveyFailed>,
     needs_login: bool,
-    /// The step before a new survey, where the server has written anything.
+    /// The command that shows the server's log, if the server has written anything.
     log: Option<String>,
     calls: Calls,
     login: Option<Grant>,
-    /// The same for programs.
+    /// The same as JSON.
     login_json: Value,
 }
 
-/// The last survey brought no list of tools.
+/// The last survey returned no list of tools.
 struct SurveyFailed {
     why: String,
-    /// A daemon has a process of the server that answers.
+    /// True if a daemon has a process of the server that answers.
     is_running: bool,
 }
 
@@ -205,7 +205,7 @@ fn render(rows: &[Row], now: u64) -> String {
             let text = if row.needs_login {
                 format!("{name}: {why}\n  next: proxy login {name}")
             } else if *is_running {
-                // The daemon repeats the survey of a server that runs.
+                // The daemon repeats the survey of a running server.
                 format!("{name}: it runs, but its list of tools is from an earlier survey: {why}")
             } else {
                 format!("{name}: {why}\n  next: {log}proxy reindex {name}")

@@ -1,10 +1,10 @@
-//! The signals that ask us to end.
+//! The signals that request a stop.
 
 use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// TERM, Ctrl-C and the end of the terminal.
+/// SIGTERM, Ctrl-C and the closing of the terminal.
 pub(super) fn watch_signals(stop: &CancellationToken) -> anyhow::Result<()> {
     let kinds = [
         SignalKind::terminate(),

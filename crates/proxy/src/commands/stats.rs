@@ -1,4 +1,4 @@
-//! `proxy stats`: figures of the last days.
+//! `proxy stats`: statistics of the last days.
 
 use config::Config;
 use files::clock::now_ms;

@@ -38,7 +38,7 @@ pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Resul
         };
         loop {
             let daemons = ask_daemons(&route).await?;
-            // The top of the screen, and nothing below what we print.
+            // The output starts at the top of an empty screen.
             if !global.json {
                 report::clear_screen();
             }
@@ -64,8 +64,8 @@ pub(super) async fn ask_daemons(route: &Route) -> io::Result<Vec<Value>> {
     Ok(daemons)
 }
 
-/// Tells each daemon of the configuration that a login or a secret may be another now. One that
-/// cannot be told finds out when the server is called.
+/// Notifies each daemon of the configuration that a login or a secret may have changed. A daemon that
+/// cannot be notified finds out at the next call of the server.
 pub(super) async fn have_looked_again(global: &Global) {
     let Ok(Ok(route)) = find_route(global) else {
         return;
@@ -157,7 +157,7 @@ fn render(daemon: &Value) -> String {
     parts.join("\n\n")
 }
 
-/// A line for each rule that was meant to keep something out, and matches nothing.
+/// One line for each rule that restricts access and matches nothing.
 fn render_idle_rules(rules: &Value) -> Vec<String> {
     let render = |rule: &Value| {
         let part = |key: &str| printable::one_line(rule[key].as_str().unwrap_or_default());
@@ -203,7 +203,7 @@ fn render_clients(clients: &Value) -> String {
 
 fn render_servers(servers: &Value) -> String {
     let rows = servers.as_array().map(Vec::as_slice).unwrap_or_default();
-    // Of a server that speaks two revisions, each has a process.
+    // A server that speaks two revisions has a process for each.
     let has_twin = |server: &Value| {
         let same = |it: &&Value| {
             ["name", "client_name"]
@@ -252,7 +252,7 @@ fn render_servers(servers: &Value) -> String {
     render_table(head, rows.iter().map(row).collect())
 }
 
-/// A line for each question that a client has not answered.
+/// One line for each question that a client has not answered.
 fn render_questions(servers: &Value) -> Vec<String> {
     let render = |server: &Value| {
         let name = render_cell(&server["name"]);
@@ -273,7 +273,7 @@ fn render_questions(servers: &Value) -> Vec<String> {
     servers.flat_map(render).collect()
 }
 
-/// A line for each server whose lists are not known as a whole.
+/// One line for each server whose lists are incomplete.
 fn render_left_out(servers: &Value) -> Vec<String> {
     let render = |server: &Value| {
         let (count, why) = (&server["left_out"]["count"], &server["left_out"]["why"]);
@@ -290,7 +290,7 @@ fn render_left_out(servers: &Value) -> Vec<String> {
     servers.filter_map(render).collect()
 }
 
-/// A line for each saved script that is no tool.
+/// One line for each saved script that is no tool.
 fn render_scripts(scripts: &Value) -> Vec<String> {
     let render = |mistake: &Value| {
         let why = printable::one_line(mistake["why"].as_str()?);
@@ -302,7 +302,7 @@ fn render_scripts(scripts: &Value) -> Vec<String> {
     mistakes.filter_map(render).collect()
 }
 
-/// A line for each server with a login.
+/// One line for each server with a login.
 fn render_logins(servers: &Value) -> Vec<String> {
     let render = |server: &Value| {
         let (name, login) = (render_cell(&server["name"]), &server["login"]);
@@ -329,7 +329,7 @@ fn render_logins(servers: &Value) -> Vec<String> {
     lines
 }
 
-/// A line for each client and server where its variables make a difference.
+/// One line for each client and server for which the client's variables differ.
 fn render_sharing(sharing: &Value) -> Vec<String> {
     let render = |it: &Value| {
         let (server, client) = (render_cell(&it["server"]), it["client_name"].as_str());
@@ -350,7 +350,7 @@ fn render_sharing(sharing: &Value) -> Vec<String> {
     sharing.flat_map(render).collect()
 }
 
-/// Of an error in a table; `--json` has all of it.
+/// The limit of an error in a table, in characters; `--json` has all of it.
 const WHY_CHARS_MAX: usize = 80;
 
 fn render_cell(value: &Value) -> String {

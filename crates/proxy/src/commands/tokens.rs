@@ -1,4 +1,5 @@
-//! `proxy tokens`: what all definitions would cost loaded up front, and what ours cost.
+//! `proxy tokens`: the tokens that all definitions would cost if loaded up front, and those that ours
+//! cost.
 
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::{cli::Global, exit::Exit, report};
 
-/// The tools that Claude Code gives its model where a server announces resources, 2,149 characters
-/// of definitions; other clients give some of the same size.
+/// The tools that Claude Code gives its model if a server announces resources: 2,149 characters of
+/// definitions. Other clients have some of the same size.
 const RESOURCE_TOOLS_TOKENS: usize = 540;
 
 pub(super) async fn count_tokens(
@@ -75,7 +76,7 @@ pub(super) async fn count_tokens(
     Ok(Exit::Success)
 }
 
-/// A line for each row: a label, a count of tokens, a remark.
+/// Renders one line for each row: a label, a count of tokens, a remark.
 fn render_rows(rows: &[(&str, usize, String)]) -> String {
     let widest = rows.iter().map(|(label, ..)| label.len()).max();
     let widest = widest.unwrap_or_default();

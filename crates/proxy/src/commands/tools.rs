@@ -1,5 +1,5 @@
-//! Commands that ask a gateway: `search`, `describe`, `call`, `list`. The daemon's, where there is
-//! one or can be; else one of this process.
+//! Commands that use a gateway: `search`, `describe`, `call`, `list`. They use that of the daemon if
+//! there is one or it can be started; else one in this process.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -76,7 +76,7 @@ fn search_of(search: &Search) -> Verb {
     }
 }
 
-/// Asks, and prints the answer. `config` is known to be without mistakes.
+/// Sends the request, and prints the answer. `config` is known to be valid.
 pub(super) fn run(config: Config, global: &Global, asked: Asked) -> anyhow::Result<Exit> {
     let Asked {
         request,
@@ -96,7 +96,7 @@ pub(super) fn run(config: Config, global: &Global, asked: Asked) -> anyhow::Resu
     run_async(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
-        // A daemon that is started for this would have nothing to start anew.
+        // A daemon started for this command would have no server to restart.
         if matches!(request.verb, Verb::Restart(_)) && !runs(global).await {
             report::say("no daemon runs, and so none of its servers; the next call starts them");
             return Ok(Exit::Success);
@@ -128,7 +128,7 @@ async fn runs(global: &Global) -> bool {
     daemons.is_ok_and(|daemons| !daemons.is_empty())
 }
 
-/// `None`: there is no daemon here, which was said.
+/// Sends the request to the daemon. `None`: there is no daemon, which has been reported.
 async fn ask_daemon(global: &Global, request: &ShellRequest) -> Option<ShellReply> {
     let route = match find_route(global) {
         Ok(Ok(route)) => route,
@@ -143,7 +143,7 @@ async fn ask_daemon(global: &Global, request: &ShellRequest) -> Option<ShellRepl
     };
     match run_in_daemon(&route, request.clone()).await {
         Ok(Outcome::Answered(reply)) => Some(reply),
-        // A call may have run: it is not made once more.
+        // A call may have run: it is not repeated.
         Ok(Outcome::Lost) => Some(ShellReply {
             told: "error: the daemon ended before it answered; what was asked may have been done\n\
                    hint: `proxy daemon logs` has its last words"
@@ -175,7 +175,7 @@ async fn ask_own(
     gateway.run_shell(connection, request, gone).await
 }
 
-/// Says for whom is waited.
+/// Prints the servers that are still being waited for.
 pub(super) fn say_never_asked(gateway: &Gateway) {
     let new = gateway.never_asked();
     if !new.is_empty() {

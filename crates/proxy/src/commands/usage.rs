@@ -1,4 +1,4 @@
-//! `proxy usage`, `proxy categories`: what is counted.
+//! `proxy usage`, `proxy categories`: the counts of calls.
 
 use std::{collections::BTreeMap, sync::Arc};
 

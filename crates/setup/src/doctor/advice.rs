@@ -1,4 +1,4 @@
-//! The knowledge of recipes about servers that do not work.
+//! The advice of recipes about servers that do not work.
 
 use fleet::{Launch, Template};
 use gateway::{ServerSettings, Settings};

@@ -1,4 +1,4 @@
-//! Programs that start servers, and how old they are.
+//! Programs that start servers, and their versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,8 +29,8 @@ pub fn programs(settings: &Settings) -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// Servers whose newest release wants a newer Node.js or Python than the one that is here: `npx`
-/// and `uvx` then take an older release, and say nothing.
+/// Finds servers whose newest release needs a newer Node.js or Python than the installed one: `npx` and
+/// `uvx` then take an older release without a message.
 pub fn check_runtimes(
     settings: &Settings,
     versions: &BTreeMap<&'static str, String>,

@@ -1,4 +1,4 @@
-//! Secrets that stand in the file as they are, and those that the file names and nobody keeps.
+//! Secrets in clear text in the file, and secrets that the file names and that are not stored.
 
 use ::secrets::{Reference, Store};
 use fleet::Template;
@@ -7,7 +7,7 @@ use printable::{find_secrets, find_secrets_in_arguments};
 
 use super::Check;
 
-/// Keys whose text seems to be a secret, and no `${VAR}`. The text itself is never told.
+/// Finds keys whose text looks like a secret and is no `${VAR}`. The text itself is never shown.
 pub fn check_secrets(settings: &Settings) -> Vec<Check> {
     let mut checks = Vec::new();
     for server in &settings.servers {
@@ -40,7 +40,8 @@ pub fn check_secrets(settings: &Settings) -> Vec<Check> {
     checks
 }
 
-/// Secrets that servers and `[traces]` name and that are not kept; and whether those that are can be read at all.
+/// Finds secrets that servers and `[traces]` name and that are not stored; and checks that the stored
+/// ones can be read.
 pub fn check_kept_secrets(settings: &Settings) -> Vec<Check> {
     let store = Store::of(&settings.private_files());
     let kept = match store.list() {

@@ -7,7 +7,7 @@ use gateway::{ServerSettings, Settings};
 
 use super::{Check, recipe_of};
 
-/// Variables that servers need and that are not set here, each with where to get its value.
+/// Variables that servers need and that are not set here, each with the place to get its value.
 pub fn check_variables(settings: &Settings, is_set: impl Fn(&str) -> Option<String>) -> Vec<Check> {
     let mut checks = Vec::new();
     for server in settings.enabled() {
@@ -31,7 +31,7 @@ pub fn check_variables(settings: &Settings, is_set: impl Fn(&str) -> Option<Stri
     checks
 }
 
-/// The variables that a text needs and that are not set. Secrets are looked at elsewhere.
+/// The unset variables that a text needs. Secrets are checked elsewhere.
 fn missing_in(text: &Template, is_set: impl Fn(&str) -> Option<String>) -> Option<String> {
     let references: Vec<&str> = text.references().map(|(text, _)| text).collect();
     let lookup = |name: &str| {
@@ -44,7 +44,7 @@ fn missing_in(text: &Template, is_set: impl Fn(&str) -> Option<String>) -> Optio
     text.expand(lookup).err().map(|unset| unset.0)
 }
 
-/// Servers that are the same one twice.
+/// Finds servers that are configured twice.
 pub fn check_twins(settings: &Settings) -> Vec<Check> {
     let mut by_start: BTreeMap<String, &ServerSettings> = BTreeMap::new();
     let mut checks = Vec::new();
@@ -63,7 +63,7 @@ pub fn check_twins(settings: &Settings) -> Vec<Check> {
     checks
 }
 
-/// Arguments that only a shell would replace: no shell starts a server.
+/// Finds arguments that only a shell would expand: servers are started without a shell.
 pub fn check_arguments(settings: &Settings) -> Vec<Check> {
     let mut checks = Vec::new();
     for server in settings.enabled() {
@@ -87,16 +87,16 @@ pub fn check_arguments(settings: &Settings) -> Vec<Check> {
     checks
 }
 
-/// These read their arguments as a shell does.
+/// Programs that expand their arguments as a shell does.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "fish"];
 
-/// `~/` or `$NAME` in an argument, and what is written for it in a configuration.
+/// Finds `~/` or `$NAME` in an argument, and returns it with its form in a configuration.
 fn of_a_shell(arg: &str) -> Option<(String, String)> {
     let value = arg.rsplit_once('=').map_or(arg, |(_, value)| value);
     if value == "~" || value.starts_with("~/") {
         return Some(("~".to_owned(), "${HOME}".to_owned()));
     }
-    // A template writes a `$` that opens no variable twice.
+    // A template writes a `$` that begins no variable as `$$`.
     arg.match_indices("$$").find_map(|(at, sign)| {
         let rest = &arg[at + sign.len()..];
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -106,7 +106,7 @@ fn of_a_shell(arg: &str) -> Option<(String, String)> {
     })
 }
 
-/// Addresses and packages in place of which others should be used.
+/// Finds addresses and packages that have a replacement.
 pub fn check_addresses(settings: &Settings) -> Vec<Check> {
     let replaced = |server: &ServerSettings| {
         let names = match &server.spec.launch {
@@ -131,8 +131,8 @@ pub fn check_addresses(settings: &Settings) -> Vec<Check> {
     settings.enabled().filter_map(replaced).collect()
 }
 
-/// Programs that cannot be found, one check a program; and servers that keep one client's state
-/// but are shared.
+/// Finds programs that are missing, one check per program; and servers that hold one client's state but
+/// are shared.
 pub fn check_commands(
     settings: &Settings,
     is_set: impl Fn(&str) -> Option<String>,

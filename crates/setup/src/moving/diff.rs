@@ -5,22 +5,22 @@ use std::{fmt, path::PathBuf, time::Duration};
 use printable::mask_lines;
 use similar::{Algorithm, TextDiff, udiff::UnifiedHunkHeader};
 
-/// Lines round a change that are shown with it.
+/// The number of unchanged lines around a change that are shown with it.
 const CONTEXT_LINES: usize = 2;
 
-/// Time for the shortest difference; after it, a longer one will do.
+/// The time limit for computing the shortest difference; after it, a longer one is used.
 const DIFF_TIME_MAX: Duration = Duration::from_millis(500);
 
-/// The difference of one file, as `diff -u` has it.
+/// The difference of one file, in the format of `diff -u`.
 #[derive(Debug, Clone)]
 pub struct Difference {
     /// The file.
     pub path: PathBuf,
-    /// Lines, masked; empty where nothing changes.
+    /// The lines, masked; empty if nothing changes.
     pub text: String,
 }
 
-/// The difference between a file that may not be there and what it is to be.
+/// Returns the difference between a file, which may not exist, and its planned text.
 pub fn difference(path: PathBuf, before: Option<&str>, after: &str) -> Difference {
     let name = path.display().to_string();
     let old = if before.is_some() {
@@ -41,7 +41,7 @@ pub fn difference(path: PathBuf, before: Option<&str>, after: &str) -> Differenc
         }
         text += &format!("{}\n", UnifiedHunkHeader::new(group));
         for change in group.iter().flat_map(|op| difference.iter_changes(op)) {
-            // An option and its secret may stand on two lines: each file is masked as a whole.
+            // An option and its secret may be on two lines: each file is masked as a whole.
             let line = match (change.old_index(), change.new_index()) {
                 (_, Some(at)) => new_lines.get(at),
                 (at, None) => at.and_then(|at| old_lines.get(at)),

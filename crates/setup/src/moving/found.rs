@@ -8,7 +8,7 @@ use clients::{Entry, Home, Installed, LeftOut, Scope, Taken, find, merge, transl
 /// The entry for this program in clients' files.
 #[derive(Debug, Clone)]
 pub struct Own {
-    /// This program, by its whole path.
+    /// The absolute path of this program.
     pub program: PathBuf,
     /// Its arguments: `serve`, and the configuration if it is not the default one.
     pub args: Vec<String>,
@@ -19,20 +19,20 @@ pub struct Own {
 /// The installed clients, and those of their servers that can be imported.
 #[derive(Debug, Default)]
 pub struct Discovery {
-    /// Clients that are here.
+    /// The installed clients.
     pub installed: Vec<Installed>,
-    /// Servers, each once.
+    /// The servers, each once.
     pub taken: Vec<Taken>,
-    /// Entries that stay where they are.
+    /// Entries that are not imported.
     pub left: Vec<LeftOut>,
-    /// Entries of a project's own files, which are looked at only where asked for.
+    /// Entries of a project's own files, which are imported only on request.
     pub of_projects: Vec<Entry>,
     /// Files that could not be read.
     pub mistakes: Vec<String>,
 }
 
-/// Looks at the clients of these ids, or at all. Entries that stand in a project's own files are
-/// a team's: they are taken over only `with_project`.
+/// Reads the entries of the clients with these ids, or of all. Entries in a project's own files belong
+/// to a team: they are imported only `with_project`.
 pub fn discover(home: &Home, ids: &[String], own: &Own, with_project: bool) -> Discovery {
     let mut discovery = Discovery::default();
     let mut entries = Vec::new();
@@ -61,8 +61,8 @@ pub fn discover(home: &Home, ids: &[String], own: &Own, with_project: bool) -> D
     discovery
 }
 
-/// Entries as servers of ours, each once; and those that are left, with the reason. Our own entry
-/// is neither.
+/// Converts entries to servers, each once, and returns those that are left out, with the reason. Our
+/// own entry is in neither list.
 pub fn sort_out(entries: &[Entry], home: &Home, own: &Own) -> (Vec<Taken>, Vec<LeftOut>) {
     let (mut taken, mut left) = (Vec::new(), Vec::new());
     for entry in entries {
@@ -81,7 +81,8 @@ pub fn sort_out(entries: &[Entry], home: &Home, own: &Own) -> (Vec<Taken>, Vec<L
     (merge(taken), left)
 }
 
-/// It starts this program, or another build of it, or calls it: taken over, it would call itself.
+/// Returns true if the entry starts this program, or another build of it, or calls it: imported, it
+/// would call itself.
 fn is_own(taken: &Taken, own: &Own) -> bool {
     let server = &taken.server;
     if let Some(url) = &server.url {

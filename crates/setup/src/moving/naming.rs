@@ -5,8 +5,8 @@ use tool::{SERVER_NAME_CHARS_MAX, ServerName};
 
 use crate::naming::{name_of_command, name_of_url, valid_name};
 
-/// A name for a server: its own where that is free, else with its client's behind it, else with
-/// a number. None where no name can be made.
+/// Returns a name for a server: its own if that is free, else with its client's name appended, else
+/// with a number. `None` if no name can be made.
 pub(super) fn name(taken: &Taken, is_free: impl Fn(&str) -> bool) -> Option<ServerName> {
     let entry = taken.entries.first()?;
     let base = valid_name(&entry.name).or_else(|| of_launch(taken))?;

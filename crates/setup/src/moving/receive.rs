@@ -1,5 +1,5 @@
-//! Servers taken into our configuration: what is there already stays, and one that would be a
-//! mistake is left out with the mistake.
+//! Imports servers into our configuration: existing servers stay, and a server that would be a mistake
+//! is left out and reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,31 +16,30 @@ use tool::ServerName;
 use super::naming;
 use crate::advice::mend_server;
 
-/// A server that is in the configuration now.
+/// A server that is now in the configuration.
 #[derive(Debug)]
 pub struct Received {
     /// Its name there.
     pub name: ServerName,
     /// The imported server, with its origin and remarks.
     pub taken: Taken,
-    /// It was there before, perhaps under another name.
+    /// True if it was in the configuration before, perhaps under another name.
     pub was_there: bool,
 }
 
 /// The result of importing servers.
 #[derive(Debug, Default)]
 pub struct Receiving {
-    /// Those that are in the configuration.
+    /// The servers that are in the configuration.
     pub received: Vec<Received>,
-    /// Those that are not.
+    /// The servers that were left out.
     pub left: Vec<LeftOut>,
     /// Secrets that the document now names and no longer contains; they must be stored before it is
     /// written.
     pub secrets: Vec<(SecretName, Secret)>,
 }
 
-/// Adds the servers to the document. Nothing is written. No secret gets a name of those that are
-/// `kept`.
+/// Adds the servers to the document. Nothing is written. No secret gets one of the names in `kept`.
 pub fn receive(
     document: &mut Document,
     all: Vec<Taken>,
@@ -79,7 +78,8 @@ pub fn receive(
 }
 
 impl Receiving {
-    /// Removes the servers again that brought a mistake; a mistake of no server counts for all.
+    /// Removes the new servers that caused a mistake; a mistake outside the servers' tables removes all
+    /// new ones.
     fn leave_mistaken(
         &mut self,
         document: &mut Document,
@@ -146,7 +146,8 @@ fn add(
     Ok((name, secrets))
 }
 
-/// Puts the name of each secret where it stands: the server is known again by all but that.
+/// Replaces each secret by its name. The server is still recognized, because all but the secrets is
+/// compared.
 fn take_secrets(
     name: &ServerName,
     taken: &mut Taken,
@@ -163,7 +164,7 @@ fn take_secrets(
         keys.push(names.find(is_free));
     }
     let mut kept: Vec<(SecretName, Secret)> = Vec::new();
-    // From the end on: what is replaced moves nothing that is still to be.
+    // Replaces from the end, so that earlier places stay valid.
     let found = std::mem::take(&mut taken.secrets).into_iter().zip(keys);
     for (secret, key) in found.rev() {
         let text = match &secret.place {
@@ -194,10 +195,10 @@ fn take_secrets(
     kept
 }
 
-/// Of one label there are never so many.
+/// The limit of numbered names for one label.
 const NAMES_MAX: usize = 1_000;
 
-/// `SERVER.LABEL`, or `SERVER.LABEL-NUMBER`; the label is cut where the name would be too long.
+/// Returns `SERVER.LABEL`, or `SERVER.LABEL-NUMBER`; the label is cut if the name would be too long.
 fn secret_name(server: &ServerName, label: &str, number: usize) -> Option<SecretName> {
     let end = match number {
         1 => String::new(),
@@ -225,19 +226,19 @@ fn find_text<'a>(texts: &'a mut [(String, String)], name: &str) -> Option<&'a mu
     found.map(|(_, text)| text)
 }
 
-/// The servers of the document, in the words in which others' are compared.
+/// The servers of the document, in the form in which those of clients are compared.
 fn known_servers(document: &Document, home: &Home) -> Vec<(ServerName, Server)> {
     let entries = read_text(&document.text()).unwrap_or_default();
     let one = |entry: &Entry| {
         let mut server = translate(entry, home).ok()?.server;
-        // Others' are compared as they are mended.
+        // Servers of clients are compared after they are mended.
         mend_server(&mut server);
         Some((entry.name.parse().ok()?, server))
     };
     entries.iter().filter_map(one).collect()
 }
 
-/// The table of a server, with where it is from and what is still to be done above it.
+/// Returns the table of a server, with a comment that names its origin and the open steps.
 fn write_out(taken: &Taken) -> NewServer {
     let mut origins: Vec<String> = taken.entries.iter().map(Entry::origin).collect();
     origins.dedup();
@@ -266,6 +267,6 @@ fn write_out(taken: &Taken) -> NewServer {
     }
 }
 
-/// Calls may take as long as this anyway. A client's shorter limit is its own: where it is shorter
-/// than our default, it goes on waiting as long as it does.
+/// The default timeout of a call, in seconds; only longer ones are written. A client's shorter limit
+/// still applies in the client.
 const TIMEOUT_S_DEFAULT: u64 = 60;

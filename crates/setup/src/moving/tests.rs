@@ -1,4 +1,4 @@
-//! Servers of several clients, taken into a configuration that has some.
+//! Servers of several clients, imported into a configuration that has some.
 
 use std::{fs, path::Path};
 
@@ -15,7 +15,7 @@ fn own() -> Own {
     }
 }
 
-/// Takes what is pasted into a configuration; the new text, and what became of all.
+/// Imports a pasted text into a configuration; returns the new text and the result for each server.
 fn take_in(folder: &Path, config: &str, pasted: &str) -> (String, Receiving) {
     let path = folder.join("config.toml");
     fs::write(&path, config).unwrap();
@@ -148,7 +148,7 @@ fn secrets_in_clear_are_named_and_not_written() {
         .map(|it| it.taken.secrets.len())
         .sum();
     assert_eq!(left, 0);
-    // Taken in once more, each is known again.
+    // Imported again, each is recognized.
     let (again, second) = take_in(folder.path(), &text, pasted);
     assert!(second.received.iter().all(|it| it.was_there) && second.secrets.is_empty());
     assert_eq!(again, text);

@@ -1,4 +1,4 @@
-//! The processes that stand between a client and its server, as the system sees them.
+//! The processes between a client and its server, as the system sees them.
 
 use std::fs;
 
@@ -50,7 +50,7 @@ impl Side {
     }
 }
 
-/// The microseconds that these processes have run, on whatever processor.
+/// The microseconds that these processes have run, on all processors.
 pub(super) fn processor_time_us(pids: &[u32]) -> f64 {
     let threads = pids.iter().flat_map(|pid| {
         let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
@@ -74,8 +74,8 @@ pub(crate) fn resident_mb(pids: &[u32]) -> f64 {
     kilobytes.sum::<f64>() / 1024.0
 }
 
-/// What no file backs: pages of the program itself are shared by all its processes, and the system takes
-/// them back when it wants.
+/// Memory that no file backs: pages of the program itself are shared by all its processes, and the
+/// system can reclaim them.
 pub(crate) fn own_mb(pids: &[u32]) -> f64 {
     let kilobytes = pids.iter().map(|pid| {
         let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("it runs");

@@ -31,7 +31,7 @@ struct Door {
 }
 
 impl Door {
-    /// Puts what stands for the address, its port and the token in a text.
+    /// Replaces the placeholders of the address, its port and the token in a text.
     fn filled(&self, text: &str) -> String {
         text.replace("ADDR", &self.address.to_string())
             .replace("PORT", &self.address.port().to_string())
@@ -56,7 +56,7 @@ impl Door {
         answer
     }
 
-    /// A good request but for one of its usual headers and what stands in its place.
+    /// Sends a good request in which one of the usual headers is replaced.
     async fn ask(&self, asked: Asked<'_>) -> String {
         let usual = [
             "Host: ADDR",
@@ -78,14 +78,14 @@ impl Door {
         self.send(request.as_bytes()).await
     }
 
-    /// Whoever asks properly is served as ever.
+    /// Checks that proper requests are served as before.
     async fn serves(&self) {
         let web = self.web(TOKEN).initialize("journeys", LEGACY_VERSION).await;
         let echo = web.execute("any/echo", json!({ "a": 1 })).await.good();
         assert_eq!(echo, r#"{"a":1}"#);
     }
 
-    /// Whatever was asked, it changed nothing.
+    /// Checks that the requests changed nothing.
     async fn end(self, house: House) {
         self.serves().await;
         assert!(!self.site.stderr().contains(TOKEN));
@@ -146,7 +146,7 @@ async fn check(rows: impl IntoIterator<Item = (Asked<'_>, Statuses)>) {
     door.end(house).await;
 }
 
-/// What is wrong with an answer, which must be the only one.
+/// Returns the reason why an answer, which must be the only one, is wrong.
 fn complaint(asked: &str, answer: &str, statuses: Statuses) -> Option<String> {
     let status = answer
         .strip_prefix("HTTP/1.1 ")
@@ -262,7 +262,7 @@ async fn no_request_hides_in_another() {
                 ..GOOD
             })
             .await;
-        // `Connection: close` stands there: whatever it is, it is the last answer.
+        // With `Connection: close`, it is the last answer in any case.
         wrong.extend(complaint(framing, &answer, statuses));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -289,8 +289,8 @@ async fn a_session_serves_the_token_that_began_it_alone() {
     door.end(house).await;
 }
 
-/// Whoever has a session is served while ten thousand more are asked for, and whoever comes next gets
-/// one: of those that nobody used, the oldest make room.
+/// A client with a session is served while ten thousand more are requested, and the next client gets
+/// one: of the unused sessions, the oldest are removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_initializes_are_answered_and_keep_nobody_out() {
     const CONNECTIONS: usize = 10;

@@ -1,14 +1,14 @@
-//! The rows: a piece of a request, and what must come back.
+//! The rows: a piece of a request, and the expected answer.
 
 pub(super) const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// What must come back: one of these statuses. 0: the connection ends without an answer.
+/// The expected statuses: the answer has one of these. 0: the connection ends without an answer.
 pub(super) type Statuses = &'static [u16];
 
 const LET_IN: Statuses = &[200];
 const UNREADABLE: Statuses = &[400, 0];
 
-/// `ADDR` and `PORT` stand for where the proxy listens.
+/// `ADDR` and `PORT` are replaced by the address of the proxy.
 pub(super) const HOSTS: [(&str, Statuses); 25] = [
     ("Host: ADDR", LET_IN),
     ("Host: 127.0.0.1", LET_IN),

@@ -13,7 +13,7 @@ use tokio::task::{JoinError, JoinSet};
 
 use crate::{house, real_clients, until};
 
-/// How the proxy is asked before it asks the suite.
+/// The way in which a client calls the proxy before the proxy calls the suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     /// By a client with a handshake, which is asked by requests.
@@ -22,7 +22,7 @@ enum Asked {
     Modern,
 }
 
-/// What is asked of the suite's server in one scenario.
+/// The calls to the suite's server in one scenario.
 struct Scenario {
     name: &'static str,
     revision: &'static str,

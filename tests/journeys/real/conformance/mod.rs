@@ -15,7 +15,7 @@ use journeys::{
 use self::fixture::{SERVER, fixture};
 use crate::{house, real_clients};
 
-/// What is not passed, scenario by scenario, and why.
+/// Checks that do not pass, by scenario, with the reason.
 const NOT_APPLICABLE: [(&str, &str); 12] = [
     (
         "json-schema-2020-12",

@@ -1,9 +1,9 @@
 //! Whole conversations with real servers, through us and directly, message by message the same.
 //!
-//! What differs, and is no more than it: the message of a form begins with `[SERVER]`, the name of a
-//! prompt with `SERVER__`; `_meta` of a result names the server of one hop; `requestState` is ours where
-//! questions are bridged, and so is `roots/list`, which has no `params` that mean anything; structured
-//! content is left out where the text says the same.
+//! These are the only differences: the message of a form begins with `[SERVER]`, the name of a prompt
+//! with `SERVER__`; `_meta` of a result names the server of one hop; `requestState` is ours where
+//! questions are bridged, and so is `roots/list`, which has no meaningful `params`; structured content
+//! is left out if the text is the same.
 
 mod side;
 
@@ -44,7 +44,7 @@ impl Both {
         }
     }
 
-    /// What was said, which is the same on both sides.
+    /// Returns the messages, which are the same on both sides.
     async fn call(&self, tool: &str, input: Value) -> Vec<Value> {
         let ours = self.ours.call(tool, input.clone()).await;
         let direct = self.direct.call(tool, input).await;
@@ -209,7 +209,7 @@ fn python_server(name: &str, file: &str) -> Program {
     )
 }
 
-/// What is there besides tools.
+/// Compares everything besides tools.
 async fn compare_offer(both: &Both) {
     for (method, key) in [
         ("resources/list", "resources"),

@@ -15,7 +15,7 @@ pub(super) struct Side {
     /// The server as we call it; none: nobody stands between.
     through: Option<&'static str>,
     is_modern: bool,
-    /// What it answers, by method.
+    /// Its answers, by method.
     answers: Map<String, Value>,
 }
 

@@ -1,4 +1,4 @@
-//! How long a search takes over 100 to 100,000 tools, and what it takes to index them.
+//! The time of a search over 100 to 100,000 tools, and the cost of indexing them.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -39,7 +39,7 @@ fn add(document: &mut Document, name: &str) -> Result<(), EditError> {
     document.add_server(&name.parse().unwrap(), &server)
 }
 
-/// Saves a line as an editor does that writes in place.
+/// Appends a line as an editor does that writes in place.
 fn append(path: &Path, line: &str) {
     let mut file = File::options().append(true).open(path).unwrap();
     file.write_all(format!("{line}\n").as_bytes()).unwrap();

@@ -7,7 +7,7 @@ use fleet::{Launch, Template};
 use gateway::Settings;
 use setup::doctor::Check;
 
-/// Looks into the files of every client that is installed, and changes nothing.
+/// Reads the files of every client that is installed, and changes nothing.
 pub(super) fn check(settings: &Settings) -> Vec<Check> {
     let Some(folder) = std::env::home_dir() else {
         return vec![Check::unknown("clients", "no home folder is known").then("export HOME=...")];
@@ -81,7 +81,7 @@ fn check_build(about: &str, name: &str, command: &Path) -> Option<Check> {
     }
 }
 
-/// A server of ours as a client would list it; none where part of it stands in a variable.
+/// A server of ours as a client would list it; `None` if part of it is in a variable.
 fn as_listed(server: &gateway::ServerSettings) -> Option<(String, Server)> {
     let listed = match &server.spec.launch {
         Launch::Child { command, args, .. } => Server {

@@ -14,15 +14,14 @@ use super::{
 };
 use crate::cli::Global;
 
-/// A program that tells its version does so at once; `docker info` asks its daemon.
+/// The timeout of a program that prints its version; `docker info` asks its daemon.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
 
-/// Snapshots, index, logs and kept results need some room, and downloads of servers much more.
+/// Snapshots, index, logs and kept results need some space, and downloads of servers much more.
 const DISK_NEEDED_MIB: u64 = 100;
 const DISK_SCARCE_MIB: u64 = 1024;
 
-/// A clock before the day on which recipes were last looked at is wrong: certificates are then
-/// not believed.
+/// A clock before the day on which recipes were last checked is wrong: certificates are then rejected.
 pub(super) fn check_clock() -> Check {
     let known = recipes::all().iter().map(|recipe| recipe.checked.as_str());
     let known = known.max().unwrap_or_default();
@@ -51,7 +50,7 @@ pub(super) fn check_sandbox(settings: &Settings) -> Check {
     }
 }
 
-/// Days since 1970 of a date as `2026-11-22`, by years and months of mean length.
+/// Returns the days since 1970 of a date such as `2026-11-22`, by years and months of mean length.
 fn days_of(date: &str) -> Option<u64> {
     let mut parts = date.split('-').map(str::parse::<u64>);
     let (year, month, day) = (
@@ -105,13 +104,13 @@ pub(super) async fn ask_programs(
     (checks, versions)
 }
 
-/// Why a program does not say its version.
+/// The reason why a program does not print its version.
 enum Silence {
     Missing(fleet::Failure),
     Said(String),
 }
 
-/// The version that a program says, where a server would find it too.
+/// Returns the version that a program prints, if it is on a path where a server would find it too.
 async fn ask(program: &str, args: &[&str]) -> Result<String, Silence> {
     let file = fleet::find_by_word(program).map_err(Silence::Missing)?;
     let mut command = Command::new(file);
@@ -165,7 +164,7 @@ pub(super) fn check_state(folder: &Path) -> Vec<Check> {
     }]
 }
 
-/// The daemon of this configuration: whether it is of this build, and what dead ones left.
+/// Checks the daemon of this configuration: whether it is of this build, and what dead ones left.
 pub(super) async fn check_daemons(global: &Global) -> Vec<Check> {
     let route = match find_route(global) {
         Ok(Ok(route)) => route,

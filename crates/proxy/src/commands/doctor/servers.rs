@@ -11,8 +11,8 @@ use tool::ServerName;
 
 use crate::commands::idle_rules;
 
-/// Asks every server for its tools that nothing was found wrong with yet, all in processes of
-/// their own; what they answer is not taken in.
+/// Asks every server without a known problem for its tools, all in processes of their own; their
+/// answers are not stored.
 pub(super) async fn check(
     settings: Settings,
     before: &[Check],
@@ -83,7 +83,7 @@ fn describe_pins(trouble: &PinTrouble) -> Check {
     }
 }
 
-/// A snapshot that is not what was written.
+/// Describes a snapshot that was damaged.
 fn describe_damage((server, why): &(ServerName, String)) -> Check {
     let found = format!("its snapshot is damaged ({why}); it is asked again when it is used next");
     Check::warning(format!("server {server}"), found).then(format!("proxy reindex {server}"))

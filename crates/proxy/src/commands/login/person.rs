@@ -9,10 +9,10 @@ use tokio::sync::{Mutex, mpsc};
 
 use crate::report;
 
-/// A pasted address is no longer than this.
+/// The number of lines that are buffered; a pasted address has no more.
 const LINES_MAX: usize = 8;
 
-/// Shows where to log in, and takes what is pasted.
+/// Shows the address for the login, and reads the pasted answer.
 pub(super) struct Terminal {
     opens_browser: bool,
     lines: Mutex<mpsc::Receiver<String>>,
@@ -21,7 +21,7 @@ pub(super) struct Terminal {
 impl Terminal {
     pub(super) fn new(opens_browser: bool) -> Self {
         let (sender, lines) = mpsc::channel(LINES_MAX);
-        // A read of a terminal cannot be taken back; it ends with the program.
+        // A read of a terminal cannot be cancelled; it ends with the program.
         std::thread::spawn(move || {
             for line in std::io::stdin().lock().lines().map_while(Result::ok) {
                 if !line.trim().is_empty() && sender.blocking_send(line).is_err() {
