@@ -10,7 +10,7 @@ use ::policy::Allowance;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
-/// Most answers of either kind that are remembered; after that a person is asked again.
+/// The most remembered answers of either kind; beyond it a person is asked again.
 const ANSWERS_MAX: usize = 1_000;
 
 /// Answers of the person of one session, or of one request that stands alone.
@@ -20,7 +20,7 @@ pub(crate) struct Allowed {
     state: Mutex<State>,
 }
 
-/// How long "this session" lasts.
+/// The scope of "this session".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     Session,
@@ -30,8 +30,8 @@ pub(crate) enum Scope {
 #[derive(Debug, Default)]
 struct State {
     allowed: HashSet<String>,
-    /// Calls that were refused, and the number of arrivals by then: the answer is that of all calls
-    /// that had come before it.
+    /// Refused calls, each with the number of arrivals at that moment: the refusal applies to all
+    /// calls that had arrived before it.
     refused: HashMap<String, u64>,
     turns: HashMap<String, Arc<AsyncMutex<()>>>,
     arrivals: u64,
@@ -54,7 +54,7 @@ impl Allowed {
         self.state.lock().allowed.contains(call)
     }
 
-    /// Counts a call that comes now.
+    /// Counts a call that arrives now.
     pub(crate) fn arrive(self: &Arc<Self>) -> Arrival {
         let mut state = self.state.lock();
         state.arrivals += 1;
@@ -66,7 +66,7 @@ impl Allowed {
     }
 }
 
-/// A call from when it comes until it ends.
+/// A call from its arrival to its end.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) allowed: Arc<Allowed>,
@@ -74,8 +74,8 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// Waits until the person is asked nothing else. A client of a request that stands alone takes
-    /// several questions at once, so there only calls of one key wait for one another.
+    /// Waits until the person has no other open question. A client whose requests stand alone
+    /// accepts several questions at once, so there only calls of one key wait for one another.
     pub(crate) async fn take_turn(&self, call: String) -> Turn<'_> {
         let of = if self.allowed.is_of_session() {
             ""
@@ -109,7 +109,7 @@ impl Drop for Arrival {
     }
 }
 
-/// A call whose person may be asked; the next one waits until it is dropped.
+/// The turn of a call whose person may be asked; the next call waits until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     arrival: &'a Arrival,
@@ -118,7 +118,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// The answer that was given since it came: whether the call is allowed.
+    /// The answer that was given since the call arrived: true if the call is allowed.
     pub(crate) fn find_answer(&self) -> Option<bool> {
         let state = self.arrival.allowed.state.lock();
         if state.allowed.contains(&self.call) {
@@ -130,7 +130,7 @@ impl Turn<'_> {
             .then_some(false)
     }
 
-    /// Allows the call for as long as the scope lasts.
+    /// Allows the call for the lifetime of the scope.
     pub(crate) fn allow(&self) {
         let mut state = self.arrival.allowed.state.lock();
         if state.allowed.len() < ANSWERS_MAX {
@@ -138,7 +138,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Refuses the calls of the same key that have come; a later one is asked about again.
+    /// Refuses the calls of the same key that have arrived; the person is asked again about later
+    /// ones.
     pub(crate) fn refuse(&self) {
         let mut state = self.arrival.allowed.state.lock();
         let arrivals = state.arrivals;
@@ -148,14 +149,14 @@ impl Turn<'_> {
     }
 }
 
-/// Writes an allowance down; the error is in a person's words. May block.
+/// Writes an allowance to the configuration; the error is a text for a person. May block.
 #[derive(Clone)]
 pub struct OnAlways(Arc<Write>);
 
 type Write = dyn Fn(&Allowance) -> Result<(), String> + Send + Sync;
 
 impl OnAlways {
-    /// Made of what writes.
+    /// Creates it from a function that writes an allowance.
     pub fn new(write: impl Fn(&Allowance) -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(write))
     }

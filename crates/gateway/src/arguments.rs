@@ -1,4 +1,4 @@
-//! The check of a call's arguments against its tool's schema, which a stranger wrote.
+//! Checks a call's arguments against the schema of its tool, which is untrusted.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -14,16 +14,16 @@ use crate::{
     error::ToolError,
 };
 
-/// Checks that go on at one time beside the event loop. Each is bounded in time, and in memory to
+/// The number of concurrent checks off the event loop. Each is limited in time, and in memory to
 /// about a hundred megabytes.
 const CHECKS_MAX: usize = 2;
 static CHECKS: Semaphore = Semaphore::const_new(CHECKS_MAX);
 
-/// The arguments as they will be sent: byte for byte as they came unless something in them had
-/// to be mended.
+/// Returns the arguments to send: byte for byte as they came unless something in them had to be
+/// repaired.
 ///
-/// A small check is made at once: to hand it to another thread would take longer. Every other one
-/// is off the event loop, and the call does not wait for it longer than its `limit`.
+/// A small check runs at once: to hand it to another thread would take longer. Every other check
+/// runs off the event loop, and the call waits for it no longer than its `limit`.
 pub(super) async fn check_arguments(
     entry: &Arc<Entry>,
     input: Input,
@@ -48,7 +48,7 @@ type Verdict = Result<Option<Map<String, Value>>, Vec<Violation>>;
 async fn beside_the_loop(entry: Arc<Entry>, map: Map<String, Value>) -> Result<Verdict, ToolError> {
     let turn = CHECKS.acquire().await;
     let checking = spawn_blocking(move || {
-        // Held until the thread is done, also where nobody waits for it any more.
+        // Held until the thread is done, also if no caller waits for it any more.
         let _turn = turn;
         verdict(&entry, &map)
     });
@@ -74,7 +74,7 @@ async fn within<T>(
     timeout(limit, checking).await.map_err(late)?
 }
 
-/// Whether the check is known to be done before another thread had begun with it.
+/// Returns true if the check is known to finish before another thread could start it.
 fn is_quick(entry: &Entry, map: &Map<String, Value>) -> bool {
     let Some(checker) = entry.ready_checker() else {
         return false;
@@ -91,7 +91,7 @@ fn verdict(entry: &Entry, map: &Map<String, Value>) -> Verdict {
     mended.map(Some).ok_or(violations)
 }
 
-/// `{"arguments": {...}}` where the tool has no such argument and takes what is inside.
+/// Unwraps `{"arguments": {...}}` if the tool has no such argument and accepts the inner object.
 fn take_off_wrapper(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
     let inner = sole_object(map)?;
     match entry.checker().check(&inner) {
@@ -101,8 +101,8 @@ fn take_off_wrapper(entry: &Entry, map: &Map<String, Value>) -> Option<Map<Strin
     }
 }
 
-/// What is meant for the one argument of the tool that is named as an envelope names all of them
-/// (`params`): it was written without it, or the envelope's reader took it off.
+/// Wraps arguments for a tool whose one parameter has the name that an envelope uses for all
+/// arguments (`params`): the wrapper was left out, or the envelope parser removed it.
 fn put_in_wrapper(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
     let parameters = tool::parameters(&entry.tool.input_schema());
     let [parameter] = parameters.as_slice() else {

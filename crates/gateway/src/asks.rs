@@ -1,4 +1,5 @@
-//! What servers ask of our client: put to it, answered once, and taken back when nobody waits.
+//! Questions of servers to our client: sent to it, answered once, and cancelled when no caller
+//! waits.
 
 mod asker;
 mod capabilities;

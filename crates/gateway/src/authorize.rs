@@ -1,5 +1,5 @@
-//! The one place in which a call is allowed, asked about or refused: of a tool, a prompt or a
-//! resource, by whatever way it came.
+//! The single place in which a call of a tool, a prompt or a resource is allowed, asked about or
+//! refused, for every kind of client.
 
 use std::sync::{Arc, OnceLock};
 
@@ -43,7 +43,8 @@ pub(crate) struct Asked<'a> {
     category: &'a str,
     effects: Effects,
     arguments: std::borrow::Cow<'a, str>,
-    /// Of our own tools only rules speak: each of the calls that one makes is decided by itself.
+    /// A call of a tool of ours. Only rules apply to it: each call that the tool makes is decided by
+    /// itself.
     is_own: bool,
 }
 
@@ -64,7 +65,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// A prompt that is made, or an argument of it that is completed.
+    /// A request for a prompt, or a completion of its argument.
     pub(crate) fn prompt(server: &'a KnownServer, name: &'a str, arguments: &'a str) -> Self {
         Self {
             kind: Kind::Prompt,
@@ -101,7 +102,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// For an error: a long name is cut.
+    /// The name for an error: a long one is cut.
     fn shown(&self) -> String {
         self.called(&printable::one_line_of(self.name, NAME_CHARS_MAX))
     }
@@ -127,20 +128,20 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// A decision, and the rules that it was made by.
+/// A decision, and the rules that led to it.
 struct Decided {
     decision: Decision,
     policy: Arc<Policy>,
 }
 
-/// Decides on every call, by the rules and by asking the person: the one place of authorization.
+/// Decides every call, by the rules and by asking the person: the single place of authorization.
 #[derive(Debug)]
 pub struct Authorizer {
     settings: CurrentSettings,
     catalog: Arc<Catalog>,
     recorder: Arc<Recorder>,
     traces: Arc<Traces>,
-    /// Writes down what a person allows for good.
+    /// Saves a permanent permission of a person.
     on_always: OnceLock<OnAlways>,
 }
 
@@ -160,12 +161,12 @@ impl Authorizer {
         }
     }
 
-    /// Has what a person allows for good written down; without it nobody can say "always".
+    /// Sets the function that saves permanent permissions; without it nobody can choose "always".
     pub fn set_on_always(&self, write: OnAlways) {
         let _ = self.on_always.set(write);
     }
 
-    /// Lets a call through, or says why not; asks the person where a rule says so.
+    /// Lets a call through, or returns why not; asks the person if a rule requires it.
     pub(crate) async fn authorize(
         &self,
         asked: &Asked<'_>,
@@ -203,12 +204,12 @@ impl Authorizer {
         Err(refuse(asked, &decision, Why::Denied))
     }
 
-    /// Begins to take note of a call; it is recorded when the note is dropped.
+    /// Begins the record of a call; it is written when the note is dropped.
     pub(crate) fn begin_note(&self, kind: &'static str, context: &CallContext) -> CallNote {
         CallNote::begin(&self.recorder, kind, context).traced(self.traces.begin(context))
     }
 
-    /// A line on what would become of a call; nobody is asked.
+    /// A line on the decision about a call; nobody is asked.
     pub(crate) fn explain_call(
         &self,
         asked: &Asked<'_>,
@@ -226,8 +227,8 @@ impl Authorizer {
         }
     }
 
-    /// What would become of a call of a tool by a client of this name; none: a person at the
-    /// command line. Nobody is asked, and nothing is called.
+    /// Decides a call of a tool by a client of this name without making it; `None` is a person at
+    /// the command line. Nobody is asked, and nothing is called.
     pub async fn test_call(
         &self,
         name: &str,
@@ -245,8 +246,8 @@ impl Authorizer {
         Ok((entry.at.clone(), decision))
     }
 
-    /// The rule that allows something for good: for the client of this name, or for every client
-    /// as far as no rule speaks of certain ones.
+    /// The rule that allows something permanently: for the client of this name, or for every client
+    /// unless rules name certain clients.
     pub async fn find_allowance(
         &self,
         thing: Thing<'_>,
@@ -288,7 +289,7 @@ impl Authorizer {
             return Ok(());
         }
         let _stopped = context.asks.as_ref().map(CallAsker::stop_clocks);
-        // A script makes its calls one after another, so each of them comes by itself.
+        // A script makes its calls one after another, so each of them arrives separately.
         let of_script = context.script.as_ref().map(|_| arrival.allowed.arrive());
         let arrival = of_script.as_ref().unwrap_or(arrival);
         let turn = arrival.take_turn(key).await;
@@ -329,7 +330,7 @@ impl Authorizer {
         let is_remembered = match (read_answer(&answer).as_deref(), always) {
             (Some(ONCE), _) => false,
             (Some(SESSION), _) => true,
-            // The call goes on where it cannot be written: the person allowed it.
+            // The call proceeds even if the rule cannot be written: the person allowed it.
             (Some(ALWAYS), Some((on_always, allowance))) => write_down(on_always, allowance).await,
             _ => {
                 if let Some(turn) = turn {
@@ -378,7 +379,7 @@ fn find_allowance(
     Ok(allowance)
 }
 
-/// Whether it was written.
+/// Writes an allowance. Returns true if it was written.
 async fn write_down(on_always: &OnAlways, allowance: Allowance) -> bool {
     let on_always = on_always.clone();
     let writing = tokio::task::spawn_blocking(move || on_always.write(&allowance));
@@ -402,7 +403,7 @@ fn refuse(asked: &Asked<'_>, decision: &Decision, why: Why) -> ToolError {
     }))
 }
 
-/// The question about a call; the error says that it is too long to be shown whole.
+/// The question about a call; fails if the call is too long to be shown whole.
 fn question(
     asked: &Asked<'_>,
     decision: &Decision,
@@ -437,7 +438,7 @@ fn question(
     })
 }
 
-/// None: not accepted, or not understood, which is a no.
+/// The person's choice; `None` if not accepted, or not understood, which counts as no.
 fn read_answer(answer: &Json) -> Option<String> {
     let fields = Fields::of(answer.as_str())?;
     if text_of(fields.get("action")?)? != "accept" {
@@ -448,7 +449,7 @@ fn read_answer(answer: &Json) -> Option<String> {
     Some(said.into_owned())
 }
 
-/// The command by which a person allows it; none where there is no such command.
+/// The command by which a person allows the call; `None` if there is no such command.
 fn find_command(asked: &Asked<'_>, policy: &Policy, context: &CallContext) -> Option<String> {
     let client = &context.policy.name;
     let client = match find_allowance(asked, policy, None) {
@@ -472,7 +473,7 @@ fn find_command(asked: &Asked<'_>, policy: &Policy, context: &CallContext) -> Op
     Some(command)
 }
 
-/// A word of a command line; none for one that nobody can type.
+/// A quoted word of a command line; `None` if nobody can type it.
 fn quote(word: &str) -> Option<String> {
     let can_be_typed = !word.chars().any(printable::is_hidden);
     let is_short = word.chars().count() <= NAME_CHARS_MAX;

@@ -1,4 +1,5 @@
-//! The built-in server `proxy`: tools that reach a model through the three besides the tools of servers.
+//! The built-in server `proxy`: tools that a model calls through the three tools, besides those of
+//! servers.
 
 mod call_many;
 mod list;
@@ -53,7 +54,7 @@ pub(crate) struct OwnCall<'a> {
 }
 
 impl OwnCall<'_> {
-    /// The most of the answer that its caller is sent, in tokens.
+    /// The largest part of the answer that is sent to its caller, in tokens.
     fn max_tokens(&self, tools: &dyn Tools) -> u64 {
         tools.max_tokens(self.entry, self.options, &self.context.policy)
     }
@@ -68,10 +69,10 @@ pub(crate) trait Tools: Send + Sync {
         context: CallContext,
     ) -> BoxFuture<'_, Result<Called, ToolError>>;
 
-    /// The most of a result that its caller is sent, in tokens.
+    /// The largest part of a result that is sent to its caller, in tokens.
     fn max_tokens(&self, entry: &Entry, options: &Options, policy: &ClientPolicy) -> u64;
 
-    /// The timeout of a call, where the call or its tool has one.
+    /// The timeout of a call, if the call or its tool has one.
     fn limit(&self, entry: &Entry, options: &Options) -> Option<Duration>;
 }
 
@@ -90,7 +91,7 @@ impl BuiltInTools {
         }
     }
 
-    /// The one that answers a call of this entry.
+    /// The tool that answers a call of this entry.
     pub(crate) fn find(&self, entry: &Entry) -> Result<&dyn BuiltInTool, ToolError> {
         let name = if entry.at.server.is_scripts() {
             RUN_SCRIPT

@@ -1,4 +1,4 @@
-//! A call's client, and what it brings along.
+//! The client of a call, and everything else that the call carries.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -14,12 +14,12 @@ use crate::{
     script_caller::ScriptCaller, trace_parent::with_parent,
 };
 
-/// Everything that comes with a call beside its tool and arguments; the default is a person's.
+/// Everything that a call carries besides its tool and arguments. The default is that of a person.
 #[derive(Clone, Default)]
 pub struct CallContext {
     /// The rules for the client that calls.
     pub policy: Arc<ClientPolicy>,
-    /// Whose workspace its scripts have.
+    /// The owner of the workspace of its scripts.
     pub(crate) caller: Caller,
     /// The client; none for a person at the command line, who may see everything.
     pub client: Option<ClientId>,
@@ -30,34 +30,37 @@ pub struct CallContext {
     ///
     /// [`Connection::caller`]: crate::Connection::caller
     pub admitted_as: Option<Arc<str>>,
-    /// Members of the request's `_meta` that travel on to the server.
+    /// Members of the request's `_meta` that are passed on to the server.
     pub meta: Vec<(String, Json)>,
-    /// Hears progress, where the client asked for it.
+    /// Receives progress, if the client asked for it.
     pub progress: Option<ProgressSink>,
-    /// Hears what the server logs meanwhile.
+    /// Receives log messages of the server during the call.
     pub log: Option<LogSink>,
-    /// Takes what servers ask of the client meanwhile; none: nobody can be asked.
+    /// Receives questions of servers to the client during the call; `None`: the client cannot be
+    /// asked.
     pub asks: Option<CallAsker>,
     /// Its person sits at this machine, and may be asked to log in.
     pub is_here: bool,
-    /// Cancelled when the client takes its call back, or is gone.
+    /// Cancelled when the client cancels its call, or is gone.
     pub cancel: CancellationToken,
-    /// The last searches of this session; none: nothing is learned from the call.
+    /// The last searches of this session; `None`: nothing is learned from the call.
     pub searches: Option<Arc<RecentSearches>>,
-    /// The servers whose instructions this session's model was told; none: nobody's are told.
+    /// The servers whose instructions this session's model has received; `None`: instructions are
+    /// not sent.
     pub(crate) told: Option<Arc<InstructionsTold>>,
-    /// When it came, and the answers of its person so far; none: nobody is asked anything.
+    /// The arrival of the call, and the answers of its person so far; `None`: the person is not
+    /// asked.
     pub(crate) arrival: Option<Arc<Arrival>>,
     /// The script that makes it.
     pub(crate) script: Option<ScriptCaller>,
-    /// The URIs that passed to this client.
+    /// The URIs that were sent to this client.
     pub(crate) uris: Option<Arc<UriLedger>>,
-    /// The span that what is called belongs to; none: none is made, or its client says.
+    /// The parent span of the called tool; `None`: there is none, or the client names it.
     pub(crate) trace: Option<TraceContext>,
 }
 
 impl CallContext {
-    /// The request with what its caller brings along.
+    /// Completes a request with the context of its caller.
     pub(crate) fn complete(&self, request: Request) -> Request {
         Request {
             meta: match self.trace {
@@ -72,7 +75,7 @@ impl CallContext {
         }
     }
 
-    /// The same for what is called within a span.
+    /// The same context for calls within a span.
     pub(crate) fn below(&self, trace: Option<TraceContext>) -> Cow<'_, Self> {
         if trace.is_none() {
             return Cow::Borrowed(self);
@@ -83,7 +86,7 @@ impl CallContext {
         })
     }
 
-    /// Remembers the links in what a server sent.
+    /// Remembers the links in a result of a server.
     pub(crate) fn note_uris(&self, server: &ServerName, result: &str) {
         if let Some(uris) = &self.uris {
             uris.note_result(server, result);

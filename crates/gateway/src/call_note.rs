@@ -1,4 +1,4 @@
-//! The note that is taken of a call while it lasts, and recorded when it ends: however it ends.
+//! The note of a call, recorded when the call ends for any reason.
 
 use files::clock::now_ms;
 use std::{borrow::Cow, sync::Arc, time::Instant};
@@ -11,10 +11,10 @@ use tool::ServerName;
 
 use crate::{call_context::CallContext, settings::KeptArguments, traces::describe_call};
 
-/// Where nothing else was noted, its caller took it back or went away.
+/// The outcome if no other was noted: the caller cancelled the call or disconnected.
 const TAKEN_BACK: &str = "cancelled";
 
-/// Recorded when it is dropped.
+/// The note of a call; it is recorded when dropped.
 #[derive(Debug)]
 pub(crate) struct CallNote {
     recorder: Arc<Recorder>,
@@ -51,18 +51,18 @@ impl CallNote {
         }
     }
 
-    /// With a span that lasts as long as it does.
+    /// Attaches a span that ends with the note.
     pub(crate) fn traced(mut self, span: Option<OpenSpan>) -> Self {
         self.span = span;
         self
     }
 
-    /// What a call within it has as its parent.
+    /// The trace context for calls within this one, which have it as their parent.
     pub(crate) fn trace(&self) -> Option<TraceContext> {
         self.span.as_ref().and_then(OpenSpan::context)
     }
 
-    /// A name that may mean nothing.
+    /// Sets the name of the call, which may match nothing.
     pub(crate) fn is_named(&mut self, name: &str) {
         name.clone_into(&mut self.record.name);
     }
@@ -90,14 +90,14 @@ impl CallNote {
         self.record.outcome = Cow::Borrowed(code);
     }
 
-    /// What the server sent; until something else is said, the client got the same.
+    /// Notes the response of the server. Until `is_sent` is called, the client got the same bytes.
     pub(crate) fn brings(&mut self, bytes: usize, is_error: bool) {
         self.record.bytes = bytes as u64;
         self.record.bytes_sent = bytes as u64;
         self.record.outcome = if is_error { "tool_error" } else { "ok" }.into();
     }
 
-    /// What the client got of it.
+    /// Notes the bytes that the client got.
     pub(crate) fn is_sent(&mut self, bytes: usize, is_cut: bool) {
         self.record.bytes_sent = bytes as u64;
         self.record.is_cut = is_cut;
@@ -112,7 +112,7 @@ impl CallNote {
         result
     }
 
-    /// Nothing was called.
+    /// Discards the note, since nothing was called.
     pub(crate) fn is_nothing(&mut self) {
         self.is_off = true;
     }

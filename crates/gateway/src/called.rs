@@ -11,12 +11,12 @@ pub(super) enum Called {
         result: Json,
         budget: Budget,
         origin: Origin,
-        /// A line of ours behind the result.
+        /// A line of ours after the result.
         note: Option<String>,
-        /// Ends when it is sent.
+        /// The note of the call; it ends when the result is sent.
         taken: Option<Box<CallNote>>,
     },
-    /// Of a tool of ours, which keeps to its budget itself.
+    /// The reply of a tool of ours, which keeps to its budget itself.
     Own(Reply),
 }
 
@@ -42,7 +42,7 @@ impl Called {
         }
     }
 
-    /// The same, with the note that is taken of it.
+    /// Attaches the note of the call.
     pub(super) fn noted(mut self, mut noted: CallNote) -> Self {
         noted.brings(self.bytes(), self.is_error());
         if let Self::Server { taken, .. } = &mut self {

@@ -1,10 +1,10 @@
-//! Whose a script is, over sessions and restarts.
+//! The owner of scripts, across sessions and restarts.
 
 use std::sync::Arc;
 
 use tool::Digest;
 
-/// Whose scripts share a workspace, over sessions and restarts.
+/// The owner of the scripts that share a workspace, across sessions and restarts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
     /// A person at the command line.
@@ -17,7 +17,7 @@ pub(crate) enum Caller {
 }
 
 impl Caller {
-    /// The name of its folder: a digest, for a client's name may be any text.
+    /// The name of its folder: a digest, since a client's name may be any text.
     pub(crate) fn folder_name(&self) -> String {
         let of = |kind: &str, name: &str| format!("{kind}-{}", Digest::of_bytes(name.as_bytes()));
         match self {

@@ -1,4 +1,4 @@
-//! The tools that there are: the registry, the surveys that fill it, and what calls taught it.
+//! The known tools: the registry, the surveys that fill it, and the lessons of earlier calls.
 
 mod resolve;
 mod search;
@@ -33,28 +33,28 @@ use crate::{
     surveys::{LeftOut, SurveyNote, Surveys},
 };
 
-/// The snapshots that were found damaged, and what is done about them.
+/// The damaged snapshots that were found, and the work to repair them.
 #[derive(Debug, Default)]
 pub(crate) struct DamagedSnapshots {
-    /// A task surveys what is due.
+    /// True if a task surveys the servers in `due`.
     pub(crate) is_mended: bool,
     /// Servers to survey; calls wait for them as long as the notes live.
     pub(crate) due: Vec<(ServerName, SurveyNote)>,
-    /// The damages that were seen: a server, and the time of the survey whose snapshot is damaged.
+    /// The known damages: a server, and the time of the survey whose snapshot is damaged.
     known: BTreeSet<(ServerName, Option<u64>)>,
-    /// The generation in which damages were looked for last.
+    /// The generation that was last searched for damages.
     looked_at: Weak<Generation>,
 }
 
-/// The registry, and everything that keeps it up to date. It knows servers by what they told and calls no
-/// tool.
+/// The registry, and everything that keeps it up to date. It knows servers by their lists and calls
+/// no tool.
 #[derive(Debug)]
 pub struct Catalog {
     pub(crate) settings: CurrentSettings,
-    /// The tools that there are.
+    /// The known tools.
     pub registry: Registry,
     pub(crate) servers: Arc<dyn Servers>,
-    /// How often each tool was called.
+    /// The number of calls of each tool.
     pub usage: Usage,
     /// The lessons of earlier calls for searches.
     pub feedback: Arc<RelevanceFeedback>,
@@ -62,9 +62,9 @@ pub struct Catalog {
     project: String,
     /// Servers that are being asked for their tools right now.
     pub(crate) surveys: Surveys,
-    /// Servers that lacked a variable up to now; they may never have told their tools.
+    /// Servers that lacked a variable until now; they may never have sent their tools.
     pub(crate) completed: Mutex<Vec<(ServerName, SurveyNote)>>,
-    /// Notified when there are some.
+    /// Notified when `completed` has servers.
     pub(crate) has_completed: Notify,
     /// Servers whose snapshots are damaged.
     pub(crate) damaged: Mutex<DamagedSnapshots>,
@@ -120,13 +120,14 @@ impl Catalog {
         self.settings.load()
     }
 
-    /// Applies what settings say of servers and their tools.
+    /// Applies the settings for servers and their tools.
     pub(crate) fn apply(&self, settings: &Settings) -> anyhow::Result<()> {
         let rules = rules(settings, &self.saved.load());
         Ok(self.registry.apply_rules(rules)?)
     }
 
-    /// What the last survey of a server left out of its lists, if this process asked it.
+    /// The elements that the last survey of a server left out of its lists, if this process asked
+    /// it.
     pub fn left_out(&self, server: &ServerName) -> Option<LeftOut> {
         self.surveys.left_out(server)
     }
@@ -136,7 +137,7 @@ impl Catalog {
         self.saved.load_full()
     }
 
-    /// Reads the folder of saved scripts anew. Blocks; none: there is no such folder.
+    /// Reads the folder of saved scripts again. Blocks; `None` if there is no such folder.
     pub(crate) fn survey_scripts(&self) -> anyhow::Result<Option<Survey>> {
         let settings = self.settings();
         let now = SavedScripts::read(settings.scripts.as_deref());
@@ -150,11 +151,11 @@ impl Catalog {
         Ok(now.has_folder.then(|| now.survey()))
     }
 
-    /// Takes the variables of a client in; servers that lacked one are surveyed.
+    /// Admits the variables of a client; servers that lacked one are surveyed.
     pub(crate) fn admit_variables(&self, client: u64, variables: &Arc<Variables>) {
         let completed = self.servers.admit_client(client, Arc::clone(variables));
         if !completed.is_empty() {
-            // A call that comes before the survey begins waits for it too.
+            // A call that arrives before the survey begins waits for it too.
             let catalog = self.registry.catalog();
             let noted = completed.into_iter().map(|server| {
                 let known = catalog.servers.iter().find(|it| it.name == server);
@@ -167,8 +168,8 @@ impl Catalog {
         }
     }
 
-    /// The registry as it is now. Loading it, at the first question and after each commit, is
-    /// done off the event loop.
+    /// The current generation of the registry. It is loaded off the event loop, at the first request
+    /// and after each commit.
     pub async fn generation(&self) -> Result<Arc<Generation>, ToolError> {
         if let Some(generation) = self.registry.loaded() {
             // A reload of the configuration may have loaded it.
@@ -187,18 +188,19 @@ impl Catalog {
         }
     }
 
-    /// Has damaged snapshots mended from now on; the caller runs the task that surveys what is due.
+    /// Enables the repair of damaged snapshots; the caller runs the task that surveys the servers in
+    /// `due`.
     pub(crate) fn begin_mending(&self) {
         self.damaged.lock().is_mended = true;
     }
 
-    /// Whether a task of this process surveys servers with damaged snapshots.
+    /// Returns true if a task of this process surveys servers with damaged snapshots.
     pub(crate) fn is_mending(&self) -> bool {
         self.damaged.lock().is_mended
     }
 
-    /// Has servers with damaged snapshots surveyed again, in a process that serves: each damage once, so
-    /// that a disk that keeps failing does not start servers without end.
+    /// Schedules a new survey of servers with damaged snapshots, in a process that serves: once for
+    /// each damage, so that a disk that keeps failing does not start servers without end.
     fn mend(&self, generation: &Arc<Generation>) {
         let mut damaged = self.damaged.lock();
         let is_looked_at = std::ptr::eq(damaged.looked_at.as_ptr(), Arc::as_ptr(generation));
@@ -223,7 +225,7 @@ impl Catalog {
         }
     }
 
-    /// The tool whose name is written as we write it; its server is loaded off the event loop.
+    /// The tool with exactly this name; its server is loaded off the event loop.
     pub(crate) async fn named(&self, asked: &str) -> Option<Arc<Entry>> {
         let registry = &self.registry;
         if let Some(entry) = registry.named(asked) {
@@ -237,14 +239,14 @@ impl Catalog {
         loading.await.ok().flatten()
     }
 
-    /// The tools of the servers, and not our own.
+    /// The tools of the servers, without our own.
     pub fn offered(generation: &Generation) -> impl Iterator<Item = &registry::Entry> {
         generation
             .entries()
             .filter(|entry| !built_in::is_own(entry))
     }
 
-    /// The reason why a server failed last time, where it did.
+    /// The reason why a server failed last time, if it did.
     pub fn failure(&self, server: &ServerName) -> Option<String> {
         let failures = self.servers.failures().into_iter();
         let failure = failures
@@ -263,14 +265,15 @@ impl Catalog {
         })
     }
 
-    /// Whether the server has written to stderr what `proxy log` would show.
+    /// Returns true if `proxy log` would show anything that the server wrote to stderr.
     pub fn has_log(&self, server: &ServerName) -> bool {
         let newest = fleet::log_path(&crate::logs(&self.settings().state_dir), server);
         std::fs::metadata(newest).is_ok_and(|it| it.len() > 0)
     }
 
-    /// Whether a call of this server's tools would only be told that nobody is logged in, as far as
-    /// that is known without asking. `is_stale`: it could not be asked for its tools last time.
+    /// Returns true if a call of this server's tools would only fail because nobody is logged in, as
+    /// far as that is known without asking. `is_stale`: the server could not be asked for its tools
+    /// last time.
     pub fn needs_login(&self, server: &ServerName, is_stale: bool) -> bool {
         if self.servers.needs_login(server) {
             return true;
@@ -284,7 +287,7 @@ impl Catalog {
         })
     }
 
-    /// Other servers than `failed` that have tools and did not fail last time.
+    /// Servers other than `failed` that have tools and did not fail last time.
     pub(crate) fn list_others_available(
         &self,
         failed: &ServerName,
@@ -308,7 +311,7 @@ impl Catalog {
         down.map(|server| server.name.to_string()).collect()
     }
 
-    /// The earlier calls that a search may know of: those of this client in this project, or for a
+    /// The earlier calls that a search may use: those of this client in this project, or for a
     /// search from the shell those of all clients here.
     pub(crate) fn learned(&self, searches: Option<&RecentSearches>) -> Option<Learned> {
         self.settings().search.learns.then(|| Learned {
@@ -318,7 +321,7 @@ impl Catalog {
         })
     }
 
-    /// Takes a lesson from a call, if it followed from a search.
+    /// Learns from a call, if it followed from a search.
     pub(crate) fn learn(
         &self,
         searches: Option<&RecentSearches>,
@@ -334,8 +337,8 @@ impl Catalog {
         }
     }
 
-    /// Writes down what was counted and learned, and waits for the lock of another process for so
-    /// long at most. Blocks; a failure is logged, and what was counted stays for the next time.
+    /// Writes counts and lessons to the disk, and waits at most `wait` for the lock of another
+    /// process. Blocks; a failure is logged, and the counts are kept for the next time.
     pub fn flush(&self, wait: Duration) {
         if let Err(error) = self.usage.flush(wait) {
             warn!(%error, "usage was not written");
@@ -346,7 +349,7 @@ impl Catalog {
     }
 }
 
-/// The rules for all servers; saved scripts are one where there is their folder.
+/// The rules for all servers; the saved scripts are a server if their folder exists.
 fn rules(settings: &Settings, saved: &SavedScripts) -> Rules {
     let mut rules = settings.rules();
     if saved.has_folder {

@@ -1,4 +1,4 @@
-//! The clients that are served now.
+//! The connected clients.
 
 use std::{
     sync::{
@@ -14,25 +14,25 @@ use serde_json::value::RawValue;
 
 use crate::connection::Connection;
 
-/// A client that is served now: one session.
+/// A connected client: one session.
 #[derive(Debug)]
 pub struct ConnectedClient {
-    /// Tells sessions of this process apart.
+    /// The number of the session, unique in this process.
     pub number: u64,
-    /// Where it is connected from.
+    /// The connection of the client.
     pub connection: Connection,
-    /// When it came.
+    /// The time at which it connected.
     pub since: SystemTime,
     info: OnceLock<ClientInfo>,
     calls: AtomicU64,
 }
 
-/// A client as it calls itself in `clientInfo`, on one line each.
+/// The name and version of a client from `clientInfo`, on one line each.
 #[derive(Debug, Clone)]
 pub struct ClientInfo {
     /// Its name.
     pub name: String,
-    /// Its version, where it says one.
+    /// Its version, if it sent one.
     pub version: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub struct ClientInfo {
 const NAME_CHARS_MAX: usize = 100;
 
 impl ConnectedClient {
-    /// Its name and version, once it has said them.
+    /// Its name and version, once it has sent them.
     pub fn info(&self) -> Option<&ClientInfo> {
         self.info.get()
     }
@@ -54,7 +54,7 @@ impl ConnectedClient {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes what it says of itself, and answers its name; the first one stays.
+    /// Sets the name and version. Returns the name if none was set before; later ones are ignored.
     pub(super) fn set_info(&self, info: ClientInfo) -> Option<String> {
         let name = info.name.clone();
         self.info.set(info).is_ok().then_some(name)
@@ -62,7 +62,7 @@ impl ConnectedClient {
 }
 
 impl ClientInfo {
-    /// Reads a `clientInfo`; none where it has no name.
+    /// Reads a `clientInfo`; `None` if it has no name.
     pub(super) fn read(client_info: &RawValue) -> Option<Self> {
         let fields = Fields::of(client_info.get())?;
         let text = |key| {
@@ -76,7 +76,7 @@ impl ClientInfo {
     }
 }
 
-/// All clients that are served now.
+/// All connected clients.
 #[derive(Debug, Default)]
 pub struct ConnectedClients {
     last: AtomicU64,
@@ -84,7 +84,7 @@ pub struct ConnectedClients {
 }
 
 impl ConnectedClients {
-    /// Takes in a client that connects.
+    /// Adds a client that connects.
     pub(super) fn add(&self, connection: Connection) -> Arc<ConnectedClient> {
         let client = Arc::new(ConnectedClient {
             number: self.last.fetch_add(1, Ordering::Relaxed),
@@ -99,12 +99,12 @@ impl ConnectedClients {
         client
     }
 
-    /// Forgets a client that is gone.
+    /// Removes a client that is gone.
     pub(super) fn remove(&self, client: &ConnectedClient) {
         self.here.remove(&client.number);
     }
 
-    /// All of them, in the order in which they came.
+    /// All clients, in the order in which they connected.
     pub fn list(&self) -> Vec<Arc<ConnectedClient>> {
         let mut list: Vec<_> = self.here.iter().map(|it| Arc::clone(&it)).collect();
         list.sort_by_key(|client| client.number);

@@ -3,13 +3,13 @@
 use excerpt::tokens::{count, estimate};
 use jsonrpc::Fields;
 
-/// Counts the tokens of one tool's definition as a model has it: its name, description and input
+/// Counts the tokens of one tool's definition as sent to a model: its name, description and input
 /// schema. Clients do not show a model the rest (annotations, `_meta`, output schema).
 pub fn count_definition(json: &str) -> usize {
     count(&visible_part(json))
 }
 
-/// The same, estimated.
+/// Estimates the same tokens.
 pub fn estimate_definition(json: &str) -> usize {
     estimate(&visible_part(json))
 }

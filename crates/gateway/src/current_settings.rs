@@ -1,4 +1,4 @@
-//! The settings as they are now, shared by every part of the gateway.
+//! The current settings, shared by every part of the gateway.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The answers to `tools/list` and `initialize`: the same bytes whatever stands behind.
+//! The responses to `tools/list` and `initialize`: the same bytes for any set of servers.
 
 use excerpt::tokens;
 use registry::{Catalog, CatalogServer};
@@ -9,12 +9,12 @@ use crate::{cost::count_definition, policy::ClientPolicy};
 
 /// The name of the tool that finds tools.
 pub const SEARCH: &str = "search_tools";
-/// The name of the tool that says all of one.
+/// The name of the tool that describes a tool in full.
 pub const DESCRIBE: &str = "describe_tool";
-/// The name of the tool that calls one.
+/// The name of the tool that calls a tool.
 pub const EXECUTE: &str = "execute_dynamic_tool";
 
-/// The three tools, to the letter (interface, section 3).
+/// The three tools, literally (interface, section 3).
 pub const TOOLS: &str = concat!(
     r#"[{"name":"search_tools","#,
     r#""description":"Find tools on the connected servers. Query by action, e.g. \"create github issue\". Hits read name(arguments) - purpose; when the arguments are clear, call execute_dynamic_tool next.","#,
@@ -48,8 +48,8 @@ pub fn count_ours() -> usize {
 /// Tokens that the definitions and the instructions may take together (interface, section 3).
 const TOKENS_MAX: usize = 320;
 
-/// What the list of servers and that of those being asked may take, by the quick bound: the first pair is
-/// taken with which everything fits.
+/// The limits for the list of servers and for that of servers being asked, in tokens by the quick
+/// bound: the first pair with which everything fits is used.
 const LISTS_TOKENS_MAX: [(usize, usize); 8] = [
     (120, 60),
     (95, 50),
@@ -61,15 +61,16 @@ const LISTS_TOKENS_MAX: [(usize, usize); 8] = [
     (0, 0),
 ];
 
-/// What the list of those that are not shared may take.
+/// The limit for the list of servers that are not shared, in tokens.
 const APART_LIST_TOKENS_MAX: usize = 12;
 
-/// The instructions for the model, how to use us; made when a session begins and fixed while it
-/// lives.
+/// The instructions for the model on how to use us. They are built when a session begins and fixed
+/// while it lives.
 ///
-/// What this client does not see is not named. Servers with their counts where they fit, else
-/// categories with counts, else the count alone. A server that has never told its tools is named
-/// as one that is being asked where it has not failed, or is in `asked`. Those of `apart` are not shared with other clients.
+/// Servers that this client does not see are not named. The text has servers with their counts if
+/// they fit, else categories with counts, else the count alone. A server that has never sent its
+/// tools is listed as being asked if it has not failed, or is in `asked`. Servers in `apart` are not
+/// shared with other clients.
 pub fn instructions(
     catalog: &Catalog,
     client: &ClientPolicy,
@@ -122,7 +123,7 @@ fn write(
     )
 }
 
-/// The tools that are known, counted.
+/// The known tools, counted.
 fn tools(seen: &[&CatalogServer], list_tokens_max: usize) -> Option<String> {
     let known: Vec<_> = seen.iter().filter(|server| server.tools > 0).collect();
     let total: usize = known.iter().map(|server| server.tools).sum();
@@ -176,7 +177,7 @@ fn not_shared(seen: &[&CatalogServer], apart: &[ServerName]) -> Option<String> {
     ))
 }
 
-/// All of them with their counts, the most first; none where they do not fit.
+/// All servers with their counts, the largest first; `None` if they do not fit.
 fn whole_list(counts: &mut [(&str, usize)], tokens_max: usize) -> Option<String> {
     counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
     let list = write_list(counts);
@@ -187,7 +188,7 @@ fn whole_list(counts: &mut [(&str, usize)], tokens_max: usize) -> Option<String>
 /// Entries of a list that leaves some out.
 const LISTED_MAX: usize = 24;
 
-/// As many of the first as fit.
+/// As many of the first entries as fit.
 fn first_of_list(counts: &[(&str, usize)], tokens_max: usize) -> Option<String> {
     let lists = (1..counts.len().min(LISTED_MAX)).rev();
     let mut lists = lists.map(|first| format!("{}, ...", write_list(&counts[..first])));

@@ -79,9 +79,8 @@ pub(crate) async fn describe_tool(
     Ok(Reply::text(&texts.join("\n\n")))
 }
 
-/// The text form of one tool (interface, section 5) in a room of so many tokens, put together
-/// off the event loop: an example for a stranger's schema has to be looked for. From then on
-/// its change is known.
+/// The text form of one tool (interface, section 5) in a room of so many tokens, built off the event
+/// loop: an example for an untrusted schema has to be searched for. Marks its change as read.
 pub(crate) async fn describe(
     catalog: &Catalog,
     entry: &Arc<Entry>,
@@ -127,7 +126,7 @@ pub(crate) fn describe_json(catalog: &Catalog, generation: &Generation, entry: &
     })
 }
 
-/// What the person wrote for the model: of the tool, then of its server.
+/// The notes of the person for the model: on the tool, then on its server.
 fn notes(catalog: &Catalog, entry: &Entry) -> Option<String> {
     let settings = catalog.settings();
     let server = settings.server(&entry.at.server);
@@ -156,7 +155,7 @@ fn names(arguments: &Loose) -> Result<Vec<String>, ToolError> {
     }
 }
 
-/// Who is told the definition knows how it changed. A mark that cannot be taken away stays.
+/// Removes the mark of a changed definition after it was shown. A mark that cannot be removed stays.
 fn note_read(registry: &Registry, entry: &Entry) {
     let Some(changed) = entry.changed else { return };
     if let Err(error) = registry.note_read(&[(entry.at.clone(), changed)]) {
@@ -191,7 +190,7 @@ fn text(
     room::fit(&entry.at.to_string(), heading, &pieces, room)
 }
 
-/// One branch of a tool's schema: of its input, or behind `output` of its output.
+/// One branch of a tool's schema: of its input, or after `output` of its output.
 fn branch(entry: &Entry, path: &str, room: usize) -> Result<String, ToolError> {
     let wrong = |why: &str| ToolError::own_input(DESCRIBE, "path", why, SIGNATURE);
     let (label, pointer, schema) = match path.strip_prefix("output") {
@@ -230,7 +229,7 @@ fn branch(entry: &Entry, path: &str, room: usize) -> Result<String, ToolError> {
 /// The longest heading over a branch, in characters.
 const HEADING_CHARS_MAX: usize = 400;
 
-/// The cost of the note behind a branch of which something was left out, in tokens.
+/// The cost of the note after a branch of which something was left out, in tokens.
 const BRANCH_NOTE_TOKENS: usize = 160;
 
 fn heading(catalog: &Catalog, server: Option<&KnownServer>, entry: &Entry) -> String {
@@ -266,8 +265,8 @@ fn heading(catalog: &Catalog, server: Option<&KnownServer>, entry: &Entry) -> St
     heading
 }
 
-/// A description as its server wrote it, without what is hidden in it, and with a mark before
-/// each line that looks like one of ours.
+/// A description as its server wrote it, without hidden characters, and with a mark before each line
+/// that looks like one of ours.
 fn as_description(text: &str) -> String {
     static OURS: LazyLock<Regex> = LazyLock::new(|| {
         let ours =
@@ -284,7 +283,7 @@ fn as_description(text: &str) -> String {
     format!("{marked}… [cut: {DESCRIPTION_CHARS_MAX} of {whole} characters]")
 }
 
-/// A whole call that works: the overlay's arguments, else some made from the schema.
+/// A complete call that works: the overlay's arguments, else arguments generated from the schema.
 fn example(entry: &Entry) -> Option<Value> {
     let configured = entry.overlay.example.clone();
     let arguments = configured.or_else(|| tool::example(&entry.tool.input_schema()))?;

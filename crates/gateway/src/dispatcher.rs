@@ -1,4 +1,5 @@
-//! One call of a tool: read, resolved, checked, authorized, sent, recorded. Every call passes here, from a
+//! One call of a tool: read, resolved, checked, authorized, sent, recorded. Every call of a client,
+//! a script or the command line passes here.
 //! client, a script or the command line.
 
 mod resolve;
@@ -52,8 +53,8 @@ impl Dispatcher {
         }
     }
 
-    /// Runs one tool call. Every call, from a client, a script or the command line, passes here; the record
-    /// of it is written when its result is delivered, or when it fails.
+    /// Runs one tool call. Every call of a client, a script or the command line passes here; its
+    /// record is written when its result is delivered, or when it fails.
     pub(crate) async fn dispatch(
         &self,
         request: ExecuteRequest,
@@ -66,7 +67,8 @@ impl Dispatcher {
         }
         let context = CallContext {
             trace: note.trace().or(context.trace),
-            // A script outlives a change of the configuration: each of its calls follows the rules of its moment.
+            // A script may outlive a change of the configuration: each of its calls follows the
+            // current rules.
             policy: match &context.script {
                 Some(_) => self.settings.load().clients.renew(&context.policy),
                 None => context.policy,
@@ -129,7 +131,8 @@ impl Tools for Dispatcher {
     }
 }
 
-/// Of a script a dry run tells its calls; of one within another that it would be called.
+/// Returns true for a script: its dry run lists its calls, but for a script within a script only
+/// that it would be called.
 fn is_script(entry: &Entry) -> bool {
     entry.at.server.is_scripts() || is_own(entry) && entry.at.tool == RUN_SCRIPT
 }

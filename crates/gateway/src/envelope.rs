@@ -1,7 +1,7 @@
-//! The arguments of `execute_dynamic_tool` as models write them, and as they were meant.
+//! The arguments of `execute_dynamic_tool`, and the repair of common mistakes of models.
 //!
-//! Models stringify, flatten, nest and rename the argument object. Each repair here undoes one
-//! of these, in the order of the interface, section 6; none guesses a value.
+//! Models stringify, flatten, nest and rename the argument object. Each repair here undoes one of
+//! these, in the order of the interface, section 6; none guesses a value.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -10,17 +10,17 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::{definitions::EXECUTE, error::ToolError};
 
-/// A call as it was meant.
+/// A call after repairs.
 #[derive(Debug)]
 pub(crate) struct ExecuteRequest {
     pub(crate) tool_name: String,
     pub(crate) input: Input,
     pub(crate) options: Options,
-    /// What was mended, for the log and for tests.
+    /// The repairs that were made, for the log and for tests.
     pub(crate) repairs: Vec<Repair>,
 }
 
-/// The tool's arguments: as the client wrote them, or put together by a repair.
+/// The tool's arguments: as the client wrote them, or rebuilt by a repair.
 #[derive(Debug)]
 pub(crate) enum Input {
     AsSent(Box<RawValue>),
@@ -49,7 +49,7 @@ pub(crate) fn json_of(map: &Map<String, Value>) -> Json {
     Json::of_built(text)
 }
 
-/// The options that may stand beside `tool_input`.
+/// The options beside `tool_input`.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) timeout_ms: Option<u64>,
@@ -58,7 +58,7 @@ pub(crate) struct Options {
     pub(crate) dry_run: bool,
 }
 
-/// The longest a call may ask us to wait, in milliseconds: an hour.
+/// The longest timeout that a call may request, in milliseconds: an hour.
 const TIMEOUT_MS_MAX: u64 = 3_600_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,9 +71,9 @@ pub(crate) enum Repair {
     NameHoisted,
     Alias,
     Unwrapped,
-    /// Server and tool stood apart.
+    /// Server and tool were separate members.
     NamesJoined,
-    /// Options stood among the tool's arguments.
+    /// Options were among the tool's arguments.
     OptionsInside,
 }
 
@@ -82,15 +82,15 @@ const SERVER_ALIASES: [&str; 2] = ["server", "server_name"];
 pub(crate) const INPUT_ALIASES: [&str; 5] = ["arguments", "args", "parameters", "params", "input"];
 const OPTIONS: [&str; 4] = ["timeout_ms", "max_tokens", "raw", "dry_run"];
 
-/// The longest piece of an input that is none which an error repeats, in characters.
+/// The longest part of an invalid input that an error repeats, in characters.
 const SHOWN_CHARS_MAX: usize = 60;
 
 /// The prefixes that the name of our own tool may have.
 const OUR_PREFIXES: [&str; 6] = ["", "proxy/", "proxy.", "proxy:", "proxy__", "mcp__proxy__"];
 
-/// The prefix of an option's name among the tool's arguments: a client that passes on only
-/// what our schema names leaves no other place for it. No schema that a model's API takes names
-/// an argument with a `/` (interface, section 6).
+/// The prefix of an option's name among the tool's arguments: a client that passes on only the
+/// members in our schema leaves no other place for it. No schema that a model's API accepts names an
+/// argument with a `/` (interface, section 6).
 const OPTION_PREFIX: &str = "proxy/";
 
 /// The signature of our own tool, for errors.
@@ -108,7 +108,7 @@ impl ExecuteRequest {
     }
 }
 
-/// The way of nearly every call: a name, an object, known options, nothing to mend.
+/// The fast path of nearly every call: a name, an object, known options, nothing to repair.
 fn read_plain(text: &str) -> Option<ExecuteRequest> {
     let fields = Fields::of(text)?;
     let mut options = Options::default();
@@ -136,7 +136,7 @@ fn read_plain(text: &str) -> Option<ExecuteRequest> {
     })
 }
 
-/// Whether an argument object might be an envelope itself or hold options of ours.
+/// Returns true if an argument object might be an envelope itself or hold options of ours.
 fn needs_closer_look(input: &RawValue) -> bool {
     let has_option = |fields: Fields<'_>| {
         let mut keys = fields.0.iter().map(|(key, _)| key);
@@ -303,9 +303,9 @@ fn take_input(
     }
 }
 
-/// `{"server": "github", "tool": "create_issue", ...}`: the name in two parts. `server` counts as
-/// a part of it where the arguments stand apart, or the tool came as `tool` or `name`: else it may
-/// be an argument.
+/// `{"server": "github", "tool": "create_issue", ...}`: the name in two parts. `server` is a part of
+/// the name if the arguments are a separate member, or the tool came as `tool` or `name`: else it
+/// may be an argument.
 fn join_server(
     tool_name: String,
     fields: &mut Map<String, Value>,
@@ -341,7 +341,7 @@ fn hoist(input: &mut Option<Map<String, Value>>, repairs: &mut Vec<Repair>) -> O
     Some(name)
 }
 
-/// `tool_input: {"tool_name": the same, "tool_input": {...}}`: the envelope written twice.
+/// `tool_input: {"tool_name": the same, "tool_input": {...}}`: the envelope repeated inside itself.
 fn unwrap_input(
     input: Option<Map<String, Value>>,
     tool_name: &str,
@@ -387,13 +387,13 @@ fn as_object(value: &Value) -> Option<Map<String, Value>> {
 }
 
 impl Options {
-    /// The time that the caller waits, where it says one.
+    /// The time that the caller waits, if it sets one.
     pub(super) fn limit(&self) -> Option<Duration> {
         let ms = self.timeout_ms?.min(TIMEOUT_MS_MAX);
         Some(Duration::from_millis(ms))
     }
 
-    /// Takes the options that stand beside `tool_input`, in both spellings.
+    /// Removes the options beside `tool_input`, in both spellings.
     fn take(&mut self, fields: &mut Map<String, Value>) -> Result<(), ToolError> {
         for key in OPTIONS {
             if let Some(value) = fields.shift_remove(key) {
@@ -403,8 +403,8 @@ impl Options {
         self.take_prefixed(fields).map(drop)
     }
 
-    /// Takes the options that stand among a tool's arguments; whether there were any. What looks
-    /// like one and is none is refused: a misspelt `proxy/dry_run` must not run.
+    /// Removes the options among a tool's arguments; returns true if there were any. An unknown
+    /// option is an error: a misspelt `proxy/dry_run` must not run.
     fn take_prefixed(&mut self, input: &mut Map<String, Value>) -> Result<bool, ToolError> {
         let ours = input.keys().filter(|key| key.starts_with(OPTION_PREFIX));
         let ours: Vec<String> = ours.cloned().collect();

@@ -1,5 +1,4 @@
-//! The errors of our tools (interface, section 6): a code,
-//! a sentence, the next step.
+//! The errors of our tools (interface, section 6): a code, a sentence, the next step.
 
 use std::{fmt, time::Duration};
 
@@ -13,7 +12,7 @@ use crate::refused::Refused;
 /// The longest error text, in characters (interface, section 6).
 const ERROR_CHARS_MAX: usize = 2_000;
 
-/// The reader of an error: each has other next steps.
+/// The reader of an error: the next step depends on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Audience {
     /// A client's model, which calls tools.
@@ -23,7 +22,7 @@ pub enum Audience {
     Person,
 }
 
-/// The thing that a name names which is no tool's name.
+/// The other thing that a name refers to, when it is no tool's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OtherThing {
     /// A server with several tools.
@@ -39,7 +38,7 @@ pub enum ToolError {
     UnknownTool {
         /// The name as it was asked for.
         asked: String,
-        /// Tools whose names are near; of a server some of its tools.
+        /// Tools with similar names; for a server some of its tools.
         near: Vec<Signed>,
         /// The thing that the name names instead, if any.
         instead: Option<OtherThing>,
@@ -53,24 +52,24 @@ pub enum ToolError {
         /// The tools that have it.
         candidates: Vec<Signed>,
     },
-    /// The arguments of the tool behind, or of one of our three.
+    /// The arguments of a server's tool, or of one of our three, are invalid.
     InvalidInput {
         /// The tool, by its name or address.
         tool: String,
-        /// Every mistake at once.
+        /// All mistakes at once.
         violations: Vec<Violation>,
-        /// What the tool takes.
+        /// The parameters that the tool takes.
         signature: String,
     },
-    /// The server could not be reached, or ended under the call.
+    /// The server could not be reached, or ended during the call.
     ServerUnavailable {
         /// The server.
         server: ServerName,
-        /// What happened.
+        /// The failure.
         failure: Box<Failure>,
-        /// How often in a row; 0 where that is not counted.
+        /// The number of failures in a row; 0 if that is not counted.
         tries: u32,
-        /// Whether the tool may have acted.
+        /// The answer to whether the tool may have acted.
         ran: Ran,
         /// Servers that can be used meanwhile.
         available: Vec<ServerName>,
@@ -79,29 +78,29 @@ pub enum ToolError {
     LoginRequired {
         /// The server.
         server: ServerName,
-        /// Whether for the first time, and for what.
+        /// The kind of login: the first or a repeated one, and its scopes.
         needed: Box<LoginNeeded>,
-        /// What the server said.
+        /// The message of the server.
         why: String,
     },
-    /// No answer came in time.
+    /// No response arrived in time.
     Timeout {
         /// The tool that was called.
         tool: ToolRef,
-        /// How long was waited.
+        /// The time limit.
         limit: Duration,
-        /// Whether the tool may have acted.
+        /// The answer to whether the tool may have acted.
         ran: Ran,
-        /// Where the call waited for calls of other clients to end.
+        /// The reason if the call waited for calls of other clients to end.
         held_up: Option<HeldUp>,
     },
-    /// A rule of the configuration keeps the tool out.
+    /// A rule of the configuration hides the tool.
     Denied {
         /// The tool that was asked for.
         tool: ToolRef,
         /// The rule.
         rule: String,
-        /// Where in the configuration the rule stands.
+        /// The place of the rule in the configuration.
         table: String,
     },
     /// A rule for calls refuses it, or a person was to be asked and did not allow it.
@@ -110,9 +109,9 @@ pub enum ToolError {
     HandleExpired {
         /// The handle, as it was written.
         handle: String,
-        /// What became of it.
+        /// The reason why it cannot be read.
         why: String,
-        /// That gave the result, where it is known.
+        /// The tool that gave the result, if it is known.
         tool: Option<String>,
     },
     /// The server answered with a protocol error.
@@ -121,30 +120,30 @@ pub enum ToolError {
         tool: ToolRef,
         /// The error as it came.
         error: Box<ProtocolError>,
-        /// What the tool takes.
+        /// The parameters that the tool takes.
         signature: String,
     },
-    /// The client took its call back.
+    /// The client cancelled its call.
     Cancelled,
-    /// The server asks for more before it goes on, which cannot be had.
+    /// The server asks for further input, which cannot be provided.
     InputRequired {
         /// The tool that was called.
         tool: ToolRef,
-        /// What it asked for, and why it cannot be had.
+        /// The input that the server requested, and why it cannot be provided.
         why: String,
     },
     /// The configuration cannot be used; its mistakes, as a person reads them.
     Misconfigured(String),
-    /// A script could not go on.
+    /// A script failed.
     Script {
         /// The code of the error.
         code: &'static str,
-        /// Why.
+        /// The reason.
         text: String,
     },
-    /// A script met a limit.
+    /// A script reached a limit.
     ScriptLimit(script::Limit),
-    /// Our own fault, or our disk's.
+    /// An internal error, or a failure of our disk.
     Internal(String),
 }
 
@@ -198,7 +197,7 @@ impl ToolError {
         }
     }
 
-    /// A call that brought no result, as the model hears of it.
+    /// Converts a failed call to an error for the model.
     pub fn of_call(
         error: CallError,
         tool: &ToolRef,
@@ -255,7 +254,7 @@ impl ToolError {
         }
     }
 
-    /// The same, with something more to say behind a server's own error.
+    /// Adds a note to a server's own error.
     pub(super) fn with_note(mut self, note: Option<&str>) -> Self {
         if let (Self::ServerError { error, .. }, Some(note)) = (&mut self, note) {
             error.message = format!("{} {note}", error.message);
@@ -349,7 +348,7 @@ impl fmt::Display for ToolError {
 
 impl std::error::Error for ToolError {}
 
-/// A sentence with its stop; a question has its own.
+/// Ends a sentence with a full stop, unless it is a question.
 fn end_sentence(text: &str) -> String {
     let text = text.trim_end();
     let stop = if text.ends_with('?') { "" } else { "." };

@@ -1,4 +1,4 @@
-//! A name that a client wrote, resolved to the one tool that it means.
+//! Resolves a name that a client wrote to one tool.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
 /// Resolves a name once; everything after uses the one result. A client is told of no tool that
 /// it does not see, but for the one it names itself.
 ///
-/// What a name may have meant that names nothing is looked for off the event loop: that is a
+/// If the name matches no tool, the search for similar names runs off the event loop: it is a full
 /// search, with an encoder that may have to be loaded first.
 pub(super) async fn find(
     generation: &Arc<Generation>,
@@ -106,10 +106,10 @@ fn unknown(generation: &Generation, asked: String, client: &ClientPolicy) -> Too
     }
 }
 
-/// Tools that are named of a server whose name was taken for a tool's.
+/// The number of tools that are named for a server whose name was used as a tool's.
 const TOOLS_NAMED_MAX: usize = 3;
 
-/// The error of a call whose definition waits for a person, or that a person refused.
+/// The error for a call whose definition waits for a person's review, or was refused by a person.
 pub(crate) fn held(called: String, server: &ServerName, by: HeldBy) -> ToolError {
     let (by, reason) = match by {
         HeldBy::Pin => ("pin = \"hold\"", "it is not as it was accepted"),
@@ -125,8 +125,8 @@ pub(crate) fn held(called: String, server: &ServerName, by: HeldBy) -> ToolError
     }))
 }
 
-/// The failure of a name on a server whose snapshot is damaged: its tools are not known until it was
-/// asked again. `is_mending` says whether this process does so.
+/// The error for a name on a server whose snapshot is damaged: its tools are unknown until it was
+/// asked again. `is_mending` is true if this process does so.
 pub(super) fn damaged(
     generation: &Generation,
     asked: &str,
@@ -173,8 +173,8 @@ fn sign(generation: &Generation, refs: Vec<ToolRef>) -> Vec<Signed> {
     refs.into_iter().map(sign).collect()
 }
 
-/// A name on a server that has never told its tools: why it has not is the answer. A client
-/// hears nothing of a server that it does not see.
+/// The error for a name on a server that has never sent its tools: it gives the reason. A client
+/// gets no information about a server that it does not see.
 fn toolless(
     generation: &Generation,
     server: &ServerName,
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// Polled once and no further: what is done by then was done on the event loop.
+    /// Polls the search once: if it is done by then, it ran on the event loop.
     fn is_found_at_once(generation: &Arc<Generation>, asked: &str) -> bool {
         let client = ClientPolicy::default();
         let mut finding = std::pin::pin!(find(generation, asked, &client));
@@ -245,7 +245,7 @@ mod tests {
             .build()
             .unwrap();
         let error = runtime.block_on(async {
-            // The one thread beside the loop is busy until it is let go.
+            // The only thread besides the event loop is busy until it is released.
             let (let_go, held) = tokio::sync::oneshot::channel::<()>();
             let busy = spawn_blocking(move || held.blocking_recv());
             assert!(is_found_at_once(&generation, "proxy/t"));
@@ -260,7 +260,7 @@ mod tests {
         assert!(error.starts_with("error unknown_tool: "), "{error}");
     }
 
-    /// A server that never told its tools, and what a client hears of it that is not shown
+    /// Checks the error for a server that never sent its tools, for a client that may not see
     /// `hidden`.
     #[track_caller]
     fn check(asked: &str, hidden: &[&str], expected: &str) {

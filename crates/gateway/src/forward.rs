@@ -1,7 +1,8 @@
-//! What passes through besides tools: prompts, resources, their templates and completions.
+//! Requests that are passed through besides tools: prompts, resources, their templates and
+//! completions.
 //!
-//! Lists come from snapshots and wait for no server. Everything else goes to the one server that it
-//! belongs to, and comes back as bytes.
+//! Lists come from snapshots and wait for no server. Everything else is sent to the one server that
+//! it belongs to, and its response is returned byte for byte.
 
 mod announced;
 mod completion;
@@ -44,16 +45,17 @@ pub(super) struct Answer {
 
 const COMPLETE: (&str, &str) = ("resultType", r#""complete""#);
 
-/// Of a list: a minute, for it may change; of this client, who may see another than others.
+/// The members of a list result: it may be kept for a minute, for this client alone, since others
+/// may see other items.
 const OF_LIST: &[(&str, &str)] = &[COMPLETE, ("ttlMs", "60000"), ("cacheScope", r#""private""#)];
 
-/// Of what was read: nothing is known of how long it holds, or for whom.
+/// The members of a read result: it is not known how long it is valid, or for whom.
 const OF_READ: &[(&str, &str)] = &[COMPLETE, ("ttlMs", "0"), ("cacheScope", r#""private""#)];
 
 const OF_OTHER: &[(&str, &str)] = &[COMPLETE];
 
 impl Answer {
-    /// The result in pieces of bytes, as the revision has it.
+    /// The result in pieces of bytes, in the form of the revision.
     pub(super) fn parts(&self, is_stateless: bool) -> Vec<Bytes> {
         let members = if is_stateless { self.stateless } else { &[] };
         crate::reply::with_members(&self.result, members)
@@ -61,7 +63,7 @@ impl Answer {
 }
 
 impl Forwarder {
-    /// Answers one request of a client for what is not a tool.
+    /// Answers one request of a client that concerns no tool.
     pub(super) async fn forward(
         &self,
         method: Method,

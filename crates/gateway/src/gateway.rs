@@ -34,17 +34,17 @@ use crate::{
     traces::Traces,
 };
 
-/// The wait of each last write for a lock of another process: both fit into the time that a stop
-/// may take. Counts that cannot be written by then are lost.
+/// The time that each last write waits for a lock of another process: both fit into the time limit
+/// of a stop. Counts that cannot be written by then are lost.
 const LAST_FLUSH_WAIT: Duration = Duration::from_millis(600);
 
 /// The parts behind the three tools. One serves every session.
 #[derive(Debug)]
 pub struct Gateway {
     settings: CurrentSettings,
-    /// The tools that there are.
+    /// The known tools.
     pub catalog: Arc<Catalog>,
-    /// The servers that have them.
+    /// The servers of these tools.
     pub servers: Arc<dyn Servers>,
     /// Results that were cut.
     pub results: ResultStore,
@@ -52,29 +52,29 @@ pub struct Gateway {
     pub authorizer: Arc<Authorizer>,
     pub(crate) dispatcher: Dispatcher,
     pub(crate) forwarder: Arc<Forwarder>,
-    /// The clients that are served now.
+    /// The connected clients.
     pub clients: ConnectedClients,
-    /// The URIs that passed to clients whose requests stand alone.
+    /// The URIs that were sent to clients whose requests stand alone.
     pub(crate) ledgers: Ledgers,
-    /// Calls that wait for their clients to call again.
+    /// Calls that wait for the next request of their clients.
     pub(crate) parked: Arc<ParkedCalls>,
     /// Records calls and searches.
     pub(crate) recorder: Arc<Recorder>,
-    /// Sends spans of calls where the configuration says.
+    /// Sends spans of calls to the configured collector.
     pub(crate) traces: Arc<Traces>,
-    /// The state of figures between two scrapes.
+    /// The state of the metrics between two scrapes.
     pub(crate) scrapes: Scrapes,
     pub(crate) run_script: Arc<RunScript>,
 }
 
 impl Gateway {
-    /// Opens the state folder and gets the servers ready; starts none. Needs a runtime.
+    /// Opens the state folder and prepares the servers; starts none. Needs a runtime.
     pub fn new(settings: Settings) -> anyhow::Result<Arc<Self>> {
         let surroundings = surroundings(&settings.private_files());
         Self::with_servers(settings, |specs| Arc::new(Fleet::new(specs, surroundings)))
     }
 
-    /// The same with servers of another kind.
+    /// Opens the state folder with another implementation of servers.
     pub fn with_servers(
         settings: Settings,
         servers: impl FnOnce(Vec<ServerSpec>) -> Arc<dyn Servers>,
@@ -137,23 +137,23 @@ impl Gateway {
         }))
     }
 
-    /// The settings as they are now: a daemon takes in what changes in the file.
+    /// The current settings: a daemon applies changes of the file.
     pub fn settings(&self) -> Arc<Settings> {
         self.settings.load()
     }
 
-    /// The mistakes in the file since it was last taken in.
+    /// The mistakes in the file since it was last applied.
     pub fn config_mistakes(&self) -> Option<String> {
         self.settings.mistakes()
     }
 
-    /// Remembers what is wrong with the file, for `status`; none: it was taken in.
+    /// Remembers the mistakes in the file, for `status`; `None`: the file was applied.
     pub fn note_config_mistakes(&self, mistakes: Option<String>) {
         self.settings.set_mistakes(mistakes);
     }
 
-    /// Goes on with other settings: the servers, and what is said of them and their tools. Calls
-    /// under way are not disturbed. Where the state lies and what was opened with it stays.
+    /// Applies other settings: the servers, and the rules for them and their tools. Calls in
+    /// progress are not disturbed. The state folder and everything opened in it stay the same.
     pub fn apply(&self, settings: Settings) -> anyhow::Result<Applied> {
         self.catalog.apply(&settings)?;
         let specs = with_last_spoken(settings.specs(), &self.catalog.registry.catalog());
@@ -164,7 +164,7 @@ impl Gateway {
         Ok(applied)
     }
 
-    /// Takes in a client; its servers are filled in from its own variables.
+    /// Admits a client; its servers are filled in from its own variables.
     pub(crate) fn admit(&self, connection: Connection) -> Arc<ConnectedClient> {
         let client = self.clients.add(connection);
         if let Some(variables) = &client.connection.variables {
@@ -173,13 +173,13 @@ impl Gateway {
         client
     }
 
-    /// Writes down what was counted, and ends every server in a hurry. A lock that another process
-    /// holds is waited for no longer than a stop may take.
+    /// Writes counts to the disk, and ends every server quickly. A lock that another process holds
+    /// is waited for no longer than a stop may take.
     pub async fn stop(self: &Arc<Self>) {
         self.finish(self.servers.stop()).await;
     }
 
-    /// The same, with time for servers that write down what they have.
+    /// Stops like `stop`, but gives servers time to save their data.
     pub async fn end(self: &Arc<Self>) {
         self.finish(self.servers.end()).await;
     }
@@ -198,7 +198,7 @@ impl Gateway {
         let _ = tokio::join!(counts, ends);
     }
 
-    /// What became of spans of calls since the program began; none where the configuration names no
+    /// The delivery of spans of calls since the program began; `None` if the configuration names no
     /// collector.
     pub fn trace_delivery(&self) -> Option<telemetry::otlp::Delivery> {
         self.traces.delivery()
@@ -243,7 +243,7 @@ fn built_in_tools(
     BuiltInTools::new(tools)
 }
 
-/// The surroundings of every child of ours: a reaper that outlives us, a log, and secrets.
+/// The environment of every child process of ours: a reaper that outlives us, a log, and secrets.
 fn surroundings(files: &PrivateFiles) -> Surroundings {
     let state_dir = &files.state_dir;
     let spawner = Arc::new(spawner(state_dir));
@@ -256,7 +256,7 @@ fn surroundings(files: &PrivateFiles) -> Surroundings {
     }
 }
 
-/// What reads the secrets that a configuration names, apart from its servers.
+/// The resolver of the secrets that a configuration names outside of its servers.
 pub fn resolver(files: &PrivateFiles) -> Arc<Resolver> {
     let spawner = Arc::new(spawner(&files.state_dir));
     Arc::new(Resolver::new(Store::of(files), spawner))

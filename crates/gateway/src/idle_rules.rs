@@ -1,4 +1,4 @@
-//! Rules, deny lists, overlays and client tables of the configuration that match nothing there is.
+//! Finds rules, deny lists, overlays and client tables of the configuration that match nothing.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use tool::{ServerName, near};
 
 use crate::{built_in, policy::COMMAND_LINE, settings::Settings};
 
-/// Names that are shown beside a rule.
+/// The number of similar names that are shown beside a rule.
 const NEAR_MAX: usize = 3;
 
 /// Names that widely used clients announce. A rule for one of them is no mistake before it connects.
@@ -32,12 +32,13 @@ const KNOWN_CLIENTS: [&str; 17] = [
     "librechat",
 ];
 
-/// How much a rule that matches nothing matters.
+/// The severity of a rule that matches nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// More is let through than was meant.
+    /// More calls are allowed than intended.
     Safety,
-    /// Less is let through, or a client is meant that has not connected yet.
+    /// Fewer calls are allowed than intended, or the rule is for a client that has not connected
+    /// yet.
     Remark,
 }
 
@@ -46,21 +47,20 @@ pub enum Weight {
 pub struct IdleRule {
     /// Its place: `rule 2`, `server git`, `client cursor`.
     pub about: String,
-    /// The rule as a person looks for it, and what it does not match.
+    /// The rule as it is in the file, and what it does not match.
     pub found: String,
-    /// The next step of a person.
+    /// The next step for a person.
     pub next: String,
-    /// How much it matters.
+    /// The severity of the finding.
     pub weight: Weight,
 }
 
 /// The rules that match nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdleRules {
-    /// Those that are sure to, by what is known.
+    /// Rules that certainly match nothing.
     pub idle: Vec<IdleRule>,
-    /// Servers whose tools nobody has listed yet, and of which rules speak: nothing is known of these
-    /// rules.
+    /// Servers in rules whose tools were never listed: it is not known what these rules match.
     pub unlisted: Vec<ServerName>,
 }
 
@@ -110,7 +110,7 @@ pub fn find_idle_rules(
     found
 }
 
-/// Our own servers: rules may speak of them.
+/// Adds our own servers, since rules may name them.
 fn add_our_own(known: &mut KnownNames) {
     let own = built_in::tools().into_iter();
     let own = own.map(|tool| tool.tool.name().to_owned()).collect();
@@ -221,8 +221,8 @@ fn describe_pattern(pattern: &IdlePattern, names: PolicyNames<'_>) -> IdleRule {
     }
 }
 
-/// Tools or prompts that are near; of a pattern that names an unknown server, the pattern with a near
-/// server.
+/// Similar tools or prompts; for a pattern that names an unknown server, the pattern with a similar
+/// server name.
 fn near_names(written: &str, known: &[(String, Option<Vec<String>>)]) -> Vec<String> {
     let servers = || known.iter().map(|(name, _)| name.as_str());
     if let Some((server, rest)) = written.split_once('/')

@@ -1,4 +1,4 @@
-//! Which servers' instructions the model of a session was told: each once.
+//! The servers whose instructions the model of a session has received: each is sent once.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -6,18 +6,18 @@ use parking_lot::Mutex;
 use registry::{KnownServer, Subject};
 use tool::ServerName;
 
-/// Characters told with a search.
+/// The length of instructions sent with a search, in characters.
 const BRIEF_CHARS: usize = 300;
 
-/// Characters told with a description.
+/// The length of instructions sent with a description, in characters.
 const LONG_CHARS: usize = 600;
 
-/// The servers whose instructions were told, and whether as far as they are told at all.
+/// The servers whose instructions were sent; true if nothing is left to send.
 #[derive(Debug, Default)]
 pub(crate) struct InstructionsTold(Mutex<BTreeMap<ServerName, bool>>);
 
 impl InstructionsTold {
-    /// Their beginning on one line, the first time.
+    /// The beginning of a server's instructions on one line, the first time.
     pub(crate) fn brief(&self, server: &KnownServer) -> Option<String> {
         let text = &*instructions(server)?;
         let mut told = self.0.lock();
@@ -29,7 +29,7 @@ impl InstructionsTold {
         Some(printable::one_line_of(text, BRIEF_CHARS))
     }
 
-    /// As far as they are told at all, unless that was done.
+    /// The long form of a server's instructions, unless it was sent before.
     pub(crate) fn long(&self, server: &KnownServer) -> Option<String> {
         let text = &*instructions(server)?;
         let was_whole = self.0.lock().insert(server.name.clone(), true);

@@ -1,4 +1,4 @@
-//! Secrets that are kept by `proxy secret`, taken out of what is written down of calls.
+//! Removes secrets stored by `proxy secret` from records of calls.
 
 use std::time::SystemTime;
 
@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use secrets::{PrivateFiles, Store};
 use telemetry::Hide;
 
-/// Hides every kept secret in a text, as the store has it at that moment; its file is read when it
-/// has changed.
+/// Hides every stored secret in a text, with the current contents of the store; its file is read
+/// again after a change.
 pub(crate) fn hide_kept_secrets(files: &PrivateFiles) -> Hide {
     let store = Store::of(files);
     let known: Mutex<Option<(Option<SystemTime>, Mask)>> = Mutex::default();

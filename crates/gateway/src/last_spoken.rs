@@ -1,11 +1,11 @@
-//! What is remembered of each server's ways.
+//! The protocol revision and transport that each server used last, for its next connection.
 
 use fleet::{ServerSpec, Spoken};
 use jsonrpc::mcp::{Revision, Transport};
 use registry::Catalog;
 
-/// Tells the specifications what each server spoke last time, and whether it asks, so that nobody
-/// pays for a wrong guess twice.
+/// Adds to the specifications the protocol that each server used last time, and whether it asks
+/// questions, so that a wrong guess is not repeated.
 pub(crate) fn with_last_spoken(mut specs: Vec<ServerSpec>, catalog: &Catalog) -> Vec<ServerSpec> {
     for spec in &mut specs {
         let known = catalog

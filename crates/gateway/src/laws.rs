@@ -1,4 +1,4 @@
-//! Laws of the envelope, each for any bytes: properties in tests, targets for a fuzzer.
+//! Properties of the envelope for arbitrary bytes: tests check them, and a fuzzer can target them.
 
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -7,13 +7,13 @@ use crate::{
     envelope::{ExecuteRequest, Input},
 };
 
-/// The depth to which envelopes are made.
+/// The nesting depth of generated envelopes.
 const DEPTH_MAX: u8 = 4;
 
 /// The longest text of an error, in characters (interface, section 6).
 const ERROR_CHARS_MAX: usize = 2_000;
 
-/// The words of which envelopes are made, as keys and as texts.
+/// The words in generated envelopes, as keys and as texts.
 const WORDS: [&str; 16] = [
     "tool_name",
     "tool_input",
@@ -33,7 +33,7 @@ const WORDS: [&str; 16] = [
     "",
 ];
 
-/// Bytes read as choices; when all are made, the first is chosen for ever.
+/// Bytes read as choices; after the last byte the first choice is always taken.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -73,12 +73,12 @@ fn parse(text: &str) -> Result<ExecuteRequest, ToolError> {
     ExecuteRequest::parse(Some(&raw))
 }
 
-/// An envelope that is written in any way is read as a call, or refused in a bounded text that says
-/// why; white space in it means nothing.
+/// An envelope in any spelling is read as a call, or refused with a bounded text that says why;
+/// white space in it has no meaning.
 ///
 /// # Panics
 ///
-/// Where that is not so.
+/// If this does not hold.
 pub fn an_envelope_is_read_or_refused(input: &[u8]) {
     let envelope = Choices(input).value(DEPTH_MAX);
     let (small, wide) = (envelope.to_string(), format!("{envelope:#}"));
@@ -97,11 +97,11 @@ pub fn an_envelope_is_read_or_refused(input: &[u8]) {
     }
 }
 
-/// The arguments of a call that needs no mending pass byte for byte, whatever is in them.
+/// The arguments of a call that needs no repair pass byte for byte, whatever they contain.
 ///
 /// # Panics
 ///
-/// Where that is not so.
+/// If this does not hold.
 pub fn a_plain_call_keeps_its_bytes(input: &[u8]) {
     let text = Value::from(String::from_utf8_lossy(input)).to_string();
     let arguments = format!(r#"{{ "x" : {text},"n":1.0 , "m":1E2 }}"#);
@@ -111,7 +111,7 @@ pub fn a_plain_call_keeps_its_bytes(input: &[u8]) {
     if let Input::AsSent(_) = &request.input {
         assert_eq!(request.input.into_json().as_str(), arguments);
     } else {
-        // Words of an envelope in it had it looked at closer.
+        // Words of an envelope in it caused a closer look.
         assert!(
             text.contains("tool_name") || text.contains("proxy"),
             "{text}"

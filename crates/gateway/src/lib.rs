@@ -1,8 +1,8 @@
-//! Our own MCP face: a session, the three tools and the built-in ones, for any number of clients.
+//! The MCP server: a session, the three tools and the built-in ones, for any number of clients.
 //!
-//! This room knows no socket, no configuration file and no terminal.
+//! This crate knows no socket, no configuration file and no terminal.
 //!
-//! The command line asks the same [`Gateway`] as a client does, so both say the same.
+//! The command line uses the same [`Gateway`] as a client does, so both get the same answers.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! From which severity on a client wants to hear its servers' log messages.
+//! The least severity of server log messages that a client receives.
 
 use std::sync::{
     Arc,
@@ -20,15 +20,15 @@ const LEVELS: [&str; 8] = [
     "emergency",
 ];
 
-/// The longest level that is none and is repeated, in characters.
+/// The longest part of an invalid level that an error repeats, in characters.
 const GOT_CHARS_MAX: usize = 60;
 
-/// A session's level, shared with whoever sends to it.
+/// A session's level, shared with all senders to it.
 #[derive(Debug, Clone)]
 pub(super) struct LogLevel(Arc<AtomicUsize>);
 
 impl LogLevel {
-    /// The level of a client that never said one: `info` and worse.
+    /// The level of a client that never set one: `info` and worse.
     pub(super) fn unsaid() -> Self {
         Self(Arc::new(AtomicUsize::new(1)))
     }
@@ -38,7 +38,7 @@ impl LogLevel {
         Some(Self(Arc::new(AtomicUsize::new(severity(level)?))))
     }
 
-    /// What is wrong with a level that a client sets.
+    /// The error text for an invalid level that a client sets; `None` if the level is valid.
     pub(super) fn explain_refusal(level: Option<&RawValue>) -> Option<String> {
         if level
             .and_then(text_of)
@@ -60,12 +60,13 @@ impl LogLevel {
         }
     }
 
-    /// As it is said in messages.
+    /// The name of the level in messages.
     pub(super) fn name(&self) -> &'static str {
         LEVELS[self.0.load(Ordering::Relaxed).min(LEVELS.len() - 1)]
     }
 
-    /// Whether a log message with these `params` is wanted; one without a level is.
+    /// Returns true if a log message with these `params` is to be sent. A message without a level is
+    /// sent.
     pub(super) fn wants(&self, params: &RawValue) -> bool {
         let level = Fields::of(params.get()).and_then(|fields| text_of(fields.get("level")?));
         let severity = level.and_then(|level| severity(&level));

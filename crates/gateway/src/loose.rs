@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, value::RawValue};
 
-/// An argument object; whatever is no object reads as empty.
+/// An argument object; any other value reads as an empty object.
 #[derive(Debug, Default)]
 pub(super) struct Loose(Map<String, Value>);
 
@@ -16,13 +16,13 @@ impl Loose {
         }
     }
 
-    /// The first of `keys` that holds something.
+    /// The first of `keys` that has a value.
     pub(super) fn get(&self, keys: &[&str]) -> Option<&Value> {
         let values = keys.iter().filter_map(|key| self.0.get(*key));
         values.into_iter().find(|value| !value.is_null())
     }
 
-    /// Text; a number or a boolean as it would be written.
+    /// A text; a number or a boolean is converted to text.
     pub(super) fn text(&self, keys: &[&str]) -> Option<String> {
         let text = match self.get(keys)? {
             Value::String(text) => text.trim().to_owned(),
@@ -46,7 +46,7 @@ impl Loose {
         Some(number as usize)
     }
 
-    /// A list of texts, or one text that holds a JSON list or is the only element.
+    /// A list of texts; a single text is parsed as a JSON list, or is the only element.
     pub(super) fn texts(&self, keys: &[&str]) -> Option<Vec<String>> {
         let of_list = |list: &[Value]| {
             list.iter()

@@ -1,4 +1,4 @@
-//! Answers to requests that were under way when their daemon ended.
+//! Responses to requests that were in progress when their daemon ended.
 
 use bytes::Bytes;
 use jsonrpc::frame;

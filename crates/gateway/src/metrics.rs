@@ -1,4 +1,4 @@
-//! Figures for Prometheus: what calls were, and how servers and this process are now.
+//! Prometheus metrics: outcomes of calls, and the current state of servers and this process.
 
 use std::{collections::BTreeMap, time::UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use tool::ServerName;
 
 use crate::{gateway::Gateway, scrapes::Starts};
 
-/// How one server is now, over all its processes.
+/// The figures of one server, over all its processes.
 #[derive(Debug, Default)]
 struct OfServer {
     /// By [`STATES`].
@@ -25,12 +25,12 @@ const STATES: [(State, &str); 4] = [
 ];
 
 impl Gateway {
-    /// The type of [`Gateway::metrics`].
+    /// The content type of [`Gateway::metrics`].
     pub const METRICS_TYPE: &str = CONTENT_TYPE;
 
-    /// Figures since this process began, for Prometheus. They name servers and tools; no client, no
+    /// Metrics since this process began, for Prometheus. They name servers and tools; no client, no
     /// argument and no result. Reads `/proc` and the folder of kept results, and so blocks for a
-    /// moment; one watcher at a time.
+    /// moment; serves one scraper at a time.
     pub fn metrics(&self) -> String {
         let mut starts = self.scrapes.starts.lock();
         let mut text = Exposition::default();

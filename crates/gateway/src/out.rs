@@ -11,20 +11,20 @@ use jsonrpc::{Closed, Message, Outbox, canonical_id};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, futures::Notified, mpsc, watch};
 
-/// The way to a client. A message is one line of JSON in parts, its line end included.
+/// The output to a client. A message is one line of JSON in parts, its line end included.
 #[derive(Debug, Clone)]
 pub enum Out {
     /// A stream of lines that every message of the session shares.
     Line(Arc<Outbox>),
-    /// What is said in answer to one request over HTTP.
+    /// The messages in response to one request over HTTP.
     Reply(Arc<ResponseSender>),
-    /// A session over HTTP: an answer goes to the request it belongs to, and what belongs to
-    /// none to a stream that the client keeps open for it.
+    /// A session over HTTP: a response is sent to the request that it belongs to, and a message that
+    /// belongs to no request to a stream that the client keeps open for such messages.
     Router(Arc<StreamRouter>),
 }
 
 impl Out {
-    /// The last that is said about a request.
+    /// Sends the last message about a request.
     pub(super) async fn answer(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
         match self {
             Self::Line(outbox) => outbox.send(&parts).await,
@@ -36,7 +36,7 @@ impl Out {
         }
     }
 
-    /// A message that is no answer and must not be lost on the way.
+    /// Sends a message that is no response and must not be lost.
     pub(super) async fn tell(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
         match self {
             Self::Line(outbox) => outbox.send(&parts).await,
@@ -48,8 +48,7 @@ impl Out {
         }
     }
 
-    /// A question to the client, which is told on this way; one that cannot be asked here is
-    /// refused.
+    /// Sends a question to the client on this output; fails if the output accepts no questions.
     pub(super) async fn ask(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
         match self {
             Self::Reply(responses) => responses.ask(parts).await,
@@ -57,38 +56,38 @@ impl Out {
         }
     }
 
-    /// Returns when the client reads nothing of this any more.
+    /// Returns when the client no longer reads from this output.
     pub(super) async fn gone(&self) {
         match self {
             Self::Line(outbox) => outbox.gone().await,
             Self::Reply(responses) => responses.sender.closed().await,
-            // Its streams come and go.
+            // Streams of the session open and close.
             Self::Router(_) => std::future::pending().await,
         }
     }
 
-    /// The client took the request back that this is for.
+    /// Closes the output after the client cancelled its request.
     pub fn withdraw(&self) {
         if let Self::Reply(responses) = self {
             responses.end(ServerEvent::Withdrawn);
         }
     }
 
-    /// There will be no answer to the request that this is for.
+    /// Closes the output, since its request will get no response.
     pub fn give_up(&self) {
         if let Self::Reply(responses) = self {
             responses.end(ServerEvent::GivenUp);
         }
     }
 
-    /// Waits until there is room for an answer. Over HTTP each has room of its own.
+    /// Waits until there is room for a response. Over HTTP each response has its own buffer.
     pub(super) async fn room(&self) {
         if let Self::Line(outbox) = self {
             outbox.room().await;
         }
     }
 
-    /// A notification, which is dropped where the client does not keep up.
+    /// Sends a notification, which is dropped if the client does not keep up.
     pub(super) fn offer(&self, parts: Vec<Bytes>) {
         match self {
             Self::Line(outbox) => drop(outbox.offer(&parts)),
@@ -102,43 +101,43 @@ impl Out {
     }
 }
 
-/// Messages waiting in a stream, and bytes of notifications in it, at most. What a reader does
-/// not take in time is dropped, but for the answer.
+/// The most messages that wait in a stream, and the most bytes of notifications in it. Messages that
+/// a reader does not read in time are dropped, except for the response.
 const MESSAGES_MAX: usize = 64;
 const NOTIFICATION_BYTES_MAX: usize = 256 * 1024;
 
-/// The sending end of a response: all that is said about one request, until its client reads it.
+/// The sending end of a response: all messages about one request, until its client has read them.
 #[derive(Debug)]
 pub struct ResponseSender {
     sender: mpsc::Sender<ServerEvent>,
     shared: Arc<Shared>,
-    /// Its client takes the answer and nothing else.
+    /// The client accepts the response and no other message.
     is_single: bool,
 }
 
-/// The state of a response that both ends see.
+/// The state of a response, shared by both ends.
 #[derive(Debug)]
 struct Shared {
-    /// Of notifications that were not read yet.
+    /// The bytes of notifications that were not read yet.
     waiting_bytes: AtomicUsize,
-    /// The answer was read, and so all that was said before it.
+    /// The response was read, and so was every message before it.
     is_answered: AtomicBool,
-    /// A client reads it now: one that may take the stream up again does not for a while.
+    /// A client reads the response now. False for a while if the client may resume the stream.
     is_read: watch::Sender<bool>,
 }
 
-/// One thing said about a request.
+/// A message about a request.
 #[derive(Debug)]
 pub enum ServerEvent {
-    /// Progress or a log line; more follows.
+    /// Progress or a log line; more messages follow.
     Note(Vec<Bytes>),
-    /// A question to the client; more follows, after a person's time.
+    /// A question to the client; more messages follow, after a person's answer.
     Question(Vec<Bytes>),
-    /// Nothing follows.
+    /// The response; nothing follows.
     Answer(Vec<Bytes>),
-    /// The client took its request back: nothing more is said, and no answer is missing.
+    /// The client cancelled its request: nothing more is sent, and no response is missing.
     Withdrawn,
-    /// We gave up on the request before there was an answer.
+    /// We gave up the request before there was a response.
     GivenUp,
 }
 
@@ -154,7 +153,7 @@ pub fn response_stream() -> (Arc<ResponseSender>, ResponseStream) {
     open_response(false)
 }
 
-/// The same for a client that takes no events: it cannot be asked anything.
+/// Both ends of a stream for a client that accepts no events: it cannot be asked anything.
 pub fn single_response() -> (Arc<ResponseSender>, ResponseStream) {
     open_response(true)
 }
@@ -220,27 +219,27 @@ impl ResponseSender {
         self.sender.is_closed()
     }
 
-    /// Returns when nothing of this is read any more.
+    /// Returns when the client no longer reads the response.
     pub(super) async fn closed(&self) {
         self.sender.closed().await;
     }
 
-    /// Whether a question may be put here.
+    /// Returns true if a question to the client can be sent here.
     pub(super) fn takes_questions(&self) -> bool {
         !self.is_single && !self.is_closed()
     }
 
-    /// Whether the client has read all that was said here, the answer as the last.
+    /// Returns true if the client has read all messages, the answer last.
     pub(super) fn is_read_to_its_end(&self) -> bool {
         self.shared.is_answered.load(Ordering::Acquire)
     }
 
-    /// Whether a client reads this now.
+    /// Returns true if a client reads this now.
     pub(super) fn is_read(&self) -> bool {
         !self.is_closed() && *self.shared.is_read.borrow()
     }
 
-    /// Returns when a client does not read this any more, or reads it again.
+    /// Returns when a client stops reading the response, or resumes it.
     pub(super) async fn read_changes(&self) {
         let mut is_read = self.shared.is_read.subscribe();
         let before = *is_read.borrow_and_update();
@@ -252,8 +251,8 @@ impl ResponseSender {
 }
 
 impl ResponseStream {
-    /// The next message; `None` when nothing more will be said, and of a request before its answer
-    /// that there will be none.
+    /// The next message. `None` means that nothing follows; before the response, that there will be
+    /// none.
     pub fn poll_next(
         &mut self,
         context: &mut std::task::Context<'_>,
@@ -275,12 +274,12 @@ impl ResponseStream {
         })
     }
 
-    /// Notes whether a client reads it now, where it may be taken up again.
+    /// Sets whether a client reads the response now, if it can be resumed.
     pub fn set_read(&self, is_read: bool) {
         self.shared.is_read.send_replace(is_read);
     }
 
-    /// The next event; none after the last.
+    /// The next event; `None` after the last.
     pub async fn next(&mut self) -> Option<ServerEvent> {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
@@ -290,34 +289,34 @@ fn size(parts: &[Bytes]) -> usize {
     parts.iter().map(Bytes::len).sum()
 }
 
-/// Streams that one client keeps open for what belongs to no request.
+/// The most streams that one client keeps open for messages that belong to no request.
 const STREAMS_MAX: usize = 4;
 
-/// The responses over HTTP to which messages of a session go.
+/// The HTTP responses to which messages of a session are sent.
 #[derive(Debug, Default)]
 pub struct StreamRouter {
     /// By the text of the request's id.
     waiting: DashMap<String, Arc<ResponseSender>>,
     /// The newest last.
     streams: Mutex<Vec<Arc<ResponseSender>>>,
-    /// A stream or a request came.
+    /// Notified when a stream or a request arrives.
     came: Notify,
 }
 
 impl StreamRouter {
-    /// The answer with this id goes to this response.
+    /// Sends the response with this id to this stream.
     pub(super) fn expect(&self, id: &str, responses: &Arc<ResponseSender>) {
         self.waiting.insert(key(id), Arc::clone(responses));
     }
 
-    /// The request was taken back: its response ends without an answer.
+    /// Ends the stream of a cancelled request without a response.
     pub(super) fn forget(&self, id: &str) {
         if let Some((_, responses)) = self.waiting.remove(&key(id)) {
             responses.end(ServerEvent::Withdrawn);
         }
     }
 
-    /// One more stream; the oldest of too many ends.
+    /// Adds a stream; if there are too many, the oldest ends.
     pub fn attach(&self, stream: Arc<ResponseSender>) {
         let mut streams = self.streams();
         streams.retain(|stream| !stream.is_closed());
@@ -336,29 +335,29 @@ impl StreamRouter {
         open.cloned().collect()
     }
 
-    /// The next stream or request that comes from now on.
+    /// Waits for the next stream or request that arrives from now on.
     pub(super) fn next(&self) -> Notified<'_> {
         self.came.notified()
     }
 
-    /// A request came, whose response is a way to the client.
+    /// Notes the arrival of a request, whose response can carry messages to the client.
     pub(super) fn note_request(&self) {
         self.came.notify_waiters();
     }
 
-    /// Ends every stream and every request without an answer.
+    /// Ends every stream and every request without a response.
     pub fn close(&self) {
         self.streams().clear();
         self.waiting.clear();
     }
 
-    /// An answer that nobody expects any more is dropped.
+    /// Sends a response; one that no caller expects any more is dropped.
     async fn answer(&self, parts: Vec<Bytes>) {
         let line = parts.concat();
         let id = Message::parse(&line).and_then(|message| Some(key(message.id?.get())));
         let responses = id.and_then(|id| self.waiting.remove(&id));
         if let Some((_, responses)) = responses {
-            // That one client of a request is gone does not end the session.
+            // A disconnected client of one request does not end the session.
             let _ = responses.answer(parts).await;
         }
     }
@@ -374,7 +373,7 @@ impl StreamRouter {
     }
 }
 
-/// One spelling for all spellings of an id: rmcp reads it and prints it anew.
+/// One spelling for all spellings of an id: rmcp parses an id and prints it again.
 fn key(id: &str) -> String {
     canonical_id(id).unwrap_or_else(|| id.to_owned())
 }

@@ -1,5 +1,5 @@
-//! Requests of clients that cannot be sent any (from 2026-07-28 on): a question is the answer to the
-//! request, which goes on when its client makes it again with what was asked.
+//! Requests of clients that accept none from us (from 2026-07-28 on): a question is sent as the
+//! response to the request, which continues when its client repeats it with the answers.
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -15,20 +15,20 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tool::Digest;
 
-/// A call that waits for its client goes on waiting for so long: meanwhile the server keeps its
-/// side open, and may keep other clients waiting.
+/// The time for which a call waits for its client: meanwhile the server keeps the call open, and may
+/// keep other clients waiting.
 const PARKED_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Calls of all clients that wait so; a further one gets no answer to what it asks.
+/// The most waiting calls of all clients; a further call gets no answer to its questions.
 const PARKED_MAX: usize = 1_024;
 
-/// Rounds of questions of one call that wait to be told; a call may make several calls at once.
+/// The most queued rounds of questions of one call, which may make several calls at once.
 const ROUNDS_WAITING_MAX: usize = 64;
 
 /// One question, for the client to answer with its next call.
 #[derive(Debug)]
 pub(crate) struct RoundQuestion {
-    /// The name that the server gave it, where it did.
+    /// The name that the server gave it, if any.
     pub(crate) key: Option<String>,
     pub(crate) method: &'static str,
     pub(crate) params: Json,
@@ -36,7 +36,8 @@ pub(crate) struct RoundQuestion {
 }
 
 impl RoundQuestion {
-    /// A question, and its answer; none comes where the call ends before it is told.
+    /// Creates a question, and the receiver of its answer; no answer comes if the call ends before
+    /// the question is sent.
     pub(crate) fn new(
         key: Option<String>,
         question: Question,
@@ -52,7 +53,7 @@ impl RoundQuestion {
     }
 }
 
-/// What a server asks at once, so that its client is asked at once.
+/// The questions that a server asks at once, so that its client is asked at once.
 pub(crate) type RoundQuestions = Vec<RoundQuestion>;
 
 /// The sending end of a call's questions, and the receiving one.
@@ -60,37 +61,37 @@ pub(crate) fn round_questions() -> (mpsc::Sender<RoundQuestions>, mpsc::Receiver
     mpsc::channel(ROUNDS_WAITING_MAX)
 }
 
-/// Writes the line that answers a request, whose id is the last that it had.
+/// Writes the line of the response to a request; the argument is the id of the last request.
 pub(crate) type WriteLine = Box<dyn FnOnce(&Json) -> Vec<Bytes> + Send>;
 
-/// The only one who may go on with a call: the client, by its name and token, with the same call.
+/// The only owner that may continue a call: the client, by its name and token, with the same call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub(crate) client: Arc<str>,
     pub(crate) call: Digest,
 }
 
-/// A call that goes on between the requests of its client. Dropping it takes it back.
+/// A call that continues between the requests of its client. Dropping it cancels it.
 pub(crate) struct RoundCall {
     task: AbortOnDropHandle<WriteLine>,
     questions: mpsc::Receiver<RoundQuestions>,
     open: BTreeMap<String, RoundQuestion>,
-    /// Answers that came before their questions.
+    /// Answers that arrived before their questions.
     given: BTreeMap<String, Json>,
     asked: usize,
 }
 
-/// What comes next of such a call.
+/// The next event of such a call.
 pub(crate) enum Round {
-    /// It is done; none: it broke.
+    /// The call is done; `None`: it failed without a response.
     Done(Option<WriteLine>),
-    /// It asks for more.
+    /// The call asks for more.
     Asks(RoundCall),
 }
 
 impl RoundCall {
-    /// `given` answers questions of these names before they are asked: a client that makes a request
-    /// again may do without a state.
+    /// Starts a call. `given` has answers to questions of these names before they are asked: a
+    /// client that repeats a request may omit the state.
     pub(crate) fn start(
         call: impl Future<Output = WriteLine> + Send + 'static,
         questions: mpsc::Receiver<RoundQuestions>,
@@ -138,7 +139,7 @@ impl RoundCall {
         }
     }
 
-    /// Hands over what the client answered; what it left out is asked once more.
+    /// Passes on the client's answers; a question without an answer is asked again.
     pub(crate) fn take_answers(&mut self, responses: Option<&str>) {
         for (key, answer) in read_answers(responses) {
             if let Some(question) = self.open.remove(&key) {
@@ -163,7 +164,7 @@ impl RoundCall {
     }
 }
 
-/// The answers by the names of their questions; what is no object answers none.
+/// The answers by the names of their questions; text that is no object has no answers.
 fn read_answers(responses: Option<&str>) -> impl Iterator<Item = (String, Json)> {
     let fields = responses.and_then(Fields::of);
     let members = fields.into_iter().flat_map(|fields| fields.0);
@@ -180,7 +181,7 @@ struct Parked {
     _end: AbortOnDropHandle<()>,
 }
 
-/// The calls that wait for their clients, by the state that each client was given.
+/// The calls that wait for their clients, by the state that was sent to each client.
 #[derive(Default)]
 pub(crate) struct ParkedCalls(DashMap<String, Parked>);
 
@@ -193,8 +194,8 @@ impl fmt::Debug for ParkedCalls {
 }
 
 impl ParkedCalls {
-    /// Keeps a call until its client comes back, and answers what the client is to be asked. It is
-    /// taken back when the client is `gone`, or does not come. None: there is no room.
+    /// Keeps a call until its client returns, and returns the questions for the client. The call is
+    /// cancelled when the client is `gone`, or does not return. `None`: there is no room.
     pub(crate) fn park(
         self: &Arc<Self>,
         call: RoundCall,
@@ -225,7 +226,7 @@ impl ParkedCalls {
         Some(asks)
     }
 
-    /// The call that goes on with this state, once, and for its owner alone.
+    /// The call that continues with this state, once, and for its owner alone.
     pub(crate) fn take(&self, state: &str, owner: &Owner) -> Option<RoundCall> {
         let taken = self.0.remove_if(state, |_, parked| parked.owner == *owner);
         taken.map(|(_, parked)| parked.call)
@@ -288,7 +289,7 @@ mod tests {
                 parked.take(&state, &owner("me")).is_none(),
                 "a state counts once"
             );
-            // What is left out is asked again.
+            // A question without an answer is asked again.
             call.take_answers(Some(r#"{"other":{}}"#));
             let Round::Asks(asking) = call.go_on().await else {
                 panic!("it asks again");

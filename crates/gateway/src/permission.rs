@@ -1,4 +1,4 @@
-//! The question whether a call may be made: everything that its person approves, shown whole.
+//! The question whether a call may be made: it shows everything that its person approves.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,12 @@ use jsonrpc::Fields;
 use printable::{is_hidden, seen_json};
 use serde_json::Value;
 
-/// Longest name and arguments that a person is asked about, in characters: a file of some kilobytes
-/// fits, and a dialogue that is longer is not read.
+/// The longest name and arguments that a person is asked about, in characters: a file of some
+/// kilobytes fits, and nobody reads a longer dialog.
 pub(crate) const SHOWN_CHARS_MAX: usize = 20_000;
 
-/// A call as its person reads it, with a member of its arguments on each line. The error is its length
-/// in characters, where that is more than [`SHOWN_CHARS_MAX`].
+/// A call in the form for its person, with one member of its arguments on each line. The error is
+/// its length in characters, if that is more than [`SHOWN_CHARS_MAX`].
 pub(crate) fn show_call(called: &str, arguments: &str) -> Result<String, usize> {
     let members = Fields::of(arguments).map(|fields| fields.0);
     let lines: Vec<String> = match &members {
@@ -34,7 +34,7 @@ pub(crate) fn show_call(called: &str, arguments: &str) -> Result<String, usize> 
     }
 }
 
-/// A name or an address with nothing hidden in it: as JSON where a character would not be seen.
+/// A name or an address with nothing hidden in it: as JSON if a character would be invisible.
 pub(crate) fn show_name(name: &str) -> Cow<'_, str> {
     let is_plain = |c: char| !c.is_whitespace() && !is_hidden(c) && !matches!(c, '"' | '\\');
     if !name.is_empty() && name.chars().all(is_plain) {

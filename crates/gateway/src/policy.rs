@@ -6,7 +6,7 @@ use globset::{Glob, GlobMatcher};
 use registry::View;
 use tool::ServerName;
 
-/// Every table there is, the exact names first, then the longest patterns.
+/// All tables, the exact names first, then the longest patterns.
 #[derive(Debug, Clone, Default)]
 pub struct ClientPolicies(Vec<Table>);
 
@@ -20,10 +20,10 @@ struct Table {
     hides_resources: bool,
 }
 
-/// One `[clients.NAME]` as written.
+/// One `[clients.NAME]` table as written.
 #[derive(Debug, Clone, Default)]
 pub struct ClientRule {
-    /// Of one result, in tokens.
+    /// The limit of one result, in tokens.
     pub max_tokens: Option<u64>,
     /// Servers and categories that it sees; empty: all.
     pub allow: Vec<String>,
@@ -36,32 +36,33 @@ pub struct ClientRule {
 /// The rules for one client.
 #[derive(Debug, Clone, Default)]
 pub struct ClientPolicy {
-    /// The name that it announced, in lower case; empty where it said none.
+    /// The name that the client announced, in lower case; empty if it announced none.
     pub name: String,
-    /// The table it comes from, as it is written; none if the client has none.
+    /// The table that it comes from, as written; `None` if the client has none.
     pub table: Option<String>,
-    /// What the person says.
+    /// The limit in the configuration.
     max_tokens: Option<u64>,
-    /// What is known of the program.
+    /// The known limit of the client program.
     takes_tokens: Option<u64>,
-    /// None: it sees everything.
+    /// The visible servers; `None`: all of them.
     pub view: Option<Arc<View>>,
     /// Resources are neither announced nor listed to it.
     pub hides_resources: bool,
-    /// The configuration says it; a person at the command line is not bound by its tables.
+    /// The policy comes from the configuration; a person at the command line is not bound by its
+    /// tables.
     is_configured: bool,
 }
 
 /// The client name of calls from the command line.
 pub const COMMAND_LINE: &str = "proxy-cli";
 
-/// The tokens of one result that a known program takes without a detour. Claude Code counts what
-/// is larger than about 12,500 before it shows it, and puts over 25,000 into a file. Codex, with a
-/// model that it does not know, keeps some 12,000 characters.
+/// The tokens of one result that a known program accepts directly. Claude Code counts a result of
+/// more than about 12,500 before it shows it, and writes one of more than 25,000 to a file. Codex,
+/// with a model that it does not know, keeps some 12,000 characters.
 const TAKEN_TOKENS: [(&str, u64); 2] = [("claude-code", 12_000), ("codex-mcp-client", 2_500)];
 
 impl ClientPolicies {
-    /// The error is the name whose rule holds a pattern that is none, and why.
+    /// The error is the name whose table has an invalid pattern, and why.
     pub fn new(
         rules: impl IntoIterator<Item = (String, ClientRule)>,
     ) -> Result<Self, (String, String)> {
@@ -90,20 +91,20 @@ impl ClientPolicies {
         }
     }
 
-    /// The tables as they are written, by their names.
+    /// The tables as written, by their names.
     pub(crate) fn tables(&self) -> impl Iterator<Item = (&str, &ClientRule)> {
         self.0
             .iter()
             .map(|table| (table.name.as_str(), &table.written))
     }
 
-    /// Whether a table means a client of this name.
+    /// Returns true if the table matches a client of this name.
     pub(crate) fn means(&self, table: &str, client: &str) -> bool {
         let mut tables = self.0.iter().filter(|it| it.name == table);
         tables.any(|table| table.means(&client.to_lowercase()))
     }
 
-    /// The rules for the same client as this configuration has them.
+    /// The rules for the same client in this configuration.
     pub(crate) fn renew(&self, policy: &Arc<ClientPolicy>) -> Arc<ClientPolicy> {
         if policy.is_configured {
             Arc::new(self.of(Some(&policy.name)))
@@ -141,8 +142,8 @@ impl Table {
 }
 
 impl ClientPolicy {
-    /// A person at the command line: rules for calls bind them like any client, tables of clients
-    /// do not.
+    /// The policy of a person at the command line: rules for calls apply to them as to any client,
+    /// tables of clients do not.
     pub fn of_command_line() -> Self {
         Self {
             name: COMMAND_LINE.to_owned(),
@@ -150,19 +151,19 @@ impl ClientPolicy {
         }
     }
 
-    /// The rule that keeps a tool of this server and category from it.
+    /// The rule that hides a tool of this server and category from the client.
     pub fn refuses(&self, server: &ServerName, category: &str) -> Option<String> {
         self.view.as_ref()?.refuses(server, category)
     }
 
-    /// Whether a tool of this server and category is shown to it.
+    /// Returns true if a tool of this server and category is shown to the client.
     pub fn sees(&self, server: &ServerName, category: &str) -> bool {
         self.refuses(server, category).is_none()
     }
 
-    /// The most of a result that it gets at once where its call does not say: what tool or server
-    /// say (`of_tool`), else the person for this client, else `otherwise`; never more than the
-    /// client takes.
+    /// The largest part of a result that the client gets at once if its call sets no limit: the
+    /// limit of the tool or server (`of_tool`), else that of the person for this client, else
+    /// `otherwise`; never more than the client accepts.
     pub fn max_tokens(&self, of_tool: Option<u64>, otherwise: u64) -> u64 {
         let said = of_tool.or(self.max_tokens).unwrap_or(otherwise);
         let most = self.max_tokens.or(self.takes_tokens);

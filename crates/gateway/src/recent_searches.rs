@@ -1,4 +1,4 @@
-//! The last searches of a session, so that a call can be told to have followed from one.
+//! The last searches of a session, to detect that a call followed from one.
 
 use std::{collections::VecDeque, path::Path, sync::OnceLock};
 
@@ -6,22 +6,23 @@ use parking_lot::{Mutex, MutexGuard};
 use registry::{Asked, Found, Generation, Query};
 use tool::{Digest, ToolRef};
 
-/// Searches of one session that a call may follow from.
+/// The number of searches of one session from which a call may follow.
 const SEARCHES_KEPT: usize = 8;
 
-/// The longest part of a client's name that is kept.
+/// The longest part of a client's name that is kept, in characters.
 const CLIENT_CHARS: usize = 32;
 
-/// The last searches of one session, and whose they are.
+/// The last searches of one session, and their owner.
 #[derive(Debug, Default)]
 pub struct RecentSearches {
     client: OnceLock<String>,
-    /// The client's own, where we know the folder it works in.
+    /// The client's project, if its working folder is known.
     project: Option<String>,
     searches: Mutex<VecDeque<Searched>>,
 }
 
-/// Words, and tools that they found; a tool goes once a call of it was learned from.
+/// The words of a search, and the tools that it found; a tool is removed after a call of it was
+/// learned from.
 #[derive(Debug)]
 struct Searched {
     words: Vec<String>,
@@ -29,7 +30,7 @@ struct Searched {
 }
 
 impl RecentSearches {
-    /// None yet, of a client that works in this folder, where it is known.
+    /// No searches yet, of a client that works in this folder, if it is known.
     pub(super) fn in_folder(folder: Option<&Path>) -> Self {
         Self {
             project: folder.map(project_of),
@@ -37,7 +38,7 @@ impl RecentSearches {
         }
     }
 
-    /// Takes what the client calls itself; the first name counts.
+    /// Sets the name that the client announces; later names are ignored.
     pub(super) fn set_client(&self, client: &str) {
         let plain = client
             .chars()
@@ -46,8 +47,8 @@ impl RecentSearches {
         let _ = self.client.set(name.to_lowercase());
     }
 
-    /// The client and its project, by which lessons are kept apart; `project` is ours, for a
-    /// client whose folder is not known.
+    /// The client and its project, which keep lessons apart; `project` is ours, for a client whose
+    /// folder is not known.
     pub(super) fn owner(&self, project: &str) -> String {
         let client = self.client.get().map_or("", String::as_str);
         let client = if client.is_empty() { "unnamed" } else { client };
@@ -55,7 +56,7 @@ impl RecentSearches {
         format!("{client}{project}")
     }
 
-    /// Takes a search and what it found.
+    /// Adds a search and its hits.
     pub(super) fn push(&self, generation: &Generation, query: &Query, found: &Found) {
         let texts: Vec<&str> = match &query.asked {
             Asked::Words(text) if found.parts.is_empty() => vec![text],
@@ -75,7 +76,8 @@ impl RecentSearches {
         searches.truncate(SEARCHES_KEPT);
     }
 
-    /// Takes the words of the last search that found the tool; once a search and tool.
+    /// Removes and returns the words of the last search that found the tool: once for each search
+    /// and tool.
     pub(super) fn take_words(&self, tool: &ToolRef) -> Option<Vec<String>> {
         self.searches().iter_mut().find_map(|search| {
             let at = search.tools.iter().position(|known| known == tool)?;
@@ -89,7 +91,7 @@ impl RecentSearches {
     }
 }
 
-/// A name for this project that does not tell what it is: our working folder, which clients set.
+/// A name for this project that does not reveal it, from our working folder, which clients set.
 pub(super) fn project() -> String {
     project_of(&std::env::current_dir().unwrap_or_default())
 }

@@ -1,15 +1,15 @@
-//! A call that the rules for calls did not let through, as its model hears of it.
+//! A call that the rules for calls refused, as text for its model.
 
 use std::fmt;
 
 /// A refusal with everything its text needs.
 #[derive(Debug)]
 pub struct Refused {
-    /// What was called: `server/tool`, a prompt, a resource.
+    /// The target of the call: `server/tool`, a prompt, a resource.
     pub called: String,
-    /// What decided: `rule 2`, `policy = "careful"`.
+    /// The rule that decided: `rule 2`, `policy = "careful"`.
     pub by: String,
-    /// In the words of the configuration, or ours.
+    /// The reason, in the words of the configuration or ours.
     pub reason: Option<String>,
     /// Why it was not allowed.
     pub why: Why,
@@ -20,25 +20,25 @@ pub struct Refused {
 pub enum Why {
     /// The rule denies it.
     Denied,
-    /// A person is to be asked, and cannot be; what their client lacks.
+    /// A person is to be asked, and cannot be, because of something that their client lacks.
     NobodyToAsk {
-        /// In a sentence.
+        /// The missing feature, in a sentence.
         lacks: String,
-        /// The command that allows it; none where only an edit of the configuration does.
+        /// The command that allows it; `None` if only an edit of the configuration does.
         allow: Option<String>,
     },
     /// A person approves only a call that they are shown whole.
     TooLong {
         /// The length of its name and arguments, in characters.
         chars: usize,
-        /// The most that is shown.
+        /// The most characters that are shown.
         chars_max: usize,
     },
-    /// The person said no, or nothing.
+    /// The person said no, or did not answer.
     SaidNo,
     /// Changed since it was accepted, or never accepted: a person reviews it first.
     Held {
-        /// What a person types.
+        /// The command for a person to type.
         review: String,
     },
 }

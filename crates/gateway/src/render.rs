@@ -1,4 +1,4 @@
-//! Lines about tools and times, as models and people read them.
+//! Formats lines about tools and times for models and people.
 
 use files::clock::{now_s, show_age};
 use registry::Entry;
@@ -32,7 +32,7 @@ fn marks(catalog: &Catalog, entry: &Entry) -> String {
     write_marks(marks)
 }
 
-/// The marks that a tool has by its definition, ` [destructive] [deprecated]`.
+/// The marks of a tool from its definition, ` [destructive] [deprecated]`.
 pub(crate) fn marks_of_definition(entry: &Entry) -> String {
     write_marks([
         (entry.is_destructive(), "destructive"),

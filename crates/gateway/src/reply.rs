@@ -1,4 +1,4 @@
-//! The answer of one of the three tools: the `result` of a `tools/call`, as JSON text.
+//! The response of one of the three tools: the `result` of a `tools/call`, as JSON text.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::error::{Audience, ToolError};
 
-/// A result, ready for the wire.
+/// A result, ready to send.
 #[derive(Debug, Clone)]
 pub struct Reply {
     result: Json,
     is_error: bool,
-    /// In place of it all: an error that tells the client, not its model, what to do.
+    /// Replaces the result: an error for the client, not for its model.
     client_error: Option<Box<ProtocolError>>,
-    /// Under which a result that was cut is kept.
+    /// The handle under which a cut result is kept.
     handle: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl Reply {
         Self::of_value(&result, true)
     }
 
-    /// The answer of a server, as it came or with pieces left out.
+    /// The result of a server, unchanged or with parts left out.
     pub fn of_server(result: Json, is_error: bool) -> Self {
         Self {
             result,
@@ -51,7 +51,7 @@ impl Reply {
         Self::of_server(Json::of_built(text), is_error)
     }
 
-    /// The same, where its request is answered with an error of the protocol.
+    /// The same reply, whose request is answered with an error of the protocol.
     #[must_use]
     pub(super) fn with_client_error(self, error: ProtocolError) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Reply {
         }
     }
 
-    /// The same with a line of ours behind its other blocks.
+    /// The same reply with a line of ours after its other blocks.
     #[must_use]
     pub(super) fn with_note(mut self, note: Option<&str>) -> Self {
         let Some(note) = note else { return self };
@@ -74,7 +74,7 @@ impl Reply {
         self
     }
 
-    /// The same for a client of this revision: kinds of blocks that came later are said as text.
+    /// The same reply for a client of this revision: newer kinds of blocks become text.
     #[must_use]
     pub(super) fn for_revision(mut self, revision: &Revision) -> Self {
         let is_later = |block: &RawValue| kind_of(block).is_some_and(|it| is_later(it, revision));
@@ -97,7 +97,7 @@ impl Reply {
         self
     }
 
-    /// The cost of its blocks for a model, images and sounds left out; counted off the event loop.
+    /// The cost of its blocks for a model, without images and sounds; counted off the event loop.
     pub async fn tokens(&self) -> usize {
         results::tokens(&self.result).await
     }
@@ -106,7 +106,7 @@ impl Reply {
         Self::of_server(Json::of_built(value.to_string()), is_error)
     }
 
-    /// Whether it is a tool error.
+    /// Returns true if it is a tool error.
     pub fn is_error(&self) -> bool {
         self.is_error
     }
@@ -116,8 +116,8 @@ impl Reply {
         &self.result
     }
 
-    /// The result as JSON, with a member `meta` for scripts: what it costs, whether it was cut and
-    /// where the whole is kept, how long it took.
+    /// The result as JSON, with a member `meta` for scripts: its cost, whether it was cut and where
+    /// the whole is kept, and the duration.
     pub(crate) async fn json_with_meta(&self, took: Duration) -> String {
         let json = self.result.as_str().trim_end();
         let fields = Fields::of(json);
@@ -142,8 +142,7 @@ impl Reply {
         }
     }
 
-    /// The text blocks, joined with line ends; other blocks as a line that names them. For
-    /// people.
+    /// The text blocks, joined with line ends; other blocks as a line that names them. For people.
     pub fn printable(&self) -> String {
         let blocks = Fields::of(self.result.as_str()).and_then(|fields| fields.content());
         let lines: Vec<String> = blocks
@@ -154,7 +153,7 @@ impl Reply {
         lines.join("\n")
     }
 
-    /// The line that answers the request of this id.
+    /// The line of the response to the request with this id.
     pub(super) fn line(&self, id: &str, is_stateless: bool) -> Vec<Bytes> {
         match &self.client_error {
             Some(error) => {
@@ -165,7 +164,7 @@ impl Reply {
         }
     }
 
-    /// The result in pieces of bytes, as revisions with a handshake have it, or those without.
+    /// The result in pieces of bytes, for revisions with a handshake or without one.
     fn parts(&self, is_stateless: bool) -> Vec<Bytes> {
         let members: &[_] = if is_stateless {
             &[("resultType", r#""complete""#)]
@@ -185,13 +184,13 @@ fn with_content(fields: &Fields<'_>, blocks: &[String]) -> Json {
     Json::of_built(format!("{{{}}}", members.join(",")))
 }
 
-/// The kind of a block, as it stands in JSON.
+/// The kind of a block, as JSON text.
 fn kind_of(block: &RawValue) -> Option<&str> {
     Some(Fields::of(block.get())?.get("type")?.get())
 }
 
-/// Whether a kind of block is not of this revision: `audio` came with 2025-03-26, `resource_link`
-/// with 2025-06-18.
+/// Returns true if a kind of block is newer than this revision: `audio` came with 2025-03-26,
+/// `resource_link` with 2025-06-18.
 fn is_later(kind: &str, revision: &Revision) -> bool {
     match kind {
         r#""audio""# => revision.as_str() < "2025-03-26",
@@ -200,7 +199,7 @@ fn is_later(kind: &str, revision: &Revision) -> bool {
     }
 }
 
-/// The result with these members before its own, but for those that it has itself.
+/// The result with these members before its own, except for those that it already has.
 pub(super) fn with_members(result: &Json, members: &[(&str, &str)]) -> Vec<Bytes> {
     let whole = result.bytes();
     let own = (!members.is_empty()).then(|| Fields::of(result.as_str()));
@@ -214,7 +213,7 @@ pub(super) fn with_members(result: &Json, members: &[(&str, &str)]) -> Vec<Bytes
     if missing.is_empty() {
         return vec![whole];
     }
-    // An object in JSON begins with `{`; what it holds goes on as it came.
+    // A JSON object begins with `{`; its members are sent unchanged.
     let rest = whole.slice(1..);
     let comma = if own.0.is_empty() { "" } else { "," };
     vec![Bytes::from(format!("{{{}{comma}", missing.join(","))), rest]

@@ -1,5 +1,5 @@
-//! Servers that ask in rounds (from 2026-07-28 on): the result asks for more, the client is asked, and
-//! the request is sent again with its answers, until the result is one.
+//! Servers that ask in rounds (from 2026-07-28 on): a result asks for input, the client is asked,
+//! and the request is sent again with the answers, until the result is final.
 
 use fleet::{Answer, Asks as _, CallError, Question, QuestionKind, Request};
 use jsonrpc::mcp::ADDRESSES_FIRST;
@@ -10,20 +10,20 @@ use tool::ServerName;
 
 use crate::{asks::ServerAsker, servers::Servers};
 
-/// Rounds of one call: a server that asks for ever is not asked for ever.
+/// The most rounds of one call, so that no server asks without end.
 const ROUNDS_MAX: usize = 10;
 
-/// Questions in one round.
+/// The most questions in one round.
 const QUESTIONS_MAX: usize = 32;
 
 const RESPONSES: &str = "inputResponses";
 const STATE: &str = "requestState";
 
-/// Why a request that went in rounds has no result.
+/// The reason why a request in rounds has no result.
 #[derive(Debug)]
 pub(crate) enum RoundError {
     Call(CallError),
-    /// What the server asked for cannot be had; why.
+    /// The input that the server requested cannot be provided; the reason.
     Unanswered(String),
 }
 
@@ -33,8 +33,8 @@ impl From<CallError> for RoundError {
     }
 }
 
-/// Sends a request to a server, and again with what it asks for meanwhile. Each round has the
-/// limit of the request; the time in which a person is asked counts for none.
+/// Sends a request to a server, and again with the input that the server asks for. Each round has
+/// the timeout of the request; the time in which a person is asked does not count.
 pub(crate) async fn request_in_rounds(
     servers: &dyn Servers,
     server: &ServerName,
@@ -63,8 +63,8 @@ pub(crate) async fn request_in_rounds(
     Err(RoundError::Unanswered(why))
 }
 
-/// Has a client that goes in rounds visit the addresses that a server of before wants visited first;
-/// the request is made again then. Any other error stays what it is.
+/// Has a client that supports rounds visit the addresses that a server of an earlier revision wants
+/// visited first; the request is then made again. Any other error is returned unchanged.
 async fn visit_addresses(error: CallError, asker: Option<&ServerAsker>) -> Result<(), RoundError> {
     let CallError::Protocol { error: said, .. } = &error else {
         return Err(error.into());
@@ -87,15 +87,15 @@ async fn visit_addresses(error: CallError, asker: Option<&ServerAsker>) -> Resul
     Err(error.into())
 }
 
-/// What a result asks for.
+/// The questions in a result that asks for input.
 struct Wanted {
     questions: Vec<(String, String, Json)>,
-    /// As it came: it goes back as it is.
+    /// The state as it came: it is sent back unchanged.
     state: Option<Json>,
 }
 
 impl Wanted {
-    /// `None` for a result that is one.
+    /// `None` for a final result.
     fn read(result: &Json) -> Option<Self> {
         const INPUT_REQUIRED: &str = "input_required";
         if !result.as_str().contains(INPUT_REQUIRED) {
@@ -124,7 +124,7 @@ impl Wanted {
         })
     }
 
-    /// What an error says of addresses that are to be visited.
+    /// Reads the addresses to visit from the data of an error.
     fn read_addresses(data: &str) -> Option<Self> {
         let fields = Fields::of(data)?;
         let list: Vec<&RawValue> = serde_json::from_str(fields.get("elicitations")?.get()).ok()?;
@@ -140,7 +140,8 @@ impl Wanted {
         })
     }
 
-    /// The answers of the client by the names of the questions; the error says what cannot be had.
+    /// The answers of the client by the names of the questions; the error says what cannot be
+    /// provided.
     async fn ask(&self, asker: Option<&ServerAsker>) -> Result<Json, String> {
         if self.questions.len() > QUESTIONS_MAX {
             return Err(format!(

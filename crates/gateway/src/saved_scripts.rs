@@ -13,23 +13,23 @@ use script::{Interface, SCRIPT_BYTES_MAX};
 use serde_json::{Value, json};
 use tool::{Offer, Tool};
 
-/// Files that are read; a folder with more of them is no folder of scripts.
+/// The most files that are read; a folder with more is not used as a folder of scripts.
 const FILES_MAX: usize = 500;
 
-/// The longest name of a tool that models' providers take, in characters, without its server.
+/// The longest tool name that providers of models accept, in characters, without its server.
 const NAME_CHARS_MAX: usize = 48;
 
-/// The scripts as they were read last.
+/// The scripts at their last reading.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SavedScripts {
-    /// There is such a folder.
+    /// True if the folder exists.
     pub has_folder: bool,
     by_name: BTreeMap<String, Arc<SavedScript>>,
-    /// Files that are no tools, each with why.
+    /// Files that are no valid tools, each with the reason.
     pub mistakes: Vec<FileMistake>,
 }
 
-/// One file.
+/// One script.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SavedScript {
     pub(crate) text: String,
@@ -37,17 +37,17 @@ pub(crate) struct SavedScript {
     file: String,
 }
 
-/// A file that is no tool.
+/// A file that is no valid tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMistake {
     /// Its name in the folder.
     pub file: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 impl SavedScripts {
-    /// Reads the folder. What cannot be understood is noted, and the others go on.
+    /// Reads the folder. Invalid files are noted, and the others are used.
     pub fn read(folder: Option<&Path>) -> Self {
         let mut saved = Self::default();
         let Some(folder) = folder else {
@@ -78,12 +78,12 @@ impl SavedScripts {
         self.by_name.get(name).cloned()
     }
 
-    /// How many there are.
+    /// The number of saved scripts.
     pub fn count(&self) -> usize {
         self.by_name.len()
     }
 
-    /// What a server with these tools would answer.
+    /// The survey that a server with these tools would produce.
     pub(crate) fn survey(&self) -> Survey {
         let tools = self.by_name.iter();
         let tools = tools.filter_map(|(name, script)| Tool::parse(&define(name, script)).ok());
@@ -144,7 +144,7 @@ impl SavedScripts {
     }
 }
 
-/// TypeScript and JavaScript, by name; declarations are for editors.
+/// Lists TypeScript and JavaScript files, by name, without declarations, which are for editors.
 fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -168,7 +168,7 @@ fn define(name: &str, script: &SavedScript) -> String {
         is_idempotent,
     } = &script.interface;
     let mut hints = json!({"readOnlyHint": is_read_only});
-    // Left out, it is not known: each of its calls is decided by itself.
+    // A hint that is left out is unknown: each call of the script is decided by itself.
     for (hint, is_said) in [
         ("destructiveHint", is_destructive),
         ("idempotentHint", is_idempotent),

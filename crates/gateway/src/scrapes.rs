@@ -1,18 +1,19 @@
-//! What is remembered from one look of a watcher to the next.
+//! The state that is kept between two scrapes of the metrics.
 
 use std::{collections::BTreeMap, time::SystemTime};
 
 use parking_lot::Mutex;
 use tool::ServerName;
 
-/// What the figures for a watcher need beside what is so now.
+/// The past values that the metrics need besides the current ones.
 #[derive(Debug)]
 pub(crate) struct Scrapes {
     pub(crate) began: SystemTime,
     pub(crate) starts: Mutex<BTreeMap<ServerName, Starts>>,
 }
 
-/// Starts of a server. Those of a client that left are no longer said by anybody, and still counted.
+/// The starts of a server. Those for a client that left are no longer reported by anyone, and still
+/// counted.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
     gone: u64,
@@ -29,7 +30,8 @@ impl Scrapes {
 }
 
 impl Starts {
-    /// All of them, where so many are said now. Less than before: some are gone.
+    /// The total number of starts, of which `now` are reported. A smaller number than before means
+    /// that clients left.
     pub(crate) fn count(&mut self, now: u64) -> u64 {
         self.gone += self.seen.saturating_sub(now);
         self.seen = now;

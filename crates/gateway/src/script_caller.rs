@@ -1,4 +1,4 @@
-//! The script that makes a call, and what it has in common with the scripts that it calls.
+//! The script that makes a call, and the state that it shares with the scripts that it calls.
 
 use std::sync::{
     Arc,
@@ -14,15 +14,16 @@ use crate::error::ToolError;
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptCaller {
     depth: usize,
-    /// It says of itself that it only reads, and so may call nothing else.
+    /// The name of the script that declares itself read-only, and so may call read-only tools alone.
     read_only: Option<Arc<str>>,
-    /// The number of calls of the outermost script, of the one within it and so on, each with those within it; the last
-    /// is its own.
+    /// The counts of calls, from the outermost script to this one; each includes the calls of nested
+    /// scripts. The last is its own.
     calls: Vec<Arc<AtomicUsize>>,
 }
 
 impl ScriptCaller {
-    /// A script that is run by a call, which `outer` made; `read_only` is its name where it says so.
+    /// A script that is run by a call of `outer`; `read_only` is its name if it declares itself
+    /// read-only.
     pub(crate) fn within(outer: Option<&Self>, read_only: Option<&str>) -> Result<Self, ToolError> {
         let depth = outer.map_or(0, |it| it.depth) + 1;
         if depth > NESTING_MAX {
@@ -40,17 +41,17 @@ impl ScriptCaller {
         })
     }
 
-    /// How many scripts run around it, itself included.
+    /// The depth of nested scripts, including this one.
     pub(crate) fn depth(&self) -> usize {
         self.depth
     }
 
-    /// The number of calls that it and those within it have made.
+    /// The number of calls of this script and of those that it runs.
     pub(crate) fn calls(&self) -> usize {
         self.calls.last().map_or(0, |it| it.load(Ordering::Relaxed))
     }
 
-    /// Counts a call; an error where all scripts together have made too many.
+    /// Counts a call; fails if all scripts together have made too many.
     pub(crate) fn count_call(&self) -> Result<(), ToolError> {
         let [outermost, within @ ..] = self.calls.as_slice() else {
             return Ok(());
@@ -66,7 +67,7 @@ impl ScriptCaller {
         Ok(())
     }
 
-    /// Whether it may call this.
+    /// Fails if the script is read-only and the tool is not.
     pub(crate) fn check_reads(&self, entry: &Entry) -> Result<(), ToolError> {
         if entry.is_read_only() {
             return Ok(());
@@ -75,7 +76,7 @@ impl ScriptCaller {
         self.check_may_change(&at)
     }
 
-    /// Whether it may do what changes something.
+    /// Fails if the script is read-only; `what` is something that may change data.
     pub(crate) fn check_may_change(&self, what: &str) -> Result<(), ToolError> {
         let Some(script) = &self.read_only else {
             return Ok(());

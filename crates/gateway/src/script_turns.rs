@@ -1,9 +1,10 @@
-//! Turns of scripts: each that runs is a process with memory of its own.
+//! Limits the number of concurrent scripts: each is a process with memory of its own.
 //!
-//! A script takes a turn of its session first and one of all sessions second, both in the order of arrival. So a session
-//! that starts a hundred scripts has four of them in the line of all, and another session waits for those four at most.
-//! Scripts at different levels of nesting take different turns: one that waits for a script within it holds no turn that
-//! this one needs.
+//! A script takes a turn of its session first and one of all sessions second, both in the order of
+//! arrival. So a session that starts a hundred scripts has four of them in the queue of all
+//! sessions, and another session waits for those four at most. Scripts at different levels of
+//! nesting take different turns: a script that waits for a nested script holds no turn that the
+//! nested one needs.
 
 use std::{
     collections::HashMap,
@@ -16,12 +17,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::caller::Caller;
 
-/// Scripts of one session that run at one time, at each level of nesting. A script mostly waits for tools, of which it
-/// calls up to 16 at once, so a few of them are as fast as many.
+/// The concurrent scripts of one session, at each level of nesting. A script mostly waits for tools,
+/// of which it calls up to 16 at once, so a few scripts are as fast as many.
 const SESSION_MAX: usize = 4;
 
-/// Scripts of all sessions that run at one time, at each level of nesting: 32 processes, which take about 20 MiB each and
-/// 128 MiB of script memory at most.
+/// The concurrent scripts of all sessions, at each level of nesting: 32 processes, which take about
+/// 20 MiB each and 128 MiB of script memory at most.
 const OVERALL_MAX: [usize; NESTING_MAX] = [16, 8, 8];
 
 type Levels = [Arc<Semaphore>; NESTING_MAX];
@@ -33,7 +34,7 @@ pub(crate) struct ScriptTurns {
     sessions: Mutex<HashMap<ScriptSession, Weak<Levels>>>,
 }
 
-/// The session that a script belongs to; of requests that stand alone their caller.
+/// The session that a script belongs to; for requests that stand alone their caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum ScriptSession {
     Connection(u64),
@@ -45,7 +46,7 @@ pub(crate) enum ScriptSession {
 pub(crate) struct ScriptTurn {
     _session: OwnedSemaphorePermit,
     _overall: OwnedSemaphorePermit,
-    /// Kept alive as long as a turn of it is taken or waited for.
+    /// Kept alive as long as a turn of it is held or waited for.
     _levels: Arc<Levels>,
 }
 
@@ -59,7 +60,7 @@ impl Default for ScriptTurns {
 }
 
 impl ScriptTurns {
-    /// Waits for a turn of a script within `depth - 1` others.
+    /// Waits for a turn for a script at nesting level `depth`.
     pub(crate) async fn take(&self, session: ScriptSession, depth: usize) -> Option<ScriptTurn> {
         let levels = self.levels_of(session);
         let level = depth.clamp(1, NESTING_MAX) - 1;

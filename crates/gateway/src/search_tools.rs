@@ -1,4 +1,4 @@
-//! `search_tools`: the few tools that fit a request, a line each.
+//! `search_tools`: the few tools that match a request, one a line.
 
 use files::clock::now_ms;
 use std::sync::Arc;
@@ -23,33 +23,34 @@ use crate::{
     reply::Reply,
 };
 
-/// Hits when nobody says how many, and the most there can be (interface, section 4).
+/// The default number of hits, and the maximum (interface, section 4).
 const RESULTS_DEFAULT: usize = 5;
 pub(crate) const RESULTS_MAX: usize = 20;
 
-/// The longest reason of each server where no tools are known, in characters.
+/// The longest reason per server if no tools are known, in characters.
 const WHY_CHARS_MAX: usize = 400;
 
 /// The longest part of a query that is repeated in an answer, in characters.
 const QUERY_CHARS_SHOWN: usize = 120;
 
-/// A search that was made; [`search_text`] and [`search_json`] write it.
+/// The outcome of a search; [`search_text`] and [`search_json`] write it.
 #[derive(Debug)]
 pub struct SearchAnswer {
     pub(crate) generation: Arc<Generation>,
     pub(crate) query: Query,
     pub(crate) found: Found,
-    /// Servers whose tools it may lack: they were still being asked for them.
+    /// Servers whose tools may be missing: they were still being asked for them.
     pub(crate) missing: Vec<ServerName>,
 }
 
 impl SearchAnswer {
-    /// Whether anything fits; what is merely nearest does not.
+    /// Returns true if anything matches; the nearest tools are no match.
     pub fn has_hits(&self) -> bool {
         !self.found.hits.is_empty() && self.found.kind != Kind::Nearest
     }
 
-    /// Whether it has a tool of a server for all that was asked for, and none of them is a guess.
+    /// Returns true if the answer has a tool of a server for everything that was asked for, and that
+    /// tool is no guess.
     pub(crate) fn is_sure(&self) -> bool {
         let Self { found, query, .. } = self;
         if found.kind == Kind::Exact {
@@ -112,7 +113,7 @@ pub(crate) async fn search_tools(
     }))
 }
 
-/// The text form (interface, section 4), in the room that the policy leaves.
+/// The text form (interface, section 4), in the room that the policy allows.
 pub async fn search_text(
     catalog: &Catalog,
     answer: &SearchAnswer,
@@ -137,7 +138,7 @@ pub async fn search_text(
     Ok(describe_tool::whole_lines(text, room))
 }
 
-/// The JSON form, for scripts: whole, however long.
+/// The JSON form, for scripts: complete at any length.
 pub fn search_json(catalog: &Catalog, answer: &SearchAnswer) -> Value {
     let mut json = json_of_known(catalog, answer);
     if !answer.missing.is_empty() {
@@ -213,7 +214,7 @@ fn list(catalog: &Catalog, answer: &SearchAnswer) -> String {
     lines.join("\n")
 }
 
-/// Says that nothing fits, which words are to blame, and what there is instead.
+/// Explains that nothing matches, which words caused it, and what exists instead.
 fn explain_no_hit(catalog: &Catalog, query: &Query, found: &Found) -> String {
     if catalog.registry.catalog().tools() == 0 {
         return explain_no_tools(catalog, query);
@@ -266,7 +267,7 @@ fn explain_no_tools(catalog: &Catalog, query: &Query) -> String {
     }
 }
 
-/// Whether a review keeps out tools of a server that the client sees.
+/// Returns true if a review holds back tools of a server that the client sees.
 fn holds_tools(catalog: &Catalog, query: &Query) -> bool {
     let records = catalog.registry.catalog();
     let servers = records.servers.iter();
@@ -278,11 +279,11 @@ fn holds_tools(catalog: &Catalog, query: &Query) -> bool {
     })
 }
 
-/// Prompts and resources in one answer, of those that were asked for.
+/// The most prompts and resources in one answer, if a request asks for them.
 const ITEMS_MAX: usize = 5;
 
-/// The lines behind the hits: prompts and resources where a request asks for them, and the
-/// instructions of the first hit's server, once a session.
+/// The lines after the hits: prompts and resources if a request asks for them, and the instructions
+/// of the first hit's server, once a session.
 fn besides(answer: &SearchAnswer, context: &CallContext) -> Vec<String> {
     let asked = text_of(&answer.query);
     let wanted = Wanted::read(&asked);
@@ -302,14 +303,15 @@ fn besides(answer: &SearchAnswer, context: &CallContext) -> Vec<String> {
     lines
 }
 
-/// Nothing among what is known, while servers have not said yet what they have.
+/// The text if no known tool matches, and servers have not sent their tools yet.
 fn explain_no_hit_yet(query: &Query, missing: &[ServerName]) -> String {
     let asked = one_line(&text_of(query));
     let missing = list_missing(missing);
     format!("No tool known so far matches \"{asked}\". {missing}")
 }
 
-/// Says that nothing fits for sure, and which words are to blame once every server has told its tools.
+/// Explains that nothing matches for sure, and which words caused it once every server has sent its
+/// tools.
 fn write_doubt(answer: &SearchAnswer) -> String {
     let SearchAnswer {
         query,
@@ -331,7 +333,8 @@ fn write_doubt(answer: &SearchAnswer) -> String {
     }
 }
 
-/// The reason for which hits are shown although none fits. Categories are counted where they are some of all.
+/// The reason why hits are shown although none matches. Categories are counted if the hits are only
+/// some of their tools.
 fn write_choice(found: &Found) -> String {
     if found.categories.is_empty() || found.without_filter {
         return "Nearest".to_owned();
@@ -340,7 +343,7 @@ fn write_choice(found: &Found) -> String {
     format!("There are {all}; some of them")
 }
 
-/// The words of a query that match nothing, behind it.
+/// The words of a query that match nothing, as text after the query.
 fn list_unknown(found: &Found) -> String {
     let words = found.unknown_words.iter();
     let words: Vec<String> = words
@@ -353,17 +356,18 @@ fn list_unknown(found: &Found) -> String {
     }
 }
 
-/// The last line of an answer that may lack something.
+/// The last line of an answer from which tools may be missing.
 fn list_missing(missing: &[ServerName]) -> String {
     let names: Vec<&str> = missing.iter().map(ServerName::as_str).collect();
     let names = names.join(", ");
     format!("Being asked for their tools right now: {names}. Search again in a few seconds.")
 }
 
-/// Other servers with the same tool that are named; a hit has 90 tokens (interface, section 4).
+/// The most other servers with the same tool that are named; a hit has 90 tokens (interface, section
+/// 4).
 const ALSO_NAMED_MAX: usize = 3;
 
-/// Whether whoever asks may know of this server.
+/// Returns true if the view admits this server; no view admits every server.
 fn sees(view: Option<&View>, server: &CatalogServer) -> bool {
     view.is_none_or(|view| view.admits(&server.name, &server.category))
 }
@@ -417,7 +421,8 @@ fn write_heading(query: &Query, found: &Found) -> String {
     )
 }
 
-/// Nothing is in the filter, and where it names nothing that there is, what there is.
+/// The text if the filter matches no tool; if the filter names nothing known, the text lists the
+/// known names.
 fn describe_empty_filter(query: &Query, found: &Found) -> String {
     let filter = [query.category.as_deref(), query.server.as_deref()];
     let filter = filter.into_iter().flatten().next();
@@ -431,10 +436,10 @@ fn describe_empty_filter(query: &Query, found: &Found) -> String {
     format!("nothing in \"{}\"{known}", one_line(&filter))
 }
 
-/// Servers counted in the heading: it is paid for with every answer.
+/// The servers counted in the heading, which costs tokens in every answer.
 const SERVERS_COUNTED_MAX: usize = 3;
 
-/// Categories counted where nothing fits and the model has to look elsewhere.
+/// The categories counted if nothing matches and the model has to search elsewhere.
 const CATEGORIES_COUNTED_MAX: usize = 8;
 
 fn list_counts(counts: &[(String, usize)], max: usize) -> String {

@@ -1,5 +1,5 @@
-//! The servers behind the gateway, by what it asks of them. [`Fleet`] runs real ones; a test brings
-//! its own.
+//! The interface of the gateway to its servers. [`Fleet`] runs real servers; a test has an
+//! implementation of its own.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -12,9 +12,10 @@ use jsonrpc::Json;
 use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 
-/// The servers of one configuration. What each method promises is said at the one of [`Fleet`].
+/// The servers of one configuration. The contract of each method is documented at the method of
+/// [`Fleet`].
 pub trait Servers: fmt::Debug + Send + Sync {
-    /// Runs a tool; dropping the future, or the token, takes the call back.
+    /// Calls a tool; dropping the future, or cancelling the token, cancels the call.
     fn call<'a>(
         &'a self,
         server: &'a ServerName,
@@ -22,7 +23,7 @@ pub trait Servers: fmt::Debug + Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Json, CallError>>;
 
-    /// Has the person of a client log in to a server; whether there is a login then.
+    /// Has the person of a client log in to a server. Returns true if there is a login then.
     fn log_in<'a>(
         &'a self,
         server: &'a ServerName,
@@ -30,7 +31,7 @@ pub trait Servers: fmt::Debug + Send + Sync {
         asks: &'a Arc<dyn Asks>,
     ) -> BoxFuture<'a, bool>;
 
-    /// Has the sink hear of every change of a resource, until what is answered is dropped.
+    /// Reports every change of a resource to the sink, until the returned value is dropped.
     fn watch<'a>(
         &'a self,
         server: &'a ServerName,
@@ -38,66 +39,67 @@ pub trait Servers: fmt::Debug + Send + Sync {
         subscriber: Subscriber,
     ) -> BoxFuture<'a, Result<Watched, CallError>>;
 
-    /// Asks a server for its tools; starts it if need be.
+    /// Asks a server for its tools; starts it if necessary.
     fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>>;
 
-    /// Asks a server for its tools if it runs; none where it does not.
+    /// Asks a server for its tools if it runs; returns `None` if it does not.
     fn survey_running<'a>(
         &'a self,
         server: &'a ServerName,
     ) -> BoxFuture<'a, Option<Result<Survey, SurveyError>>>;
 
-    /// The next server whose tools may have changed. Waits for one.
+    /// Waits for the next server whose tools may have changed.
     fn changed(&self) -> BoxFuture<'_, ServerName>;
 
-    /// Has a server looked at again after so long.
+    /// Schedules another survey of a server after this time.
     fn look_again(&self, server: &ServerName, after: Duration);
 
-    /// Goes on with other specifications; calls under way are not disturbed.
+    /// Applies other specifications; calls in progress are not disturbed.
     fn apply(&self, specs: Vec<ServerSpec>) -> Applied;
 
-    /// Has a server begin anew at its next call, after the calls that it has. Whether there is such a
-    /// server.
+    /// Restarts a server at its next call, after its calls in progress. Returns true if there is
+    /// such a server.
     fn restart(&self, server: &ServerName) -> bool;
 
-    /// Starts the servers that are to run from the beginning.
+    /// Starts the servers that are configured to run from the beginning.
     fn start_eager(&self);
 
-    /// Takes in the variables of a client. Returns the servers that have now what they lacked.
+    /// Admits the variables of a client. Returns the servers that lacked one and now have it.
     fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName>;
 
-    /// How servers differ for each client because of its variables, where they do.
+    /// The differences of servers between clients because of their variables, for servers that have
+    /// any.
     fn sharing(&self) -> Vec<Sharing>;
 
-    /// Ends the servers that were the client's own.
+    /// Ends the servers that belong to the client alone.
     fn forget_client(&self, client: u64);
 
-    /// Tells the servers that are the client's own that its roots may be others now.
+    /// Notifies the servers that belong to the client alone that its roots may have changed.
     fn tell_roots_changed(&self, client: u64);
 
-    /// The state of each server, and what was counted of it.
+    /// The state of each server, with its counts.
     fn states(&self) -> Vec<ServerState>;
 
     /// The servers that failed last time, and why.
     fn failures(&self) -> Vec<(ServerName, Failure)>;
 
-    /// Whether a server failed when it was last started.
+    /// Returns true if a server failed when it was last started.
     fn is_down(&self, server: &ServerName) -> bool;
 
-    /// Whether a server failed because nobody is logged in.
+    /// Returns true if a server failed because nobody is logged in.
     fn needs_login(&self, server: &ServerName) -> bool;
 
-    /// The servers that failed and may not any more.
+    /// The servers that failed and may work again.
     fn list_mended(&self) -> Vec<ServerName>;
 
-    /// Ends every server, in a hurry.
+    /// Ends every server quickly.
     fn stop(&self) -> BoxFuture<'_, ()>;
 
-    /// Ends every server, with time for those that write down what they have.
+    /// Ends every server, with time for servers that save their data.
     fn end(&self) -> BoxFuture<'_, ()>;
 }
 
-/// A resource is watched until it is dropped.
+/// A guard for a watched resource: the watch ends when it is dropped.
 pub type Watched = Box<dyn Send + Sync>;
 
 impl Servers for Fleet {

@@ -1,7 +1,7 @@
 //! One client's connection.
 //!
-//! Calls of our tools are taken off the line here and answered in bytes, each in a task of its
-//! own; everything else is left to rmcp.
+//! Calls of our tools are parsed here and answered in bytes, each in a task of its own; rmcp handles
+//! everything else.
 
 mod calls;
 mod changes;
@@ -50,13 +50,13 @@ pub use refuse::refuse;
 const BROKEN: &str = "Gateway to MCP servers, whose configuration cannot be used: search_tools says \
                       what is wrong with it and what a person can do.";
 
-/// After the client's end of input, calls under way may still answer for this long.
+/// The time for calls in progress to be answered after the client's end of input.
 const GRACE_AFTER_EOF: Duration = Duration::from_millis(800);
 
-/// After that, what was answered may take this long to be read.
+/// The time for the responses to be read after that.
 const DRAIN_WAIT: Duration = Duration::from_millis(300);
 
-/// Serves one client until it closes its end, or until `stop`.
+/// Serves one client until it closes its input, or until `stop`.
 pub async fn serve(
     gateway: Arc<Gateway>,
     connection: Connection,
@@ -79,18 +79,20 @@ pub async fn serve(
     outbox.give_up();
 }
 
-/// The session of one client: its calls under way, and an rmcp of its own for everything else.
+/// The session of one client: its calls in progress, and an rmcp instance of its own for everything
+/// else.
 pub struct Session {
     calls: Arc<Calls>,
-    /// For what belongs to no request.
+    /// The output for messages that belong to no request.
     out: Out,
     opening: Opening,
-    /// An `initialize` was seen: from here on calls need no metadata of their own.
+    /// An `initialize` was received: from here on calls need no metadata of their own.
     is_open: AtomicBool,
-    /// What is announced to the client besides tools; the same for as long as the session lives.
+    /// The capabilities announced to the client besides tools; fixed for the lifetime of the
+    /// session.
     announced: OnceLock<Announced>,
     telling: OnceLock<AbortOnDropHandle<()>>,
-    /// Started by the first message that is for it.
+    /// Started by the first message for it.
     engine: Mutex<Option<Running>>,
 }
 
@@ -112,7 +114,8 @@ struct Running {
 pub struct Ended;
 
 impl Session {
-    /// `out` is for what belongs to no request; over HTTP each request brings a way of its own.
+    /// `out` is for messages that belong to no request; over HTTP each request has an output of its
+    /// own.
     pub fn new(
         gateway: Arc<Gateway>,
         connection: Connection,
@@ -122,7 +125,7 @@ impl Session {
         Self::until(CancellationToken::new(), gateway, connection, out, opening)
     }
 
-    /// A session whose calls end with `gone` at the latest.
+    /// A session whose calls are cancelled by `gone` at the latest.
     pub fn until(
         gone: CancellationToken,
         gateway: Arc<Gateway>,
@@ -142,8 +145,8 @@ impl Session {
         })
     }
 
-    /// Takes the client for the one that it was when the session began: of a session that is taken up
-    /// again.
+    /// Restores the name and capabilities that the client had when the session began, for a session
+    /// that is resumed.
     pub fn recall(&self, known: &Announcement) {
         self.calls.questions.recall(&known.capabilities);
         if let Some(name) = &known.name {
@@ -154,7 +157,7 @@ impl Session {
         }
     }
 
-    /// Reads until the client closes its end.
+    /// Reads until the client closes its input.
     async fn read(self: &Arc<Self>, mut lines: LineReader) {
         loop {
             match lines.next().await {
@@ -176,7 +179,7 @@ impl Session {
         }
     }
 
-    /// Takes one message; what is said about it goes to `out`.
+    /// Handles one message; messages about it are sent to `out`.
     pub async fn take(self: &Arc<Self>, line: &Bytes, out: &Out) -> Result<(), Ended> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
@@ -203,7 +206,7 @@ impl Session {
             (Some("initialize"), Some(_)) => {
                 self.is_open.store(true, Ordering::Release);
             }
-            // Before a session is open rmcp takes a notification for a breach.
+            // Before a session is open rmcp treats a notification as a protocol error.
             (Some(_), None) if !self.is_open.load(Ordering::Acquire) => return Ok(()),
             (Some("notifications/roots/list_changed"), None) => {
                 let Calls {
@@ -235,8 +238,8 @@ impl Session {
         }
     }
 
-    /// The rmcp of this session, which begins with what it will say to this client as instructions,
-    /// and keeps to it.
+    /// The rmcp instance of this session. It is started with the instructions for this client, which
+    /// then stay the same.
     fn engine(&self) -> Engine {
         let mut running = self.engine.lock();
         let running = running.get_or_insert_with(|| {
@@ -268,8 +271,8 @@ impl Session {
         }
     }
 
-    /// From here on the client hears of lists that change. One whose requests stand alone asks for
-    /// it itself.
+    /// Starts notifications to the client about lists that change. A client whose requests stand
+    /// alone subscribes to them itself.
     fn tell_changes(&self) {
         let is_open = self.is_open.load(Ordering::Acquire);
         if !is_open || self.calls.client.connection.is_stateless {
@@ -294,7 +297,8 @@ impl Session {
         })
     }
 
-    /// Whether the cancelled request was a call of ours, which ends; any other is rmcp's.
+    /// Cancels a call of ours. Returns false if the cancelled request is none of ours: then it is
+    /// rmcp's.
     fn cancel(&self, message: &Message<'_>) -> bool {
         let id = message
             .params
@@ -309,7 +313,7 @@ impl Session {
         false
     }
 
-    /// Lets calls under way answer when the client merely has no more to say, then ends them.
+    /// Lets calls in progress finish if the client merely closed its input, then ends them.
     pub async fn end(&self, may_answer: bool) {
         self.calls.tasks.close();
         if may_answer {
@@ -330,18 +334,18 @@ impl Session {
         }
     }
 
-    /// Ends what is under way at once, and waits for nothing.
+    /// Ends all calls in progress at once, and waits for nothing.
     pub fn abandon(&self) {
         self.calls.gone.cancel();
     }
 
-    /// Whether a call is under way.
+    /// Returns true if a call is in progress.
     pub fn is_busy(&self) -> bool {
         !self.calls.tasks.is_empty()
     }
 }
 
-/// A client that is gone is served no more, and servers of its own end.
+/// Stops serving a client that is gone, and ends servers of its own.
 impl Drop for Session {
     fn drop(&mut self) {
         let Calls {

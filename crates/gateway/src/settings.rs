@@ -1,4 +1,4 @@
-//! The settings of the gateway and of what stands behind it.
+//! The settings of the gateway and of its parts.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
@@ -15,34 +15,34 @@ use crate::{
     policy::{ClientPolicies, ClientPolicy},
 };
 
-/// Servers asked at one time by a survey, where nothing else is said.
+/// The number of servers that a survey asks at one time, if nothing else is configured.
 const SURVEY_PARALLEL_DEFAULT: usize = 8;
 
-/// Checked: nobody behind the configuration has to look again. Paths are absolute; servers stand
-/// in the order of the file.
+/// Checked settings: no other part has to check them again. Paths are absolute; servers are in the
+/// order of the file.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where snapshots, index, results, usage and logs lie.
+    /// The folder of snapshots, index, results, usage and logs.
     pub state_dir: PathBuf,
-    /// How secrets and logins are kept there.
+    /// The storage of secrets and logins in that folder.
     pub secrets: Keeping,
-    /// How much of a result is sent, and how long it is kept.
+    /// The size of a result that is sent, and the time for which it is kept.
     pub results: results::Settings,
-    /// What searches may use.
+    /// The features that searches may use.
     pub search: SearchSettings,
-    /// How many servers are asked for their tools at one time.
+    /// The number of servers that are asked for their tools at one time.
     pub survey_parallel: usize,
-    /// What holds for a client by the name it announces.
+    /// The rules for clients, by the name that a client announces.
     pub clients: ClientPolicies,
-    /// Which calls are made, asked about or refused.
+    /// The rules by which calls are made, asked about or refused.
     pub policy: Arc<Policy>,
-    /// What is written down of calls.
+    /// The settings of the audit log of calls.
     pub audit: AuditSettings,
-    /// Where spans of calls go; none: nowhere.
+    /// The collector for spans of calls; `None`: spans are not sent.
     pub traces: Option<TraceSettings>,
-    /// The folder of saved scripts, whether it is there or not; none: there are none.
+    /// The folder of saved scripts, which may not exist; `None`: there are no saved scripts.
     pub scripts: Option<PathBuf>,
-    /// All of them, the ones that are switched off included.
+    /// All servers, including those that are switched off.
     pub servers: Vec<ServerSettings>,
 }
 
@@ -62,19 +62,19 @@ impl TraceSettings {
         std::iter::once(&self.endpoint).chain(headers)
     }
 
-    /// The scheme, host and port of the collector; none where its address is not in the file.
+    /// The scheme, host and port of the collector; `None` if its address is not in the file.
     pub fn origin(&self) -> Option<String> {
         let collector = Collector::new(&self.endpoint.plain()?, &[]);
         Some(collector.ok()?.origin())
     }
 }
 
-/// What is written down of calls.
+/// The settings of the audit log of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditSettings {
-    /// The room of the log; 0: there is none.
+    /// The room of the log; 0: there is no log.
     pub bytes_max: u64,
-    /// What of a call's arguments.
+    /// The form in which a call's arguments are logged.
     pub arguments: KeptArguments,
 }
 
@@ -87,7 +87,7 @@ impl Default for AuditSettings {
     }
 }
 
-/// The part of a call's arguments that is written down.
+/// The part of a call's arguments that is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeptArguments {
@@ -95,43 +95,43 @@ pub enum KeptArguments {
     None,
     /// A digest.
     Digest,
-    /// All of them, without what is named like a secret.
+    /// All of them, without members whose names suggest a secret.
     Full,
 }
 
 /// Aids of a search beside the words of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchSettings {
-    /// Whether calls teach later searches.
+    /// True if calls teach later searches.
     pub learns: bool,
-    /// Whether tools are found by what a request means, beside its words.
+    /// True if tools are also found by the meaning of a request, beside its words.
     pub embeds: bool,
 }
 
 /// One server of the configuration.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
-    /// How it is started and called.
+    /// The specification of how it is started and called.
     pub spec: ServerSpec,
-    /// Whether there is such a server at all.
+    /// False if the server is switched off.
     pub enabled: bool,
-    /// What the registry has to know of it.
+    /// The rules that the registry applies to it.
     pub rules: ServerRules,
     /// Advice for the model, shown with each of its tools.
     pub notes: Option<String>,
-    /// For one result; none leaves it to [`results::Settings`].
+    /// The limit of one result, in tokens; `None`: that of [`results::Settings`].
     pub max_tokens: Option<u64>,
-    /// By the tool's own name; only tools for which there is something else to say than for
-    /// their server.
+    /// The limits of tools, by the tool's own name; only tools with limits other than those of their
+    /// server.
     pub tools: BTreeMap<String, ToolLimits>,
 }
 
 /// Limits of one tool in place of its server's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ToolLimits {
-    /// How long a call may take.
+    /// The time limit of a call.
     pub timeout: Option<Duration>,
-    /// Of one result, in tokens.
+    /// The limit of one result, in tokens.
     pub max_tokens: Option<u64>,
 }
 
@@ -163,7 +163,7 @@ impl Settings {
         }
     }
 
-    /// Where secrets and logins are kept.
+    /// The place of secrets and logins.
     pub fn private_files(&self) -> PrivateFiles {
         PrivateFiles {
             state_dir: self.state_dir.clone(),
@@ -176,18 +176,18 @@ impl Settings {
         self.servers.iter().filter(|server| server.enabled)
     }
 
-    /// Any of them, one that is switched off included.
+    /// Any server, including one that is switched off.
     pub fn server(&self, name: &ServerName) -> Option<&ServerSettings> {
         self.servers.iter().find(|it| it.spec.name == *name)
     }
 
-    /// None where the limits of its server hold.
+    /// The limits of a tool; `None` if those of its server apply.
     pub fn tool_limits(&self, tool: &ToolRef) -> Option<&ToolLimits> {
         self.server(&tool.server)?.tools.get(&tool.tool)
     }
 
-    /// The time that the caller of a tool waits: by its options, else by the tool; none where the limit of the
-    /// server holds.
+    /// The time that the caller of a tool waits: by its options, else by the tool; `None` if the
+    /// limit of the server applies.
     pub(crate) fn call_limit(&self, entry: &Entry, options: &Options) -> Option<Duration> {
         let of_tool = || self.tool_limits(&entry.at)?.timeout;
         options.limit().or_else(of_tool)
@@ -198,8 +198,9 @@ impl Settings {
         Some(self.server(&entry.at.server)?.spec.call_timeout)
     }
 
-    /// The most of a result that its caller is sent, in tokens: by the options of the call, else by its tool,
-    /// its server, its client, or the configuration for all. The one place that decides it.
+    /// The largest part of a result that is sent to its caller, in tokens: by the options of the
+    /// call, else by its tool, its server, its client, or the configuration for all. The single
+    /// place that decides it.
     pub(crate) fn max_tokens(
         &self,
         entry: &Entry,

@@ -1,4 +1,4 @@
-//! What the command line asks: of the daemon's gateway, or of one of its own.
+//! Requests of the command line to the daemon's gateway, or to one of its own.
 
 use std::{sync::Arc, time::Instant};
 
@@ -28,13 +28,13 @@ mod describe;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub struct ShellRequest {
-    /// What is asked.
+    /// The request.
     pub verb: Verb,
-    /// As JSON, for a script.
+    /// True for JSON output, for a script.
     pub json: bool,
 }
 
-/// What a command line can ask of a gateway.
+/// The requests of a command line to a gateway.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verb {
@@ -46,11 +46,11 @@ pub enum Verb {
         category: Option<String>,
         /// Only tools with all of these tags.
         tags: Vec<String>,
-        /// How many hits.
+        /// The number of hits to return.
         limit: usize,
-        /// How many to pass over.
+        /// The number of hits to skip.
         offset: usize,
-        /// Say what speaks for each hit.
+        /// Explain each hit.
         why: bool,
     },
     /// `proxy describe`.
@@ -60,22 +60,22 @@ pub enum Verb {
     },
     /// `proxy call`: the arguments of `execute_dynamic_tool`.
     Call(Box<RawValue>),
-    /// `proxy restart`: servers that begin anew at their next call.
+    /// `proxy restart`: servers that restart at their next call.
     Restart(Vec<String>),
     /// `proxy list`: the tools of a server or category, or all.
     List(Option<String>),
-    /// `proxy types`: what a script may name, of one server or of all.
+    /// `proxy types`: the declarations for scripts, of one server or of all.
     Types(Option<String>),
 }
 
-/// What a command prints, and how it ends.
+/// The output of a command, and whether it succeeded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShellReply {
-    /// For stdout; empty: nothing.
+    /// The text for stdout; empty: nothing.
     pub data: String,
-    /// For stderr; empty: nothing.
+    /// The text for stderr; empty: nothing.
     pub told: String,
-    /// A hit, a success.
+    /// True for a hit or a success.
     pub is_hit: bool,
 }
 
@@ -88,7 +88,7 @@ impl ShellReply {
         }
     }
 
-    /// Says what took so long, where servers had to be asked for their tools.
+    /// Explains the delay if servers had to be asked for their tools.
     #[must_use]
     pub fn after_asking(mut self, new: &[ServerName]) -> Self {
         if !new.is_empty() {
@@ -151,7 +151,7 @@ impl Gateway {
         }
     }
 
-    /// Servers that could not be asked for their tools, and what to type.
+    /// Servers that could not be asked for their tools, and the command to type.
     fn failures(&self) -> Vec<(ServerName, String)> {
         let catalog = self.catalog.registry.catalog();
         let failed = catalog.servers.iter().filter_map(|server| {
@@ -306,7 +306,7 @@ impl Gateway {
         ShellReply::nothing(data)
     }
 
-    /// As JSON `[[name, text]]`, a pair a file.
+    /// As JSON `[[name, text]]`, one pair per file.
     async fn shell_types(&self, server: Option<&str>, json: bool) -> anyhow::Result<ShellReply> {
         let declared = declare_all(&self.catalog, server).await?;
         Ok(ShellReply::hit(if json {
@@ -373,7 +373,7 @@ fn pretty(value: &Value) -> String {
 fn list_entries<'a>(generation: &'a Generation, of: Option<&str>) -> Vec<&'a Entry> {
     let wanted = of.map(tool::fold);
     let is_wanted = |entry: &&Entry| {
-        // Our own tools are listed for who names us.
+        // Our own tools are listed if the request names us.
         let is_own = entry.at.server == ServerName::built_in();
         wanted.as_ref().map_or(!is_own, |of| {
             let is_of = |text: &str| tool::fold(text) == *of;

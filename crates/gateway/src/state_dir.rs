@@ -1,4 +1,4 @@
-//! The folder in which everything is that outlives us.
+//! The folder of everything that outlives the process.
 
 use std::path::{Path, PathBuf};
 
@@ -6,9 +6,9 @@ use anyhow::bail;
 use files::{FolderError, own_folder};
 use tool::Digest;
 
-/// Makes the folder. Where that is not possible (a read-only place, a full disk), what would be in
-/// it is kept in memory. A folder in which somebody else could put files is refused: we would
-/// trust what we read there, and write where their links lead.
+/// Creates the folder. If that is not possible (a read-only place, a full disk), its contents are
+/// kept in memory. A folder in which somebody else could put files is refused: we would trust what
+/// we read there, and write where their links lead.
 pub fn make(path: &Path) -> anyhow::Result<()> {
     match own_folder(path) {
         Ok(()) => Ok(()),

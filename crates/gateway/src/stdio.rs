@@ -77,8 +77,8 @@ fn kind(stream: impl AsFd) -> Kind {
     }
 }
 
-/// The pipe with a description of its own: `O_NONBLOCK` then does not reach others that hold
-/// the same end, such as a shell's `2>&1`. Where this cannot be done a thread does the work.
+/// Reopens the pipe: `O_NONBLOCK` then does not affect others that hold the same end, such as a
+/// shell's `2>&1`. If this fails a thread does the work.
 fn reopened(stream: impl AsFd) -> io::Result<File> {
     use std::os::fd::AsRawFd as _;
     let number = stream.as_fd().as_raw_fd();

@@ -1,5 +1,5 @@
-//! Asks servers for their tools and takes the answers into the registry: what `reindex` does for
-//! many servers, and `serve` in the background for those it knows nothing of.
+//! Asks servers for their tools and imports the answers into the registry: `reindex` does so for
+//! many servers, and `serve` in the background for unknown ones.
 
 use files::clock::{now_ms, now_s, to_ms};
 use std::{
@@ -25,14 +25,13 @@ use crate::{catalog::Catalog, cost::estimate_definition, surveys::SurveyNote};
 /// The outcome of asking one server.
 #[derive(Debug)]
 pub struct Asked {
-    /// What is to be taken into the registry.
+    /// The survey, or its failure, to import into the registry.
     pub news: News,
-    /// Why each tool that was left out was left out.
+    /// The reason for each tool that was left out.
     pub dropped: Vec<String>,
-    /// How long it took.
+    /// The duration of the survey.
     pub seconds: f64,
-    /// That it is under way, for whoever searches meanwhile: to be dropped when the news was
-    /// taken in.
+    /// Marks the survey as in progress for searches; to be dropped after the news was imported.
     pub note: SurveyNote,
 }
 
@@ -120,7 +119,7 @@ async fn read_news(
     (news, dropped)
 }
 
-/// Surveys one server, and takes in what it answers.
+/// Surveys one server, and imports its answer.
 pub(crate) async fn survey_now(catalog: &Catalog, server: &ServerName) {
     let _note = catalog.surveys.begin(server, false);
     let asked_ms = now_ms();
@@ -139,7 +138,7 @@ pub(crate) async fn survey_now(catalog: &Catalog, server: &ServerName) {
     }
 }
 
-/// Counting tokens may take a while: it is done on a thread of its own.
+/// Counts tokens on a thread of its own, since that may take a while.
 async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot {
     let tools = survey.tools;
     let counting = tokio::task::spawn_blocking(move || {
@@ -165,7 +164,7 @@ async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot
     }
 }
 
-/// Takes news in. `keep_others` keeps servers that are not in the news.
+/// Imports news. `keep_others` keeps servers that are not in the news.
 pub async fn commit(
     catalog: &Catalog,
     news: Vec<News>,
@@ -180,8 +179,7 @@ pub async fn commit(
     Ok(planned)
 }
 
-/// The same in the background, where a lock that another process holds on is waited for until it is
-/// free.
+/// Imports news in the background, and waits without limit for a lock that another process holds.
 async fn commit_when_free(catalog: &Catalog, news: News) -> anyhow::Result<Vec<Planned>> {
     loop {
         match commit(catalog, vec![news.clone()], true).await {
@@ -339,7 +337,7 @@ fn choose_wait(failures: u32) -> Duration {
     doubled.min(ASK_AGAIN_MAX)
 }
 
-/// Asks a server that runs. Where it does not answer with a list, what we have is marked as stale.
+/// Surveys a running server. If it does not answer with a list, the known one is marked as stale.
 async fn refresh(catalog: &Arc<Catalog>, server: &ServerName) -> anyhow::Result<()> {
     let asked_ms = now_ms();
     let Some(surveyed) = catalog.servers.survey_running(server).await else {
@@ -370,7 +368,7 @@ async fn read_scripts(catalog: &Arc<Catalog>) -> anyhow::Result<Option<Survey>> 
     tokio::task::spawn_blocking(move || catalog.survey_scripts()).await?
 }
 
-/// Takes in the folder of saved scripts as it is now.
+/// Imports the current folder of saved scripts.
 pub async fn take_in_scripts(catalog: &Arc<Catalog>) {
     let server = ServerName::scripts();
     let taking = async {
@@ -384,7 +382,7 @@ pub async fn take_in_scripts(catalog: &Arc<Catalog>) {
     }
 }
 
-/// Commits a list, where it is another than the one we have.
+/// Commits a list, if it differs from the known one.
 async fn take_in(
     catalog: &Arc<Catalog>,
     server: &ServerName,

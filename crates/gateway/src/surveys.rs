@@ -1,4 +1,4 @@
-//! The servers that are being asked for their tools right now, and waiting for them.
+//! Tracks the servers that are being asked for their tools, and waits for them.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -15,14 +15,14 @@ use tracing::warn;
 /// delays one answer, and not every answer until its start is given up.
 pub(crate) const ANSWER_WAIT: Duration = Duration::from_secs(3);
 
-/// Surveys that were begun, or wait for their turn, and were not taken in yet.
+/// Surveys that have started, or wait for their turn, and were not imported yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Surveys(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     under_way: Mutex<BTreeMap<ServerName, UnderWay>>,
-    /// What the last survey of a server left out.
+    /// The elements that the last survey of a server left out.
     left_out: Mutex<BTreeMap<ServerName, LeftOut>>,
     ended: Notify,
 }
@@ -30,7 +30,7 @@ struct Shared {
 /// Elements of a server's lists that are not known, since they are malformed or over a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// How many reasons there are.
+    /// The number of reasons.
     pub count: usize,
     /// One of them.
     pub why: String,
@@ -80,7 +80,7 @@ impl Surveys {
         }
     }
 
-    /// Takes note of why something of a server's lists was left out, and logs it.
+    /// Notes why elements of a server's lists were left out, and logs it.
     pub(crate) fn note_left_out(&self, server: &ServerName, dropped: &[String]) {
         for why in dropped {
             warn!(%server, why, "left out of its lists");
@@ -122,8 +122,8 @@ impl Surveys {
         self.0.ended.notified()
     }
 
-    /// Waits for this end of a survey, where a server that `concerns` says yes to is asked whose
-    /// wait is not over. Whether it came.
+    /// Waits for this end of a survey, if a server that `concerns` accepts is being asked and its
+    /// wait has time left. Returns true if the end came.
     pub(crate) async fn wait_for(
         &self,
         end: Notified<'_>,

@@ -55,7 +55,7 @@ impl Gateway {
     }
 }
 
-/// What went wrong, for the model; or for the client, where it alone can do something about it.
+/// Returns the error for the model, or for the client if only the client can act on it.
 fn explain(error: ToolError, asks: Option<&CallAsker>, audience: Audience) -> Reply {
     let reply = Reply::error(&error, audience);
     let (ToolError::ServerError { error, .. }, Some(asks)) = (error, asks) else {

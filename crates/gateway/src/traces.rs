@@ -51,7 +51,7 @@ impl Traces {
         Some(span)
     }
 
-    /// What became of spans; none where there is no collector.
+    /// The delivery of spans so far; `None` if there is no collector.
     pub(crate) fn delivery(&self) -> Option<Delivery> {
         self.0.as_ref().map(|exporter| exporter.delivery())
     }

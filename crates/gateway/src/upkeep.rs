@@ -10,13 +10,13 @@ use tokio::{
 
 use crate::{gateway::Gateway, state_dir::marker, survey};
 
-/// The interval at which what was counted is written down.
+/// The interval at which counts are written to the disk.
 const FLUSH_EVERY: Duration = Duration::from_secs(30);
 
 /// The wait of one such write for a lock of another process; what was counted stays for the next.
 const FLUSH_WAIT: Duration = Duration::from_secs(5);
 
-/// For so long the encoder is kept for another search: it takes 12 MB, and some 10 ms to load.
+/// The idle time after which the encoder is unloaded: it takes 12 MB, and some 10 ms to load.
 const ENCODER_IDLE: Duration = Duration::from_mins(5);
 
 /// The whole shutdown of a process that its client waits for: clients kill one that is not gone 2 s
@@ -79,7 +79,7 @@ fn tell_late(ended: &Result<(), Elapsed>) {
     }
 }
 
-/// Ends what a predecessor that crashed left behind. Nobody waits for it.
+/// Ends processes of a predecessor that crashed, in the background.
 pub fn sweep(state_dir: &Path) {
     let marker = marker(state_dir);
     tokio::task::spawn_blocking(move || {

@@ -1,14 +1,14 @@
-//! Text of strangers, made fit to be read: what cannot be seen goes, or is written out.
+//! Makes untrusted text readable: invisible characters are removed or escaped.
 //!
-//! Names, descriptions, errors, stderr: all of it reaches a model or a terminal, and none of it
-//! may forge a line, move a cursor, turn the direction of writing, or say what nobody sees.
+//! Names, descriptions, errors, stderr: all of it reaches a model or a terminal, and none of it may
+//! forge a line, move a cursor, change the writing direction, or contain text that nobody sees.
 
 use std::{borrow::Cow, iter::Peekable, str::Chars};
 
 use crate::short::shorten;
 
-/// Tells whether a character shows nothing, or acts on what stands around it: controls, marks of
-/// direction, tags, fillers, separators of lines. Joiners are among them; prose does without.
+/// Returns true if a character is invisible, or affects the text around it: controls, direction
+/// marks, tags, fillers, line separators. Joiners are included; prose does not need them.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}'
@@ -18,7 +18,7 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A text of a stranger that stands on one line: white space single, what is hidden gone.
+/// An untrusted text on one line: white space is collapsed, hidden characters are removed.
 pub fn one_line(text: &str) -> String {
     let prose = prose(text);
     let mut line = String::with_capacity(prose.len());
@@ -31,9 +31,9 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// The same of no more than so many characters, `…` for the rest.
+/// The same of at most so many characters, with `…` for the rest.
 pub fn one_line_of(text: &str, chars_max: usize) -> String {
-    // However long the text, no more of it is read than can be told.
+    // Reads no more of a long text than can be shown.
     let end = text
         .char_indices()
         .nth(chars_max.saturating_mul(READ_FACTOR));
@@ -44,10 +44,10 @@ pub fn one_line_of(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// Characters that are read for one that is told: blanks and colours take more than they show.
+/// Characters that are read per shown character: blanks and colours take more than they show.
 const READ_FACTOR: usize = 16;
 
-/// A text of a stranger that may have lines: these and tabs stay, what is hidden goes.
+/// An untrusted text of several lines: line ends and tabs are kept, hidden characters are removed.
 pub fn prose(text: &str) -> Cow<'_, str> {
     let is_kept = |c: char| c == '\n' || c == '\t' || !is_hidden(c);
     if text.chars().all(is_kept) {
@@ -68,7 +68,7 @@ pub fn prose(text: &str) -> Cow<'_, str> {
     Cow::Owned(prose)
 }
 
-/// JSON with what is hidden in its strings written out: the same value, and all of it seen.
+/// JSON with the hidden characters in its strings escaped: the same value, and all of it visible.
 pub fn seen_json(json: &str) -> Cow<'_, str> {
     // Outside its strings JSON has no hidden characters but white space.
     let is_plain = |c: char| matches!(c, '\n' | '\r' | '\t') || !is_hidden(c);
@@ -79,8 +79,8 @@ pub fn seen_json(json: &str) -> Cow<'_, str> {
     })
 }
 
-/// A text for a terminal: what is hidden is written out as `\u{1b}`, so that it is seen and does
-/// nothing. Joiners stay: letters of some scripts need them.
+/// A text for a terminal: hidden characters are escaped like `\u{1b}`, so that they are visible and
+/// have no effect. Joiners are kept: letters of some scripts need them.
 pub fn for_terminal(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}') || !is_hidden(c);
     let text = if text.contains("\r\n") {
@@ -114,8 +114,8 @@ fn write_out(
     Cow::Owned(out)
 }
 
-/// Passes over what follows an escape: colours and cursors end with a letter, titles and links
-/// with a bell or at the end of the line, any other is one character long.
+/// Skips the characters after an escape: colours and cursors end with a letter, titles and links
+/// with a bell or at the end of the line, any other sequence is one character long.
 fn pass_sequence(chars: &mut Peekable<Chars<'_>>) {
     match chars.peek() {
         Some('[') => {

@@ -1,7 +1,7 @@
-//! Text made fit to be read: what strangers wrote, on one line or on a terminal; numbers;
-//! texts shortened; secrets found and masked.
+//! Formats text for reading: untrusted text on one line or on a terminal; numbers; shortened texts;
+//! secrets found and masked.
 //!
-//! Pure, and below every other room.
+//! This crate has no side effects, and depends on no other crate of the workspace.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers in the form for people.
 
 /// `61200` as `61,200`.
 pub fn group_digits(number: usize) -> String {

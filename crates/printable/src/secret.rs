@@ -1,8 +1,8 @@
-//! Secrets that stand in clear in a text: found by the name of what holds them, by their place in
-//! an address, or by their own form.
+//! Finds plain secrets in a text: by the name of their variable or option, by their place in an
+//! address, or by their own form.
 //!
-//! One reader for every text that may hold one: a variable, a header, an argument, an address, a
-//! line of a configuration file, a value that a message repeats.
+//! One implementation for every text that may hold one: a variable, a header, an argument, an
+//! address, a line of a configuration file, a value that a message repeats.
 
 mod address;
 mod form;
@@ -17,13 +17,13 @@ pub use found::{FoundSecret, HIDDEN};
 pub use line::mask_lines;
 pub use name::names_secret;
 
-/// The secrets in a text, in their order. `name` is what the text is the value of, where that is
-/// known. References such as `${X}` are none.
+/// The secrets in a text, in their order. `name` is the name of the variable or option with this
+/// value, if it is known. References such as `${X}` are no secrets.
 pub fn find_secrets(text: &str, name: Option<&str>) -> Vec<FoundSecret> {
     text::find(text, name)
 }
 
-/// The secrets in each argument of a program: an option's value may be the argument behind it.
+/// The secrets in each argument of a program: an option's value may be the next argument.
 pub fn find_secrets_in_arguments<'a>(
     arguments: impl IntoIterator<Item = &'a str>,
 ) -> Vec<Vec<FoundSecret>> {

@@ -1,7 +1,7 @@
-//! Words of a command that a person pastes into a shell.
+//! Words of a command for a person to paste into a shell.
 
-/// The text as one word of a command line, whoever wrote it: within quotes unless it is plain. A list of
-/// plain characters, and not of special ones: shells expand more than quotes, such as `{a,b}` and `!`.
+/// Any text as one word of a command line: quoted unless it is plain. The check lists plain
+/// characters, not special ones: shells expand more than quotes, such as `{a,b}` and `!`.
 pub fn quote_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
     if !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! A result cut to the room it may take, with nothing lost: what is left out is kept.
+//! Cuts a result to its budget without loss: the omitted part is kept on disk.
 
 mod answer;
 mod block;
@@ -30,9 +30,8 @@ pub(crate) use imitation::notice;
 const INLINE_BYTES_MAX: usize = 4 * 1024;
 
 /// Cuts a result to its budget. Below the budget not one byte changes, except that
-/// `structuredContent` becomes text where the text does not say the same already; what is left out
-/// is kept, and the last line says how to read on. Long texts are read and counted off the event
-/// loop.
+/// `structuredContent` becomes text if the text does not contain it already; the omitted part is
+/// kept, and the last line says how to read on. Long texts are read and counted off the event loop.
 pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultStore) -> Fitted {
     if passes(result.as_str(), budget) {
         return Fitted {
@@ -73,18 +72,18 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
     }
 }
 
-/// Counts what the blocks of a result cost a model, images and sounds left out, off the event loop.
+/// Counts the cost of a result's blocks for a model, without images and sounds, off the event loop.
 pub async fn tokens(result: &Json) -> usize {
     let (bytes, result) = (result.len(), result.clone());
     let counting = move || Answer::read(result.as_str()).tokens();
     let counted = tokio::task::spawn_blocking(counting).await;
-    // A token is a byte at least.
+    // A token is at least one byte.
     counted.unwrap_or(bytes)
 }
 
-/// The decision what is to be done with a result.
+/// The decision about a result.
 enum Verdict {
-    /// It goes on as it came, or as it was settled.
+    /// It is sent unchanged, or with `structuredContent` as text.
     Whole {
         changed: Option<Json>,
         is_error: bool,
@@ -107,8 +106,8 @@ fn decide(result: &Json, budget: Budget) -> Verdict {
     Verdict::Cut(Box::new(Composition::of(answer, budget)))
 }
 
-/// Whether a result of the usual form can go on as it is, without being read. What counts as
-/// tokens in the whole text is never less than what counts in its blocks.
+/// Returns true if a result of the usual form can be sent unchanged, without being parsed. The token
+/// count of the whole text is never less than that of its blocks.
 fn passes(result: &str, budget: Budget) -> bool {
     let mentions = |key: &str| memmem::find(result.as_bytes(), key.as_bytes()).is_some();
     result.starts_with(r#"{"content":["#)

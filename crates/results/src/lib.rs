@@ -1,9 +1,9 @@
-//! Results of tools, made to fit a client's budget, kept whole on disk where they did not, and read
-//! on in parts.
+//! Results of tools: cut to a client's budget, kept whole on disk if they are too long, and read in
+//! parts.
 //!
-//! Three modules, and nothing of what is done by one is known to the one before it: `store` keeps
-//! and opens, `fit` cuts and keeps, `read` answers the built-in tool `read_result`. This room knows
-//! no server, no session and no clock but the system's; what it answers is JSON text.
+//! Three modules, each of which uses only those before it: `store` keeps and opens results, `fit`
+//! cuts and keeps them, `read` answers the built-in tool `read_result`. This crate knows no server,
+//! no session and no clock but the system's; its answers are JSON text.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! `proxy/read_result`: reads on in a result that was cut.
+//! `proxy/read_result`: reads further parts of a result that was cut.
 
 mod grep;
 mod helper;
@@ -25,22 +25,23 @@ pub use helper::answer_question;
 pub use limits::LIMIT_DEFAULT;
 pub use wanted::{Found, Output, ReadError, Reading, Unit, Wanted};
 
-/// The name under which values of a result are kept again where they are long.
+/// The tool name under which long values of a result are kept again.
 const TOOL: &str = "proxy/read_result";
 
-/// The terms of a call, which stand beside its arguments.
+/// The terms of a call, besides its arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
-    /// Tokens of the answer; none leaves it to the first answer's budget.
+    /// The tokens of the answer; `None`: the budget of the first answer.
     pub max_tokens: Option<u64>,
-    /// Everything at once is wanted.
+    /// True to return everything at once.
     pub raw: bool,
-    /// How long it may take, the wait for its turn included.
+    /// The time limit of the request, including the wait for its turn.
     pub limit: Duration,
 }
 
-/// Reads on in a kept result of this client, in any of them for a person, as an answer within the
-/// terms. Whatever a stranger's pattern or data could make slow is done in a process of its own.
+/// Reads on in a kept result of this client (a person may read any), and returns an answer within
+/// the terms. Work that an untrusted pattern or untrusted data could make slow runs in a process of
+/// its own.
 pub async fn answer(
     wanted: Wanted,
     terms: Terms,
@@ -81,8 +82,7 @@ fn of_reading(reading: &Reading) -> Fitted {
     Fitted::of_blocks(&blocks)
 }
 
-/// Reads what is wanted, as far as there is room, and takes `limit` at most where it needs a
-/// process.
+/// Reads the requested part, as far as it fits. Takes at most `limit` if it needs a process.
 pub async fn read(
     wanted: Wanted,
     kept: Kept,
@@ -111,7 +111,7 @@ pub async fn read(
     Ok(Found::Reading(reading))
 }
 
-/// Reads and counts where that may block. What is done here takes no longer than its bytes.
+/// Reads and counts off the event loop. The work is proportional to its bytes.
 async fn off_loop(
     work: impl FnOnce() -> Result<Reading, ReadError> + Send + 'static,
 ) -> Result<Reading, ReadError> {

@@ -1,17 +1,17 @@
 //! The limits of results.
 
-/// Tokens of one result where the configuration says nothing.
+/// The default tokens of one result.
 pub(crate) const MAX_TOKENS_DEFAULT: usize = 4_000;
 
-/// The limits of results, as the configuration has them.
+/// The configured limits of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Tokens of one result, where nothing else is said for its tool, server or client.
+    /// Tokens of one result, unless its tool, server or client has a limit of its own.
     pub max_tokens: u64,
-    /// Hours after which a kept result goes.
+    /// Hours after which a kept result is removed.
     pub keep_hours: u64,
-    /// Room of all kept results together, in MiB; the oldest go first, the newest never.
+    /// Room of all kept results together, in MiB; the oldest are removed first, the newest never.
     pub keep_mib: u64,
 }
 

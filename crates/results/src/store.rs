@@ -35,7 +35,7 @@ pub use handle::Handle;
 pub use kept::Kept;
 
 /// The folder of kept results: one private file each, named after its handle. They are kept for
-/// [`Settings::keep_hours`] and within [`Settings::keep_mib`]; the oldest go first.
+/// [`Settings::keep_hours`] and within [`Settings::keep_mib`]; the oldest are removed first.
 #[derive(Debug, Clone)]
 pub struct ResultStore(Arc<Inner>);
 
@@ -43,18 +43,18 @@ pub struct ResultStore(Arc<Inner>);
 struct Inner {
     folder: Folder,
     writers: Mutex<Writers>,
-    /// Writers at one time: each holds a whole result in memory.
+    /// Limits concurrent writers: each holds a whole result in memory.
     writing_turns: Semaphore,
-    /// Processes that read on in a result at one time.
+    /// Limits processes that read a result at one time.
     readings: Semaphore,
     tasks: TaskTracker,
 }
 
 #[derive(Debug, Default)]
 struct Writers {
-    /// Results that are being written, or could not be.
+    /// Results that are being written, or could not be written.
     states: HashMap<Handle, watch::Receiver<Writing>>,
-    /// Those that could not be, the oldest first.
+    /// Results that could not be written, the oldest first.
     failed: VecDeque<Handle>,
 }
 
@@ -72,14 +72,14 @@ const WRITERS_MAX: usize = 4;
 /// Each may take a processor and gigabytes of memory while it runs.
 const READINGS_MAX: usize = 2;
 
-/// The time that an answer waits to hear that its result was kept. A disk that is full says so at
-/// once; one that is slow holds up nobody.
+/// The time that an answer waits for the write of its result. A full disk fails at once; a slow one
+/// delays no answer.
 const WRITE_WAIT: Duration = Duration::from_millis(30);
 
-/// A file that is kept for hours may lie for so long more.
+/// The interval between sweeps; an expired file may remain for so long.
 const SWEEP_EVERY: Duration = Duration::from_mins(10);
 
-/// The last failures are remembered, so that a reader hears why.
+/// The number of remembered failures, so that a reader gets the reason.
 const FAILURES_MAX: usize = 1_000;
 
 impl ResultStore {
@@ -98,8 +98,8 @@ impl ResultStore {
         }))
     }
 
-    /// Begins to keep a result and gives its handle, or says why it cannot be kept where that is
-    /// known at once. Room for the next one is made afterwards, where there is none.
+    /// Starts to write a result and returns its handle, or the reason why it cannot be kept if that
+    /// is known at once. Afterwards makes room for the next result if there is none.
     pub async fn keep(&self, draft: Draft) -> Result<Handle, String> {
         let handle = Handle::random().map_err(|error| error.to_string())?;
         let (done, mut written) = watch::channel(Writing::UnderWay);
@@ -136,15 +136,15 @@ impl ResultStore {
             Ok(Ok(())) => Writing::Done,
             Ok(Err(error)) => {
                 debug!(%error, "a result was not kept");
-                // The model hears why. Where our files are is none of its business.
+                // The model gets the reason, but not the path of our files.
                 Writing::Failed(error.kind().to_string())
             }
             Err(_) => Writing::Failed("the writer ended early".to_owned()),
         }
     }
 
-    /// Opens what is kept under a handle for this client; a person reads everything. Waits for its
-    /// writer, and reads the disk on a thread where that may block.
+    /// Opens the result under a handle for this client; a person may open every result. Waits for
+    /// its writer, and reads the disk on a thread if that may block.
     pub async fn open(&self, handle: &str, client: Option<&ClientId>) -> Result<Kept, HandleError> {
         let gone = HandleError::Gone { tool: None };
         let Some(handle) = Handle::parse(handle) else {
@@ -171,15 +171,15 @@ impl ResultStore {
         turn.expect("nobody closes the semaphore")
     }
 
-    /// Removes what is too old, then the oldest beyond the room there is; the newest has room
-    /// whatever its size.
+    /// Removes expired results, then the oldest beyond the size limit; the newest is kept whatever
+    /// its size.
     pub async fn sweep(&self) {
         let inner = Arc::clone(&self.0);
         let _ = tokio::task::spawn_blocking(move || inner.folder.sweep()).await;
     }
 
-    /// Sweeps at once and then as often as results may have become too old, as long as it is polled:
-    /// where nothing more is kept, the last results go in their time as well.
+    /// Sweeps at once and then periodically, as long as it is polled, so that the last results are
+    /// also removed in time when no more are written.
     pub async fn keep_swept(self) {
         loop {
             self.sweep().await;
@@ -187,21 +187,21 @@ impl ResultStore {
         }
     }
 
-    /// How many results are kept, by any process, and their bytes. Reads the folder, and so blocks for
-    /// a moment.
+    /// The number of results kept by all processes, and their bytes. Reads the folder, and so blocks
+    /// for a moment.
     pub fn measure(&self) -> (u64, u64) {
         self.0.folder.measure()
     }
 
-    /// Waits for what is being written.
+    /// Waits for all writers.
     pub async fn finish(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;
         self.0.tasks.reopen();
     }
 
-    /// Forgets a writer. What was written is on the disk from now on; what was not is remembered
-    /// until [`FAILURES_MAX`] others failed.
+    /// Removes the state of a writer. A written result is on the disk from now on; a failure is
+    /// remembered until [`FAILURES_MAX`] others failed.
     fn forget(&self, handle: &Handle) {
         let mut writers = self.writers();
         let state = writers.states.get(handle);

@@ -1,4 +1,4 @@
-//! The check of a call's arguments against its tool's input schema.
+//! Checks a call's arguments against the input schema of its tool.
 
 mod coerce;
 mod cost;
@@ -14,23 +14,24 @@ use ready::Ready;
 
 pub use violation::Violation;
 
-/// An input schema made ready to check arguments.
+/// An input schema compiled to check arguments.
 ///
-/// Making one costs up to milliseconds, a check that passes about one microsecond: make it when
-/// it is first needed and keep it.
+/// To compile it takes up to milliseconds, a check that passes about one microsecond: compile it
+/// when it is first needed and keep it.
 ///
-/// The schema comes from a stranger, so no check is begun that may cost more than a bound, in
-/// time or in memory: its arguments pass, for the server to judge.
+/// The schema is untrusted, so a check that may exceed a limit of time or memory does not start: its
+/// arguments pass, and the server decides.
 #[derive(Debug)]
 pub struct Checker {
     ready: Option<Ready>,
 }
 
-/// Steps of a check that take less time than to hand it to another thread is worth.
+/// The steps of a check that is cheaper than handing it to another thread.
 const QUICK_STEPS_MAX: u64 = 1_000;
 impl Checker {
-    /// Never fails: what cannot be compiled (an unknown dialect, a reference to another document,
-    /// which is never fetched) gives a checker that passes everything, for the server to judge.
+    /// Never fails: a schema that cannot be compiled (an unknown dialect, a reference to another
+    /// document, which is never fetched) gives a checker that accepts everything, and the server
+    /// decides.
     pub fn new(schema: &str) -> Self {
         let ready = serde_json::from_str(schema).ok().and_then(Ready::new);
         Self { ready }
@@ -41,23 +42,23 @@ impl Checker {
         Self { ready }
     }
 
-    /// Whether this checker passes everything because its schema could not be compiled.
+    /// Returns true if this checker accepts everything because its schema could not be compiled.
     pub fn is_blind(&self) -> bool {
         self.ready.is_none()
     }
 
-    /// Whether a check of these arguments is done in less than a millisecond.
+    /// Returns true if a check of these arguments takes less than a millisecond.
     pub fn is_quick(&self, arguments: &Map<String, Value>) -> bool {
         self.ready.as_ref().is_none_or(|ready| {
             let cost = cost::of(&ready.graph, arguments);
             let steps = cost.map(|cost| ready.in_runs(cost.explained()));
-            // What is not done at all is quickest.
+            // A check that does not run is quick.
             steps.is_none_or(|steps| steps <= QUICK_STEPS_MAX)
         })
     }
 
-    /// `Ok(None)`: fine as they came. `Ok(Some)`: fine after values were read the only way the
-    /// schema allows. `Err`: every violation at once.
+    /// `Ok(None)`: valid unchanged. `Ok(Some)`: valid after values were converted in the only way
+    /// that the schema allows. `Err`: all violations at once.
     pub fn check(
         &self,
         arguments: &Map<String, Value>,
@@ -81,7 +82,8 @@ impl Checker {
         }
     }
 
-    /// Whether the value satisfies the schema as it is; `false` where that cannot be told.
+    /// Returns true if the value satisfies the schema unchanged; `false` if that cannot be
+    /// determined.
     pub(crate) fn accepts(&self, value: &Value) -> bool {
         let ready = self.ready.as_ref();
         ready.is_some_and(|ready| ready.is_valid(value) == Some(true))

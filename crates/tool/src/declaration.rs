@@ -1,4 +1,4 @@
-//! Tools as TypeScript declares them, for whoever writes a script.
+//! TypeScript declarations of tools, for authors of scripts.
 
 use serde_json::{Map, Value};
 
@@ -29,7 +29,7 @@ pub fn declare_server<'a>(server: &str, tools: impl IntoIterator<Item = &'a Tool
     out
 }
 
-/// What every script has beside the servers.
+/// The declarations that every script has in addition to the servers' tools.
 pub const SCRIPT_GLOBALS: &str = "\
 interface ToolError extends Error { code: string; server: string; tool: string; text: string }
 /** A tool's value: its structuredContent, else its text, parsed where it is JSON; `.raw` is the whole result. */
@@ -206,7 +206,7 @@ fn key(name: &str) -> String {
     }
 }
 
-/// A doc comment, which no text of a stranger ends.
+/// A doc comment, which no untrusted text can end.
 fn comment(text: &str, indent: &str) -> String {
     let text = printable::one_line_of(text, COMMENT_CHARS_MAX).replace("*/", "* /");
     if text.trim().is_empty() {

@@ -13,8 +13,8 @@ use sha2::{Digest as _, Sha256};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
 
-/// An object that has a member twice. Readers disagree on which of the two counts, so such a text does
-/// not say one thing.
+/// An object that has a member twice. Parsers disagree on which of the two counts, so the meaning of
+/// such a text is ambiguous.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DuplicateMember(pub String);
 

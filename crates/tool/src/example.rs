@@ -9,10 +9,10 @@ use crate::{
     schema::{Field, Node, Reading, Shape},
 };
 
-/// Example arguments for an input schema: what it requires, with its own examples and defaults
-/// where it has some.
+/// Generates example arguments for an input schema: the required ones, with the schema's own
+/// examples and defaults if it has some.
 ///
-/// They satisfy the schema; `None` where none were found that do, or that cannot be told.
+/// They satisfy the schema; `None` if none were found, or that cannot be determined.
 pub fn example(schema: &str) -> Option<Value> {
     let root: Value = serde_json::from_str(schema).ok()?;
     let checker = Checker::new(schema);

@@ -1,4 +1,4 @@
-//! Arguments that travel as headers of HTTP too (`x-mcp-header` in the schema, from 2026-07-28 on).
+//! Arguments that are also sent as HTTP headers (`x-mcp-header` in the schema, from 2026-07-28 on).
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ fn collect(schema: &Value, arguments: &Value, found: &mut Vec<(String, String)>)
     }
 }
 
-/// None of what is no single value.
+/// `None` for an object, a list or null.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

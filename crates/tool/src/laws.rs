@@ -1,16 +1,17 @@
-//! Laws of what strangers send, each for any bytes: properties in tests, targets for a fuzzer.
+//! Properties of untrusted input for arbitrary bytes: tests check them, and a fuzzer can target
+//! them.
 
 use serde_json::{Map, Value, json};
 
 use crate::Checker;
 
-/// The depth to which schemas and values are made.
+/// The nesting depth of generated schemas and values.
 const DEPTH_MAX: u8 = 3;
 
 /// The longest message of a violation, in bytes.
 const MESSAGE_BYTES_MAX: usize = 320;
 
-/// Bytes read as choices; when all are made, the first is chosen for ever.
+/// Bytes read as choices; after the last byte the first choice is always taken.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -84,12 +85,12 @@ const TYPES: [&str; 8] = [
     "string", "integer", "number", "boolean", "null", "array", "object", "odd",
 ];
 
-/// Arguments that were read pass as they are then, under the names that they came with; those that
-/// are refused are told why, briefly. `input`: choices, of a schema and then of arguments.
+/// Accepted arguments pass a second check unchanged, under the names that they came with; refused
+/// ones get a short reason. `input`: choices, of a schema and then of arguments.
 ///
 /// # Panics
 ///
-/// Where that is not so.
+/// If this does not hold.
 pub fn what_was_read_passes_and_what_is_refused_says_why(input: &[u8]) {
     let mut choices = Choices(input);
     let schema = choices.object_schema(DEPTH_MAX).to_string();
@@ -111,11 +112,11 @@ pub fn what_was_read_passes_and_what_is_refused_says_why(input: &[u8]) {
     }
 }
 
-/// Whatever is sent as a schema is read without a panic, and small it means the same.
+/// Any text is read as a schema without a panic, and its minified form means the same.
 ///
 /// # Panics
 ///
-/// Where that is not so.
+/// If this does not hold.
 pub fn any_text_is_read_as_a_schema(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let small = crate::minified(&text);

@@ -2,8 +2,8 @@
 #![warn(missing_docs)]
 //! A tool: its names, its schema, its signature, the check of its arguments, its digest.
 //!
-//! This room is pure. It does no I/O, knows no clock and no protocol types; it reads the JSON a
-//! server sent and never rewrites it.
+//! This crate is pure. It does no I/O, knows no clock and no protocol types; it reads the JSON that
+//! a server sent and never rewrites it.
 
 mod check;
 mod client;

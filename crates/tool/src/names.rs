@@ -1,4 +1,4 @@
-//! Names of servers and addresses of tools, and the spellings we forgive.
+//! Names of servers and addresses of tools, and the accepted misspellings.
 
 use std::{fmt, str::FromStr};
 
@@ -23,17 +23,17 @@ impl ServerName {
         Self(BUILT_IN.to_owned())
     }
 
-    /// It is that one.
+    /// Returns true for the built-in server.
     pub fn is_built_in(&self) -> bool {
         self.0 == BUILT_IN
     }
 
-    /// The server whose tools are saved scripts. Nobody else may be configured under its name.
+    /// The server whose tools are saved scripts. No other server may have its name.
     pub fn scripts() -> Self {
         Self(SCRIPTS.to_owned())
     }
 
-    /// It is that one.
+    /// Returns true for the server of saved scripts.
     pub fn is_scripts(&self) -> bool {
         self.0 == SCRIPTS
     }
@@ -42,10 +42,10 @@ impl ServerName {
 const BUILT_IN: &str = "proxy";
 const SCRIPTS: &str = "scripts";
 
-/// A name that is none, and why.
+/// An invalid name, and why it is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Nothing at all.
+    /// An empty name.
     #[error("a server name cannot be empty")]
     Empty,
     /// A server's name over [`SERVER_NAME_CHARS_MAX`].
@@ -68,7 +68,7 @@ pub enum NameError {
     /// A tool's address without a `/`.
     #[error("`{0}` has no server part; tools are named `server/tool`")]
     NoServer(String),
-    /// A tool's address with nothing behind its `/`.
+    /// A tool's address with nothing after its `/`.
     #[error("`{0}` has no tool part; tools are named `server/tool`")]
     NoTool(String),
 }
@@ -148,8 +148,8 @@ impl fmt::Display for ToolRef {
     }
 }
 
-/// A name with the differences we forgive taken out: surrounding white space, letter case, and
-/// `-` written for `_`.
+/// A name without the accepted differences: surrounding white space, letter case, and `-` written
+/// for `_`.
 pub fn fold(name: &str) -> String {
     name.trim()
         .chars()
@@ -158,8 +158,8 @@ pub fn fold(name: &str) -> String {
         .collect()
 }
 
-/// The `names` that look most like `asked`, best first, at most `max`; nothing that a person
-/// would not recognise as a slip or as the short form of the other.
+/// The `names` most similar to `asked`, best first, at most `max`; only those that a person would
+/// recognize as a typo or as the short form of the other.
 pub fn near<'a>(asked: &str, names: impl IntoIterator<Item = &'a str>, max: usize) -> Vec<&'a str> {
     let asked = fold(asked);
     let mut scored: Vec<(f64, &str)> = names
@@ -171,9 +171,9 @@ pub fn near<'a>(asked: &str, names: impl IntoIterator<Item = &'a str>, max: usiz
     scored.into_iter().take(max).map(|(_, name)| name).collect()
 }
 
-/// Likeness under which two names are not taken for a slip of each other.
+/// The least similarity of two names of which one may be a typo of the other.
 const NEAR_SCORE_MIN: f64 = 0.75;
-/// Longer names are no slips, and comparing them costs the product of their lengths.
+/// Longer names are not compared: the cost is the product of their lengths.
 const NEAR_BYTES_MAX: usize = 256;
 
 /// From 0 to 1. Jaro-Winkler alone finds cousins (`get_user`, `get_weather`), edit distance alone

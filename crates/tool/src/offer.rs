@@ -1,4 +1,4 @@
-//! What a server offers besides tools: prompts, resources and templates of resources.
+//! The prompts, resources and resource templates that a server offers besides tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,17 +7,17 @@ use serde_json::value::RawValue;
 
 use crate::{Digest, digest::DuplicateMember};
 
-/// The longest name of a prompt, URI of a resource or URI template, in bytes. They stand in errors,
+/// The longest name of a prompt, URI of a resource or URI template, in bytes. They appear in errors,
 /// and data belongs elsewhere.
 const ID_BYTES_MAX: usize = 4 * 1024;
 
-/// The longest part of a refused name that is told, in characters.
+/// The longest part of a refused name in an error, in characters.
 const ID_CHARS_TOLD: usize = 60;
 
-/// The three lists of a server, and what it says that it can do.
+/// The three lists of a server, and its announced capabilities.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// What it announced when the connection was opened.
+    /// The capabilities that the server announced when the connection was opened.
     pub capabilities: BTreeSet<Capability>,
     /// In the server's order, each name once.
     pub prompts: Vec<Item>,
@@ -41,7 +41,7 @@ pub enum Capability {
     Completions,
 }
 
-/// A kind of what is listed.
+/// A kind of listed item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemKind {
     /// Of `prompts/list`.
@@ -53,7 +53,7 @@ pub enum ItemKind {
 }
 
 impl ItemKind {
-    /// The member that tells one from the others of its list.
+    /// The member that identifies an element of its list.
     pub fn id_key(self) -> &'static str {
         match self {
             Self::Prompt => "name",
@@ -152,7 +152,7 @@ impl Offer {
         }
     }
 
-    /// Whether the server announced it.
+    /// Returns true if the server announced this capability.
     pub fn has(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
     }

@@ -1,4 +1,4 @@
-//! Reading a JSON Schema for people: its parameters, its smallest text.
+//! Reads a JSON Schema for people: its parameters, its smallest text.
 
 mod reading;
 mod shape;
@@ -14,15 +14,15 @@ pub(crate) use shape::{Detail, Shape, literals_text, name_text};
 pub struct Parameter {
     /// Its name.
     pub name: String,
-    /// Its description; empty where it has none.
+    /// Its description; empty if it has none.
     pub description: String,
-    /// A call has to give it.
+    /// True if a call has to contain it.
     pub required: bool,
     /// The values an `enum` or `const` allows, as plain text; of the items where it is an array.
     pub enum_values: Vec<String>,
 }
 
-/// Enum values kept of one parameter; the rest say nothing new to a search.
+/// The most enum values kept for one parameter; further ones add nothing to a search.
 const ENUM_VALUES_MAX: usize = 256;
 
 /// The parameters of an input schema, required ones first, else in the schema's order.

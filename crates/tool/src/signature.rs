@@ -1,4 +1,4 @@
-//! The signature of a tool: what it takes, in one line.
+//! The signature of a tool: its parameters, in one line.
 
 use serde_json::Value;
 

@@ -11,7 +11,7 @@ use crate::{Digest, digest::DuplicateMember};
 /// The longest name of a tool, in characters: what MCP allows. Names stand in every hit and error.
 pub const TOOL_NAME_CHARS_MAX: usize = 128;
 
-/// The longest part of a refused name that is told, in characters.
+/// The longest part of a refused name in an error, in characters.
 const NAME_CHARS_TOLD: usize = 40;
 
 /// One tool of a `tools/list` answer.
@@ -29,20 +29,20 @@ pub struct Tool {
 /// Claims of the server about a tool's effects (MCP `ToolAnnotations`). Untrusted hints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Annotations {
-    /// `readOnlyHint`: it changes nothing.
+    /// `readOnlyHint`: the tool changes nothing.
     pub read_only: Option<bool>,
-    /// `destructiveHint`: it may take something away.
+    /// `destructiveHint`: the tool may delete data.
     pub destructive: Option<bool>,
-    /// `idempotentHint`: a second call does what one does.
+    /// `idempotentHint`: a second call has no further effect.
     pub idempotent: Option<bool>,
-    /// `openWorldHint`: it deals with things outside.
+    /// `openWorldHint`: the tool interacts with external systems.
     pub open_world: Option<bool>,
 }
 
-/// A definition that is none, and why.
+/// An invalid definition, and why it is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// No JSON object; with what the parser says.
+    /// Not a JSON object; with the message of the parser.
     #[error("a tool that is no JSON object: {0}")]
     NotAnObject(String),
     /// No name, or one that is no text.
@@ -56,7 +56,7 @@ pub enum ToolError {
         /// The beginning of the member's name.
         member: String,
     },
-    /// A name longer than anybody sees whole.
+    /// A name that is too long to be read in full.
     #[error("`{told}`: its name has {chars} characters, over {TOOL_NAME_CHARS_MAX}")]
     LongName {
         /// Its beginning.
@@ -64,7 +64,8 @@ pub enum ToolError {
         /// Its length, in characters.
         chars: usize,
     },
-    /// Nobody honest needs one, and two names that look the same cannot be told apart.
+    /// A name with a hidden character. No legitimate tool needs one, and it makes two names look the
+    /// same.
     #[error("`{told}`: its name holds U+{:04X}, which is not seen", u32::from(*hidden))]
     HiddenName {
         /// The name, its hidden characters escaped.
@@ -101,7 +102,7 @@ impl Tool {
         &self.name
     }
 
-    /// The hints in `annotations`; none where they cannot be read.
+    /// The hints in `annotations`; none if they cannot be parsed.
     pub fn annotations(&self) -> Annotations {
         self.annotations
     }
@@ -135,12 +136,12 @@ impl Tool {
         }
     }
 
-    /// The output schema as text, where it has one.
+    /// The output schema as text, if it has one.
     pub fn output_schema(&self) -> Option<&str> {
         self.fields().output_schema.map(RawValue::get)
     }
 
-    /// Whether the server or its author says that this tool should no longer be used.
+    /// Returns true if the server or its author says that this tool should no longer be used.
     pub fn is_deprecated(&self) -> bool {
         let fields = self.fields();
         let flagged = |raw: Option<&RawValue>| {
@@ -161,9 +162,10 @@ impl Tool {
     }
 }
 
-/// Whether a description says that its own tool is deprecated: it begins so, one of its sentences does
-/// ("DEPRECATED: use x", "Deprecated."), or it says "this tool is deprecated". One that speaks of
-/// deprecated things, or of one of its parameters, does not.
+/// Returns true if a description says that its own tool is deprecated: the description or one of its
+/// sentences begins with the word ("DEPRECATED: use x", "Deprecated."), or it contains "this tool is
+/// deprecated". A description that mentions deprecated things, or a deprecated parameter, does not
+/// count.
 fn says_deprecated(description: &str) -> bool {
     const MARKUP: [char; 8] = ['[', '(', '*', '_', '`', '~', '"', '\u{26a0}'];
     let is_markup = |c: char| MARKUP.contains(&c) || c.is_whitespace() || c == '\u{fe0f}';
@@ -241,7 +243,7 @@ fn refuse_duplicate(json: &str, DuplicateMember(member): &DuplicateMember) -> To
     }
 }
 
-/// A name that can stand on a line, be told from others and be called.
+/// Checks that a name fits on a line, is unambiguous, and can be called.
 fn check_name(name: String) -> Result<String, ToolError> {
     let told = || one_line_of(&name, NAME_CHARS_TOLD);
     let chars = name.chars().count();

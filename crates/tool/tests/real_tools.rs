@@ -1,4 +1,5 @@
-//! What search hits cost, and that nothing a real server sent makes this room stumble.
+//! Tests with the tools of real servers: the cost of search hits, and that no tool makes this crate
+//! fail.
 
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
@@ -119,7 +120,8 @@ fn tools_of(file: &Path) -> Vec<(String, Tool)> {
         .collect()
 }
 
-/// What servers send, in our own words: plain, without parameters, with many, with alternatives.
+/// Tools like those of real servers, in our own words: plain, without parameters, with many
+/// parameters, with alternatives.
 const OWN_TOOLS: &str = r##"[
   {"name": "add_note", "description": "Write a note.\n\nIt is kept until it is deleted.",
    "inputSchema": {"type": "object", "required": ["title"], "additionalProperties": false, "properties": {

@@ -1,4 +1,4 @@
-//! The client of one call, as servers ask it.
+//! The client of one call, as the target of questions from servers.
 
 use std::{fmt, sync::Arc};
 
@@ -23,22 +23,22 @@ use crate::{
     parked::{RoundQuestion, RoundQuestions},
 };
 
-/// The client of one call, for whichever server asks.
+/// The client of one call, for any server that asks.
 #[derive(Clone)]
 pub struct CallAsker {
     questions: Arc<SessionQuestions>,
     capabilities: Arc<Capabilities>,
     way: Way,
-    /// Of the scripts that make the call: they stand while the client is asked.
+    /// The clocks of the scripts that make the call: they stop while the client is asked.
     clocks: Vec<Arc<Clock>>,
 }
 
-/// The way of a question to a client.
+/// The transport of a question to a client.
 #[derive(Clone)]
 enum Way {
-    /// A request of ours, on the way on which the call came.
+    /// A request of ours, on the connection or stream of the call.
     Requests(Out),
-    /// The answer to the call, which the client then makes again.
+    /// The response to the call, which the client then repeats.
     Rounds(mpsc::Sender<RoundQuestions>),
     None,
 }
@@ -50,7 +50,7 @@ impl fmt::Debug for CallAsker {
 }
 
 impl CallAsker {
-    /// Of a call in a session that began with `initialize`.
+    /// The client of a call in a session that began with `initialize`.
     pub(crate) fn in_session(questions: &Arc<SessionQuestions>, out: &Out) -> Self {
         Self {
             questions: Arc::clone(questions),
@@ -60,7 +60,7 @@ impl CallAsker {
         }
     }
 
-    /// Of a request that says itself what its client can.
+    /// The client of a request that carries the client's capabilities itself.
     pub(crate) fn of_request(
         questions: &Arc<SessionQuestions>,
         announced: Json,
@@ -75,12 +75,13 @@ impl CallAsker {
         }
     }
 
-    /// Whether the client is asked by the answer to its request (from 2026-07-28 on).
+    /// Returns true if questions to the client are sent as the response to its request (from
+    /// 2026-07-28 on).
     pub(crate) fn takes_rounds(&self) -> bool {
         matches!(self.way, Way::Rounds(_))
     }
 
-    /// Whether the client can have its person visit an address.
+    /// Returns true if the client can have its person visit an address.
     pub(crate) fn takes_addresses(&self) -> bool {
         self.capabilities.has_part("elicitation", "url")
     }
@@ -91,13 +92,13 @@ impl CallAsker {
         self
     }
 
-    /// Stops the clocks of the scripts that make the call, until what is returned is dropped.
+    /// Stops the clocks of the scripts that make the call, until the returned guard is dropped.
     pub(crate) fn stop_clocks(&self) -> impl Drop + Send + use<> {
         let stopped: Vec<_> = self.clocks.iter().map(Clock::stop).collect();
         stopped
     }
 
-    /// The client as one server asks it.
+    /// The client as the target of questions from one server.
     pub(crate) fn for_server(&self, server: &ServerName) -> Arc<ServerAsker> {
         Arc::new(ServerAsker {
             client: self.clone(),
@@ -107,16 +108,16 @@ impl CallAsker {
     }
 }
 
-/// The client of one call, as one server asks it.
+/// The client of one call, as the target of questions from one server.
 pub(crate) struct ServerAsker {
     client: CallAsker,
     server: ServerName,
-    /// What was asked that the client cannot take.
+    /// The kinds of questions that the client does not support, of those that were asked.
     untaken: Arc<Mutex<Vec<QuestionKind>>>,
 }
 
 impl ServerAsker {
-    /// A line for the model where its client could not take what was asked.
+    /// A line for the model if its client does not support a question of the server.
     pub(crate) fn explain_untaken(&self) -> Option<String> {
         let untaken = self.untaken.lock();
         let methods: Vec<&str> = untaken.iter().map(|kind| kind.method()).collect();
@@ -199,7 +200,7 @@ impl Asks for ServerAsker {
 }
 
 impl ServerAsker {
-    /// Asks several things at once, each under the name that the server gave it, where it did. The
+    /// Asks several questions at once, each under the name that the server gave it, if any. The
     /// answers are in the order of the questions.
     pub(crate) async fn ask_all(&self, asked: Vec<(Option<String>, Question)>) -> Vec<Answer> {
         let _stopped = self.client.stop_clocks();
@@ -222,7 +223,7 @@ impl ServerAsker {
         if let Way::Rounds(rounds) = &self.client.way
             && !round.is_empty()
         {
-            // A round that cannot be told is dropped, and so answered.
+            // A round that cannot be sent is dropped, which answers it.
             let _ = rounds.try_send(round);
         }
         join_all(asking.into_iter().map(|asked| self.answer_to(asked))).await
@@ -244,7 +245,7 @@ impl ServerAsker {
         }
     }
 
-    /// The question as the client gets it; the error refuses one that it cannot take.
+    /// The question in the form for the client; an unsupported question is refused with the error.
     fn prepare(&self, question: Question) -> Result<Question, Answer> {
         let kind = question.kind;
         if let Some(lacking) = self.client.capabilities.find_lacking(&question) {
@@ -266,14 +267,14 @@ impl ServerAsker {
 /// A question on its way to the client.
 enum Asked<'a> {
     Request(&'a Out, Question),
-    /// With the others of its round. Where the call ends before that is told, the question may go
-    /// with another call of the session.
+    /// Queued with the others of its round. If the call ends before the round is sent, the question
+    /// may be sent with another call of the session.
     Told(oneshot::Receiver<Answer>, Option<Question>),
-    /// There is no way.
+    /// The client cannot be reached.
     Nowhere,
 }
 
-/// The same client where no call is under way: it is asked over what is open then.
+/// The same client when no call is in progress: it is asked over any stream that is open then.
 struct ClientAtHome {
     client: CallAsker,
     server: ServerName,
@@ -316,7 +317,7 @@ impl Asks for ClientAtHome {
     }
 }
 
-/// The person sees which server asks.
+/// Adds the server's name, so that the person sees which server asks.
 fn name_server(params: &Json, server: &ServerName) -> Json {
     let Some(fields) = Fields::of(params.as_str()) else {
         return params.clone();

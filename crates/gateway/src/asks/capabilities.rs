@@ -1,10 +1,10 @@
-//! What a client announced that it can be asked.
+//! The capabilities that a client announced for questions of servers.
 
 use fleet::{Question, QuestionKind};
 use jsonrpc::{Fields, Json, text_of};
 use serde_json::{Value, json};
 
-/// What is asked for, each with a letter, its capability, and the part of it.
+/// The known capabilities, each with a letter, its name, and the part of it.
 const KNOWN: [(char, &str, Option<&str>); 8] = [
     ('e', "elicitation", None),
     ('f', "elicitation", Some("form")),
@@ -27,7 +27,7 @@ impl Default for Capabilities {
 }
 
 impl Capabilities {
-    /// What is no object announces nothing.
+    /// Reads announced capabilities; JSON that is no object announces nothing.
     pub(crate) fn read(announced: Json) -> Self {
         if Fields::of(announced.as_str()).is_none() {
             return Self::default();
@@ -35,7 +35,7 @@ impl Capabilities {
         Self(announced)
     }
 
-    /// What of them is asked for by name, in letters: enough for a session that is taken up again.
+    /// The known capabilities as letters: enough for a session that is resumed.
     pub(crate) fn letters(&self) -> String {
         let known = KNOWN.iter().filter(|(_, capability, part)| match part {
             None => self.lacks(capability).is_none(),
@@ -44,7 +44,7 @@ impl Capabilities {
         known.map(|(letter, ..)| *letter).collect()
     }
 
-    /// Reads them back; a letter that is none says nothing.
+    /// Reads capabilities from their letters; an unknown letter is ignored.
     pub(crate) fn of_letters(letters: &str) -> Self {
         let mut announced = serde_json::Map::new();
         for (letter, capability, part) in KNOWN {
@@ -60,7 +60,7 @@ impl Capabilities {
         Self(Json::of_built(Value::from(announced).to_string()))
     }
 
-    /// As they came.
+    /// The capabilities as the client sent them.
     pub(crate) fn announced(&self) -> Json {
         self.0.clone()
     }
@@ -82,7 +82,7 @@ impl Capabilities {
                     let lacks = !self.has_part("elicitation", "url");
                     return lacks.then_some("elicitation.url");
                 }
-                // Without a word of modes it means forms.
+                // A capability without modes means forms.
                 let lacks =
                     self.has_part("elicitation", "url") && !self.has_part("elicitation", "form");
                 lacks.then_some("elicitation.form")

@@ -1,4 +1,4 @@
-//! The questions that one session has open, as requests to its client.
+//! The open questions of one session, as requests to its client.
 
 use std::{
     sync::{
@@ -33,33 +33,33 @@ use crate::{
 
 pub(super) const GONE: &str = "the client is gone, or takes no requests";
 
-/// A client over HTTP that reads nothing for so long is away: one that takes up a stream which
-/// broke off is back within a second or two (http-server tells it to try after half a second).
+/// A client over HTTP that reads nothing for so long counts as away: a client that resumes a broken
+/// stream is back within a second or two (http-server tells it to retry after half a second).
 const AWAY_AFTER: Duration = Duration::from_secs(3);
 
-/// The questions that one session has open.
+/// The open questions of one session.
 #[derive(Debug)]
 pub(crate) struct SessionQuestions {
     client: Arc<ConnectedClient>,
-    /// Where what belongs to no request goes.
+    /// The destination of messages that belong to no request.
     home: Out,
-    /// What the client announced when the session began.
+    /// The capabilities that the client announced when the session began.
     pub(super) capabilities: Mutex<Arc<Capabilities>>,
-    /// An id begins with it: one that answers a question of an earlier process answers none of ours.
+    /// The prefix of every id: a response to a question of an earlier process matches none of ours.
     prefix: String,
     next: AtomicU64,
     /// By id, as JSON text.
     open: DashMap<String, oneshot::Sender<Answer>>,
-    /// The ways to the client of the calls under way, the newest last.
+    /// The outputs to the client of the calls in progress, the newest last.
     calls: Mutex<Vec<(u64, Out)>>,
-    /// The ways to a client that is asked by the answers to its calls, the newest last.
+    /// The senders to a client that is asked in the responses to its calls, the newest last.
     rounds: Mutex<Vec<mpsc::Sender<RoundQuestions>>>,
 }
 
 impl SessionQuestions {
     pub(crate) fn new(client: &Arc<ConnectedClient>, home: Out) -> Arc<Self> {
         let mut random = [0; 8];
-        // Without randomness an answer that comes late could be taken for another.
+        // Without randomness a late response could match another question.
         let _ = getrandom::fill(&mut random);
         Arc::new(Self {
             client: Arc::clone(client),
@@ -87,7 +87,7 @@ impl SessionQuestions {
         )
     }
 
-    /// Takes what the client says of itself in `initialize`.
+    /// Reads the capabilities that the client announces in `initialize`.
     pub(crate) fn know_client(&self, message: &Message<'_>) {
         if message.method.as_deref() != Some("initialize") {
             return;
@@ -97,12 +97,12 @@ impl SessionQuestions {
         }
     }
 
-    /// Takes what is known of a client that has come back.
+    /// Restores the capabilities of a client that has reconnected.
     pub(crate) fn recall(&self, letters: &str) {
         *self.capabilities.lock() = Arc::new(Capabilities::of_letters(letters));
     }
 
-    /// Takes the client's answer to a question; one that nobody waits for is dropped.
+    /// Delivers the client's response to a question; a response that no caller waits for is dropped.
     pub(crate) fn take_answer(&self, line: &Bytes, message: &Message<'_>) {
         let id = message.id.and_then(|id| canonical_id(id.get()));
         let Some((_, answer)) = id.and_then(|id| self.open.remove(&id)) else {
@@ -116,7 +116,7 @@ impl SessionQuestions {
         });
     }
 
-    /// Takes note of a call under way, until what is returned is dropped.
+    /// Registers a call in progress, until the returned guard is dropped.
     pub(crate) fn begin_call(self: &Arc<Self>, out: &Out) -> impl Drop + use<> {
         let call = self.next.fetch_add(1, Ordering::Relaxed);
         self.calls.lock().push((call, out.clone()));
@@ -129,15 +129,15 @@ impl SessionQuestions {
         }
     }
 
-    /// Takes note of a call by whose answer the client can be asked.
+    /// Registers a call whose response can carry questions to the client.
     pub(super) fn add_rounds(&self, rounds: &mpsc::Sender<RoundQuestions>) {
         let mut all = self.rounds.lock();
         all.retain(|rounds| !rounds.is_closed());
         all.push(rounds.clone());
     }
 
-    /// Asks by the answer to any call that is still under way: a question of which nobody knows to
-    /// which call it belongs outlives the one that it was put to first.
+    /// Asks in the response to any call that is still in progress: a question that belongs to no
+    /// known call outlives the call that it was first sent with.
     pub(super) async fn ask_in_rounds(&self, question: Question) -> Answer {
         loop {
             let (told, answered) = RoundQuestion::new(None, question.clone());
@@ -155,7 +155,7 @@ impl SessionQuestions {
         }
     }
 
-    /// The way to a client for which no call is named.
+    /// The output to a client for a question that names no call.
     pub(super) fn way_home(&self) -> Option<Out> {
         match &self.home {
             Out::Router(router) => {
@@ -166,8 +166,8 @@ impl SessionQuestions {
         }
     }
 
-    /// Puts a question to the client, and waits for its answer, which may come on any way. `out`
-    /// is the way to ask it first.
+    /// Sends a question to the client, and waits for its response, which may arrive on any stream.
+    /// `out` is the output to try first.
     pub(super) async fn ask(
         self: &Arc<Self>,
         out: &Out,
@@ -193,8 +193,8 @@ impl SessionQuestions {
         }
     }
 
-    /// Sends a question, and again with the same id where the stream that it was sent on breaks
-    /// off. Returns when the client is gone, or cannot be asked.
+    /// Sends a question, and resends it with the same id if the stream that it was sent on breaks.
+    /// Returns when the client is gone, or cannot be asked.
     async fn deliver(&self, request: &[Bytes], open: &OpenQuestion) {
         let first = open.out.lock().clone();
         if let Out::Line(_) = first {
@@ -210,7 +210,8 @@ impl SessionQuestions {
             if way.ask(request.to_vec()).await.is_ok() {
                 stream.closed().await;
                 if stream.is_read_to_its_end() {
-                    // A call ended on whose stream it was asked; the client has the question.
+                    // The call on whose stream the question was sent has ended; the client has the
+                    // question.
                     return self.until_gone().await;
                 }
             }
@@ -219,8 +220,8 @@ impl SessionQuestions {
         }
     }
 
-    /// The stream on which the client is asked: this one, else one that it keeps open for what
-    /// belongs to no request, else that of any call; one that is being read before the others.
+    /// The stream for a question: this one, else one that the client keeps open for messages that
+    /// belong to no request, else that of any call. A stream that is being read is preferred.
     fn find_stream(&self, first: &Out) -> Option<Arc<ResponseSender>> {
         let first = match first {
             Out::Reply(stream) => Some(Arc::clone(stream)),
@@ -257,7 +258,8 @@ impl SessionQuestions {
         streams
     }
 
-    /// The next stream or call of the client; never for one that has a single stream of lines.
+    /// Waits for the next stream or call of the client; never returns for a client with a single
+    /// stream of lines.
     fn next_came(&self) -> impl Future<Output = ()> {
         let came = match &self.home {
             Out::Router(router) => Some(router.next()),
@@ -271,7 +273,7 @@ impl SessionQuestions {
         }
     }
 
-    /// Returns when the client reads no response of the session, and will take up none.
+    /// Returns when the client reads no response of the session, and will resume none.
     async fn until_gone(&self) {
         loop {
             let mut open = self.streams();
@@ -283,8 +285,8 @@ impl SessionQuestions {
         }
     }
 
-    /// Returns when the client reads no response of the session for a while, though it may take
-    /// some up again. Never for a client that is not asked over HTTP.
+    /// Returns when the client reads no response of the session for a while, though it may resume
+    /// one. Never returns for a client that is not asked over HTTP.
     pub(super) async fn until_away(&self) {
         if !matches!(self.home, Out::Router(_)) {
             return std::future::pending().await;
@@ -317,7 +319,7 @@ impl SessionQuestions {
     }
 }
 
-/// What a client announces that it can be asked, in an `initialize`.
+/// Reads the capabilities for questions that a client announces in an `initialize`.
 pub(crate) fn read_announced(message: &Message<'_>) -> Option<Capabilities> {
     let params = message.params.and_then(|it| Fields::of(it.get()))?;
     let announced = params.get("capabilities")?.get().to_owned();
@@ -336,12 +338,12 @@ impl Drop for CallUnderWay {
     }
 }
 
-/// A question until its answer; dropped before, it is taken back.
+/// An open question; dropped before its response, it is cancelled.
 struct OpenQuestion {
     questions: Arc<SessionQuestions>,
     key: String,
     id: String,
-    /// The way on which it was sent last.
+    /// The output on which it was sent last.
     out: Mutex<Out>,
 }
 

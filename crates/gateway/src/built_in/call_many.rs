@@ -29,11 +29,11 @@ struct Asked {
     stop_on_error: bool,
 }
 
-/// The end of one of the calls.
+/// The outcome of one of the calls.
 enum Outcome {
     Called(String, Box<Called>),
     Failed(String, ToolError),
-    /// One before it failed.
+    /// Not made, since an earlier call failed; the name of the call.
     NotMade(String),
 }
 
@@ -80,7 +80,7 @@ impl CallMany {
         Ok(join(&replies))
     }
 
-    /// Each answer gets an equal share of the budget, and what shorter ones leave of theirs.
+    /// Gives each answer an equal share of the budget, and what shorter ones leave of theirs.
     async fn fit_all(
         &self,
         outcomes: Vec<Outcome>,
@@ -143,7 +143,7 @@ impl CallMany {
                 (name, Reply::text(text))
             }
         };
-        // What is ours is short, but so may be the share.
+        // Our texts are short, but the share may be too.
         let budget = Budget {
             is_ours: true,
             ..Budget::new(u64::MAX).share(share)
@@ -208,7 +208,7 @@ impl Outcome {
     }
 }
 
-/// The name in a call that may be written in any of the ways that are understood.
+/// The tool name in a call, which may be written in any of the accepted forms.
 fn name_of(call: &RawValue) -> String {
     let request = ExecuteRequest::parse(Some(call));
     let name = request.map(|request| request.tool_name);
@@ -221,7 +221,7 @@ fn is_ourselves(name: &str) -> bool {
     folded.ends_with(&tool::fold(CALL_MANY)) && (folded.len() < 12 || folded.contains("proxy"))
 }
 
-/// One result of them all, an error only where every one is.
+/// Joins all results; the joined result is an error only if every one is.
 fn join(replies: &[(String, Reply)]) -> Reply {
     let count = replies.len();
     let mut blocks = Vec::new();

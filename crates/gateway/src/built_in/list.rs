@@ -18,7 +18,7 @@ use crate::{
     reply::Reply,
 };
 
-/// The most used tools of a server that are named.
+/// The number of most used tools that are named for a server.
 const MOST_USED_MAX: usize = 3;
 
 /// The longest reason for which a server is down, in characters.
@@ -40,7 +40,7 @@ impl BuiltInTool for List {
     }
 }
 
-/// A line each server that the client sees; with `server` the tools of that one.
+/// Lists the servers that the client sees, one a line; with `server` the tools of that one.
 async fn list_servers(
     catalog: &Catalog,
     arguments: &RawValue,

@@ -1,4 +1,4 @@
-//! `proxy/read_result`: the built-in tool that reads on in a result that was cut.
+//! `proxy/read_result`: the built-in tool that reads further parts of a result that was cut.
 
 use fleet::Ran;
 use futures::{FutureExt as _, future::BoxFuture};

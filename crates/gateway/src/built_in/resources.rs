@@ -1,4 +1,4 @@
-//! Prompts and resources for a model whose client shows it none: `proxy/read_resource`,
+//! Prompts and resources for a model whose client does not show any: `proxy/read_resource`,
 //! `proxy/list_resources`, `proxy/get_prompt`.
 
 use std::sync::Arc;
@@ -130,7 +130,7 @@ impl GetPrompt {
     }
 }
 
-/// A line each; those that fit the words best, or all from an offset on.
+/// Lists items, one a line: those that match the words best, or all from an offset on.
 async fn list_resources(
     catalog: &Catalog,
     arguments: &RawValue,
@@ -181,7 +181,7 @@ async fn fit(
 }
 
 impl Refusal {
-    /// The same, as a model hears of it.
+    /// Converts the refusal to a tool error for a model.
     fn into_tool_error(self, at: &tool::ToolRef, path: &str, signature: &str) -> ToolError {
         match self {
             Self::Own { message, .. } => {

@@ -1,5 +1,5 @@
-//! `proxy/run_script`: many calls, one answer. `script` runs it; every call that it makes takes the
-//! way of a call that its model makes. A saved script is run the same way.
+//! `proxy/run_script`: many calls, one answer. `script` runs it; each of its calls passes the same
+//! stages as a call of its model. A saved script is run the same way.
 
 mod chunks;
 mod outcome;
@@ -46,7 +46,7 @@ struct Asked {
     dry_run: bool,
 }
 
-/// A script that is to be run.
+/// A script to run.
 struct Work {
     text: String,
     args: Box<RawValue>,
@@ -55,7 +55,7 @@ struct Work {
     dry_run: bool,
     /// The answer is not cut.
     is_raw: bool,
-    /// Its name where it says of itself that it only reads.
+    /// The name of the script if it declares itself read-only.
     read_only: Option<String>,
 }
 
@@ -63,9 +63,9 @@ struct Work {
 #[derive(Debug)]
 pub(crate) struct RunScript {
     pub(crate) parts: Parts,
-    /// None where our own program cannot be found.
+    /// `None` if our own program cannot be found.
     pub(crate) runner: Option<Runner>,
-    /// Bounds the scripts that run at one time.
+    /// Limits the number of concurrent scripts.
     pub(crate) turns: ScriptTurns,
 }
 
@@ -84,7 +84,7 @@ impl BuiltInTool for RunScript {
 }
 
 impl RunScript {
-    /// Ends the scripts that run.
+    /// Ends all running scripts.
     pub(crate) async fn stop(&self) {
         if let Some(runner) = &self.runner {
             runner.stop().await;
@@ -200,7 +200,7 @@ impl RunScript {
             return Ok(answer_script(outcome));
         }
         let bytes_read = reach.bytes_read();
-        // A value is the script's; what else there is says itself whose words it holds.
+        // Only a value is the script's own text; other outcomes already mark the text of others.
         let is_value = matches!(outcome.ended, Ended::Value(_)) && !work.dry_run;
         let reply = explain(outcome, reach.into_planned());
         let budget = Budget {

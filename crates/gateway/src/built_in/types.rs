@@ -1,4 +1,4 @@
-//! `proxy/types`: the tools of a server as TypeScript declares them.
+//! `proxy/types`: the tools of a server as TypeScript declarations.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ impl Types {
     }
 }
 
-/// Servers that the client sees, or the one of them, each with its declaration.
+/// Declares the tools of all servers that the client sees, or of one of them.
 async fn declare(
     catalog: &Catalog,
     server: Option<&str>,
@@ -110,7 +110,7 @@ async fn unknown_server(catalog: &Catalog, asked: &str, context: &CallContext) -
     })
 }
 
-/// All that a script may name, as one text, or a text a server; for the command line.
+/// Everything that a script may name, as one text, or one text per server; for the command line.
 pub(crate) async fn declare_all(
     catalog: &Catalog,
     server: Option<&str>,

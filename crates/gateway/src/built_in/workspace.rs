@@ -11,22 +11,23 @@ use serde_json::{Value, json};
 
 use crate::caller::Caller;
 
-/// All files of one workspace, in bytes.
+/// The largest total size of the files of one workspace, in bytes.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Files of one workspace.
+/// The largest number of files of one workspace.
 const FILES_MAX: usize = 10_000;
 
-/// Folders within each other.
+/// The deepest nesting of folders.
 const DEPTH_MAX: usize = 16;
 
 /// The longest name of a file or folder, in bytes.
 const NAME_BYTES_MAX: usize = 200;
 
-/// One change at a time: what there is is counted before more is written.
+/// Allows one change at a time: existing files are counted before more is written.
 static CHANGE: Mutex<()> = Mutex::new(());
 
-/// Workspaces in one state folder: names of clients are announced, and each has 64 MiB.
+/// The largest number of workspaces in one state folder: any client name creates one, and each has
+/// 64 MiB.
 const WORKSPACES_MAX: usize = 256;
 
 /// The folder of one caller.
@@ -44,7 +45,7 @@ impl Workspace {
         }
     }
 
-    /// Does what a script asks for; an error is a sentence for its author. Blocks.
+    /// Runs a request of a script; an error is a sentence for the script's author. Blocks.
     pub(crate) fn act(&self, verb: &str, path: &str, text: Option<&str>) -> Result<Value, String> {
         let wanted =
             || text.ok_or_else(|| format!("workspace.{verb}(path, text): text is missing"));
@@ -108,7 +109,7 @@ impl Workspace {
         Ok(list.collect())
     }
 
-    /// The place of a path that does not leave the folder: no part of it is a link, either.
+    /// Resolves a path that stays in the folder: no part of it may be a link, either.
     fn place(&self, path: &str) -> Result<PathBuf, String> {
         let parts: Vec<&str> = path.split('/').collect();
         let is_name = |part: &&str| {
@@ -133,7 +134,7 @@ impl Workspace {
         Ok(place)
     }
 
-    /// Makes the folders above a place.
+    /// Creates the folders above a file.
     fn make(&self, place: &Path) -> io::Result<()> {
         let wrong = |error: files::FolderError| io::Error::other(error.to_string());
         let all = self.folder.parent().unwrap_or(&self.folder);
@@ -152,7 +153,7 @@ impl Workspace {
         }
     }
 
-    /// Every file with its size, by path; links are none.
+    /// Lists every file with its size, by path, without links.
     fn files(&self) -> io::Result<Vec<(String, u64)>> {
         let mut files = Vec::new();
         let mut open = vec![self.folder.clone()];

@@ -23,8 +23,8 @@ impl Catalog {
         find(generation, asked, &ClientPolicy::default()).await
     }
 
-    /// The tool that a name means to a client. Of a name as we write it no other server is loaded; one
-    /// that is not known waits for servers that are being asked for their tools.
+    /// The tool that a name means to a client. For a canonical name no other server is loaded; an
+    /// unknown name waits for servers that are being asked for their tools.
     pub(crate) async fn resolve(
         &self,
         asked: &str,
@@ -43,7 +43,7 @@ impl Catalog {
             };
             let (waits_for, untold) = match &error {
                 ToolError::UnknownTool { instead: None, .. } => (WaitsFor::AnyTools, None),
-                // It has never told its tools, and may be about to.
+                // The server has never sent its tools, and may be about to.
                 ToolError::ServerUnavailable { server, .. }
                 | ToolError::LoginRequired { server, .. } => {
                     (WaitsFor::FirstTools, Some(server.clone()))
@@ -81,7 +81,7 @@ impl Catalog {
         generation.intended(asked)
     }
 
-    /// Whether a client may know of a server.
+    /// Returns true if a client may see a server.
     pub(crate) fn shows(&self, policy: &ClientPolicy, server: &ServerName) -> bool {
         let catalog = self.registry.catalog();
         let known = catalog.servers.iter().find(|it| it.name == *server);

@@ -1,4 +1,4 @@
-//! A search: over what is known, and over what is about to be.
+//! A search over the known tools, and over those of servers that are being asked.
 
 use registry::{Generation, Kind, Query, View};
 use tokio::time::timeout;
@@ -14,13 +14,14 @@ use crate::{
     surveys::{ANSWER_WAIT, WaitsFor},
 };
 
-/// Tools without an embedding for which a search without a sure hit waits: some 9 ms of a core each.
+/// The most tools without an embedding for which a search without a sure hit waits: some 9 ms of a
+/// core each.
 const EMBEDDINGS_AWAITED_MAX: usize = 100;
 
 impl Catalog {
-    /// Searches with what followed from these searches; without any, with what all clients here
-    /// did. Answers at once with what is known. Only without a sure hit it waits, a few seconds at most: for
-    /// servers that have never told their tools (all searches together once for each start of a
+    /// Searches with the lessons of `searches`, or, without it, of all clients here. Responds at
+    /// once with the known tools. Only without a sure hit it waits, a few seconds at most: for
+    /// servers that have never sent their tools (all searches together once for each start of a
     /// server), then for the embeddings of a few new tools.
     pub async fn search(
         &self,
@@ -56,8 +57,8 @@ impl Catalog {
         }
     }
 
-    /// Waits until a few new tools have their embeddings, some milliseconds each; returns whether they may
-    /// have. Does not wait where there are many.
+    /// Waits until a few new tools have their embeddings, some milliseconds each; returns true if
+    /// they may have. Does not wait if there are many.
     async fn wait_for_embeddings(&self, generation: &Generation) -> bool {
         let missing = generation.unembedded();
         if missing == 0 || missing > EMBEDDINGS_AWAITED_MAX {
@@ -74,7 +75,7 @@ impl Catalog {
         server.is_none_or(|server| view.is_none_or(|it| it.admits(&server.name, &server.category)))
     }
 
-    /// Searches what is known, off the event loop: the embedding of a request takes milliseconds of
+    /// Searches the known tools off the event loop: the embedding of a request takes milliseconds of
     /// a core.
     async fn search_known(&self, query: Query) -> Result<SearchAnswer, ToolError> {
         if self.registry.loaded().is_none() {
@@ -101,7 +102,7 @@ impl Catalog {
         });
         let answer = searching.await;
         let mut answer = answer.map_err(|error| ToolError::Internal(error.to_string()))?;
-        // While no server has told its tools, our own are no answer to what is asked.
+        // While no server has sent its tools, our own tools are no answer to a query.
         if answer.found.kind != Kind::Exact && self.registry.catalog().tools() == 0 {
             answer.found.hits.clear();
         }

@@ -1,4 +1,4 @@
-//! A schema in a bounded room: whole branches left out, each named by its JSON pointer.
+//! Cuts a schema to a bounded size: whole branches are left out, each named by its JSON pointer.
 
 use std::collections::BTreeSet;
 
@@ -7,32 +7,32 @@ use jsonrpc::{Fields, text_of};
 use printable::group_digits;
 use serde_json::value::RawValue;
 
-/// The mark in the place of a branch.
+/// The placeholder for a branch that was left out.
 const LEFT_OUT: &str = r#""…""#;
 
-/// The least room in which a branch says anything, in bytes; a list or an object shows no more
-/// than so many of its own in this room each, unless they are smaller.
+/// The smallest useful room of a branch, in bytes. A list or an object shows only as many of its
+/// branches as fit with this room each, unless they are smaller.
 const BRANCH_BYTES_MIN: usize = 120;
 
 /// Levels that are shown; below them a branch is left out.
 const LEVELS_MAX: usize = 48;
 
-/// Steps of a pointer that are followed: each reads what is below it once more.
+/// The longest pointer that is resolved, in steps: each step parses everything below it again.
 const STEPS_MAX: usize = 64;
 
-/// Branches left out that are named, and how long their names may be, in bytes.
+/// The most left-out branches that are named, and the longest such name in bytes.
 const NAMED_MAX: usize = 5;
-/// Those of one object: the next one's are named as well.
+/// The most of them that are named for one object, so that those of the next object are named too.
 const NAMED_OF_ONE_MAX: usize = 2;
 const NAMED_BYTES_MAX: usize = 120;
 
 /// A first guess: JSON has some 3 bytes a token.
 const BYTES_PER_TOKEN: usize = 3;
 
-/// How often the room in bytes is guessed anew.
+/// The number of attempts to find a room in bytes that fits.
 const GUESSES_MAX: usize = 6;
 
-/// A value as it is shown, and where something of it was left out.
+/// A value as it is shown, and the places where something was left out.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     pub(super) json: String,
@@ -60,7 +60,7 @@ pub(super) fn cut(json: &str, room: usize) -> Shown {
     }
 }
 
-/// The branch at a JSON pointer, or what there is in its place.
+/// The branch at a JSON pointer; the error says what exists instead.
 pub(super) fn at<'a>(json: &'a str, pointer: &str) -> Result<&'a str, String> {
     let mut branch = json;
     let steps: Vec<&str> = pointer.split('/').skip(1).collect();
@@ -85,7 +85,7 @@ pub(super) fn at<'a>(json: &'a str, pointer: &str) -> Result<&'a str, String> {
     Ok(branch)
 }
 
-/// Keys that are named where one is missing.
+/// The number of existing keys that an error names when one is missing.
 const KEYS_NAMED_MAX: usize = 20;
 
 fn missing(step: &str, fields: &Fields<'_>) -> String {
@@ -99,7 +99,7 @@ fn missing(step: &str, fields: &Fields<'_>) -> String {
 #[derive(Default)]
 struct Cutting {
     shown: Shown,
-    /// Where the branch under way stands.
+    /// The path of the current branch.
     path: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ impl Cutting {
         }
     }
 
-    /// The members in their order, the required ones rather than others.
+    /// The members in their order; required ones are kept first.
     fn object(&mut self, fields: &Fields<'_>, room: usize, first: &BTreeSet<String>) {
         let required = fields.get("required").map(RawValue::get);
         let required: Option<BTreeSet<String>> =
@@ -138,7 +138,7 @@ impl Cutting {
         self.shown.json.push('{');
         let (mut is_begun, mut missing) = (false, Vec::new());
         for (place, (key, value)) in fields.0.iter().enumerate() {
-            // A key that takes all the room says nothing.
+            // A key that takes all the room shows nothing.
             let Some(room) = rooms[place].filter(|room| keys[place].len() + 8 <= *room) else {
                 missing.push(key);
                 continue;
@@ -214,7 +214,7 @@ impl Cutting {
         self.note(None);
     }
 
-    /// Notes a branch that is not all there: this one, or one below it.
+    /// Notes a branch that is incomplete: this one, or one below it.
     fn note(&mut self, below: Option<&str>) {
         self.shown.left_out_count += 1;
         if self.shown.left_out.len() >= NAMED_MAX {
@@ -237,7 +237,7 @@ fn quote(text: &str) -> String {
     printable::seen_json(&serde_json::Value::from(text).to_string()).into_owned()
 }
 
-/// How much room each gets: short ones all they need, long ones as much as each other; none for
+/// The room for each branch: short ones get all they need, long ones an equal share; `None` for
 /// those that come too late in the order.
 fn rooms(sizes: &[usize], order: &[usize], room: usize) -> Vec<Option<usize>> {
     // For the brackets, and the words that more is left out.

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use super::branches;
 use excerpt::tokens::{self, Counter};
 
-/// A schema's and a description's share of a hit: the half, and of what is left the half.
+/// The divisor of shares of a hit: its schema may take half, its description half of the rest.
 const HALF: usize = 2;
 
 /// Hits as text: whole where they fit, else with schemas cut at whole branches and descriptions
 /// shortened; then the last ones left out, and counted in `left_out`.
 pub(crate) fn fit_hits(mut found: Value, room: usize) -> String {
-    // What strangers hid in their definitions is seen.
+    // Hidden characters in definitions are made visible.
     let write = |found: &Value| printable::seen_json(&found.to_string()).into_owned();
     let text = write(&found);
     if fits(&text, room) {

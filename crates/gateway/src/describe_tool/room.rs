@@ -3,16 +3,16 @@
 use super::branches;
 use excerpt::tokens::{self, Counter};
 
-/// The most that lines about what was left out may cost, in tokens, for each piece that was cut.
+/// The largest cost of lines about left-out branches, in tokens, for each piece that was cut.
 const CUT_LINE_TOKENS: usize = 150;
 
-/// The least a piece is shown of, in tokens.
+/// The smallest shown part of a piece, in tokens.
 const PIECE_TOKENS_MIN: usize = 40;
 
 /// A piece of a description.
 #[derive(Debug)]
 pub(super) struct Piece {
-    /// What it begins with; none for the description itself.
+    /// The label before the text; empty for the description itself.
     pub(super) label: &'static str,
     pub(super) text: String,
     pub(super) form: Form,
@@ -21,13 +21,13 @@ pub(super) struct Piece {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Prose,
-    /// A schema: whole branches of it can be left out and asked for.
+    /// A schema: whole branches of it can be left out and requested later.
     Schema,
-    /// All of it or nothing: half a call is none.
+    /// Shown in full or not at all: half a call is useless.
     Whole,
 }
 
-/// The pieces a line each, those that do not fit cut; `name` is the tool's.
+/// Writes the pieces, one a line, and cuts those that do not fit; `name` is the tool's.
 pub(super) fn fit(name: &str, heading: String, pieces: &[Piece], room: usize) -> String {
     let shares = shares(&heading, pieces, room);
     let mut lines = vec![heading];
@@ -55,11 +55,11 @@ pub(super) fn fit(name: &str, heading: String, pieces: &[Piece], room: usize) ->
         }
     }
     lines.extend(cuts);
-    // Of a very small budget the lines about what was left out may take more than there is.
+    // With a very small budget the lines about left-out branches may take more than the room.
     whole_lines(lines.join("\n"), room)
 }
 
-/// The line that says what was left out of a schema below `path`, and how to ask for it.
+/// The line that lists what was left out of a schema below `path`, and how to request it.
 pub(super) fn cut_line(name: &str, label: &str, path: &str, shown: &branches::Shown) -> String {
     let of = |pointer: &String| match label {
         "input" => format!("{path}{pointer}"),
@@ -83,7 +83,7 @@ pub(super) fn cut_line(name: &str, label: &str, path: &str, shown: &branches::Sh
     )
 }
 
-/// The most that each piece may cost where not all fit whole.
+/// The largest cost of each piece if not all fit whole.
 fn shares(heading: &str, pieces: &[Piece], room: usize) -> Vec<Option<usize>> {
     let text = |piece: &Piece| tokens::token_upper_bound(&piece.text) + piece.label.len() + 1;
     let most = tokens::token_upper_bound(heading) + pieces.iter().map(text).sum::<usize>();
@@ -114,7 +114,7 @@ fn shares(heading: &str, pieces: &[Piece], room: usize) -> Vec<Option<usize>> {
     shares
 }
 
-/// As many characters as fit in so many tokens, about to the word.
+/// As many characters as fit in so many tokens, cut near a word boundary.
 fn beginning(text: &str, room: usize) -> &str {
     let piece = excerpt::Piece::plain(text);
     let cut = excerpt::find_first_cut(&piece, room);

@@ -5,10 +5,11 @@ use registry::{Generation, KnownServer};
 use super::room::whole_lines;
 use crate::{call_context::CallContext, catalog::Catalog, error::ToolError, render::hit_line};
 
-/// Servers that one name may stand for, in one answer.
+/// The most servers with one name that are described in one answer.
 const SERVERS_MAX: usize = 5;
 
-/// What a name stands for that is no tool's: a server, by any name it goes by; else the error.
+/// Describes the server that a name means if it is no tool's name: any name of the server; else the
+/// error.
 pub(crate) async fn describe_server(
     catalog: &Catalog,
     asked: &str,

@@ -13,20 +13,20 @@ use crate::{
 };
 
 impl Dispatcher {
-    /// Resolves the name of a call. The record names the server and tool that the call is for, or was meant
-    /// for where there is no such tool.
+    /// Resolves the name of a call. The record names the server and tool of the call, or, if there
+    /// is no such tool, the tool that was probably meant.
     pub(super) async fn resolve(
         &self,
         tool_name: &str,
         context: &CallContext,
         note: &mut CallNote,
     ) -> Result<Arc<Entry>, ToolError> {
-        // Calls within `call_many` pass here too; those of unknown names count as well.
+        // Calls within `call_many` pass here too; calls of unknown names count as well.
         let counted = context.script.as_ref().map(ScriptCaller::count_call);
         let found = self.resolve_after_login(tool_name, context).await;
         let at = match &found {
             Ok(entry) => Some(entry.at.clone()),
-            // Boxed, since every call would carry the room of this rare case.
+            // Boxed, so that not every call reserves memory for this rare case.
             Err(_) => Box::pin(self.catalog.intended(tool_name)).await,
         };
         if let Some(at) = at {
@@ -40,8 +40,8 @@ impl Dispatcher {
         Ok(entry)
     }
 
-    /// Resolves a name. Where a person has to log in to the server first, and the client can have them do it,
-    /// the client is asked to.
+    /// Resolves a name. If a person has to log in to the server first, and the client can have them
+    /// do it, the client is asked to.
     async fn resolve_after_login(
         &self,
         asked: &str,
@@ -60,8 +60,8 @@ impl Dispatcher {
         Err(error)
     }
 
-    /// Has the person of this client log in to a server that has not told its tools, and surveys the server
-    /// then. Returns whether there was a login.
+    /// Has the person of this client log in to a server that has not sent its tools, and then
+    /// surveys the server. Returns true if there was a login.
     async fn log_in_first(&self, server: &ServerName, context: &CallContext) -> bool {
         let asks = context.asks.as_ref().filter(|_| context.is_here);
         let Some(asks) = asks.map(|it| it.for_server(server) as Arc<dyn Asks>) else {

@@ -1,4 +1,4 @@
-//! The last stages of a call: it is sent, counted, and its result given a budget.
+//! The last stages of a call: sends it, counts it, and sets the budget of its result.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl Dispatcher {
-    /// Sends a call to its server. The result keeps its bytes; its receiver cuts it to the budget.
+    /// Sends a call to its server. The result keeps its bytes; the receiver cuts it to the budget.
     pub(super) async fn send(
         &self,
         entry: &Entry,
@@ -76,7 +76,7 @@ impl Dispatcher {
         Ok(called)
     }
 
-    /// Answers a call of a tool of ours or of a saved script, of which no server hears.
+    /// Answers a call of a tool of ours or of a saved script, which is sent to no server.
     pub(super) async fn call_here(
         &self,
         entry: &Entry,
@@ -116,7 +116,7 @@ fn explain(
     }
 }
 
-/// Whether a second call does what one does, as the server says of its tool.
+/// Returns true if the server says that a second call of its tool has no further effect.
 fn is_safe(entry: &Entry) -> bool {
     let says = entry.tool.annotations();
     says.read_only == Some(true) || says.idempotent == Some(true)

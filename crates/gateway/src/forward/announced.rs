@@ -1,4 +1,4 @@
-//! What we announce to a client besides tools.
+//! The capabilities that we announce to a client besides tools.
 
 use registry::{Catalog, CatalogServer, OfferNote};
 use tool::{Capability, Digest};
@@ -6,7 +6,7 @@ use tool::{Capability, Digest};
 use crate::policy::ClientPolicy;
 
 /// The capabilities besides tools of one session. They are those of the servers that its client
-/// sees; one that was not asked yet may have any.
+/// sees; a server that was not asked yet may have any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -25,7 +25,7 @@ impl Announced {
             let mut seen = seen(catalog, policy);
             seen.any(|server| match &server.offer {
                 Some(note) => note.has(capability),
-                // One that cannot be asked has nothing to offer now.
+                // A server that cannot be asked has nothing to offer now.
                 None => server.stale.is_none(),
             })
         };
@@ -38,7 +38,7 @@ impl Announced {
     }
 }
 
-/// Whether resources are announced to a client of these rules.
+/// Returns true if resources are announced to a client of these rules.
 pub fn announces_resources(catalog: &Catalog, policy: &ClientPolicy) -> bool {
     Announced::of(catalog, policy).resources
 }
@@ -51,7 +51,7 @@ fn seen<'c>(
     servers.filter(|server| policy.sees(&server.name, &server.category))
 }
 
-/// The lists of a client at one time; two that are the same list the same.
+/// The lists of a client at one time; two equal states have the same lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ListState {
     pub(crate) prompts: String,

@@ -16,13 +16,13 @@ use super::{
 };
 use crate::{authorize::Asked, call_context::CallContext};
 
-/// No values: of a server that completes nothing.
+/// The result without values, for a server that completes nothing.
 const NONE: &str = r#"{"completion":{"values":[],"total":0,"hasMore":false}}"#;
 
-/// The last revision without a capability for completions: there a server has to be asked.
+/// The last revision without a capability for completions: such a server has to be asked.
 const WITHOUT_CAPABILITY: &str = "2024-11-05";
 
-/// `completion/complete` of the server that the reference means.
+/// Sends `completion/complete` to the server that the reference names.
 pub(super) async fn complete(
     forwarder: &Forwarder,
     seen: &[&KnownServer],
@@ -56,7 +56,7 @@ pub(super) async fn complete(
     note.end(answer.await)
 }
 
-/// The server that a reference means, and the reference as that server has it.
+/// The server that a reference names, and the reference in the form of that server.
 fn resolve<'g>(
     seen: &[&'g KnownServer],
     reference: &str,

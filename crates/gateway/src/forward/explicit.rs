@@ -1,5 +1,5 @@
-//! `proxy://SERVER/URI`: a resource by its server as well as its URI. It is always understood, and
-//! offered where several servers have one URI.
+//! `proxy://SERVER/URI`: a resource by its server as well as its URI. This form is always accepted,
+//! and listed if several servers have one URI.
 
 use tool::ServerName;
 
@@ -15,7 +15,7 @@ pub(super) fn read(uri: &str) -> Option<(&str, &str)> {
     (!own.is_empty()).then_some((server, own))
 }
 
-/// What stands before the first `:`.
+/// The scheme of a URI: the text before the first `:`.
 pub(super) fn scheme(uri: &str) -> Option<&str> {
     let (scheme, _) = uri.split_once(':')?;
     let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);

@@ -35,8 +35,8 @@ impl Forwarder {
         generation.map_err(|error| Refusal::internal(error.to_string()))
     }
 
-    /// Refuses what names a server, a prompt or a resource while the configuration cannot be used: then
-    /// no server is known, as for a call of a tool.
+    /// Refuses requests that name a server, a prompt or a resource while the configuration is
+    /// invalid: then no server is known, as for a call of a tool.
     pub(super) fn check_configured(&self) -> Result<(), Refusal> {
         match self.catalog.settings.mistakes_that_hide_servers() {
             Some(mistakes) => Err(ToolError::Misconfigured(mistakes).into()),
@@ -44,7 +44,7 @@ impl Forwarder {
         }
     }
 
-    /// Asks the one server that it belongs to.
+    /// Sends the request to the server that it belongs to.
     pub(super) async fn ask(
         &self,
         server: &KnownServer,

@@ -1,5 +1,5 @@
-//! The URIs that passed to a client, and which server sent each: so a link in a tool's result is
-//! read from the server that gave it, whatever its URI looks like.
+//! The URIs that were sent to a client, each with the server that sent it: so a link in a tool's
+//! result is read from the server that sent it, whatever its URI looks like.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,16 +11,16 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tool::ServerName;
 
-/// URIs remembered for one client, the last ones.
+/// The number of URIs remembered for one client; the oldest are dropped.
 const URIS_MAX: usize = 4_096;
 
 /// The longest URI that is remembered, in bytes: URIs that hold data are not read again.
 const URI_BYTES_MAX: usize = 4 * 1024;
 
-/// Clients without a session that are remembered, the last ones.
+/// The number of clients without a session that are remembered; the oldest are dropped.
 const CLIENTS_MAX: usize = 32;
 
-/// The URIs that passed to one client.
+/// The URIs that were sent to one client.
 #[derive(Debug, Default)]
 pub(crate) struct UriLedger(Mutex<Noted>);
 
@@ -32,7 +32,7 @@ struct Noted {
 }
 
 impl UriLedger {
-    /// The last that sent it.
+    /// The server that sent the URI last.
     pub(super) fn sender(&self, uri: &str) -> Option<ServerName> {
         self.0.lock().senders.get(uri).cloned()
     }
@@ -56,7 +56,7 @@ impl UriLedger {
         noted.order.push_back(uri);
     }
 
-    /// Takes in the links and resources of a result: of a tool, a prompt or a resource.
+    /// Adds the links and resources of a result: of a tool, a prompt or a resource.
     pub(crate) fn note_result(&self, server: &ServerName, result: &str) {
         if !result.contains(r#""uri""#) {
             return;
@@ -98,13 +98,13 @@ impl UriLedger {
     }
 }
 
-/// The elements of a list; of anything else, it alone.
+/// The elements of a list; any other value as the only element.
 fn list(raw: Option<&RawValue>) -> Vec<&RawValue> {
     let Some(raw) = raw else { return Vec::new() };
     serde_json::from_str(raw.get()).unwrap_or_else(|_| vec![raw])
 }
 
-/// The ledgers of clients whose requests stand alone, by what such a client is known by.
+/// The ledgers of clients whose requests stand alone, by the identity of the client.
 #[derive(Debug, Default)]
 pub(crate) struct Ledgers(Mutex<VecDeque<(Arc<str>, Arc<UriLedger>)>>);
 

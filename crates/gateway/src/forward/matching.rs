@@ -1,4 +1,4 @@
-//! Prompts and resources by words: the names of what there is, a line each, for a model.
+//! Finds prompts and resources by words, and lists their names one a line, for a model.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::{explicit, prompt_names::listed_name};
 /// The longest line, in characters.
 const LINE_CHARS_MAX: usize = 200;
 
-/// The kinds that are asked for.
+/// The requested kinds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     prompts: bool,
@@ -23,7 +23,7 @@ impl Wanted {
         resources: true,
     };
 
-    /// What the words of a request ask for by name.
+    /// Reads the kinds that the words of a request name.
     pub(crate) fn read(query: &str) -> Self {
         let words = words(query);
         let has = |names: [&str; 2]| names.iter().any(|name| words.contains(*name));
@@ -38,7 +38,8 @@ impl Wanted {
     }
 }
 
-/// Those that hold most of the words first, and none that holds none; all where no word is said.
+/// Lists the items that match, those with most of the words first; all items if the query has no
+/// words.
 pub(crate) fn lines(seen: &[&KnownServer], wanted: Wanted, query: &str) -> Vec<String> {
     let mut words = words(query);
     for own in ["prompt", "prompts", "resource", "resources"] {
@@ -97,7 +98,7 @@ fn line(kind: ItemKind, server: &KnownServer, item: &Item, seen: &[&KnownServer]
     printable::one_line_of(&line, LINE_CHARS_MAX)
 }
 
-/// With its server, where several have it.
+/// The URI, with its server if several servers have it.
 fn uri(kind: ItemKind, server: &KnownServer, item: &Item, seen: &[&KnownServer]) -> String {
     if super::owner::owners_listed(seen, kind, item.id()).len() > 1 {
         explicit::write(&server.name, item.id())

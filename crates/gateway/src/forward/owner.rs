@@ -10,7 +10,7 @@ use super::{
     template,
 };
 
-/// A resource at its server: the server, and the URI that it has there.
+/// A resource at its server: the server, and the server's own URI.
 #[derive(Debug)]
 pub(super) struct Owner<'g> {
     pub(super) server: &'g KnownServer,
@@ -20,7 +20,7 @@ pub(super) struct Owner<'g> {
 /// The longest list of servers in an error.
 const OWNERS_TOLD: usize = 5;
 
-/// The owner of a URI, by the first of these that knows one: the explicit form, what passed to
+/// The owner of a URI, by the first of these that knows one: the explicit form, the URIs sent to
 /// this client, the lists, `elsewhere`, the templates, the scheme.
 pub(super) fn find<'g>(
     seen: &[&'g KnownServer],
@@ -79,7 +79,7 @@ pub(super) fn find<'g>(
     }
 }
 
-/// The owner of a template by its very text, or by the explicit form of it.
+/// The owner of a template by its exact text, or by its explicit form.
 pub(super) fn find_template<'g>(
     seen: &[&'g KnownServer],
     asked: &str,
@@ -123,7 +123,7 @@ pub(super) fn owners_listed<'g>(
     seen.iter().filter(lists).copied().collect()
 }
 
-/// The servers with the template that fits best: the one with the most literal characters.
+/// The servers with the template that matches best: the one with the most literal characters.
 fn owners_by_template<'g>(seen: &[&'g KnownServer], uri: &str) -> Vec<&'g KnownServer> {
     let best = |server: &KnownServer| {
         let templates = server.offer.templates.iter();

@@ -1,4 +1,4 @@
-//! Pages of a list that is put together from several servers.
+//! Pages of a list that is built from several servers.
 
 use jsonrpc::Json;
 use registry::KnownServer;
@@ -16,8 +16,8 @@ const PAGE_ITEMS: usize = 500;
 /// Bytes after which a page is full.
 const PAGE_BYTES: usize = 512 * 1024;
 
-/// The list of one kind, from the cursor of the request on. A cursor names the state of the lists:
-/// one from before they changed is refused, and the client begins again.
+/// The list of one kind, from the cursor of the request on. A cursor contains the state of the
+/// lists: a cursor from before a change is refused, and the client starts again.
 pub(super) fn write(
     kind: ItemKind,
     seen: &[&KnownServer],
@@ -77,7 +77,7 @@ fn read_cursor(params: &Params, state: &str) -> Result<usize, Refusal> {
     offset.and_then(|it| it.parse().ok()).ok_or_else(refuse)
 }
 
-/// An element with another text in one member; all else as its server wrote it.
+/// An element with another text in one member; everything else stays as its server wrote it.
 pub(super) fn with_text(item: &str, key: &str, text: &str) -> String {
     let Some(fields) = jsonrpc::Fields::of(item) else {
         return json!({ key: shown(text) }).to_string();

@@ -1,4 +1,4 @@
-//! The names under which clients have the prompts of all servers.
+//! The names of prompts of all servers, as clients see them.
 
 use registry::{KnownServer, Subject};
 use tool::{Digest, Item, ServerName, fold, near};
@@ -9,10 +9,10 @@ use crate::find::held;
 /// The longest name, in characters: 64 with `mcp__proxy__` before it, as Claude Code calls it.
 const NAME_CHARS_MAX: usize = 52;
 
-/// What stands behind a name that could not stay as it is: enough that no two are the same.
+/// The digits of the digest after a name that was changed: enough that no two names are the same.
 const DIGEST_DIGITS: usize = 6;
 
-/// Names offered in place of one that is none.
+/// The number of similar names that the error for an unknown name lists.
 const NEAR_MAX: usize = 3;
 
 /// `server__prompt`, split at the first `__`: a server's name has none. A prompt's name that is
@@ -29,8 +29,8 @@ pub(super) fn listed_name(server: &ServerName, prompt: &str) -> String {
     format!("{clean}-{digest}")
 }
 
-/// The prompt that a name means: as it is listed, `server/prompt`, or its own where one server
-/// alone has it.
+/// The prompt that a name means: as it is listed, `server/prompt`, or the prompt's own name if only
+/// one server has it.
 pub(super) fn find<'g>(
     seen: &[&'g KnownServer],
     asked: &str,
@@ -72,7 +72,7 @@ pub(super) fn find<'g>(
     }
 }
 
-/// The refusal of a prompt that waits for a person.
+/// The refusal of a prompt that waits for a person's review.
 fn find_withheld(seen: &[&KnownServer], asked: &str) -> Option<Refusal> {
     let mut withheld = seen
         .iter()

@@ -1,4 +1,4 @@
-//! Prompts: listed from snapshots, and made by the server that has them.
+//! Prompts: listed from snapshots, and rendered by their server.
 
 use fleet::Request;
 use jsonrpc::Json;
@@ -23,7 +23,7 @@ pub(super) fn list(seen: &[&KnownServer], params: &Params) -> Result<Json, Refus
 }
 
 impl Forwarder {
-    /// `prompts/get` of the server that has the prompt.
+    /// Sends `prompts/get` to the server that has the prompt.
     pub(crate) async fn get_prompt(
         &self,
         seen: &[&KnownServer],

@@ -1,4 +1,4 @@
-//! Why a request for what is not a tool is refused: an error of the protocol.
+//! The refusal of a request that concerns no tool: an error of the protocol.
 
 use bytes::Bytes;
 use fleet::CallError;
@@ -7,13 +7,13 @@ use serde_json::json;
 
 use crate::error::ToolError;
 
-/// The code of a resource that is not there, in revisions up to 2025-11-25.
+/// The code for a missing resource, in revisions up to 2025-11-25.
 const NOT_FOUND: i64 = -32_002;
 
 /// The longest URI or name that is repeated, in characters.
 const ID_CHARS_MAX: usize = 300;
 
-/// What refuses a call refuses this in the same words.
+/// Converts the error of a call to a refusal of another request, with the same text.
 impl From<ToolError> for Refusal {
     fn from(error: ToolError) -> Self {
         Self::own(frame::INVALID_REQUEST.into(), error.to_string(), None)
@@ -23,7 +23,7 @@ impl From<ToolError> for Refusal {
 /// An error of the protocol.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// Of ours.
+    /// An error of ours.
     Own {
         code: i64,
         message: String,
@@ -43,7 +43,7 @@ impl Refusal {
         Self::own(frame::INTERNAL_ERROR.into(), message.into(), None)
     }
 
-    /// A resource that no server that the client sees is known to have.
+    /// The refusal for a resource that no server visible to the client is known to have.
     pub(super) fn no_resource(uri: &str, why: &str) -> Self {
         let told = shown(uri);
         let data = json!({ "uri": told }).to_string();
@@ -54,8 +54,8 @@ impl Refusal {
         )
     }
 
-    /// The refusal of a read: a resource that is not there has another code in each era, and is known
-    /// by the URI that it names.
+    /// The refusal of a read: a missing resource has another code in each era, and is recognized by
+    /// the URI in the error.
     pub(super) fn known_by_its_uri(self) -> Self {
         let Self::Call(error) = self else { return self };
         let (code, message, data) = explain(*error);

@@ -1,4 +1,4 @@
-//! A request for what is not a tool: its method, and its `params` member by member.
+//! A request that concerns no tool: its method, and its `params` member by member.
 
 use std::borrow::Cow;
 
@@ -44,7 +44,7 @@ impl Method {
     }
 }
 
-/// The `params` of such a request but for its `_meta`, each member as it came.
+/// The `params` of such a request without its `_meta`, each member as it came.
 pub(crate) type Params = Vec<(String, Json)>;
 
 /// A member that has to be a text.
@@ -63,7 +63,7 @@ pub(super) fn member<'p>(params: &'p Params, key: &str) -> Option<&'p Json> {
         .map(|(_, value)| value)
 }
 
-/// The members of a request with one in place of its own.
+/// The members of a request, with one of them replaced.
 pub(super) fn replaced(params: &Params, key: &str, value: Json) -> Params {
     let others = params.iter().filter(|(name, _)| name != key).cloned();
     std::iter::once((key.to_owned(), value))

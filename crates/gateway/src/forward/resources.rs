@@ -34,7 +34,7 @@ pub(super) fn list_templates(
     write_list(ItemKind::Template, seen, context, params)
 }
 
-/// Every URI as its server has it, but for those that several servers have.
+/// Writes every URI in its server's form, except those that several servers have.
 fn write_list(
     kind: ItemKind,
     seen: &[&KnownServer],
@@ -64,7 +64,7 @@ fn items(server: &KnownServer, kind: ItemKind) -> impl Iterator<Item = (&KnownSe
 }
 
 impl Forwarder {
-    /// `resources/read` of the server that the URI belongs to.
+    /// Sends `resources/read` to the server that the URI belongs to.
     pub(crate) async fn read_resource(
         &self,
         generation: &Generation,
@@ -89,11 +89,11 @@ impl Forwarder {
     }
 }
 
-/// Receives the URI of a resource that changed, as its client has it.
+/// Receives the URI of a resource that changed, in the form that its client uses.
 pub(crate) type UpdateSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Forwarder {
-    /// Has a client hear of a resource that changes, until what is answered is dropped.
+    /// Notifies a client of changes of a resource, until the returned value is dropped.
     pub(crate) async fn watch_resource(
         &self,
         uri: &str,
@@ -156,8 +156,8 @@ fn find_owner<'g>(
     refused.map_or(found, |error| Err(error.into()))
 }
 
-/// The servers with a tool that is shown by this page (`_meta.ui.resourceUri`): such a page need
-/// not be in any list.
+/// The servers with a tool that is shown by this page (`_meta.ui.resourceUri`): such a page may be
+/// in no list.
 fn owners_of_page<'g>(
     generation: &'g Generation,
     seen: &[&'g KnownServer],

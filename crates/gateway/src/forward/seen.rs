@@ -1,10 +1,10 @@
-//! The servers of which a client may know.
+//! The servers that a client may see.
 
 use registry::{Generation, KnownServer};
 
 use crate::policy::ClientPolicy;
 
-/// The servers that a client may know of.
+/// Returns the servers that a client may see.
 pub(crate) fn seen<'g>(generation: &'g Generation, policy: &ClientPolicy) -> Vec<&'g KnownServer> {
     let servers = generation.servers().iter();
     let seen = servers.filter(|server| policy.sees(&server.name, &server.category));

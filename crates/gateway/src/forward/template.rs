@@ -1,6 +1,6 @@
-//! Which URIs a template (RFC 6570) may stand for. It is read generously: the server decides.
+//! Matches URIs against a template (RFC 6570). The match is lenient: the server decides.
 
-/// Braces of one template that are looked at; more match nothing.
+/// The most expressions of one template; a template with more matches nothing.
 const EXPRESSIONS_MAX: usize = 32;
 
 /// The longest URI that is compared, in bytes.
@@ -8,15 +8,15 @@ const URI_BYTES_MAX: usize = 8 * 1024;
 
 enum Piece<'t> {
     Literal(&'t str),
-    /// One character at least, none of those that part a URI.
+    /// At least one character, and no separator of a URI.
     Segment,
-    /// One character at least, any.
+    /// At least one character, of any kind.
     Path,
-    /// Anything, also nothing.
+    /// Any text, or none.
     Rest,
 }
 
-/// The number of literal characters of the template, if the URI fits it.
+/// The number of literal characters of the template, if the URI matches it.
 pub(super) fn fit(template: &str, uri: &str) -> Option<usize> {
     let pieces = pieces(template)?;
     if uri.len() > URI_BYTES_MAX {
@@ -57,7 +57,7 @@ fn pieces(template: &str) -> Option<Vec<Piece<'_>>> {
         pieces.push(match expression.chars().next()? {
             '?' | '&' | ';' | '.' => Piece::Rest,
             '+' | '#' | '/' => Piece::Path,
-            // Some mean the rest of a path by it.
+            // Some authors mean the rest of a path by it.
             _ if expression.ends_with('*') => Piece::Path,
             _ => Piece::Segment,
         });

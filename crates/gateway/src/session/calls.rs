@@ -1,4 +1,4 @@
-//! The calls of one client that are under way.
+//! The calls in progress of one client.
 
 use files::clock::now_ms;
 use std::sync::{Arc, OnceLock};
@@ -39,39 +39,39 @@ use crate::{
     recent_searches::RecentSearches,
 };
 
-/// Calls of one client under way at one time; a further one is refused.
+/// The most calls in progress of one client; a further one is refused.
 const CALLS_MAX: usize = 1_024;
 
-/// Of those, how many are made at one time; the others wait. So many answers at most wait in
-/// memory for a client that does not read, beside what its outbox holds.
+/// The most calls that run at one time; the others wait. At most so many responses wait in memory
+/// for a client that does not read, besides those in its outbox.
 const CALLS_AT_ONCE: usize = 128;
 
-/// What our own definitions cost a model, by the rule of thumb.
+/// The estimated cost of our own definitions for a model, in tokens.
 const OUR_TOKENS: u64 = crate::definitions::TOOLS.len() as u64 / 4;
 
-/// Requests of one client that listen to changes at one time.
+/// The most requests of one client that listen to changes at one time.
 const LISTENERS_MAX: usize = 16;
 
-/// The calls of one client, and what holds for them.
+/// The calls of one client, and the state that they share.
 pub(super) struct Calls {
     pub(super) gateway: Arc<Gateway>,
     pub(super) client: Arc<ConnectedClient>,
-    /// Of a legacy session; a modern request says its own.
+    /// The level of a legacy session; a modern request sets its own.
     pub(super) level: LogLevel,
-    /// The revision of a legacy session, as far as its `initialize` was seen.
+    /// The revision of a legacy session, once its `initialize` was received.
     revision: OnceLock<Revision>,
     searches: Arc<RecentSearches>,
     pub(super) questions: Arc<SessionQuestions>,
     told: Arc<InstructionsTold>,
     allowed: Arc<Allowed>,
-    /// Where what belongs to no request goes.
+    /// The destination of messages that belong to no request.
     home: Out,
     pub(super) subscriptions: Subscriptions,
     uris: OnceLock<Arc<UriLedger>>,
     pub(super) tasks: TaskTracker,
-    /// Requests that are answered by our end.
+    /// Requests that are answered when we end.
     pub(super) listening: TaskTracker,
-    /// One permit a call that is made, not merely taken off the line.
+    /// One permit per running call; a call that was only read from the input needs none.
     turns: Semaphore,
     /// By the text of their request id.
     running: DashMap<String, CancellationToken>,
@@ -107,7 +107,7 @@ impl Calls {
         }
     }
 
-    /// The first name that the client says of itself holds for the whole session.
+    /// Sets the client's name; the first name applies to the whole session.
     pub(super) fn know_client(&self, message: &Message<'_>) {
         self.questions.know_client(message);
         if message.method.as_deref() == Some("initialize")
@@ -130,7 +130,7 @@ impl Calls {
         }
     }
 
-    /// A client that connects is not sent the definitions of all servers.
+    /// Records the tokens that a client saves: it is not sent the definitions of all servers.
     fn record_session(&self, name: &str) {
         if self.client.connection.is_stateless {
             return;
@@ -144,8 +144,8 @@ impl Calls {
         });
     }
 
-    /// The rules for this client, as the configuration has them now. A change of the configuration
-    /// reaches a session that is open by its next request.
+    /// The rules for this client in the current configuration. A change of the configuration applies
+    /// to an open session from its next request on.
     pub(super) fn policy(&self) -> Arc<ClientPolicy> {
         let announced = self.client.info().map(|info| info.name.as_str());
         let rule = self.client.connection.rule.as_deref().or(announced);
@@ -173,7 +173,8 @@ impl Calls {
         let cancel = self.gone.child_token();
         self.running
             .insert(call.id.as_str().to_owned(), cancel.clone());
-        // In the order of the requests: an answer to a question holds for those that came before it.
+        // In the order of the requests: an answer to a question applies to those that arrived before
+        // it.
         let arrival = self.arrive();
         let (calls, out) = (Arc::clone(self), out.clone());
         self.tasks
@@ -188,7 +189,7 @@ impl Calls {
         }
     }
 
-    /// Tells of changes on the request's own stream.
+    /// Sends notifications about changes on the request's own stream.
     pub(super) async fn listen(
         self: &Arc<Self>,
         id: Json,
@@ -242,10 +243,10 @@ impl Calls {
         if matches!(wants, Wants::Tool { .. }) {
             self.client.count_call();
         }
-        // Held until the answer is on its way.
+        // Held until the response is sent.
         let _turn = cancel.run_until_cancelled(self.turns.acquire()).await;
         let answering = async {
-            // A client that does not read gets no further answers to keep for it.
+            // No further responses are kept for a client that does not read.
             out.room().await;
             match questions.filter(|_| goes_in_rounds(&wants)) {
                 Some(questions) => {
@@ -258,8 +259,8 @@ impl Calls {
         };
         let answer = cancel.run_until_cancelled(answering).await;
         self.running.remove(id.as_str());
-        // Nothing is said to a client that took its call back, or is gone. Over HTTP a call that
-        // our own end cuts short is answered all the same: its client waits.
+        // Nothing is sent to a client that cancelled its call, or is gone. Over HTTP a call that our
+        // own shutdown ends is answered all the same: its client waits.
         if cancel.is_cancelled() {
             if self.gone.is_cancelled() {
                 out.give_up();
@@ -273,7 +274,7 @@ impl Calls {
         }
     }
 
-    /// The line that answers a request.
+    /// The line of the response to a request.
     async fn answer_with(
         &self,
         id: &Json,
@@ -356,8 +357,8 @@ impl Calls {
         }
     }
 
-    /// What comes along with a request; and the questions that are to be its answer, where its
-    /// client takes no requests.
+    /// Returns the context of a request, and the questions that become its response if its client
+    /// accepts no requests from us.
     fn context(
         &self,
         meta: Meta,
@@ -375,7 +376,7 @@ impl Calls {
             }
             None => (CallAsker::in_session(&self.questions, out), None),
         };
-        // A call that goes on with its client's next request is taken back by dropping it.
+        // A call that continues with its client's next request is cancelled by dropping it.
         let of_request = questions.is_none().then(|| cancel.clone());
         let context = CallContext {
             audience: Audience::Model,
@@ -399,7 +400,8 @@ impl Calls {
         (context, questions)
     }
 
-    /// Of a client whose requests stand alone it is kept beside them.
+    /// The ledger of URIs; for a client whose requests stand alone it is kept outside of the
+    /// session.
     fn uris(&self) -> Arc<UriLedger> {
         let uris = self.uris.get_or_init(|| {
             if self.client.connection.is_stateless {
@@ -411,7 +413,8 @@ impl Calls {
         Arc::clone(uris)
     }
 
-    /// A token where there is one: names are announced, and may be anybody's.
+    /// The owner of scripts: a token if there is one, since a name is only announced, and may be
+    /// anybody's.
     fn caller(&self) -> Caller {
         match &self.client.connection.token {
             Some(token) => Caller::Token(Arc::clone(token)),
@@ -419,9 +422,9 @@ impl Calls {
         }
     }
 
-    /// The client as servers and kept results know it. A name may be anybody's, a token is not; a
-    /// request over HTTP that stands alone has no servers of its own, which would live as long as
-    /// it does.
+    /// The identity of the client for servers and kept results. A name may be anybody's, a token is
+    /// not; a request over HTTP that stands alone has no servers of its own, which would live as
+    /// long as it does.
     fn client_id(&self) -> ClientId {
         let name = self.client.info().map_or("", |it| it.name.as_str());
         let connection = &self.client.connection;
@@ -435,8 +438,8 @@ impl Calls {
         }
     }
 
-    /// Forwards log messages of the server that is called. A modern client hears them only where
-    /// its request says from which level on.
+    /// Forwards log messages of the called server. A modern client receives them only if its request
+    /// sets a level.
     fn log(
         &self,
         asked: Option<LogLevel>,
@@ -462,14 +465,14 @@ impl Calls {
         })
     }
 
-    /// Cancels a call by the text of its request id, where it is one of these.
+    /// Cancels a call by the text of its request id, if it is one of these.
     pub(super) fn cancel(&self, id: &str) -> bool {
         let call = self.running.get(id);
         call.inspect(|call| call.cancel()).is_some()
     }
 }
 
-/// Forwards progress under the client's own token; none after a cancellation. What the
+/// Forwards progress under the client's own token; none after a cancellation. Progress that the
 /// client does not read in time is dropped.
 fn forward_progress(out: Out, token: Json, cancel: CancellationToken) -> ProgressSink {
     Arc::new(move |params: &RawValue| {

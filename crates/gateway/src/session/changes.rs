@@ -1,5 +1,5 @@
-//! What a client is told of lists that change: in a session when it is open, without one on the
-//! stream that it asked for.
+//! Notifications to a client about lists that change: in an open session, or, without a session, on
+//! the stream that the client requested.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
 const PROMPTS: &str = "notifications/prompts/list_changed";
 const RESOURCES: &str = "notifications/resources/list_changed";
 
-/// The changes that a client hears of.
+/// The changes that a client is notified of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Filter {
     prompts: bool,
@@ -30,7 +30,7 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// All that was announced to have lists.
+    /// All kinds that were announced to have lists.
     pub(super) fn of(announced: Announced) -> Self {
         Self {
             prompts: announced.prompts,
@@ -38,7 +38,7 @@ impl Filter {
         }
     }
 
-    /// What `subscriptions/listen` asks for, of what was announced.
+    /// The changes that `subscriptions/listen` asks for, limited to the announced ones.
     pub(super) fn read(asked: &str, announced: Announced) -> Self {
         let fields = Fields::of(asked);
         let wants = |key: &str| {
@@ -51,7 +51,7 @@ impl Filter {
         }
     }
 
-    /// As it is acknowledged, with the resources that are watched.
+    /// The filter in the acknowledgement, with the watched resources.
     fn json(self, uris: &[&str]) -> String {
         let uris =
             (!uris.is_empty()).then(|| format!(r#""resourceSubscriptions":{}"#, json!(uris)));
@@ -66,9 +66,9 @@ impl Filter {
     }
 }
 
-/// Tells of every list that changes, until it is dropped. What a client does not read in time it is
-/// not told: it asks for the list when it looks again.
-/// `policy` answers the client's rules as they are at that moment.
+/// Notifies a client of every list that changes, until the future is dropped. A notification that
+/// the client does not read in time is dropped: the client requests the list when it reads again.
+/// `policy` returns the client's current rules.
 pub(super) async fn tell(
     gateway: &Gateway,
     policy: impl Fn() -> Arc<ClientPolicy>,
@@ -100,7 +100,7 @@ pub(super) async fn tell(
     }
 }
 
-/// The resources of which `subscriptions/listen` wants to hear.
+/// The resources that `subscriptions/listen` subscribes to.
 pub(super) fn uris(asked: &str, announced: Announced) -> Vec<String> {
     let fields = Fields::of(asked).filter(|_| announced.resources);
     let list = fields.and_then(|it| it.get("resourceSubscriptions"));
@@ -117,14 +117,14 @@ pub(super) struct Listening {
     pub(super) id: Json,
     pub(super) filter: Filter,
     pub(super) out: Out,
-    /// The client is gone, or we are.
+    /// Cancelled when the client is gone, or we end.
     pub(super) gone: CancellationToken,
-    /// That, or the client took it back.
+    /// Cancelled with `gone`, or when the client cancels the request.
     pub(super) cancel: CancellationToken,
 }
 
-/// Answers it: what is heard of first, then every change, and a result when it is we who end it. A
-/// resource that cannot be watched is not among what is heard of.
+/// Answers the request: first an acknowledgement, then every change, and a result if we end it. A
+/// resource that cannot be watched is not in the acknowledgement.
 pub(super) async fn listen(
     gateway: Arc<Gateway>,
     listening: Listening,

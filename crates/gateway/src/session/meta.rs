@@ -7,16 +7,16 @@ use serde_json::value::RawValue;
 
 use crate::{asks::read_announced, clients::ClientInfo, log_level::LogLevel};
 
-/// The members of a request's `_meta`, by whose business they are.
+/// The members of a request's `_meta`, by their purpose.
 #[derive(Default)]
 pub(super) struct Meta {
-    /// The revision that a request names where there is no handshake.
+    /// The revision that a request names when there is no handshake.
     pub(super) revision: Option<Revision>,
-    /// The capabilities of the client, where the request says them.
+    /// The capabilities of the client, if the request has them.
     pub(super) capabilities: Option<Json>,
     pub(super) log_level: Option<LogLevel>,
     pub(super) progress_token: Option<Json>,
-    /// What travels on to the server.
+    /// The members that are passed on to the server.
     pub(super) passed: Vec<(String, Json)>,
 }
 
@@ -56,8 +56,8 @@ pub(super) fn revision(meta: &RawValue) -> Option<Revision> {
         .map(Revision::named)
 }
 
-/// The revision that a session speaks whose `initialize` this is: one that is not served gets the
-/// newest with a handshake.
+/// The revision of a session with this `initialize`: for a revision that is not served it is the
+/// newest one with a handshake.
 pub(super) fn read_revision(initialize: &Message<'_>) -> Option<Revision> {
     let params = Fields::of(initialize.params?.get())?;
     let asked = Revision::named(text_of(params.get("protocolVersion")?)?);
@@ -69,7 +69,7 @@ pub(super) fn read_revision(initialize: &Message<'_>) -> Option<Revision> {
     })
 }
 
-/// The name and version that a program says of itself: in its `initialize`, or in a request's `_meta`.
+/// The name and version of a program: from its `initialize`, or from a request's `_meta`.
 pub(super) fn read_client_info(message: &Message<'_>) -> Option<ClientInfo> {
     let params = Fields::of(message.params?.get())?;
     let info = match message.method.as_deref() {
@@ -79,12 +79,12 @@ pub(super) fn read_client_info(message: &Message<'_>) -> Option<ClientInfo> {
     ClientInfo::read(info)
 }
 
-/// What a client announces of itself in its `initialize`, as far as its session is to know it again.
+/// The parts of a client's `initialize` that are needed to resume its session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Announcement {
-    /// As its session knows it.
+    /// The name in its session.
     pub name: Option<String>,
-    /// A letter for each thing that it can be asked: at most eight.
+    /// A letter for each announced capability: at most eight.
     pub capabilities: String,
 }
 

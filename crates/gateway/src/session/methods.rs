@@ -1,4 +1,4 @@
-//! Which methods of the protocol we serve, and what a request for another is told.
+//! The methods of the protocol that we serve, and the refusal of others.
 
 use jsonrpc::{Fields, Message, frame};
 
@@ -8,7 +8,7 @@ use crate::{
     log_level::LogLevel,
 };
 
-/// Requests that we serve, in one revision or another.
+/// The requests that we serve, in any revision.
 const SERVED: [&str; 15] = [
     "initialize",
     "ping",
@@ -39,7 +39,7 @@ const GONE_IN_STATELESS: [&str; 5] = [
 /// The longest name of a method that is repeated, in characters.
 const METHOD_CHARS_MAX: usize = 100;
 
-/// Whether servers may have to be waited for.
+/// Returns true if the response to this method may have to wait for servers.
 pub(super) fn is_answered_in_a_task(method: &str) -> bool {
     const OTHERS: [&str; 4] = [
         "tools/call",
@@ -50,12 +50,12 @@ pub(super) fn is_answered_in_a_task(method: &str) -> bool {
     OTHERS.contains(&method) || Method::parse(method).is_some()
 }
 
-/// Whether the revisions from 2026-07-28 on have dropped this method.
+/// Returns true if the revisions from 2026-07-28 on have dropped this method.
 pub fn is_gone_in_stateless(method: &str) -> bool {
     GONE_IN_STATELESS.contains(&method)
 }
 
-/// What a request for a method that is not served is told.
+/// The error text for a method that is not served.
 pub fn explain_not_served(method: &str, is_stateless: bool) -> String {
     let served = SERVED.into_iter();
     let served: Vec<&str> = served
@@ -66,7 +66,7 @@ pub fn explain_not_served(method: &str, is_stateless: bool) -> String {
     format!("Method not found: {method}. proxy serves {served}")
 }
 
-/// A request that is refused as it stands.
+/// A request that is refused without further processing.
 pub(super) struct Unserved<'m> {
     pub(super) id: &'m str,
     pub(super) code: i32,
@@ -74,10 +74,11 @@ pub(super) struct Unserved<'m> {
 }
 
 impl<'m> Unserved<'m> {
-    /// `None` for what is served, and for what is no request. A call of a tool is not looked into.
+    /// `None` for a method that is served, and for a message that is no request. A `tools/call` is
+    /// not checked here.
     ///
-    /// What was not announced is refused to clients of the stateless revisions; those before them
-    /// were seen to ask for every list and to leave where one is an error.
+    /// A method that was not announced is refused to clients of the stateless revisions. Earlier
+    /// clients were seen to ask for every list and to disconnect on an error.
     pub(super) fn of(message: &Message<'m>, announced: impl FnOnce() -> Announced) -> Option<Self> {
         let id = message.id?.get();
         let method = message.method.as_deref().filter(|it| *it != "tools/call")?;

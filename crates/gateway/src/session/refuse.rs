@@ -1,4 +1,4 @@
-//! Errors of the protocol, said without rmcp.
+//! Errors of the protocol that are sent without rmcp.
 
 use bytes::Bytes;
 use jsonrpc::frame;

@@ -7,12 +7,12 @@ use serde_json::value::RawValue;
 use super::meta::Meta;
 use crate::forward::{Method, Params};
 
-/// A request of a client that servers may have to answer.
+/// A request of a client whose response may need servers.
 pub(super) struct ClientRequest {
     pub(super) id: Json,
     pub(super) meta: Meta,
     pub(super) wants: Wants,
-    /// The answers to what was asked when the request was made before.
+    /// The answers to the questions in the response to the earlier request.
     pub(super) continuation: Continuation,
 }
 
@@ -23,7 +23,7 @@ pub(super) enum Watching {
     Ends,
 }
 
-/// What is asked for.
+/// The requested operation.
 pub(super) enum Wants {
     /// One of our tools.
     Tool {
@@ -31,13 +31,13 @@ pub(super) enum Wants {
         arguments: Option<Box<RawValue>>,
     },
     Other(Method, Params),
-    /// To hear of a resource that changes, from now on or no more.
+    /// A subscription to a resource, or its end.
     Watch(Watching, Params),
-    /// To hear of changes; the filter as it came.
+    /// A subscription to changes; the filter as it came.
     Listen(Json),
 }
 
-/// What a request says beside its arguments when it goes on.
+/// The members, besides arguments, of a request that continues an earlier one.
 #[derive(Debug, Default)]
 pub(super) struct Continuation {
     pub(super) state: Option<Json>,
@@ -56,16 +56,15 @@ impl Continuation {
         }
     }
 
-    /// Whether a member of `params` belongs to it.
+    /// Returns true if this member of `params` belongs to a continuation.
     pub(super) fn has(key: &str) -> bool {
         [STATE, RESPONSES].contains(&key)
     }
 }
 
 impl ClientRequest {
-    /// Reads a request that is ours to answer: of an open legacy session, or of a modern client
-    /// that says all that a request must say. Any other is left to rmcp, which knows how to refuse
-    /// it.
+    /// Reads a request that we answer: of an open legacy session, or of a modern client with
+    /// everything that a request needs. Any other is left to rmcp, which can refuse it.
     pub(super) fn read(line: &Bytes, message: &Message<'_>, is_open: bool) -> Option<Self> {
         let method = message.method.as_deref()?;
         let params = message.params.and_then(|params| Fields::of(params.get()));

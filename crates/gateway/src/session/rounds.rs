@@ -1,4 +1,4 @@
-//! Requests of clients that are asked by the answer to their request.
+//! Requests of clients that get questions in the response to their request.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
     parked::{Owner, Round, RoundCall, RoundQuestions, WriteLine},
 };
 
-/// A request whose server may ask the client something before it has a result.
+/// Returns true for a request whose server may ask the client something before it has a result.
 pub(super) fn goes_in_rounds(wants: &Wants) -> bool {
     match wants {
         Wants::Tool { .. } => true,
@@ -29,7 +29,7 @@ pub(super) fn goes_in_rounds(wants: &Wants) -> bool {
 pub(super) struct RoundRequest {
     pub(super) wants: Wants,
     pub(super) continuation: Continuation,
-    /// Whose it is, by name and token.
+    /// Its owner, by name and token.
     pub(super) client: Arc<str>,
     /// Cancelled when the client is gone.
     pub(super) gone: CancellationToken,
@@ -47,7 +47,7 @@ const BROKEN: &str = "the request broke off, which is the proxy's own fault";
 const TOO_MANY: &str = "too many requests wait for their clients";
 
 impl RoundRequest {
-    /// Makes the request, or goes on with one, until it is done or asks for more.
+    /// Starts the request, or continues it, until it is done or asks for more.
     pub(super) async fn answer(
         self,
         id: &Json,
@@ -113,7 +113,7 @@ async fn answer_wanted(gateway: Arc<Gateway>, wants: Wants, context: CallContext
     }
 }
 
-/// The same for the same request, whatever its client has answered meanwhile.
+/// The digest of a request, which does not depend on the answers of its client.
 fn digest(wants: &Wants) -> Digest {
     match wants {
         Wants::Tool {

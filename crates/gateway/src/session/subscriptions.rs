@@ -1,4 +1,4 @@
-//! The resources of which a session hears.
+//! The resources that a session is subscribed to.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -14,15 +14,15 @@ use crate::{
     servers::Watched,
 };
 
-/// Resources that one client hears of at one time: each keeps its server from resting.
+/// The most subscriptions of one client: each keeps its server from resting.
 pub(super) const SUBSCRIPTIONS_MAX: usize = 256;
 
-/// The resources of which a session hears, by the URI that its client said.
+/// The resources that a session is subscribed to, by the URI that its client sent.
 #[derive(Default)]
 pub(super) struct Subscriptions(Mutex<HashMap<String, Watched>>);
 
 impl Subscriptions {
-    /// What changes goes to `out`, from now on.
+    /// Subscribes to a resource: its changes are sent to `out` from now on.
     pub(super) async fn begin(
         &self,
         uri: &str,
@@ -51,20 +51,20 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// The client is gone.
+    /// Ends all subscriptions of a client that is gone.
     pub(super) fn end_all(&self) {
         let ended = std::mem::take(&mut *self.0.lock());
         drop(ended);
     }
 
-    /// Of one that was none there is nothing to say.
+    /// Ends a subscription; an unknown one is ignored.
     pub(super) fn end(&self, uri: &str) {
         let ended = self.0.lock().remove(uri);
         drop(ended);
     }
 }
 
-/// Tells a client of a resource that changed; `meta` is JSON text.
+/// Notifies a client of a resource that changed; `meta` is JSON text.
 pub(super) fn tell(out: Out, meta: Option<String>) -> UpdateSink {
     Arc::new(move |uri: &str| {
         let mut params = json!({ "uri": uri });

@@ -1,4 +1,4 @@
-//! One tool, for a person: how it is called, what it takes, an example.
+//! Describes one tool for a person: its call, its arguments, an example.
 
 use registry::Entry;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::render::marks_of_definition;
 /// The widest column for the types of arguments, in characters.
 const TYPE_CHARS_MAX: usize = 40;
 
-/// `described` is what [`Gateway::describe_json`](crate::Gateway::describe_json) says of it.
+/// `described` is the result of [`Gateway::describe_json`](crate::Gateway::describe_json) for it.
 pub(super) fn page(entry: &Entry, described: &Value) -> String {
     let text = |key: &str| described[key].as_str().unwrap_or_default().trim();
     let marks = marks_of_definition(entry);
@@ -95,14 +95,14 @@ fn table(arguments: &[tool::Parameter], types: &[String]) -> Vec<String> {
     arguments.iter().zip(types).map(row).collect()
 }
 
-/// Arguments as a shell takes them: pairs where each value is plain, else one JSON object.
+/// Arguments in shell syntax: pairs if each value is plain, else one JSON object.
 fn spell(arguments: &serde_json::Map<String, Value>) -> String {
     let plain = |text: &str| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c);
         !text.is_empty() && text.chars().all(is_plain)
     };
     let pair = |(name, value): (&String, &Value)| match value {
-        // What is JSON by itself would be taken as such.
+        // Text that is JSON by itself would be parsed as JSON.
         Value::String(text) if plain(text) && serde_json::from_str::<Value>(text).is_err() => {
             Some(format!("{name}={text}"))
         }

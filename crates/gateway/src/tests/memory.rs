@@ -26,7 +26,7 @@ use tool::{Capability, ClientId, Item, ItemKind, Offer, ServerName, Tool, ToolRe
 
 use crate::{Gateway, ServerSettings, Servers, Settings, Watched, policy::ClientPolicies, survey};
 
-/// What a tool does with the text of its arguments.
+/// The function of a tool: from the text of its arguments to its result.
 type Answer = Arc<dyn Fn(&str) -> Result<String, CallError> + Send + Sync>;
 
 /// The servers, tool by tool.
@@ -53,7 +53,7 @@ pub(super) struct Memory {
 /// By server and URI, with what lives as long as somebody hears of it.
 type Watches = Arc<Mutex<Vec<(String, Weak<()>, UpdateSink)>>>;
 
-/// What a server says to the `params` of a request.
+/// The response of a server to the `params` of a request.
 type Say = Arc<dyn Fn(&Value) -> Result<Value, CallError> + Send + Sync>;
 
 type Offers = Arc<Mutex<BTreeMap<ServerName, Offer>>>;
@@ -107,7 +107,7 @@ impl Memory {
         self
     }
 
-    /// What it says to its client when a connection is opened.
+    /// Sets the instructions that a server sends to its client when a connection is opened.
     pub(super) fn instructs(mut self, server: &str, text: &str) -> Self {
         self.instructions
             .insert(server.parse().unwrap(), text.to_owned());
@@ -142,7 +142,7 @@ impl Memory {
         self
     }
 
-    /// What a server answers to the `params` of requests of this method.
+    /// Sets the response of a server to requests of this method, from their `params`.
     pub(super) fn says(
         mut self,
         server: &str,

@@ -12,7 +12,7 @@ use super::{
 
 const ELICIT: &str = "elicitation/create";
 
-/// What a person says.
+/// The answer of a person who accepts.
 fn accepted() -> Value {
     json!({"action": "accept", "content": {"who": "Ada"}})
 }

@@ -1,4 +1,5 @@
-//! What a script reaches: each of its calls is one of its client, and saved ones are tools.
+//! Tests for scripts: each call of a script counts as one of its client, and saved scripts are
+//! tools.
 
 use std::{fs, sync::Arc};
 
@@ -45,7 +46,7 @@ fn reach(scene: &Scene, context: CallContext, caller: ScriptCaller, dry_run: boo
     )
 }
 
-/// What a script is told of a call; the code of a refusal before its text.
+/// The reply to a call of a script; for a refusal its code, then its text.
 async fn call(scene: &Scene, caller: &ScriptCaller, tool: &str, input: &Value) -> String {
     let context = CallContext::default();
     let reach = reach(scene, context, caller.clone(), false);

@@ -1,5 +1,5 @@
-//! What a model reads, as a whole. A text that is meant to change is written anew by
-//! `cargo insta test --accept`, or by hand.
+//! The texts for models, as a whole. To change one on purpose, run `cargo insta test --accept`, or
+//! edit the snapshot by hand.
 
 use fleet::{CallError, Failure, Ran};
 use insta::assert_snapshot;

@@ -9,7 +9,7 @@ use super::{
 /// A part of a path with so many hexadecimal digits is a key: many services write it there.
 const HEX_KEY_CHARS_MIN: usize = 32;
 
-/// Whether a text begins with a scheme and `://`.
+/// Returns true if a text begins with a scheme and `://`.
 pub(super) fn is_address(text: &str) -> bool {
     let Some((scheme, _)) = text.split_once("://") else {
         return false;
@@ -41,16 +41,16 @@ pub(super) fn find(text: &str, mut push: impl FnMut(&str, Option<&str>)) {
     }
 }
 
-/// Finds `name:password` before the host; the rest of the address. A password may hold any sign
-/// where a person wrote it as it is: what follows a `:` and is no port belongs to it.
+/// Finds `name:password` before the host, and returns the rest of the address. A password may
+/// contain any unescaped character: the text after a `:` that is no port belongs to it.
 fn find_login<'a>(rest: &'a str, push: &mut impl FnMut(&str, Option<&str>)) -> &'a str {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (host, path) = rest.split_at(end);
     let port = host.rsplit_once(':').map(|(_, port)| port);
     let is_port = |port: &str| port.bytes().all(|it| it.is_ascii_digit());
     let is_cut = !host.contains('@') && port.is_some_and(|it| !is_port(it) && !it.ends_with(']'));
-    // `name:p@ss/word@host`: the last `@` before the parameters ends the password. Too much of an
-    // address in a secret harms nothing: it is filled in as it was.
+    // `name:p@ss/word@host`: the last `@` before the parameters ends the password. A range that
+    // covers too much of an address is harmless: the text is filled in unchanged.
     let is_login = host.split_once('@').is_some_and(|it| it.0.contains(':'));
     let before_query = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
     let login = if is_cut {
@@ -73,8 +73,8 @@ fn find_login<'a>(rest: &'a str, push: &mut impl FnMut(&str, Option<&str>)) -> &
     &rest[login.len() + 1..]
 }
 
-/// A text that was meant as an address and may be none: nothing of what stands before an `@` or
-/// behind a `?` is left, however it is mistyped.
+/// Masks a text that was meant as an address and may be invalid: nothing before an `@` or after a
+/// `?` is left, however it is mistyped.
 pub fn mask_address(text: &str) -> String {
     let begin = match text.split_once(':') {
         Some((scheme, rest))

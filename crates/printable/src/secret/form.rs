@@ -1,8 +1,9 @@
-//! Forms by which a text is known to be a secret.
+//! Forms by which a text is recognized as a secret.
 
-/// How tokens of well-known services begin. These judge one whole value, where a beginning is enough. The
-/// audit log looks for tokens inside of prose, where words such as `pat-tern-of` begin the same: the
-/// shapes in `telemetry/src/audit/masking.rs` also count characters. A service is in both lists.
+/// The prefixes of the tokens of well-known services. They are compared with one whole value, for
+/// which a prefix is enough. The audit log searches prose for tokens, and words such as
+/// `pat-tern-of` have the same prefix: the patterns in `telemetry/src/audit/masking.rs` also count
+/// characters. Each service is in both lists.
 const BEGINNINGS: [&str; 62] = [
     "sk-",
     "sk_",
@@ -71,16 +72,17 @@ const BEGINNINGS: [&str; 62] = [
 /// A shorter text is no token.
 pub(super) const TOKEN_CHARS_MIN: usize = 12;
 
-/// A text of no known form is a key where so many of its letters and digits stand in a row.
+/// A text of no known form is a key if it has a run of so many letters and digits.
 const RANDOM_CHARS_MIN: usize = 20;
 
-/// Whether something is filled in here later: then it is no secret in clear.
+/// Returns true if a text has a `${...}` reference that is resolved later: such a text is no plain
+/// secret.
 pub(super) fn has_reference(text: &str) -> bool {
-    // `$$` stands for a `$`.
+    // `$$` is an escaped `$`.
     text.replace("$$", "").contains("${")
 }
 
-/// Whether a text has the form of a well-known service's tokens.
+/// Returns true if a text has the form of a well-known service's token.
 pub(super) fn looks_secret(text: &str) -> bool {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "-_.=+/~".contains(c);
     text.len() >= TOKEN_CHARS_MIN
@@ -92,8 +94,8 @@ pub(super) fn is_hex(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|it| it.is_ascii_hexdigit())
 }
 
-/// Whether nobody would write such a text by hand: letters and digits in a row that change often.
-/// Names, releases and UUIDs are shorter between their signs.
+/// Returns true if a text looks generated: it has a long run of letters and digits that alternate
+/// often. Names, releases and UUIDs have shorter runs between their separators.
 pub(super) fn looks_random(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_=+~%.".contains(c);
     let runs = text.split(|c: char| !c.is_ascii_alphanumeric());

@@ -10,7 +10,8 @@ pub const HIDDEN: &str = "***";
 pub struct FoundSecret {
     /// Its place in the text, in bytes.
     pub range: Range<usize>,
-    /// The parameter, option or header whose value it is. None where only its form tells.
+    /// The parameter, option or header with this value. None if only the form shows that it is a
+    /// secret.
     pub name: Option<String>,
 }
 

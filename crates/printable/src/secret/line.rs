@@ -1,4 +1,4 @@
-//! Lines of configuration files, masked: JSON, TOML and YAML alike, with their comments.
+//! Masks lines of configuration files: JSON, TOML and YAML, with their comments.
 
 use super::{
     HIDDEN, mask_secrets,
@@ -6,8 +6,8 @@ use super::{
     text::{is_name, named_next},
 };
 
-/// Each line of a file without the secrets in it. Keys and comments stay as they are, but for what
-/// has the form of a token.
+/// Each line of a file without the secrets in it. Keys and comments are unchanged, except for text
+/// in the form of a token.
 pub fn mask_lines(text: &str) -> Vec<String> {
     let mut lines = Lines::default();
     text.lines().map(|line| lines.mask(line)).collect()
@@ -15,9 +15,9 @@ pub fn mask_lines(text: &str) -> Vec<String> {
 
 #[derive(Default)]
 struct Lines {
-    /// The option that the next value belongs to. An option and its value may stand on two lines.
+    /// The option that the next value belongs to. An option and its value may be on two lines.
     named: Option<String>,
-    /// A secret of several lines goes on until this.
+    /// The end of a secret of several lines.
     until: Option<End>,
 }
 
@@ -28,7 +28,7 @@ enum End {
     Indent(usize),
 }
 
-/// How a private key ends, wherever it stands.
+/// The beginning of the last line of a private key, at any place in a line.
 const KEY_END: &str = "-----END";
 
 impl Lines {
@@ -61,7 +61,7 @@ impl Lines {
         masked
     }
 
-    /// Masks what begins here: a comment, a text in quotes, or what stands up to the next.
+    /// Masks the token that begins here: a comment, a quoted text, or the text up to the next one.
     fn take(&mut self, rest: &str, at: usize, line: &str, masked: &mut String) -> usize {
         if is_comment(rest, &line[..at]) {
             // A comment is prose: `KEY: what it is for`.
@@ -152,7 +152,7 @@ impl Lines {
                 }
             }
             _ if value.is_empty() => {}
-            // The key stood in quotes.
+            // The key was quoted.
             _ if value.starts_with([':', '=']) => {
                 let inner = value[1..].trim_start();
                 *masked += &value[..value.len() - inner.len()];
@@ -169,7 +169,7 @@ impl Lines {
     }
 }
 
-/// A word of prose, with the blanks behind it.
+/// A word of prose, with the blanks after it.
 fn mask_secrets_kept(word: &str, name: Option<&str>) -> String {
     let kept = word.trim_end();
     mask_secrets(kept, name) + &word[kept.len()..]
@@ -191,7 +191,7 @@ fn end_of_quoted(inner: &str, mark: &str) -> Option<usize> {
     None
 }
 
-/// Up to the next quote or comment. An apostrophe in a word opens nothing.
+/// The length up to the next quote or comment. An apostrophe in a word is no quote.
 fn length_of_bare(rest: &str, before: &str) -> usize {
     let mut last = before.chars().next_back();
     for (at, c) in rest.char_indices() {

@@ -1,4 +1,4 @@
-//! Names whose values are secret, and values that are none whatever their name.
+//! Names whose values are secret, and values that are never secret.
 
 /// Words in the name of a variable, option, header or parameter that holds a secret.
 const WORDS: [&str; 24] = [
@@ -28,7 +28,7 @@ const WORDS: [&str; 24] = [
     "SESSION",
 ];
 
-/// Names that are written as one word end with one of these.
+/// The endings of names that are written as one word.
 const ENDINGS: [&str; 8] = [
     "APIKEY",
     "ACCESSKEY",
@@ -40,7 +40,7 @@ const ENDINGS: [&str; 8] = [
     "PASSWORD",
 ];
 
-/// A name that ends so tells where a secret is, or how long it may be: `TOKEN_URL`, `KEY_FILE`.
+/// A name with this ending is the location or a limit of a secret: `TOKEN_URL`, `KEY_FILE`.
 const OTHER_ENDINGS: [&str; 40] = [
     "ALGORITHM",
     "BUDGET",
@@ -91,13 +91,14 @@ const CHOICES: [&str; 22] = [
     "required", "true", "yes",
 ];
 
-/// A shorter text is no secret worth the name.
+/// A shorter text is not treated as a secret.
 const VALUE_BYTES_MIN: usize = 4;
 
 /// A number with fewer digits is a port, a limit or a time.
 const NUMBER_DIGITS_MIN: usize = 6;
 
-/// Whether the name of a variable, option, header or parameter says that its value is secret.
+/// Returns true if the name of a variable, option, header or parameter says that its value is
+/// secret.
 pub fn names_secret(name: &str) -> bool {
     let words = split(name);
     if words
@@ -131,7 +132,8 @@ fn split(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether a value under a telling name is the secret: a path, a switch or a small number is not.
+/// Returns true if a value under a name that suggests a secret is one: a path, a switch or a small
+/// number is not.
 pub(super) fn holds_secret(value: &str) -> bool {
     let is_choice = CHOICES.contains(&value.to_ascii_lowercase().as_str());
     let is_number = value.len() < NUMBER_DIGITS_MIN && value.bytes().all(|it| it.is_ascii_digit());

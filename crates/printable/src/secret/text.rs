@@ -7,10 +7,10 @@ use super::{
     name::{holds_secret, names_secret},
 };
 
-/// Words that name how a token is sent.
+/// Names of authentication schemes before a token.
 const SCHEMES: [&str; 5] = ["Bearer", "Basic", "Token", "ApiKey", "DPoP"];
 
-/// Values stand in pairs, pairs in JSON, JSON in an argument. Nobody writes more than this.
+/// The nesting limit: values in pairs, pairs in JSON, JSON in an argument. Real texts have less.
 const DEPTH_MAX: usize = 8;
 
 pub(super) fn find(text: &str, name: Option<&str>) -> Vec<FoundSecret> {
@@ -55,7 +55,7 @@ struct Finder<'a> {
 
 impl<'a> Finder<'a> {
     fn push(&mut self, secret: &str, name: Option<&str>) {
-        // Every piece that is looked at is one of the whole.
+        // Every inspected piece is a slice of the whole.
         let start = secret.as_ptr().addr() - self.whole.as_ptr().addr();
         let name = name.map(|name| name.trim_start_matches('-').to_owned());
         self.found.push(FoundSecret {
@@ -106,7 +106,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// `Bearer TOKEN`, whatever it is the value of.
+    /// Finds `Bearer TOKEN`, as the value of any name.
     fn scan_sent(&mut self, text: &'a str, name: Option<&str>, tells: bool) -> bool {
         let Some((scheme, token)) = text.split_once(' ') else {
             return false;
@@ -120,14 +120,14 @@ impl<'a> Finder<'a> {
         is_sent
     }
 
-    /// The texts of JSON, each under its key.
+    /// Scans the strings of JSON, each under its key.
     fn scan_json(&mut self, text: &'a str, name: Option<&str>, depth: usize) -> bool {
         let is_json = (text.starts_with('{') && text.ends_with('}'))
             || (text.starts_with('[') && text.ends_with(']'));
         if !is_json || !text.contains('"') {
             return false;
         }
-        // In a text that stands in JSON itself, the quotes are escaped.
+        // In a text that is itself a JSON string, the quotes are escaped.
         let is_escaped = text.split('"').next().is_some_and(|it| it.ends_with('\\'));
         let mark = if is_escaped { "\\\"" } else { "\"" };
         let (mut rest, mut key) = (text, None);
@@ -143,7 +143,7 @@ impl<'a> Finder<'a> {
                 key = Some(string);
             } else {
                 self.scan(string, key.or(name), depth + 1);
-                // In a list, an option's value is the text behind it.
+                // In a list, an option's value is the next string.
                 key = named_next(string);
             }
         }
@@ -159,7 +159,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The end of a text of JSON.
+/// The end of a JSON string.
 fn end_of_text(inner: &str) -> usize {
     let mut is_escaped = false;
     for (at, c) in inner.char_indices() {
@@ -176,7 +176,7 @@ fn is_separator(c: char) -> bool {
     [';', ',', '|', '&'].contains(&c)
 }
 
-/// Words apart by blanks and the signs between pairs; quotes keep one together.
+/// Splits words at blanks and at separators of pairs; quotes keep one together.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut quote, mut start) = (None, 0);

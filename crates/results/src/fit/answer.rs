@@ -12,7 +12,8 @@ use super::{
     imitation::notice,
 };
 
-/// Whether a result says that it is an error. Only one that has the word anywhere is read for it.
+/// Returns true if a result says that it is an error. A result is parsed only if it contains
+/// `isError`.
 pub fn is_error(result: &str) -> bool {
     memmem::find(result.as_bytes(), b"\"isError\"").is_some()
         && Fields::of(result).is_some_and(|members| says_error(&members))
@@ -25,23 +26,23 @@ fn says_error(members: &Fields<'_>) -> bool {
 
 /// A result, read once.
 pub(super) struct Answer<'a> {
-    /// Beside its blocks and `structuredContent`, which is a block by now.
+    /// Members beside the blocks and `structuredContent`, which is a block by now.
     others: Vec<Member<'a>>,
     is_error: bool,
     pub(super) blocks: Vec<Block<'a>>,
-    /// What the server sent as its content is no longer all that there is.
+    /// True if the blocks are no longer just the content that the server sent.
     pub(super) changed: bool,
 }
 
-/// A member of a result beside its content: `_meta`, and whatever else there is.
+/// A member of a result beside its content: `_meta`, and any other.
 struct Member<'a> {
     key: Cow<'a, str>,
     value: &'a RawValue,
-    /// It is cut like a text where the result is.
+    /// It is cut like a text if the result is cut.
     is_long: bool,
 }
 
-/// Whether structured content is the content once more, in a wrapper: some SDKs print it so.
+/// Returns true if structured content repeats the content inside a wrapper: some SDKs print it so.
 fn repeats_content(structured: &RawValue, content: Option<&RawValue>) -> bool {
     let Some((inner, content)) = sole_member(structured).zip(content) else {
         return false;
@@ -49,21 +50,21 @@ fn repeats_content(structured: &RawValue, content: Option<&RawValue>) -> bool {
     tool::minified(inner.get()) == tool::minified(content.get())
 }
 
-/// What a model reads where a tool answers with no content: clients show it nothing at all then.
+/// The text for a model when a tool answers with no content: clients show nothing at all then.
 const NO_CONTENT: &str = "[proxy: the tool answered with no content]";
 const NOTHING_SAID: &str = "[proxy: the tool failed and did not say why]";
 
-/// The most that members beside the content of a result that is cut may cost, in tokens; what goes
-/// beyond it is cut as well. A client's own bookkeeping needs less.
+/// The largest cost of members beside the content of a cut result, in tokens; members beyond it are
+/// cut as well. A client's own bookkeeping needs less.
 pub(super) const OTHERS_TOKENS_MAX: usize = 100;
 
-/// The most that images, sounds and short links of a result that is cut may cost beside their data:
-/// a `PASSING_SHARE`th of the budget. Those beyond it are taken for JSON.
+/// The largest cost of images, sounds and short links of a cut result beside their data: a
+/// `PASSING_SHARE`th of the budget. Those beyond it are treated as JSON.
 const PASSING_SHARE: usize = 4;
 
 impl<'a> Answer<'a> {
-    /// Reads a result and turns `structuredContent` into text where the text blocks do not hold
-    /// it already: some clients show it in place of the text, some beside it, some not at all.
+    /// Reads a result and turns `structuredContent` into text if the text blocks do not contain it
+    /// already: some clients show it instead of the text, some beside it, some not at all.
     pub(super) fn read(result: &'a str) -> Self {
         let members = Fields::of(result).unwrap_or(Fields(Vec::new()));
         let content = members.content();
@@ -101,26 +102,26 @@ impl<'a> Answer<'a> {
         self.is_error
     }
 
-    /// Its cost: everything but data of images and sounds, and what every block has.
+    /// Its cost: everything except the data of images and sounds, and the JSON that every block has.
     pub(super) fn tokens(&self) -> usize {
         Counter::with(|counter| self.counted_texts().map(|text| counter.count(&text)).sum())
     }
 
-    /// All that counts.
+    /// All texts that count.
     pub(super) fn counted_texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let blocks = self.blocks.iter().flat_map(Block::counted_texts);
         let others = self.others.iter().filter(|it| it.key != "isError");
         blocks.chain(others.map(|it| Cow::Owned(it.text())))
     }
 
-    /// Says behind its blocks whose lines they are that look like ours.
+    /// Adds a notice after the blocks if lines in them look like ours.
     pub(super) fn mark_imitations(&mut self) {
         let notice = self.blocks.iter().filter_map(Block::text).find_map(notice);
         self.changed |= notice.is_some();
         self.blocks.extend(notice.map(Block::of_text));
     }
 
-    /// Says that there is no content where there is none: a model would read nothing at all.
+    /// Adds a notice if there is no content: a model would read nothing at all.
     pub(super) fn fill_empty(&mut self) {
         if self.blocks.is_empty() {
             let says = if self.is_error {
@@ -183,7 +184,7 @@ impl<'a> Answer<'a> {
         blocks.chain(self.long_members().map(|_| true))
     }
 
-    /// The result as it goes on where it is not cut.
+    /// The result to send if it is not cut.
     pub(super) fn assemble(&self) -> Json {
         let blocks = self.blocks.iter().map(Block::whole);
         with_content(blocks, &self.rest())
@@ -216,7 +217,7 @@ impl<'a> Answer<'a> {
         frame
     }
 
-    /// The JSON behind the blocks, but for members that are cut.
+    /// The JSON after the blocks, without members that are cut.
     pub(super) fn rest(&self) -> String {
         let short = self.others.iter().filter(|it| !it.is_long);
         let short = short.map(|it| format!(",{}", it.text()));
@@ -224,7 +225,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// A result with these blocks, and what follows them.
+/// A result with these blocks, and the JSON after them.
 pub(super) fn with_content<T: AsRef<str>>(blocks: impl Iterator<Item = T>, rest: &str) -> Json {
     let mut text = String::from(CONTENT);
     for (at, block) in blocks.enumerate() {

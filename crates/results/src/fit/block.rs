@@ -1,4 +1,4 @@
-//! One block of a result's content, and which of it is text.
+//! One block of a result's content, and the part of it that is text.
 
 use std::borrow::Cow;
 
@@ -6,25 +6,25 @@ use excerpt::tokens::Counter;
 use jsonrpc::{Fields, text_of};
 use serde_json::{Value, value::RawValue};
 
-/// The most that may stand around the text of a block, in bytes, before the block is taken for
-/// JSON: `annotations` of the protocol and an address need less.
+/// The most bytes around the text of a block before the block is treated as JSON: `annotations` of
+/// the protocol and an address need less.
 const WRAPPER_BYTES_MAX: usize = 512;
 
 /// The longest name and address of a link that stays one where its description is cut, in bytes.
 const LINK_BYTES_MAX: usize = 256;
 
-/// One block of a result's content: all of it, or what stands before and behind its text.
+/// One block of a result's content: all of it, or the JSON before and after its text.
 pub(super) enum Block<'a> {
-    /// An image, a sound or a short link; data does not count, what stands beside it does.
+    /// An image, a sound or a short link; its data does not count, the members beside it do.
     Passing { raw: &'a str, beside: String },
-    /// A longer link, which is JSON to us and stays a link where it is cut.
+    /// A longer link, which is treated as JSON and stays a link if it is cut.
     Link(&'a str),
     Text {
         before: Cow<'a, str>,
         text: Cow<'a, str>,
         after: Cow<'a, str>,
     },
-    /// Any other, which is JSON to us.
+    /// Any other block, which is treated as JSON.
     Other(&'a str),
 }
 
@@ -92,7 +92,7 @@ impl<'a> Block<'a> {
         self.text().into_iter().chain(around).map(Cow::Borrowed)
     }
 
-    /// Counts what stands around its text, in tokens.
+    /// Counts the JSON around its text, in tokens.
     pub(super) fn count_wrapper(&self, counter: &mut Counter) -> usize {
         match self {
             Self::Text { before, after, .. } if !is_plain(before, after) => {
@@ -109,7 +109,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The block with another text. What was no text becomes one.
+    /// The block with another text. A block without text becomes a text block.
     pub(super) fn with(&self, text: &str) -> String {
         match self {
             Self::Text { before, after, .. } => format!("{before}{}{after}", quote(text)),
@@ -117,8 +117,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// What stands before and behind the text of a text block; the text of an embedded resource is
-    /// its server's alone.
+    /// The JSON before and after the text of a text block; `None` for the text of an embedded
+    /// resource, which belongs to its server alone.
     pub(super) fn around_text(&self, keeps_wrapper: bool) -> Option<(String, String)> {
         match self {
             Self::Text { before, .. } if before.contains(r#""resource""#) => None,
@@ -147,7 +147,7 @@ impl<'a> Block<'a> {
         Some(format!(r#"{{"type":"resource_link",{uri},{name}{kind}}}"#))
     }
 
-    /// Whether a text block is this JSON, or is what stands in its wrapper.
+    /// Returns true if the text of a text block is this JSON, or is the value of its sole member.
     pub(super) fn says(&self, structured: &RawValue) -> bool {
         let Self::Text { text, .. } = self else {
             return false;
@@ -159,7 +159,8 @@ impl<'a> Block<'a> {
 const PLAIN_BEFORE: &str = r#"{"type":"text","text":"#;
 const PLAIN_AFTER: &str = "}";
 
-/// Whether there is no more around a text than every block of text has, which does not count.
+/// Returns true if the JSON around a text is the one that every text block has, which does not
+/// count.
 fn is_plain(before: &str, after: &str) -> bool {
     let is_type = [PLAIN_BEFORE, r#"{"text":"#].contains(&before);
     is_type && [PLAIN_AFTER, r#","type":"text"}"#].contains(&after)
@@ -178,7 +179,7 @@ fn beside_data(members: &Fields<'_>) -> Option<String> {
         .then(|| beside.collect::<Vec<_>>().join(","))
 }
 
-/// A text as JSON has it.
+/// A text as a JSON string.
 pub(super) fn quote(text: &str) -> String {
     let mut quoted = Vec::with_capacity(text.len() + text.len() / 8);
     serde_json::to_writer(&mut quoted, text).expect("a string is JSON");
@@ -190,7 +191,7 @@ pub fn text_block(text: &str) -> String {
     format!(r#"{{"type":"text","text":{}}}"#, quote(text))
 }
 
-/// Whether a text is this JSON, or is the very text that it holds.
+/// Returns true if a text is this JSON, or is the string that this JSON holds.
 fn is_same(text: &str, json: &RawValue) -> bool {
     let text = text.trim();
     if text == json.get() || text_of(json).is_some_and(|held| held.trim() == text) {

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use excerpt::tokens::{self, Counter};
 
-/// The room that a result may take where it is sent to a client.
+/// The room that a result may take when it is sent to a client.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// In tokens.
+    /// The room, in tokens.
     pub max_tokens: u64,
     /// The client asked for everything.
     pub is_off: bool,
@@ -17,10 +17,11 @@ pub struct Budget {
     pub is_ours: bool,
 }
 
-/// A budget below this is taken for this, in tokens: a footer with its next call takes half.
+/// The smallest budget, in tokens; a smaller one is raised to it. A footer with its next call takes
+/// half.
 pub const BUDGET_MIN: usize = 200;
 
-/// The cost of the note behind a part in an answer of `proxy/read_result`, in tokens.
+/// The cost of the note after a part in an answer of `proxy/read_result`, in tokens.
 pub(crate) const READ_NOTE_TOKENS: usize = 110;
 
 impl Budget {
@@ -55,12 +56,12 @@ impl Budget {
         }
     }
 
-    /// Whether so many bytes fit: a token is a byte at least.
+    /// Returns true if so many bytes fit: a token is at least one byte.
     pub(super) fn surely_fits(self, bytes: usize) -> bool {
         self.is_off || bytes <= self.max()
     }
 
-    /// Whether texts fit together, counted only where no quicker bound says so.
+    /// Returns true if the texts fit together. Tokens are counted only if no quicker bound decides.
     pub(super) fn holds<'a, T>(self, texts: impl Fn() -> T) -> bool
     where
         T: Iterator<Item = Cow<'a, str>>,

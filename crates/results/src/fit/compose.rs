@@ -1,4 +1,4 @@
-//! The first answer: what the whole is, as much of it as there is room for, and how to read on.
+//! The first answer: a summary of the whole, as much of it as fits, and how to read on.
 
 use excerpt::{
     Cut, Piece, Rooms,
@@ -19,19 +19,19 @@ use crate::{
     store::{Draft, ResultStore, TextHead},
 };
 
-/// A result that was cut, before it is known how the rest is read.
+/// A result that was cut, before it is known how to read the rest.
 pub(super) struct Composition {
-    /// What is shown, the footer not in it.
+    /// The shown content, without the footer.
     content: Content,
     footer: Footer,
-    /// What follows the blocks in the result.
+    /// The JSON after the blocks in the result.
     rest: String,
     is_error: bool,
     draft: Draft,
 }
 
-/// The content of an answer. What came as one text stays one: there are clients that show their
-/// model the first block only, and others that drop the last.
+/// The content of an answer. A result of one text stays one text: some clients show their model the
+/// first block only, and others drop the last.
 enum Content {
     Blocks(Vec<String>),
     Text {
@@ -42,7 +42,7 @@ enum Content {
 }
 
 impl Content {
-    /// A heading over what is shown, and a notice behind it.
+    /// Puts a heading before the shown part, and a notice after it.
     fn of(shown: Shown, heading: String, notice: Option<String>) -> Self {
         if let Some((before, text, after)) = shown.sole {
             let lines = [heading, text].into_iter().chain(notice).collect();
@@ -78,7 +78,7 @@ impl Content {
     }
 }
 
-/// Texts one below the other; one that ends its line itself gets no other line end.
+/// Joins texts as lines; a text that ends with a line end gets no other one.
 fn join_lines(texts: &[String]) -> String {
     let mut joined = String::new();
     for text in texts {
@@ -90,17 +90,17 @@ fn join_lines(texts: &[String]) -> String {
     joined
 }
 
-/// Tokens of the budget that stay free: a tokenizer may see the border of two texts otherwise
-/// than the text alone.
+/// Tokens of the budget that stay free: a tokenizer may split the boundary of two texts differently
+/// than each text alone.
 const MARGIN: usize = 12;
 
 /// A part of a result of which nothing was shown, in tokens.
 const DEFAULT_PART_TOKENS: usize = MAX_TOKENS_DEFAULT - READ_NOTE_TOKENS;
 
-/// The longest line that says what the whole is, in characters.
+/// The longest line that describes the whole, in characters.
 const SHAPE_CHARS_MAX: usize = 300;
 
-/// Texts whose shape is told.
+/// The number of texts whose shape is described.
 const SHAPES_MAX: usize = 5;
 
 impl Composition {
@@ -150,7 +150,7 @@ impl Composition {
         }
     }
 
-    /// An answer that shows nothing, where there is room for its handle alone.
+    /// An answer that shows nothing, if there is room for its handle alone.
     fn of_nothing(answer: &Answer<'_>) -> Self {
         let pieces: Vec<Piece<'_>> = answer.texts().map(Piece::of).collect();
         let room = DEFAULT_PART_TOKENS;
@@ -176,7 +176,7 @@ impl Composition {
         }
     }
 
-    /// Begins to keep the whole, and gives the answer that says how to read on.
+    /// Starts to write the whole to disk, and returns the answer that says how to read on.
     pub(super) async fn keep(self, origin: Origin, store: &ResultStore) -> Fitted {
         let Self {
             content,
@@ -220,7 +220,7 @@ fn draft(answer: &Answer<'_>, pieces: &[Piece<'_>], max_tokens: usize, parts: Ve
     }
 }
 
-/// The whole in one line.
+/// Describes the whole in one line.
 fn describe_shape(pieces: &[Piece<'_>]) -> String {
     let shapes: Vec<String> = pieces
         .iter()
@@ -236,7 +236,7 @@ fn describe_shape(pieces: &[Piece<'_>]) -> String {
     printable::shorten(&text, SHAPE_CHARS_MAX).into_owned()
 }
 
-/// What images and sounds cost beside their data.
+/// The cost of images and sounds beside their data, in tokens.
 fn count_passing(answer: &Answer<'_>) -> usize {
     let beside = |block: &Block<'_>| match block {
         Block::Passing { beside, .. } => tokens::count(beside),
@@ -245,8 +245,8 @@ fn count_passing(answer: &Answer<'_>) -> usize {
     answer.blocks.iter().map(beside).sum()
 }
 
-/// Whether what stands around the texts (annotations, addresses) is shown with them, and the
-/// room that is left for the texts.
+/// Decides if the wrappers of the texts (annotations, addresses) are shown with them. Also returns
+/// the room that is left for the texts.
 fn weigh_wrappers(answer: &Answer<'_>, room: usize) -> (bool, usize) {
     let shown = answer.blocks.iter().filter(|it| it.text().is_some());
     let shown = shown.take(texts_shown(room));

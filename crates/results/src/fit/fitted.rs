@@ -1,9 +1,9 @@
-//! A result that was made to fit, and the call that it is of.
+//! A result that was cut to fit, and its call.
 
 use jsonrpc::Json;
 use tool::ClientId;
 
-/// A result as a client gets it.
+/// A result in the form for a client.
 #[derive(Debug, Clone)]
 pub struct Fitted {
     /// The `result` of a `tools/call`.
@@ -12,7 +12,7 @@ pub struct Fitted {
     pub is_error: bool,
     /// The whole is kept, and this is a part.
     pub is_cut: bool,
-    /// Under which the whole is kept, where it could be.
+    /// The handle under which the whole is kept, if it could be kept.
     pub handle: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl Fitted {
     }
 }
 
-/// The call that a result is of, which the store needs to know.
+/// The call of a result, which the store needs to know.
 #[derive(Debug, Clone)]
 pub struct Origin {
     /// The client; none for a person at the command line.

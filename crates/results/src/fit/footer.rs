@@ -7,7 +7,7 @@ use printable::group_digits;
 
 use crate::store::Handle;
 
-/// The footer of an answer: what it shows of what there is.
+/// The footer of an answer: the shown part of the whole.
 #[derive(Debug)]
 pub(super) struct Footer {
     pub(super) shown: usize,

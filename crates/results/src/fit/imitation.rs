@@ -1,8 +1,8 @@
 //! Lines of a result that look like the proxy's own.
 //!
-//! What a tool said is sent as it came, and joined parts are the original byte for byte, so such
-//! a line is not changed; a line of ours behind it says whose it is. An ordinary result pays
-//! nothing for this.
+//! The text of a tool is sent unchanged, and joined parts are the original byte for byte, so such a
+//! line is not changed. A notice after the text says that the line is the tool's. An ordinary result
+//! pays nothing for this.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -43,15 +43,15 @@ const TOLD_CHARS_MAX: usize = 24;
 #[cfg(test)]
 pub(super) const NOTICE_TOKENS_MAX: usize = 60;
 
-/// Whether the text of a result, still JSON, may have such a line, should it be written so that it does
-/// not show.
+/// Returns true if the text of a result, still JSON, may contain such a line, also if the line is
+/// escaped or contains hidden characters.
 pub(super) fn may_be_in(json: &str) -> bool {
     ANYWHERE.is_match(json)
         || memmem::find(json.as_bytes(), br"\u").is_some() && ESCAPED.is_match(json)
         || !json.is_ascii() && json.chars().any(printable::is_hidden)
 }
 
-/// The notice behind a text that has such a line.
+/// The notice after a text that contains such a line.
 pub fn notice(text: &str) -> Option<String> {
     let text = without_hidden(text);
     let found = LINE.find(&text)?;
@@ -63,7 +63,7 @@ pub fn notice(text: &str) -> Option<String> {
     ))
 }
 
-/// As it reads: what is hidden is left out, and whatever may end a line ends one.
+/// The visible text: hidden characters are left out, and every line separator ends a line.
 fn without_hidden(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c == '\n' || c == '\t' || !printable::is_hidden(c);
     if text.chars().all(is_plain) {

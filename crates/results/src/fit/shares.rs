@@ -1,18 +1,18 @@
-//! The shares of several texts in the room that there is.
+//! Divides the room among several texts.
 
 use excerpt::{
     Kind, Piece,
     tokens::{self, Counter},
 };
 
-/// The least that is shown of a text, in tokens; where texts are more than so many fit, the
-/// later ones are left out.
+/// The smallest shown part of a text, in tokens; if there are more texts than fit with it, the later
+/// ones are left out.
 pub(super) const SHARE_MIN: usize = 100;
 
-/// The room of binary data, in tokens: enough to tell what it is.
+/// The room of binary data, in tokens: enough to recognize it.
 pub(super) const BINARY_ROOM: usize = 64;
 
-/// The number of texts that there is room to show something of.
+/// The number of texts of which a part can be shown.
 pub(super) fn texts_shown(room: usize) -> usize {
     (room / SHARE_MIN).max(1)
 }
@@ -75,7 +75,7 @@ pub(super) fn head_room(piece: &Piece<'_>, share: usize) -> usize {
     }
 }
 
-/// Leaves room for the brackets that close what was cut, as far as they can be closed at all.
+/// Leaves room for the brackets that close cut JSON, as far as they can be closed at all.
 fn json_room(piece: &Piece<'_>, share: usize) -> usize {
     let mut room = share.saturating_sub(4);
     for _ in 0..4 {

@@ -41,7 +41,7 @@ fn content(reply: &Fitted) -> Vec<Value> {
     result["content"].as_array().expect("a list").clone()
 }
 
-/// What a model sees as text.
+/// The texts that a model sees.
 fn texts(blocks: &[Value]) -> Vec<String> {
     let text = |block: &Value| {
         let text = block["text"].as_str();
@@ -146,8 +146,8 @@ fn all_of(reply: &Fitted) -> Vec<String> {
     all
 }
 
-/// What an answer may cost beyond its budget: members beside its content that a client may want,
-/// a line about lines that look like ours, and a little of what stands around shown texts.
+/// The tokens that an answer may cost beyond its budget: members beside its content that a client
+/// may want, a notice about lines that look like ours, and some of the JSON around shown texts.
 const BESIDE_TOKENS_MAX: usize = OTHERS_TOKENS_MAX + NOTICE_TOKENS_MAX + 40;
 
 proptest! {

@@ -17,11 +17,12 @@ use super::{
 #[derive(Default)]
 pub(super) struct Shown {
     pub(super) blocks: Vec<String>,
-    /// Of the result, that they show.
+    /// The tokens of the result that the blocks show.
     pub(super) tokens: usize,
-    /// That lines in them look like ours.
+    /// The notice that lines in them look like ours.
     pub(super) notice: Option<String>,
-    /// Where the result is one text: what is shown of it, and what stands before and behind it.
+    /// If the result is one text: the JSON before it, the shown part of the text, and the JSON after
+    /// it.
     pub(super) sole: Option<(String, String, String)>,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct View<'a> {
     pub(super) pieces: &'a [Piece<'a>],
     pub(super) shares: &'a [usize],
     pub(super) first: Cut,
-    /// Whether texts stand in their own blocks, or in plain ones.
+    /// True if texts are sent in their own blocks; false if in plain ones.
     pub(super) keeps_wrappers: bool,
 }
 
@@ -71,7 +72,7 @@ impl View<'_> {
         shown
     }
 
-    /// A block with what is shown of its text.
+    /// A block with the shown part of its text.
     fn block(&self, block: &Block<'_>, text: &str) -> String {
         let is_whole = block.text() == Some(text);
         match block {
@@ -86,7 +87,7 @@ impl View<'_> {
         }
     }
 
-    /// The part that is shown of a text that begins at a byte of all of them.
+    /// The shown part of a text that begins at this byte of all texts.
     fn text(&self, place: usize, start: usize) -> Option<String> {
         let piece = &self.pieces[place];
         let share = self.shares[place];
@@ -97,7 +98,7 @@ impl View<'_> {
         if start < self.first.end {
             return Some(show_beginning(piece, self.first.end - start, share));
         }
-        // Behind the first part: shown already, and read again with the part it belongs to.
+        // After the first part: shown already, and read again with its own part.
         let cut = excerpt::find_first_cut(piece, head_room(piece, share));
         (share >= SHARE_MIN.min(BINARY_ROOM)).then(|| show_beginning(piece, cut.end, share))
     }
@@ -147,7 +148,7 @@ fn show_beginning(piece: &Piece<'_>, end: usize, share: usize) -> String {
     }
 }
 
-/// A head, what is between, and as many of the last lines as there is room for.
+/// Adds a marker for the omitted middle, and as many of the last lines as fit.
 fn add_tail(text: &str, end: usize, room: usize) -> String {
     let between = "\n[… 1,000,000,000 lines between …]\n";
     let room = room.saturating_sub(tokens::count(between));

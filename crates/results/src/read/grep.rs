@@ -18,13 +18,13 @@ use super::{
 };
 use crate::store::Kept;
 
-/// Lines shown before and behind a match.
+/// The lines shown before and after a match.
 const CONTEXT: usize = 2;
 
 /// A line longer than this is shown around its matches only, in bytes.
 const LINE_BYTES_MAX: usize = 600;
 
-/// The bytes that are shown before and behind a match in such a line.
+/// The bytes shown before and after a match in such a line.
 const AROUND_BYTES: usize = 120;
 
 /// The most that a compiled expression may take, in bytes.
@@ -43,16 +43,17 @@ pub(super) struct Question {
 /// The matches that a search has found.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Matches {
-    /// To be shown, in order.
+    /// The blocks to show, in order.
     blocks: Vec<Block>,
-    /// Matches in all, the shown ones among them.
+    /// The number of all matches, including the shown ones.
     found: usize,
     lines: usize,
-    /// How long it took, in seconds, where that was too long for all lines.
+    /// The time of the search in seconds, if the search ran out of time before it reached the last
+    /// line.
     gave_up_after_s: Option<u64>,
 }
 
-/// A match with the lines before it, or a line behind one.
+/// A match with the lines before it, or a line after one.
 #[derive(Debug, Serialize, Deserialize)]
 struct Block {
     text: String,
@@ -75,7 +76,7 @@ pub(super) fn question(
     })
 }
 
-/// As many of the matches as there is room for.
+/// As many of the matches as fit.
 pub(super) fn reading(wanted: &Wanted, matches: &Matches, output: Output) -> Reading {
     let (text, shown) = take_what_fits(&matches.blocks, output.room);
     let note = describe_matches(wanted, matches, shown);
@@ -87,7 +88,7 @@ pub(super) fn reading(wanted: &Wanted, matches: &Matches, output: Output) -> Rea
     Reading { texts, note }
 }
 
-/// The text, and how many matches are in it.
+/// The text, and the number of matches in it.
 fn take_what_fits(blocks: &[Block], mut room: usize) -> (String, usize) {
     let (mut text, mut shown) = (String::new(), 0);
     for block in blocks {
@@ -107,7 +108,8 @@ fn take_what_fits(blocks: &[Block], mut room: usize) -> (String, usize) {
     (text, shown)
 }
 
-/// Where there is no room for the first match and what is around: as much of its line as fits.
+/// Returns as much of the line of the first match as fits, when the match and its context do not
+/// fit.
 fn beginning(block: &str, room: usize) -> (String, usize) {
     let Some(line) = block.lines().next_back() else {
         return (String::new(), 0);
@@ -150,7 +152,7 @@ fn describe_matches(wanted: &Wanted, matches: &Matches, shown: usize) -> String 
     write_note(&what, &more)
 }
 
-/// Looks through the whole result until the deadline. The error is for whoever wrote the pattern.
+/// Searches the whole result until the deadline. The error is for the author of the pattern.
 pub(super) fn search(asked: &Question, kept: &Kept, deadline: Instant) -> Result<Matches, String> {
     let mut search = Search {
         regex: compile(&asked.pattern)?,
@@ -189,18 +191,18 @@ struct Search<'q> {
     asked: &'q Question,
     deadline: Instant,
     matches: Matches,
-    /// To be shown up to now.
+    /// The bytes to show so far.
     bytes: usize,
     shown: usize,
-    /// Lines that may stand before the next match.
+    /// Lines that may be shown before the next match.
     before: VecDeque<(usize, String)>,
-    /// Lines still to be shown behind the last one.
+    /// The number of lines still to be shown after the last match.
     after: usize,
     last_shown: Option<usize>,
 }
 
 impl Search<'_> {
-    /// Answers whether it came to the end.
+    /// Returns true if it reached the end.
     fn run(&mut self, kept: &Kept) -> io::Result<bool> {
         let mut reader = kept.reader(0)?;
         let mut line = Vec::new();
@@ -269,7 +271,7 @@ impl Search<'_> {
         self.after = CONTEXT;
     }
 
-    /// A long line: what is around each of its matches, with the byte it begins at.
+    /// Searches a long line: shows the text around each of its matches, with its first byte.
     fn look_into(&mut self, number: usize, line: &[u8]) {
         self.before.clear();
         self.after = 0;

@@ -1,8 +1,8 @@
-//! A reading in a process of its own: a stranger's pattern or data may take for ever, or all the
-//! memory there is, and a process can be ended where a thread cannot.
+//! Reads in a separate process: an untrusted pattern or untrusted data may take unlimited time or
+//! memory, and a process can be ended where a thread cannot.
 //!
-//! The process is our own program (`proxy helper`). It is asked one question on its stdin, answers
-//! it on its stdout, both in JSON, and sees nothing of our environment.
+//! The process is our own program (`proxy helper`). It gets one question on its stdin, answers it on
+//! its stdout, both in JSON, and inherits nothing of our environment.
 
 pub(super) mod question;
 mod work;
@@ -29,7 +29,8 @@ use crate::store::{Kept, ResultStore};
 
 pub use work::answer_question;
 
-/// Asks a process. It waits for its turn and runs within `limit`, and ends with this future.
+/// Asks a process. It waits for its turn and runs within `limit`, and is ended when this future is
+/// dropped.
 pub(super) async fn ask<T: DeserializeOwned + Send + 'static>(
     question: Question,
     kept: &Kept,
@@ -90,10 +91,10 @@ fn start() -> io::Result<Child> {
         .spawn()
 }
 
-/// Asks, and hears what it says until it is done, or has said more than it may.
+/// Sends the question, and reads the answer until it is complete, or longer than allowed.
 async fn talk(child: &mut Child, task: &[u8], answer: &mut Vec<u8>) -> io::Result<()> {
     let mut stdin = child.stdin.take().expect("it is a pipe");
-    // A process that ended before it has read has no answer either.
+    // A process that ended before it read the question has no answer either.
     let _ = stdin.write_all(task).await;
     drop(stdin);
     let stdout = child.stdout.take().expect("it is a pipe");
@@ -105,7 +106,7 @@ fn parse<T: DeserializeOwned>(answer: &[u8]) -> Result<T, String> {
     serde_json::from_slice(answer).unwrap_or_else(|_| Err(no_answer()))
 }
 
-/// A process that runs into its limits says nothing (any more).
+/// The text for a process that reached its limits, and so sent no answer.
 fn no_answer() -> String {
     let gib = MEMORY_BYTES_MAX / (1024 * 1024 * 1024);
     format!("it needs more than {gib} GiB of memory, or failed; narrow it")

@@ -1,11 +1,11 @@
-//! The line behind what was read.
+//! The line after the returned text.
 
 use serde_json::Value;
 
 /// The longest call that a note repeats, in bytes: an expression may be of any length.
 const CALL_BYTES_MAX: usize = 160;
 
-/// A line that says what was read, and the arguments of the next call; `null` for the end.
+/// A line with the range that was read, and the arguments of the next call; `null` for the end.
 pub(super) fn write_note(what: &str, next: &Value) -> String {
     if next.is_null() {
         return format!("[{what}: the end]");

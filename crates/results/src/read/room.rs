@@ -1,4 +1,4 @@
-//! As much of a kept result as there is room for.
+//! Reads as much of a kept result as fits.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use excerpt::{Piece, tokens::Counter};
 use super::wanted::{ReadError, TOKEN_BYTES_MAX};
 use crate::store::Kept;
 
-/// Reads of a range what fits into so many tokens, and says where that ends.
+/// Reads the part of a range that fits into so many tokens, and returns its end.
 pub(super) fn read_within(
     kept: &mut Kept,
     range: Range<usize>,

@@ -1,4 +1,4 @@
-//! The values that a jq expression answers of a kept result.
+//! The values that a jq expression selects from a kept result.
 
 mod slip;
 
@@ -15,7 +15,7 @@ use jaq_json::{Val, read};
 use super::limits::{ANSWER_BYTES_MAX, too_long};
 use crate::store::Kept;
 
-/// The values, a line each. The error is for whoever wrote the expression.
+/// The values, one a line. The error is for the author of the expression.
 pub(super) fn read(filter: &str, kept: &mut Kept) -> Result<String, String> {
     let mut has_json = false;
     let mut output = Output(Vec::new());
@@ -32,7 +32,7 @@ pub(super) fn read(filter: &str, kept: &mut Kept) -> Result<String, String> {
     String::from_utf8(output.0).map_err(|_| "it answers what is no text".to_owned())
 }
 
-/// The answer up to now, as long as an answer may be.
+/// The answer so far, limited to the longest answer.
 struct Output(Vec<u8>);
 
 impl Write for Output {
@@ -85,7 +85,7 @@ fn run(filter: &str, text: &str, output: &mut impl Write) -> Result<(), String> 
     Ok(())
 }
 
-/// Says what cannot be read in an expression, and where.
+/// Describes the part of an expression that cannot be parsed, and its place.
 fn explain_unread(errors: &load::Errors<&str, ()>) -> String {
     let mut told = Vec::new();
     for (_, error) in errors {

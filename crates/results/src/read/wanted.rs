@@ -13,19 +13,19 @@ use crate::store::HandleError;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Wanted {
-    /// As the footer of a cut result names it.
+    /// The handle from the footer of a cut result.
     pub handle: String,
     /// A part by its number, from 1 on; all parts joined are the whole.
     pub part: Option<usize>,
-    /// Lines (bytes, matches) to pass over; negative counts from the end.
+    /// Lines (bytes, matches) to skip; negative counts from the end.
     pub offset: Option<i64>,
-    /// How many lines, bytes or matches.
+    /// The number of lines, bytes or matches to return.
     pub limit: Option<usize>,
-    /// Of `offset` and `limit`.
+    /// The unit of `offset` and `limit`.
     pub unit: Unit,
-    /// A regular expression; lines that match.
+    /// A regular expression; selects the lines that match.
     pub grep: Option<String>,
-    /// A jq expression; its values, a line each.
+    /// A jq expression; selects values, one a line.
     pub select: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl Wanted {
             .map_err(|error| ReadError::Wanted("handle", error.to_string()))
     }
 
-    /// The name of the argument that says what is read; none for the first part.
+    /// The name of the argument that selects what is read; `None` for the first part.
     pub(super) fn kind(&self) -> Result<Option<&'static str>, String> {
         let kinds = [
             ("part", self.part.is_some()),
@@ -87,12 +87,12 @@ impl Wanted {
     }
 }
 
-/// Pieces of a result as they are, and what there is to say of them.
+/// Unchanged pieces of a result, and a note about them.
 #[derive(Debug, Default)]
 pub struct Reading {
     /// The pieces.
     pub texts: Vec<String>,
-    /// Where they stand, and the next call.
+    /// The position of the pieces, and the next call.
     pub note: String,
 }
 
@@ -101,19 +101,19 @@ pub struct Reading {
 pub enum Found {
     /// Pieces of the result.
     Reading(Reading),
-    /// A value of the result, which may be a long one itself.
+    /// A value of the result, which may itself be long.
     Value(String),
 }
 
-/// The room that a reading has: that of an answer, or none to speak of for a person who wants it
-/// all.
+/// The room of a reading: that of an answer, or practically unlimited for a person who requests all
+/// of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Output {
-    /// In tokens; `usize::MAX` for all of it.
+    /// The room in tokens; `usize::MAX` for all of it.
     pub room: usize,
 }
 
-/// The longest token that is reckoned with, in bytes; only a run of blanks is longer.
+/// The longest expected token, in bytes; only a run of blanks is longer.
 pub(super) const TOKEN_BYTES_MAX: usize = 64;
 
 impl Output {
@@ -125,16 +125,16 @@ impl Output {
     }
 }
 
-/// A reading that brought nothing.
+/// A reading that failed.
 #[derive(Debug)]
 pub enum ReadError {
-    /// An argument that cannot be obeyed: its name, and what is wrong with it.
+    /// An invalid argument: its name, and the mistake.
     Wanted(&'static str, String),
     /// The handle as it was written, and why nothing can be read under it.
     Handle(String, HandleError),
     /// The disk, or the process that reads.
     Disk(io::Error),
-    /// It was not done, or not even begun, within this time.
+    /// It was not finished, or not even started, within this time.
     TimedOut(Duration),
 }
 

@@ -3,18 +3,18 @@
 /// A kept result that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HandleError {
-    /// It never was, is too old, had to make room, or belongs to another client.
+    /// It never existed, expired, was removed for room, or belongs to another client.
     #[error("nothing is kept under it (any more)")]
     Gone {
-        /// The tool that gave it, where it is remembered.
+        /// The tool that returned it, if it is remembered.
         tool: Option<String>,
     },
-    /// Its file is not what was written.
+    /// Its file is damaged.
     #[error("what was kept under it is damaged: {why}")]
     Damaged {
-        /// The tool that gave it, where the file still says so.
+        /// The tool that returned it, if the file still names it.
         tool: Option<String>,
-        /// What is wrong with the file.
+        /// The reason why the file cannot be used.
         why: String,
     },
     /// It was never written.
@@ -23,7 +23,7 @@ pub enum HandleError {
 }
 
 impl HandleError {
-    /// The tool to call again, where it is known.
+    /// The tool to call again, if it is known.
     pub fn into_tool(self) -> Option<String> {
         match self {
             Self::Gone { tool } | Self::Damaged { tool, .. } => tool,

@@ -19,27 +19,29 @@ use super::{
     kept::Kept,
 };
 
-/// Kept results on the disk: where, how long, and how much room they have together.
+/// Kept results on the disk: the folder, the time they are kept, and their size limit.
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) path: PathBuf,
     pub(super) keep: Duration,
     pub(super) keep_bytes: u64,
-    /// What results took after the last sweep and took since, and when that was.
+    /// The bytes that results used after the last sweep plus those written since, and the time of
+    /// that sweep.
     used: Mutex<Option<(u64, Instant)>>,
 }
 
-/// A file that was being written for longer than this was given up by a writer that died.
+/// A file that was being written for longer than this was abandoned by a writer that died.
 const WRITING_MAX: Duration = Duration::from_hours(1);
 
-/// What is too old, and what other processes wrote, is looked for no more often where there is room.
+/// The least time between two sweeps while there is room. A sweep finds expired results, and those
+/// that other processes wrote.
 const SWEEP_EVERY: Duration = Duration::from_mins(1);
 
-/// A sweep that finds no room makes so much more of it: a part of all room. The next result then has
-/// some without one.
+/// A sweep that finds no room frees this part of all room in addition, so that the next result needs
+/// no sweep.
 const SPARE_PART: u64 = 16;
 
-/// The extension of what an older version of ours has left of a result that went.
+/// The extension of the record that an older version of ours left of a removed result.
 const GONE: &str = "gone";
 
 impl Folder {
@@ -52,7 +54,7 @@ impl Folder {
         }
     }
 
-    /// Writes a result whole, or not at all.
+    /// Writes a result completely, or not at all.
     pub(super) fn write(&self, handle: &Handle, draft: &Draft) -> io::Result<()> {
         own_folder(&self.path)?;
         let path = self.file(handle);
@@ -65,15 +67,15 @@ impl Folder {
         Ok(())
     }
 
-    /// Whether there is no room left, or nobody has looked for a while. To look is to read the date of
-    /// every result: it is not done after each.
+    /// Returns true if there is no room left, or the last sweep was a while ago. A sweep reads the
+    /// date of every result, so it does not run after each one.
     pub(super) fn is_sweep_due(&self) -> bool {
         self.used
             .lock()
             .is_none_or(|(used, at)| used > self.keep_bytes || at.elapsed() >= SWEEP_EVERY)
     }
 
-    /// Opens a result that is the client's and not too old.
+    /// Opens a result that belongs to the client and has not expired.
     pub(super) fn open(
         &self,
         handle: &Handle,
@@ -90,7 +92,7 @@ impl Folder {
             return Err(HandleError::Gone { tool: None });
         }
         if age.is_some_and(|age| age > self.keep) {
-            // There is something to sweep.
+            // The next sweep is due now, since there is a file to remove.
             *self.used.lock() = None;
             let tool = Some(kept.head.tool);
             return Err(HandleError::Gone { tool });
@@ -98,8 +100,8 @@ impl Folder {
         Ok(kept)
     }
 
-    /// Removes what is too old, then the oldest beyond the room there is; the newest has room
-    /// whatever its size.
+    /// Removes expired results, then the oldest beyond the size limit; the newest is kept whatever
+    /// its size.
     pub(super) fn sweep(&self) {
         let mut files = self.files();
         files.sort_by_key(|file| std::cmp::Reverse(file.written));
@@ -129,7 +131,7 @@ impl Folder {
         *self.used.lock() = Some((whole - room, Instant::now()));
     }
 
-    /// How many results there are, and their bytes.
+    /// The number of results, and their bytes.
     pub(super) fn measure(&self) -> (u64, u64) {
         let mut files = self.files();
         files.retain(|file| matches!(file.what, What::Result));
@@ -147,7 +149,7 @@ impl Folder {
             .collect()
     }
 
-    /// Removes a file; of a result it is written down whose tool gave it.
+    /// Removes a file; for a result it records the tool that returned it.
     fn remove(&self, file: &File) {
         let handle = file.path.file_stem().and_then(|stem| stem.to_str());
         if matches!(file.what, What::Result)
@@ -158,7 +160,7 @@ impl Folder {
             debug!(%error, "what is left of an old result was not written");
         }
         if let Err(error) = fs::remove_file(&file.path) {
-            // Another proxy's sweep may have been here first.
+            // The sweep of another proxy may have removed it first.
             debug!(%error, "an old result was not removed");
         }
     }

@@ -1,7 +1,7 @@
-//! The form of a kept result: a head of one line, the texts one behind the other, the frame.
+//! The format of a kept result: a head of one line, the texts one after the other, the frame.
 //!
-//! The texts lie as they are, so that a part of them is read without reading the rest. The frame
-//! is the result around them, as JSON: what stands before, between and behind them.
+//! The texts are stored unescaped, so that a part of them is read without reading the rest. The
+//! frame is the result around them, as JSON: the pieces before, between and after them.
 
 use files::clock::now_s;
 use std::io::{self, Write};
@@ -11,24 +11,24 @@ use excerpt::{Cut, Kind};
 use serde::{Deserialize, Serialize};
 use tool::ClientId;
 
-/// The number of this form. A file with another one is not read: it is a day old at most, and its
-/// tool can be called again.
+/// The version of this format. A file with another version is not read: it is a day old at most, and
+/// its tool can be called again.
 pub(super) const FORMAT: u32 = 2;
 
-/// A result that is about to be kept.
+/// A result to be kept.
 #[derive(Debug)]
 pub struct Draft {
     /// The client that may read it; none for a person.
     pub owner: Option<ClientId>,
     /// The tool as the client called it.
     pub tool: String,
-    /// The budget of the first answer, to which each part keeps, in tokens.
+    /// The budget of the first answer, which also limits each part, in tokens.
     pub max_tokens: usize,
     /// The texts that were cut, or could have been.
     pub texts: Vec<(TextHead, String)>,
     /// The JSON around the texts: one piece more than there are.
     pub frame: Vec<String>,
-    /// Where each part ends in the texts.
+    /// The end of each part in the texts.
     pub parts: Vec<Cut>,
 }
 
@@ -37,7 +37,7 @@ pub struct Draft {
 pub struct TextHead {
     /// Its length.
     pub bytes: usize,
-    /// Which places are good to cut it at, and how it is searched.
+    /// The kind of the text, which decides where it is cut and how it is searched.
     pub kind: Kind,
     /// It is a piece of the result's own JSON, and no text within a string.
     pub is_json: bool,
@@ -57,10 +57,10 @@ pub struct Head {
     pub max_tokens: usize,
     /// The texts in their order.
     pub texts: Vec<TextHead>,
-    /// Where each part ends in the texts, in bytes, and what it costs.
+    /// The end of each part in the texts, in bytes, and the cost of the part.
     pub parts: Vec<(usize, usize)>,
     pub(super) frame_bytes: usize,
-    /// Of all that follows.
+    /// The checksum of everything after the head.
     pub(super) checksum: u32,
 }
 
@@ -75,13 +75,13 @@ impl Head {
     }
 }
 
-/// Whether this client may read what is kept for this owner; a person may read everything here
-/// anyway.
+/// Returns true if this client may read a result of this owner. A person at the command line may
+/// read every result.
 pub(super) fn may_read(client: Option<&ClientId>, owner: Option<&str>) -> bool {
     client.is_none_or(|client| owner == Some(&*client.name))
 }
 
-/// Writes a result as it is kept.
+/// Writes a result in this format.
 pub(super) fn write(file: &mut impl Write, draft: &Draft) -> io::Result<()> {
     let frame = serde_json::to_vec(&draft.frame).expect("texts are always JSON");
     let mut checksum = Hasher::new();

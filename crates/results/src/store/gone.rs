@@ -1,8 +1,8 @@
-//! The remains of results that went: which tool gave each, so that a late reader hears what to
+//! Records of removed results: the tool that returned each, so that a late reader learns what to
 //! call again.
 //!
-//! A handle has its place by its number, and a later one takes the place of an earlier. So there
-//! are never more than [`PLACES`], and nobody ever has to look through them.
+//! The place of a handle depends on its number, and a later handle overwrites an earlier one. So
+//! there are never more than [`PLACES`], and no search is needed.
 
 use std::{
     fs, io,
@@ -19,10 +19,10 @@ use super::{
     handle::Handle,
 };
 
-/// The number that are remembered: handles that a model still has in its context are the latest.
+/// The number of records: handles that a model still has in its context are the latest.
 const PLACES: u64 = 1_024;
 
-/// The time after its result when that goes too.
+/// The time after which the record of a result is removed too.
 const KEPT: Duration = Duration::from_hours(7 * 24);
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ struct Gone {
     tool: String,
 }
 
-/// Writes down that a result goes.
+/// Writes the record of a result that is removed.
 pub(super) fn write(results: &Path, handle: &Handle, head: &Head) -> io::Result<()> {
     let gone = Gone {
         handle: handle.to_string(),
@@ -44,7 +44,7 @@ pub(super) fn write(results: &Path, handle: &Handle, head: &Head) -> io::Result<
     write_whole(&place(results, handle), text.as_bytes())
 }
 
-/// The tool of a result that went, where it was the client's; `keep` is how long results are kept.
+/// The tool of a removed result, if it was the client's; `keep` is how long results are kept.
 pub(super) fn read(
     results: &Path,
     handle: &Handle,

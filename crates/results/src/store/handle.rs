@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-/// The name of a kept result: an `r` and 16 hexadecimal digits that nobody guesses.
+/// The name of a kept result: an `r` and 16 hexadecimal digits that nobody can guess.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Handle(String);
 
@@ -10,15 +10,15 @@ pub struct Handle(String);
 const BYTES: usize = 8;
 
 impl Handle {
-    /// A handle that was never given; the error is the system's, which has no random bytes.
+    /// A new random handle; fails if the system has no random bytes.
     pub(super) fn random() -> io::Result<Self> {
         let mut bytes = [0; BYTES];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         Ok(Self(format!("r{:016x}", u64::from_be_bytes(bytes))))
     }
 
-    /// A handle as a model wrote it, blanks around it and capitals forgiven. Anything else is none:
-    /// that is also what keeps it from naming a file elsewhere.
+    /// Parses a handle that a model wrote; blanks around it and capitals are accepted. Any other
+    /// text is refused, which also prevents a handle from naming a file elsewhere.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         let digits = text.strip_prefix('r')?;

@@ -1,5 +1,4 @@
-//! A result that is kept, opened to be read in parts. Nothing here holds more of it in memory
-//! than is asked for.
+//! A kept result, opened to be read in parts. No more of it is held in memory than is requested.
 
 use std::{
     fs,
@@ -19,7 +18,7 @@ use super::{
 /// The longest head, in bytes: a result of a million blocks has one like this.
 const HEAD_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
-/// The JSON before the text of a result that is hardly more.
+/// The JSON before the text of a result with one text.
 const ONE_TEXT: &str = r#"{"content":[{"type":"text","text":"#;
 
 const READ_BYTES: usize = 64 * 1024;
@@ -27,12 +26,12 @@ const READ_BYTES: usize = 64 * 1024;
 /// A kept result, opened.
 #[derive(Debug)]
 pub struct Kept {
-    /// What is known of it without reading its texts.
+    /// The facts that are known without reading the texts.
     pub head: Head,
     /// Its file.
     pub path: PathBuf,
     file: fs::File,
-    /// Where the texts begin.
+    /// The offset of the first text in the file.
     start: u64,
 }
 
@@ -43,7 +42,7 @@ struct Form {
 }
 
 impl Kept {
-    /// Opens a file and proves it whole. One in another form is as good as gone.
+    /// Opens a file and verifies its checksum. A file of another version counts as removed.
     pub(super) fn open(path: &Path) -> Result<Self, HandleError> {
         let damaged = |tool: Option<String>, error: io::Error| HandleError::Damaged {
             tool,
@@ -58,8 +57,8 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Opens a file without reading more than its head: what was proven a moment ago, or is about
-    /// to go.
+    /// Opens a file and reads only its head: the file was verified a moment ago, or is about to be
+    /// removed.
     pub fn reopen(path: &Path) -> io::Result<Self> {
         let file = fs::File::open(path)?;
         let mut line = Vec::new();
@@ -129,7 +128,7 @@ impl Kept {
         String::from_utf8(cut).map_err(io::Error::other)
     }
 
-    /// A range of the texts with a border at the beginning of each text within it.
+    /// A range of the texts, split at the beginning of each text within it.
     pub fn read_by_text(&mut self, range: Range<usize>) -> io::Result<Vec<String>> {
         let mut pieces = Vec::new();
         let mut start = 0;
@@ -151,7 +150,7 @@ impl Kept {
         self.read(start..start + self.head.texts[place].bytes)
     }
 
-    /// The texts one behind the other, from a byte on.
+    /// The texts one after the other, from a byte on.
     pub fn reader(&self, from: usize) -> io::Result<impl io::BufRead + use<'_>> {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(self.start + from as u64))?;
@@ -159,7 +158,7 @@ impl Kept {
         Ok(BufReader::with_capacity(READ_BYTES, file.take(left as u64)))
     }
 
-    /// Writes the whole result as JSON, as it came but for how its texts are escaped.
+    /// Writes the whole result as JSON, unchanged except for the escapes in its texts.
     pub fn write_json(&mut self, to: &mut impl Write) -> io::Result<()> {
         let frame = self.frame()?;
         for (place, piece) in frame.iter().enumerate() {
@@ -177,7 +176,7 @@ impl Kept {
         Ok(())
     }
 
-    /// Whether there is nothing but one text.
+    /// Returns true if the result is a single text and nothing else.
     pub fn is_one_text(&mut self) -> bool {
         let is_plain = self.head.texts.len() == 1 && !self.head.texts[0].is_json;
         is_plain

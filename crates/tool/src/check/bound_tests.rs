@@ -1,13 +1,13 @@
-//! Schemas made to cost more than they should: nothing here takes time, whatever they ask for.
+//! Schemas made to be expensive: no check of them takes long.
 
 use serde_json::json;
 
 use super::*;
 
-/// What becomes of a check, and that it was counted before it was done.
+/// The outcome of a check; its cost was counted before the check ran.
 #[derive(Debug, PartialEq, Eq)]
 enum Done {
-    /// Not looked at: the server judges.
+    /// Not checked: the server decides.
     Passed,
     Fine,
     Refused,

@@ -14,11 +14,11 @@ use super::{
     ready::Ready,
 };
 
-/// Rounds of reading: a JSON text opened in one is looked into in the next.
+/// The most rounds of conversion: a JSON text parsed in one is converted in the next.
 const ROUNDS_MAX: usize = 4;
 
-/// Reads what has one reading; the rest stays as it came. `None` where it would take too long to
-/// find out.
+/// Converts values with one possible meaning; the others stay unchanged. `None` if it would take too
+/// long.
 pub(super) fn coerce(ready: &Ready, value: &mut Value) -> Option<()> {
     for _ in 0..ROUNDS_MAX {
         let fixes = find_fixes(ready, value)?;
@@ -35,7 +35,7 @@ pub(super) fn coerce(ready: &Ready, value: &mut Value) -> Option<()> {
 #[derive(Debug)]
 struct Fix {
     pointer: String,
-    /// `None` takes the property out.
+    /// `None` removes the property.
     value: Option<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! The cost of a check at most, counted before it is done.
+//! Computes an upper bound of the cost of a check before it runs.
 //!
 //! A small schema can ask for work without end: definitions that each name the next one twice
 //! double it N times. The count goes through the same schemas for the same values as the
@@ -16,7 +16,7 @@ use super::graph::{Graph, Node, Role, size, text_size};
 /// Schemas asked about values in one check, and values looked at. One takes some 50 ns and, where
 /// errors are collected, up to 300 bytes.
 pub(super) const STEPS_MAX: u64 = 300_000;
-/// Schemas inside schemas and values inside values: the validator's stack is finite.
+/// The nesting limit of schemas and of values: the validator's stack is finite.
 const DEPTH_MAX: u16 = 384;
 /// Bytes of text that one state of a pattern is done with in a step.
 const STATE_BYTES_A_STEP: u64 = 64;
@@ -28,12 +28,12 @@ pub(super) struct Cost {
     pub(super) verdict: u64,
     /// To learn every error.
     pub(super) errors: u64,
-    /// To copy what the errors are about.
+    /// To copy the values that the errors refer to.
     copies: u64,
 }
 
 impl Cost {
-    /// To learn every error, all in all.
+    /// To learn every error, in total.
     pub(super) fn explained(self) -> u64 {
         self.verdict.saturating_add(self.errors)
     }
@@ -52,7 +52,8 @@ impl Cost {
         self.copies = self.copies.saturating_add(copies);
     }
 
-    /// What looks at its parts once more for their errors and once for what they cover.
+    /// The cost of a schema that checks its parts once more for their errors and once for what they
+    /// cover.
     fn looked_at_again(self) -> Self {
         let times = |steps: u64| steps.saturating_mul(3);
         Self {
@@ -63,7 +64,7 @@ impl Cost {
     }
 }
 
-/// The cost of a check of these arguments; `None` if more than anybody should wait for.
+/// The cost of a check of these arguments; `None` if it exceeds the limit.
 pub(super) fn of(graph: &Graph, arguments: &Map<String, Value>) -> Option<Cost> {
     cost(graph, At::Object(arguments))
 }
@@ -130,7 +131,7 @@ struct Count<'g> {
     /// can be met twice.
     known: RefCell<HashMap<(usize, usize), Option<Cost>>>,
     sizes: RefCell<HashMap<usize, u64>>,
-    /// The count itself has an end, too.
+    /// The computation itself is limited, too.
     steps_left: Cell<u64>,
 }
 
@@ -145,7 +146,7 @@ impl Count<'_> {
         }
         let pair = (schema, at.address());
         if let Some(known) = self.known.borrow().get(&pair) {
-            // One that is still being counted goes round in a circle.
+            // A schema that is still being counted is part of a cycle.
             return *known;
         }
         self.known.borrow_mut().insert(pair, None);

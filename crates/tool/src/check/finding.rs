@@ -1,4 +1,4 @@
-//! Findings: what a validation error is about, once the noise of `anyOf` is out of it.
+//! Findings: the useful part of a validation error, without the noise of `anyOf`.
 
 use jsonschema::{
     JsonType, ValidationError,
@@ -90,7 +90,7 @@ pub(super) fn literals_here<'e>(error: &'e ValidationError<'_>) -> Vec<&'e Value
     literals(error).into_iter().chain(of_alternatives).collect()
 }
 
-/// Whether this error alone would not have come had the value been `candidate`.
+/// Returns true if this error, taken alone, would not occur for the value `candidate`.
 pub(super) fn would_accept(error: &ValidationError<'_>, candidate: &Value) -> bool {
     let here = error.instance_path();
     match error.kind() {

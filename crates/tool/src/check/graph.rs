@@ -17,7 +17,7 @@ const STATES_MAX: u64 = 50_000;
 /// of ten thousand.
 const REFERRED_MAX: usize = 2_000;
 
-/// Every schema that a check may come to, the root first.
+/// Every schema that a check may reach, the root first.
 #[derive(Debug)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,

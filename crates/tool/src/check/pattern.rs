@@ -1,4 +1,4 @@
-//! The cost of a regular expression, by a look at its text.
+//! Estimates the cost of a regular expression from its text.
 
 /// The states that a pattern needs, about: its characters, those that a `{n,m}` repeats as often
 /// as it says. `(a{1,50}b){1,40}` has some two thousand, `a{1,50}b{1,40}` less than a hundred.
@@ -56,7 +56,7 @@ impl Group {
     }
 }
 
-/// The text behind a `[...]` that was just opened.
+/// The text after a `[...]` that was just opened.
 fn after_class(text: &str) -> &str {
     let mut is_escaped = false;
     let end = text.find(|letter: char| {

@@ -40,7 +40,7 @@ impl Ready {
         })
     }
 
-    /// `None` where it would take too long to tell.
+    /// `None` if it would take too long to decide.
     pub(super) fn is_valid(&self, value: &Value) -> Option<bool> {
         self.cost(value)?;
         Some(self.validator.is_valid(value))

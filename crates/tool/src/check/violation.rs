@@ -1,4 +1,4 @@
-//! Violations by a call's arguments, said so that the next call is right.
+//! Describes violations in a call's arguments, so that the next call can be correct.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Violations told at once; a list of a thousand bad items needs no thousand lines.
+/// The most violations in one error; a list of a thousand bad items needs no thousand lines.
 const VIOLATIONS_MAX: usize = 20;
 /// The longest value that is shown back, in characters.
 const GOT_CHARS_MAX: usize = 60;
@@ -40,7 +40,7 @@ const NAME_CHARS_MAX: usize = 80;
 /// Keys compared with one that may be a slip: each takes microseconds, of long ones a tenth of a
 /// millisecond.
 const COMPARED_MAX: usize = 200;
-/// Keys listed when none is near.
+/// The most keys listed when none is similar.
 const KEYS_MAX: usize = 8;
 
 /// The violations, one a path, in the order found.

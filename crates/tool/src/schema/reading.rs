@@ -1,4 +1,4 @@
-//! One pass over a schema: references followed, alternatives joined, and an end to all of it.
+//! One traversal of a schema: follows references, joins alternatives, and stops at limits.
 
 use std::{borrow::Cow, cell::Cell, collections::HashMap};
 
@@ -11,7 +11,7 @@ const DEPTH_MAX: u8 = 24;
 /// References followed from one place before it counts as a cycle.
 const REFERENCES_MAX: usize = 16;
 
-/// One pass over a schema, with an end to its patience.
+/// One traversal of a schema, with a limit of steps.
 #[derive(Debug)]
 pub(crate) struct Reading<'a> {
     root: &'a Value,
@@ -121,7 +121,7 @@ impl<'a> Node<'a> {
         Self { at, depth, ..*self }
     }
 
-    /// The schema this one stands for: references followed, lone `allOf` wrappers taken off.
+    /// The schema after references are followed and lone `allOf` wrappers are removed.
     pub(crate) fn resolve(self) -> Self {
         let mut node = self;
         for _ in 0..REFERENCES_MAX {
@@ -196,7 +196,7 @@ impl<'a> Node<'a> {
         fields.list
     }
 
-    /// Whether properties beyond the named ones are welcome in so many words.
+    /// Returns true if the schema explicitly allows properties beyond the named ones.
     pub(crate) fn is_open(self) -> bool {
         match self.resolve().get("additionalProperties") {
             Some(Value::Bool(open)) => *open,

@@ -1,4 +1,4 @@
-//! The shape of a schema's values, in the few words a signature has room for.
+//! The shape of a schema's values, short enough for a signature.
 
 use printable::{is_hidden, seen_json};
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub(crate) enum Shape<'a> {
     Union(Vec<Shape<'a>>),
 }
 
-/// The detail in which a shape's text tells it.
+/// The level of detail in the text of a shape.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Detail {
     pub(crate) literals_max: usize,

@@ -1,4 +1,4 @@
-//! Kept results, as a script reads them from beginning to end: a chunk at a time.
+//! Kept results that a script reads from beginning to end, in chunks.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -10,10 +10,10 @@ use tool::ClientId;
 
 use crate::error::ToolError;
 
-/// Of a kept result, read and sent to a script at one time.
+/// The bytes of a kept result that are read and sent to a script at one time.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// The results that a script has begun to read: each was allowed and proven whole by then.
+/// The results that a script has begun to read. Each was authorized and verified before.
 #[derive(Debug, Default)]
 pub(super) struct OpenResults(Mutex<BTreeMap<String, PathBuf>>);
 
@@ -22,7 +22,7 @@ impl OpenResults {
         self.0.lock().contains_key(handle)
     }
 
-    /// The text from a byte on, and where the next chunk begins; nothing more behind the last.
+    /// Returns the text from a byte on, and the start of the next chunk, if there is one.
     pub(super) async fn read(
         &self,
         results: &ResultStore,

@@ -1,4 +1,4 @@
-//! What became of a script, as its model reads it.
+//! The outcome of a script, as text for its model.
 
 use jsonrpc::Json;
 use results::{imitation_notice, text_block};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{error::ToolError, reply::Reply};
 
-/// The value, or the error; then what it printed, and of a dry run the calls.
+/// The value or the error, then the printed lines; for a dry run the planned calls.
 pub(super) fn explain(outcome: Outcome, planned: Option<Vec<String>>) -> Reply {
     let Outcome { ended, log, calls } = outcome;
     let is_error = !matches!(ended, Ended::Value(_));
@@ -20,7 +20,7 @@ pub(super) fn explain(outcome: Outcome, planned: Option<Vec<String>>) -> Reply {
         };
         blocks.push(text_block(&plan));
         if is_error {
-            // What it would read was not there: that it stops is no mistake of its own.
+            // A dry run has no results to read, so stopping here is no error of the script.
             let stopped = format!("then it stops: {}", sentence(ended, calls));
             blocks.push(text_block(&stopped));
         }
@@ -32,7 +32,7 @@ pub(super) fn explain(outcome: Outcome, planned: Option<Vec<String>>) -> Reply {
             _ => value.get().to_owned(),
         })),
         ended => {
-            // A text that the script threw may be a tool's, and look like ours.
+            // A text that the script threw may come from a tool, and look like ours.
             let thrown = match &ended {
                 Ended::Failed { text, is_ours, .. } if !is_ours => imitation_notice(text),
                 _ => None,
@@ -49,7 +49,7 @@ pub(super) fn explain(outcome: Outcome, planned: Option<Vec<String>>) -> Reply {
     Reply::of_blocks(&blocks, is_error)
 }
 
-/// The same for a script that called this one: the value, and nothing that it printed.
+/// The outcome for a script that called this one: the value, without the printed lines.
 pub(super) fn answer_script(Outcome { ended, calls, .. }: Outcome) -> Reply {
     match ended {
         Ended::Value(value) => {

@@ -1,4 +1,5 @@
-//! What a script reaches: tools as its client does, searches, and its workspace.
+//! The interface of a script to the gateway: the tools that its client may call, searches, and its
+//! workspace.
 
 use std::sync::{
     Arc,
@@ -41,7 +42,7 @@ pub(crate) struct Parts {
     pub(crate) recorder: Arc<Recorder>,
 }
 
-/// One script's way to everything else.
+/// The access of one script to everything outside it.
 pub(crate) struct Reach<'a> {
     parts: &'a Parts,
     tools: &'a dyn Tools,
@@ -50,9 +51,9 @@ pub(crate) struct Reach<'a> {
     caller: ScriptCaller,
     dry_run: bool,
     opened: OpenResults,
-    /// The calls that would be made.
+    /// The calls that a dry run would make.
     planned: Mutex<Vec<String>>,
-    /// Bytes of the results that calls brought.
+    /// The bytes of the results of its calls.
     read: AtomicU64,
 }
 
@@ -80,12 +81,12 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// How many bytes the results of its calls had so far.
+    /// The bytes of the results of its calls so far.
     pub(super) fn bytes_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// The calls that would have been made; none where they were.
+    /// The calls that a dry run would have made; `None` if they were made.
     pub(super) fn into_planned(self) -> Option<Vec<String>> {
         self.dry_run.then(|| self.planned.into_inner())
     }
@@ -95,7 +96,7 @@ impl<'a> Reach<'a> {
             tool_name: tool,
             input: Input::AsSent(input),
             options: Options {
-                // All of it: what is cut for the model is what the script answers.
+                // The whole result: a result cut for the model would be cut for the script too.
                 raw: true,
                 dry_run: self.dry_run,
                 ..Options::default()
@@ -116,7 +117,7 @@ impl<'a> Reach<'a> {
         })
     }
 
-    /// The first chunk is read as by any call: by its rules, and counted.
+    /// The first chunk is authorized and counted like any call.
     async fn read_chunk(&self, handle: &str, from: usize) -> Result<Box<RawValue>, ToolError> {
         if !self.opened.knows(handle) {
             let input = raw_of(&json!({"handle": handle, "offset": 0, "limit": 1}))?;

@@ -1,4 +1,4 @@
-//! The names of arguments in a script, held against the schema of their tool before it runs.
+//! Checks the argument names in a script against the schema of their tool before it runs.
 
 use registry::Entry;
 use script::CallSite;
@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use crate::envelope::INPUT_ALIASES;
 
-/// What is wrong with a call as the script shows it; nothing where that cannot be known.
+/// Describes the mistakes in a call that the script's source shows; `None` if there are none, or the
+/// arguments are not known.
 pub(super) fn check(site: &CallSite, entry: &Entry) -> Option<String> {
     let given = site.arguments.as_ref()?;
-    // An envelope is taken off when the call is made.
+    // An envelope is removed when the call is made.
     if matches!(given.as_slice(), [one] if INPUT_ALIASES.contains(&one.as_str())) {
         return None;
     }

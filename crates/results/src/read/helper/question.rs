@@ -9,7 +9,7 @@ use super::super::{
     limits::{SEARCH_TIME_MAX, TIME_MAX},
 };
 
-/// The part of a kept result that is wanted.
+/// The requested part of a kept result.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::read) enum Question {
     Grep(grep::Question),
@@ -39,14 +39,14 @@ pub(super) struct Task {
     pub(super) question: Question,
     /// The kept result.
     pub(super) path: PathBuf,
-    /// When it is ended.
+    /// The time after which it is ended, in milliseconds.
     pub(super) time_ms: u64,
-    /// Who asks.
+    /// The process id of the parent, which asks.
     pub(super) parent: i32,
 }
 
-/// The time for which a search that is ended after `time` goes on looking, so that it can still
-/// tell.
+/// The time for which a search searches if it is ended after `time`, so that it can still report its
+/// matches.
 pub(super) fn searching_time(time: Duration) -> Duration {
     time * 5 / 6
 }

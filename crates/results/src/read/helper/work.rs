@@ -21,8 +21,8 @@ use crate::store::Kept;
 /// else.
 const PROCESSOR_S_MORE: u64 = 2;
 
-/// Answers the question that our parent asks. Nothing is said where that cannot be: the parent
-/// has a text for it.
+/// Answers the question of our parent. On failure it prints nothing: the parent has a text for that
+/// case.
 pub fn answer_question(output: &mut dyn io::Write) -> io::Result<()> {
     let task: Task = serde_json::from_reader(io::stdin().lock())?;
     bound(&task)?;
@@ -40,14 +40,14 @@ fn say<T: Serialize>(output: &mut dyn io::Write, answer: &Result<T, String>) -> 
     Ok(serde_json::to_writer(output, answer)?)
 }
 
-/// Makes sure that we end with whoever asked, take no more than we may, and leave no core file:
-/// it would hold the whole result.
+/// Ensures that we end with our parent, stay within our limits, and leave no core file, which would
+/// contain the whole result.
 fn bound(task: &Task) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Pid::from_raw(task.parent) {
         return Err(io::Error::other("whoever asked is gone"));
     }
-    // Where memory runs short, we are the one to go.
+    // If memory runs short, the system should end this process first.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
     let limits = [
         (Resource::Core, 0),

@@ -1,4 +1,4 @@
-//! Mistakes in a jq expression, told to whoever wrote it: `jaq` names whole values, which
+//! Explains mistakes in a jq expression to its author: messages of `jaq` contain whole values, which
 //! may be all of the result.
 
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 const HEAD_BYTES: usize = 300;
 const TAIL_BYTES: usize = 100;
 
-/// The message in short, and for the slips that are made most what to write in its place.
+/// The shortened message, and for the most common mistakes the correct expression.
 pub(super) fn explain(message: &str) -> String {
     explain_indexing(message).unwrap_or_else(|| shorten_middle(message))
 }
