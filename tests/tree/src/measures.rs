@@ -292,6 +292,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = "\
 //! A crate.
+
 /// What it does.
 /// How it does it.
 pub fn one() {
@@ -309,7 +310,7 @@ mod tests {
         let entry = folder.path().join("lib.rs");
         fs::write(&entry, text).unwrap();
         let measures = of(&Crate::read(folder.path(), "it", &entry).unwrap());
-        assert_eq!(measures.files, [10]);
+        assert_eq!(measures.files, [11]);
         assert_eq!((measures.docs, measures.vague), (2, 1));
         assert_eq!(measures.functions, [3, 1]);
         assert_eq!(
