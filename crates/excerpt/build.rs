@@ -1,4 +1,4 @@
-//! Makes the tables of the tokenizer, which are read where they lie in the program.
+//! Builds the tables of the tokenizer, which are embedded in the program and read in place.
 
 #[path = "src/tokens/digest.rs"]
 mod digest;
@@ -33,7 +33,7 @@ fn split_words(mut bytes: &[u8]) -> Vec<&[u8]> {
     words
 }
 
-/// Where each word begins, and where the last one ends.
+/// Returns the start of each word, and the end of the last one.
 fn starts(words: &[&[u8]]) -> Vec<u8> {
     let mut start = 0_u32;
     let mut starts = Vec::from(start.to_le_bytes());

@@ -1,4 +1,4 @@
-//! The two lines before a connection to the daemon is a session: who comes, and what for.
+//! The two lines that begin a connection to the daemon: the client and its purpose, and the answer.
 
 use std::{io, os::unix::net::UnixStream as StdStream, path::PathBuf, time::Duration};
 
@@ -14,7 +14,7 @@ use gateway::shell::ShellRequest;
 
 use super::{identity::Build, launch::Report};
 
-/// A line of ours is far shorter; past this somebody else speaks.
+/// The maximum length of a line. Ours are far shorter; a longer one is from another program.
 const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Between two processes of one machine.
@@ -23,11 +23,11 @@ pub const HELLO_WAIT: Duration = Duration::from_secs(10);
 /// The first line of a client of the daemon.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Hello {
-    /// The program that says it.
+    /// The build of the client's program.
     pub build: Build,
-    /// Its process.
+    /// The process id of the client.
     pub pid: u32,
-    /// What it wants.
+    /// The purpose of the connection.
     pub purpose: Purpose,
 }
 
@@ -37,38 +37,38 @@ pub struct Hello {
 pub enum Purpose {
     /// MCP follows.
     Session {
-        /// Where the client works.
+        /// The working directory of the client.
         cwd: Option<PathBuf>,
         /// Its environment: all of it, since the configuration may name other variables while the
         /// session lasts.
         variables: Variables,
     },
-    /// To hear who is served, and by which servers.
+    /// Asks for the connected clients and their servers.
     Status,
     /// A command of the command line.
     Shell {
-        /// The folder it is run in.
+        /// The working directory of the command.
         cwd: Option<PathBuf>,
         /// Its environment.
         variables: Variables,
-        /// What is asked.
+        /// The request of the command.
         request: ShellRequest,
     },
-    /// HTTP is to be served until the connection ends.
+    /// Asks to serve HTTP until the connection ends.
     Http {
-        /// The address; none: what the configuration says.
+        /// The address to listen on; none: that of the configuration.
         listen: Option<String>,
-        /// Those of the process that asks: tokens are filled in from these.
+        /// The environment of the requesting process: tokens are filled in from it.
         variables: Variables,
-        /// The process holds the socket that listens there and hands it over.
+        /// The process holds the listening socket and hands it over.
         #[serde(default)]
         has_socket: bool,
     },
-    /// A login or a secret may be another than it was: servers that wait for one begin anew.
+    /// A login or a secret may have changed: servers that wait for one are started again.
     LookAgain,
-    /// End now, whoever is served.
+    /// Ends the daemon now, even if clients are connected.
     Stop,
-    /// The same, and whoever has us serve HTTP is to ask the next daemon.
+    /// The same, and processes for which we serve HTTP ask the next daemon.
     Restart,
 }
 
@@ -78,39 +78,40 @@ pub enum Purpose {
 pub enum Answer {
     /// The session is open.
     Welcome {
-        /// Clients may come over HTTP too, who cannot start a daemon.
+        /// True if clients may also connect over HTTP; they cannot start a daemon.
         serves_http: bool,
     },
-    /// The socket that listens is to be handed over; the answer follows.
+    /// The client is to hand over its listening socket; the answer follows.
     SendSocket,
     /// HTTP is served.
     Listening {
         /// The address that a client's configuration would name.
         url: String,
-        /// What is listened at; none where the configuration says so anyway.
+        /// The address listened on; none if it is that of the configuration.
         address: Option<String>,
     },
     /// The command is run; its answer follows.
     Running,
-    /// What was asked for cannot be had.
+    /// The request failed.
     Refused(Report),
-    /// We are of another build. `leaves`: we are older, and take no new clients from now on; a
-    /// daemon may be started in our place. Else we are newer.
+    /// The daemon is of another build. If `leaves`, it is older and accepts no new clients from now
+    /// on; another daemon may be started in its place. Otherwise it is newer.
     OtherBuild {
-        /// Whether the daemon takes no new clients from now on.
+        /// True if the daemon accepts no new clients from now on.
         leaves: bool,
         /// The daemon's version.
         version: String,
     },
-    /// Who is served, and by which servers.
+    /// The connected clients and their servers.
     Status(serde_json::Value),
-    /// What was told is taken in.
+    /// The notification was handled.
     Noted,
-    /// We end.
+    /// The daemon ends.
     Stopping,
 }
 
-/// Both ends are ours: nobody else can connect to the socket, and this says so once more.
+/// Returns true if the peer runs as our user. No other user can connect to the socket; this checks
+/// it a second time.
 pub fn is_ours(stream: &UnixStream) -> bool {
     let user = rustix::process::geteuid().as_raw();
     stream.peer_cred().is_ok_and(|peer| peer.uid() == user)
@@ -123,7 +124,7 @@ pub async fn say(stream: &mut (impl AsyncWrite + Unpin), what: &impl Serialize) 
     stream.write_all(&line).await
 }
 
-/// Reads one line and not a byte further; `None` where the other side closed first.
+/// Reads one line and not a byte further; `None` if the other side closed first.
 pub async fn hear<T: DeserializeOwned>(
     stream: &mut (impl AsyncRead + Unpin),
 ) -> io::Result<Option<T>> {
@@ -155,7 +156,7 @@ pub async fn hear_later<T: DeserializeOwned>(
     serde_json::from_slice(&line).map(Some).map_err(Into::into)
 }
 
-/// Says hello and hears the answer; `None` where the daemon left meanwhile.
+/// Sends the hello and reads the answer; `None` if the daemon exited meanwhile.
 pub async fn greet(
     stream: StdStream,
     purpose: Purpose,

@@ -19,23 +19,23 @@ use crate::{
     reach::{NoDaemon, Reached, Route, reach},
 };
 
-/// The rest after a failure before the daemon is asked for again: the first, and the longest, to which
-/// each failure doubles it. A configuration that was broken meanwhile is mended by a person.
+/// The delay after a failure before the daemon is asked again: the first, and the maximum, up to which
+/// each failure doubles it. A configuration that was broken meanwhile is repaired by a person.
 const REST_MIN: Duration = Duration::from_millis(100);
 const REST_MAX: Duration = Duration::from_secs(10);
 
 /// A daemon that ends sooner than this has failed too: a loop of such daemons slows down.
 const SHORT_LIFE: Duration = Duration::from_secs(1);
 
-/// Clients that connect while there is no daemon wait in our socket for the next one so long. If none
-/// comes, they are refused, as where nobody serves.
+/// The time that clients wait in our socket for the next daemon. If none comes, they are refused, as if
+/// nothing listened.
 const SOCKET_WAIT: Duration = Duration::from_secs(10);
 
 /// The connection to a daemon that was killed may end a moment before its other sockets do.
 const BIND_TRIES: usize = 20;
 const BIND_REST: Duration = Duration::from_millis(5);
 
-/// When we end, the daemon ends the sessions; our end says that it is done.
+/// The wait for the daemon to end the sessions before we exit.
 const END_WAIT: Duration = Duration::from_secs(3);
 
 /// An address that the daemon holds for us.
@@ -48,8 +48,8 @@ struct Held {
     again: Option<Listen>,
 }
 
-/// Has HTTP served until `stop`, or until a person stops the daemon. The error is that it is not
-/// served to begin with. `say` is for people.
+/// Keeps HTTP served until `stop`, or until a person stops the daemon. Fails if it cannot be served
+/// at the start. `say` is for people.
 pub async fn hold_http(
     route: Route,
     listen: Option<Listen>,
@@ -94,7 +94,7 @@ pub async fn hold_http(
     }
 }
 
-/// Asks after a rest, until it is served. Why it is not is told once.
+/// Asks after a delay, until it is served. The reason of a failure is reported once.
 async fn ask_again(
     route: &Route,
     listen: Option<Listen>,
@@ -123,8 +123,8 @@ async fn ask_again(
     }
 }
 
-/// Listens where the daemon that was lost did, before a client finds nobody there. None where somebody
-/// else does.
+/// Listens at the address of the lost daemon, before a client is refused there. None if another process
+/// listens there.
 async fn bind_at_once(listen: Option<Listen>) -> Option<TcpListener> {
     let listen = listen?;
     for _ in 0..BIND_TRIES {
@@ -171,7 +171,7 @@ async fn ask(
     }
 }
 
-/// Returns when the daemon is gone, with `Break` where it said that it was stopped.
+/// Returns when the daemon is gone, with `Break` if it reported that it was stopped.
 async fn wait_for_end(held: &mut Held) -> ControlFlow<()> {
     match hear_later(&mut held.stream).await {
         Ok(Some(Answer::Stopping)) => ControlFlow::Break(()),

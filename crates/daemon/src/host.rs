@@ -1,4 +1,4 @@
-//! The daemon itself: one [`Gateway`] for every client that connects, until nobody came for long.
+//! The daemon itself: one [`Gateway`] for every client that connects, until it is idle for long.
 
 use std::{
     fs, io,
@@ -36,20 +36,20 @@ use super::{
     status::{About, status},
 };
 
-/// The interval at which a daemon looks whether it can still be found: its folder may have been
-/// cleaned up. Until then no command reaches it, and a client that comes starts another one.
+/// The interval at which a daemon checks that it can still be reached: its folder may have been
+/// cleaned up. Until then no command reaches it, and a new client starts another one.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// Sessions that were told to end have this long to say their last word.
+/// The time that sessions have to send their last messages before they end.
 const SESSIONS_END_WAIT: Duration = Duration::from_secs(1);
 
-/// The wait for the lock of the socket before a daemon that ends leaves its socket where it is.
+/// The wait for the lock of the socket. After it, a daemon that ends does not remove its socket.
 const LEAVE_WAIT: Duration = Duration::from_millis(500);
 
 /// A rest after the system would not give us a connection (too many open files).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
-/// The daemon, which every connection shares.
+/// The state of the daemon, shared by every connection.
 struct Daemon {
     gateway: Arc<Gateway>,
     config: PathBuf,
@@ -58,28 +58,28 @@ struct Daemon {
     since: SystemTime,
     socket: SocketFile,
     http: Listeners,
-    /// How many sessions there are.
+    /// The number of open sessions.
     sessions: watch::Sender<usize>,
-    /// No new clients; we go when the last one does.
+    /// Cancelled when the daemon accepts no new clients; it ends when the last client disconnects.
     leaving: CancellationToken,
     stop: CancellationToken,
-    /// Connections of those who wait for our end.
+    /// Connections of the clients that wait for the daemon to end.
     waiting: Mutex<Vec<UnixStream>>,
 }
 
-/// The configuration, opened, that a daemon serves.
+/// The opened configuration that a daemon serves.
 pub struct Opened {
-    /// The one that all sessions share.
+    /// The gateway that all sessions share.
     pub gateway: Arc<Gateway>,
-    /// What goes on beside the sessions.
+    /// The background work besides the sessions.
     pub upkeep: Upkeep,
-    /// The file of the configuration, for people.
+    /// The configuration file, for messages to people.
     pub config: PathBuf,
-    /// As they are now: they follow the file.
+    /// The current settings: they follow the file.
     pub settings: watch::Receiver<Settings>,
-    /// As they were when we began: they hold from the next start on.
+    /// The settings at the start: changes take effect at the next start.
     pub http: http_server::Settings,
-    /// As they are whenever a `serve --http` asks.
+    /// Reads the settings whenever a `serve --http` asks.
     pub read_http: ReadSettings,
 }
 
@@ -107,7 +107,7 @@ impl std::fmt::Debug for Host {
 }
 
 impl Host {
-    /// A daemon of what was opened already. Needs a runtime.
+    /// Creates a daemon for an opened configuration. Needs a runtime.
     pub fn new(opened: Opened, socket: BoundSocket, stop: CancellationToken) -> io::Result<Self> {
         let listener = UnixListener::from_std(socket.listener)?;
         let daemon = Arc::new(Daemon {
@@ -135,8 +135,8 @@ impl Host {
         })
     }
 
-    /// Serves until stopped, replaced, or alone for long. All servers have ended then. Answers the
-    /// connections of those who wait for the end of our process.
+    /// Serves until stopped, replaced, or idle for long. All servers have ended then. Returns the
+    /// connections of clients that wait for our process to exit.
     pub async fn run(self) -> Vec<StdStream> {
         let daemon = self.daemon;
         let (socket, version) = (daemon.socket.path.display(), &daemon.build.version);
@@ -159,7 +159,7 @@ impl Host {
 impl Daemon {
     async fn accept(self: &Arc<Self>, mut listener: UnixListener, tasks: &TaskTracker) {
         let mut looks = interval(LOOK_EVERY);
-        // Kept from look to look: a new one would begin to wait anew.
+        // Kept across iterations: a new future would restart the wait.
         let mut lonely = std::pin::pin!(self.wait_until_lonely());
         loop {
             tokio::select! {
@@ -188,10 +188,10 @@ impl Daemon {
             }
         }
         self.leave_place().await;
-        // Whoever waits in the socket looks for another daemon. Nobody comes after them.
+        // Clients that wait in the socket look for another daemon. No more come after them.
         while let Some(Ok(_)) = listener.accept().now_or_never() {}
         drop(listener);
-        // Whoever takes our place wants the addresses.
+        // The daemon that replaces us needs the addresses.
         self.http.end();
         let mut sessions = self.sessions.subscribe();
         tokio::select! {
@@ -200,8 +200,8 @@ impl Daemon {
         }
     }
 
-    /// Returns when nobody was served for so long as is configured; never while clients may come
-    /// over HTTP at an address of the configuration, who could not start us again.
+    /// Returns when no client was served for the configured time; never while clients may connect over
+    /// HTTP at an address of the configuration, because they could not start us again.
     async fn wait_until_lonely(&self) {
         if self.http.is_configured() {
             return std::future::pending().await;
@@ -219,8 +219,8 @@ impl Daemon {
         }
     }
 
-    /// A daemon whose socket is gone binds it again; one whose place another daemon has, or that can
-    /// have none, goes with its last client.
+    /// Binds the socket again if it was removed. If another daemon has the path, or it cannot be bound,
+    /// the daemon ends with its last client.
     fn look(&self) -> Option<UnixListener> {
         if self.socket.is_unchanged() {
             return None;
@@ -242,8 +242,8 @@ impl Daemon {
         None
     }
 
-    /// Makes room for another daemon. Under the lock, so that no socket but ours is removed; where
-    /// the lock cannot be had the socket stays, and the next daemon replaces it.
+    /// Removes our socket for another daemon. Takes the lock, so that no socket but ours is removed; if
+    /// the lock cannot be taken the socket stays, and the next daemon replaces it.
     async fn leave_place(self: &Arc<Self>) {
         let daemon = Arc::clone(self);
         let leaving = tokio::task::spawn_blocking(move || {
@@ -319,7 +319,7 @@ impl Daemon {
                 self.leave_place().await;
                 let told = say(&mut stream, &Answer::Stopping).await;
                 self.stop.cancel();
-                // Held open until our process is gone, with all servers.
+                // Held open until our process has exited, with all servers.
                 self.take_stop(stream);
                 told
             }
@@ -329,8 +329,7 @@ impl Daemon {
         }
     }
 
-    /// Serves HTTP for a process, of another build too where it is older: what is said here changes
-    /// little.
+    /// Serves HTTP for a process, even of an older build: this part of the protocol changes little.
     async fn hold_http(
         self: &Arc<Self>,
         mut stream: UnixStream,
@@ -438,7 +437,7 @@ impl Drop for Presence {
     }
 }
 
-/// The connection of who said hello.
+/// Returns the connection info of the client that sent the hello.
 fn connection_of(
     cwd: Option<PathBuf>,
     variables: Variables,

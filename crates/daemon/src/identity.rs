@@ -20,14 +20,14 @@ pub struct Identity {
     id: String,
 }
 
-/// The configuration as it is known before its file is read.
+/// The part of the configuration that is known before its file is read.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// Absolute.
     pub config: PathBuf,
-    /// What a flag or a variable says; the file may say it as well. Absolute.
+    /// The absolute path given by a flag or a variable; the file may set it as well.
     pub state_dir: Option<PathBuf>,
-    /// What a flag asks the daemon to log, should it be started by us. Makes no other daemon.
+    /// The log filter given by a flag, used if we start the daemon. It does not make another daemon.
     pub log: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub struct Wanted {
 /// short, because the path of a socket has 107 bytes at most.
 const ID_DIGITS: usize = 12;
 
-/// Variables of ours that change nothing a client could notice: where the file lies is known
+/// Variables of ours that change nothing a client could notice: the path of the file is known
 /// already, and the log is the daemon's own.
 const INDIFFERENT: [&str; 4] = [
     "PROXY_CONFIG",
@@ -45,7 +45,7 @@ const INDIFFERENT: [&str; 4] = [
 ];
 
 impl Identity {
-    /// `variables` are those of our environment; what is set to nothing is not among them.
+    /// `variables` are those of our environment, without empty ones.
     pub fn of<'v>(
         wanted: Wanted,
         variables: impl IntoIterator<Item = (&'v str, &'v OsStr)>,
@@ -76,7 +76,7 @@ impl Identity {
     }
 }
 
-/// A program, told apart from another of the same version by when it was built.
+/// A build of the program, distinguished from others of the same version by its build time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
     /// The version of the package.
@@ -103,7 +103,7 @@ impl Build {
         }
     }
 
-    /// Whether it takes the place of the other one.
+    /// Returns true if this build replaces the other one.
     pub fn is_newer_than(&self, other: &Self) -> bool {
         let by_version = numbers(&self.version).cmp(&numbers(&other.version));
         by_version.then(self.modified_ns.cmp(&other.modified_ns)) == Ordering::Greater

@@ -1,4 +1,4 @@
-//! Starts the daemon where there is none: one, however many want it.
+//! Starts the daemon if there is none: only one, however many clients request it.
 
 use std::{
     env, fs,
@@ -23,16 +23,16 @@ use super::{
     place,
 };
 
-/// The report of a daemon that could not begin, or could not do what it was asked for.
+/// The report of a daemon that failed to start, or failed to fulfil a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Report {
-    /// It is the configuration that is wrong.
+    /// True if the configuration is wrong.
     pub is_usage: bool,
-    /// What went wrong, for people.
+    /// The error message, for people.
     pub text: String,
 }
 
-/// A connection, and where we started the daemon ourselves the way on which it says what failed.
+/// A connection and, if we started the daemon, the pipe over which it reports its failure.
 #[derive(Debug)]
 pub struct Connection {
     /// The daemon's end of it answers a [`Hello`](crate::hello::Hello).
@@ -41,12 +41,12 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Whether we started it.
+    /// Returns true if we started the daemon.
     pub fn is_of_a_new_daemon(&self) -> bool {
         self.report.is_some()
     }
 
-    /// Why the daemon that we started left without an answer. Waits for it to be gone.
+    /// Returns why the daemon that we started exited without an answer. Waits for it to exit.
     pub fn report(self) -> Option<Report> {
         let mut text = String::new();
         self.report?.read_to_string(&mut text).ok()?;
@@ -77,8 +77,8 @@ pub fn connect(socket: &Path) -> io::Result<Option<UnixStream>> {
     }
 }
 
-/// Connects, and starts the daemon if there is none. The socket is bound here and given to the
-/// daemon: a connection waits in it from the first moment, also those of others.
+/// Connects, and starts the daemon if there is none. The socket is bound here and passed to the
+/// daemon: connections, also of other clients, wait in it from the first moment.
 pub fn connect_or_start(identity: &Identity, socket: &Path) -> io::Result<Connection> {
     let connected = |stream| Connection {
         stream,
@@ -100,7 +100,7 @@ pub fn connect_or_start(identity: &Identity, socket: &Path) -> io::Result<Connec
     })
 }
 
-/// The caller holds the lock, and nobody listens.
+/// Binds the socket. The caller holds the lock, and no process listens.
 pub fn bind(socket: &Path) -> io::Result<UnixListener> {
     match fs::remove_file(socket) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -111,8 +111,8 @@ pub fn bind(socket: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Starts the daemon by way of a process between that ends at once: so the daemon is nobody's
-/// child, and a client that ends us and all below us does not end it for the others.
+/// Starts the daemon through an intermediate process that exits at once. So the daemon is not our
+/// child, and a client that kills our process tree does not end it for the others.
 fn spawn(identity: &Identity, listener: UnixListener) -> io::Result<ChildStdout> {
     let mut between = command(&identity.wanted, &["launch"])
         .stdin(OwnedFd::from(listener))

@@ -5,7 +5,7 @@
 //! has the one [`Gateway`](gateway::Gateway) that all sessions share.
 //! `proxy serve --http` ([`hold`]) has it serve HTTP too (`listeners`).
 //!
-//! This room knows neither the command line nor the terminal.
+//! This crate depends neither on the command line nor on the terminal.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(missing_docs)]
@@ -30,6 +30,6 @@ use std::time::Duration;
 /// The settings of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// How long it stays without a client; none: for ever.
+    /// The time that it keeps running without a client; none: for ever.
     pub linger: Option<Duration>,
 }

@@ -19,8 +19,8 @@ use crate::{
     pass::receive_listener,
 };
 
-/// The interval at which the address of `[http]` is tried when a daemon begins, and how many times:
-/// the one before us may still have it. Less than whoever asks for it waits for an answer.
+/// The interval at which a starting daemon tries to bind the address of `[http]`, and the number of
+/// tries: the previous daemon may still hold it. In total, less than the clients wait for an answer.
 const TRY_EVERY: Duration = Duration::from_millis(250);
 const TRIES: usize = 32;
 
@@ -30,13 +30,13 @@ pub(crate) type ReadSettings = Arc<dyn Fn() -> Result<Settings, String> + Send +
 /// Everything that is served over HTTP.
 pub(crate) struct Listeners {
     gateway: Arc<Gateway>,
-    /// As it was when we began.
+    /// The settings at the start of the daemon.
     configured: Settings,
     read: ReadSettings,
-    /// Where the configured address is served, or why not; none until that is known.
+    /// The URL at which the configured address is served, or the error; none until that is known.
     outcome: watch::Sender<Option<Result<String, String>>>,
     held: Mutex<Vec<Arc<Held>>>,
-    /// A person stopped the daemon: those who hold an address are told, and ask for no other.
+    /// Cancelled when a person stops the daemon: holders of an address are notified, and request no other.
     is_stopped: CancellationToken,
     /// Ends every listener.
     stop: CancellationToken,
@@ -50,10 +50,10 @@ struct Held {
     pid: u32,
 }
 
-/// A `serve --http` that asks.
+/// A `serve --http` that requests an address.
 #[derive(Debug)]
 pub(crate) struct Holder {
-    /// None: what the configuration says.
+    /// None: the address of the configuration.
     pub(crate) listen: Option<String>,
     pub(crate) variables: Variables,
     pub(crate) has_socket: bool,
@@ -90,12 +90,12 @@ impl Listeners {
         }
     }
 
-    /// Whether clients may come at an address of the configuration.
+    /// Returns true if clients may connect to an address of the configuration.
     pub(crate) fn is_configured(&self) -> bool {
         self.configured.listen.is_some()
     }
 
-    /// From here on those who hold an address are told that they lose it for good.
+    /// From now on, holders of an address are notified that they lose it for good.
     pub(crate) fn note_stopped(&self) {
         self.is_stopped.cancel();
     }
@@ -105,7 +105,7 @@ impl Listeners {
         self.stop.cancel();
     }
 
-    /// What is said of the configured address, and of the others.
+    /// Returns the state of the configured address, and of the others.
     pub(crate) fn describe(&self) -> (Option<Result<String, String>>, Vec<Value>) {
         let held = self.held.lock();
         let held = held
@@ -152,7 +152,7 @@ impl Listeners {
         http_server::bind(&endpoint).await
     }
 
-    /// Serves an address until its holder is gone, and tells it what becomes of it.
+    /// Serves an address until its holder is gone, and reports the outcome to the holder.
     pub(crate) async fn hold(&self, mut stream: UnixStream, holder: Holder) -> io::Result<()> {
         let socket = if holder.has_socket {
             say(&mut stream, &Answer::SendSocket).await?;
@@ -203,7 +203,7 @@ impl Listeners {
 
     /// Returns when the holder is gone, or every listener is to end.
     async fn wait_for_end(&self, stream: &mut UnixStream) {
-        // It says nothing: what comes is its end.
+        // The process sends nothing: the next event is the end of its stream.
         let closed = stream.read_u8();
         let _ = self.stop.run_until_cancelled(closed).await;
     }
@@ -225,7 +225,7 @@ impl Listeners {
         if self.is_configured() && wanted == self.configured.listen {
             let mut outcome = self.outcome.subscribe();
             let known = outcome.wait_for(Option::is_some).await;
-            // Where it failed, whoever asks now hears why.
+            // If it failed, binding again returns the error to this caller.
             if let Some(Ok(url)) = known.ok().and_then(|it| it.clone()) {
                 return Ok(Opened::Configured(url));
             }

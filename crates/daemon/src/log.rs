@@ -9,8 +9,8 @@ use files::BoundedLog;
 use parking_lot::Mutex;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// The file in which the daemon of a configuration logs. What was written before stands in a file
-/// with `.1` after the name.
+/// Returns the log file of the daemon of a configuration. Earlier entries are in a file with `.1`
+/// after the name.
 pub fn path(state_dir: &Path) -> PathBuf {
     state_dir.join("daemon.log")
 }

@@ -16,7 +16,7 @@ use rustix::{
 };
 use tokio::{io::Interest, net::UnixStream};
 
-/// Goes with the socket: nothing is sent without a byte.
+/// Sent with the socket: a descriptor cannot be sent without data.
 const BYTE: [u8; 1] = *b"L";
 
 /// Hands over a copy; ours stays open.
@@ -37,8 +37,7 @@ pub(crate) async fn send_listener(stream: &UnixStream, listener: &TcpListener) -
     sending.await
 }
 
-/// Takes over what [`send_listener`] hands to us. The error is also that it is no TCP socket that
-/// listens.
+/// Receives the socket sent by [`send_listener`]. Fails also if it is not a listening TCP socket.
 pub(crate) async fn receive_listener(stream: &UnixStream) -> io::Result<TcpListener> {
     let receiving = stream.async_io(Interest::READABLE, || {
         let mut byte = [0; 1];

@@ -1,5 +1,4 @@
-//! The place where a daemon is met: a private folder with its socket, and the lock of those who
-//! start it.
+//! The folder of a daemon: private, with its socket and the lock for starting it.
 
 use std::{
     fs, io,
@@ -84,8 +83,8 @@ impl Place {
 /// The wait of a program that starts a daemon for the lock of the socket.
 pub const START_WAIT: Duration = LOCK_WAIT;
 
-/// Held by a process that binds or removes a socket. Waits for its turn, for so long at most:
-/// others hold it for the milliseconds that a bind and a spawn take. Blocks.
+/// Takes the lock for binding or removing a socket. Waits at most `wait`: others hold it for the
+/// milliseconds that a bind and a spawn take. Blocks.
 pub fn lock(socket: &Path, wait: Duration) -> io::Result<Lock> {
     Lock::take_within(&socket.with_file_name("lock"), wait)
 }

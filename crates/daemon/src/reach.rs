@@ -1,4 +1,4 @@
-//! The way to the daemon that we mean: found, or started where there is none.
+//! Finds the daemon of our configuration, or starts it if there is none.
 
 use anyhow::{Context as _, anyhow};
 use tokio::net::UnixStream;
@@ -11,10 +11,10 @@ use crate::{
     place::Place,
 };
 
-/// The number of times that a daemon that just left is followed by a look for another.
+/// The number of attempts to reach another daemon after one has just exited.
 const TRIES: usize = 8;
 
-/// The daemon that we want, and where it is.
+/// The daemon that we need, and its location.
 #[derive(Debug)]
 pub struct Route {
     /// The daemon's configuration and build.
@@ -39,7 +39,7 @@ impl<E: Into<anyhow::Error>> From<E> for NoDaemon {
 }
 
 impl NoDaemon {
-    /// Told to people.
+    /// Returns the error message, for people.
     pub fn to_text(&self) -> String {
         match self {
             Self::Said(report) => report.text.clone(),
@@ -51,16 +51,16 @@ impl NoDaemon {
 /// A daemon that was reached, and its answer.
 #[derive(Debug)]
 pub struct Reached {
-    /// What follows the answer.
+    /// The stream after the answer.
     pub stream: UnixStream,
-    /// What it said.
+    /// The answer of the daemon.
     pub answer: Answer,
-    /// We started it.
+    /// True if we started it.
     pub is_new: bool,
 }
 
 impl Reached {
-    /// Tells whoever asked for another log of a daemon that runs already.
+    /// Prints a note if a log filter was given but the daemon already runs.
     pub(crate) fn say_log_comes_late(&self, route: &Route, say: fn(&str)) {
         if route.identity.wanted.log.is_some() && !self.is_new {
             say(LOG_COMES_LATE);
@@ -71,7 +71,7 @@ impl Reached {
 const LOG_COMES_LATE: &str = "the daemon runs already and logs as it was told to; for another log: \
                               `proxy daemon restart --log FILTER`, or `serve --standalone`";
 
-/// Says what we want to the daemon of our configuration and build, which is started if there is
+/// Sends our purpose to the daemon of our configuration and build, which is started if there is
 /// none.
 pub async fn reach(route: &Route, purpose: &Purpose) -> Result<Reached, NoDaemon> {
     let mut variant: Option<String> = None;

@@ -1,7 +1,7 @@
 //! `proxy serve`: a client on our stdin and stdout, the daemon behind a socket, and lines passed
 //! between them.
 //!
-//! It knows no more than what it takes to go on with another daemon when this one is lost.
+//! It keeps only the state that is needed to continue with another daemon when this one is lost.
 
 mod deaths;
 mod pending;
@@ -28,13 +28,13 @@ use super::{
     reach::{NoDaemon, Route, reach},
 };
 
-/// A daemon that served HTTP and was killed is started again at once, so often before the client's
-/// next message: one that fails by itself would be started for ever. One that lived long counts
-/// anew.
+/// The number of times that a killed daemon that served HTTP is restarted before the client's next
+/// message: one that fails by itself would be restarted for ever. The count is reset after a long
+/// run.
 const RESTARTS_MAX: u32 = 3;
 const LONG_LIFE: Duration = Duration::from_mins(1);
 
-/// After the client's end of input the daemon answers what is under way; then it closes.
+/// The wait after the client's end of input for the daemon to answer pending requests and close.
 const END_WAIT: Duration = Duration::from_secs(3);
 
 /// An open session with a daemon.
@@ -43,7 +43,7 @@ struct Link {
     lines: LineReader,
     outbox: Arc<Outbox>,
     socket: std::os::unix::net::UnixStream,
-    /// Clients may come over HTTP too, who cannot start a daemon.
+    /// True if clients may also connect over HTTP; they cannot start a daemon.
     serves_http: bool,
     since: Instant,
 }
@@ -61,8 +61,8 @@ impl Link {
         })
     }
 
-    /// Whether the daemon is missed although our client asks nothing. One that was stopped has
-    /// taken its socket away; one that was killed has not.
+    /// Returns true if the daemon must be restarted although our client asks nothing. A daemon that was
+    /// stopped has removed its socket; one that was killed has not.
     fn is_missed(&self) -> bool {
         let left = self.socket.peer_addr().ok();
         let left = left.as_ref().and_then(|it| it.as_pathname());
@@ -71,14 +71,14 @@ impl Link {
 }
 
 impl Drop for Link {
-    /// Its outbox has a task, which would keep the socket.
+    /// Closes the outbox, whose task would keep the socket open.
     fn drop(&mut self) {
         self.outbox.give_up();
     }
 }
 
-/// Serves our client until either end is gone. The error is that no daemon could be had to begin
-/// with; nothing was read from the client then. `say` is for people, and never prints to stdout.
+/// Serves our client until either end is gone. Fails if no daemon can be reached at the start;
+/// nothing was read from the client then. `say` is for people, and never prints to stdout.
 pub async fn relay(route: Route, say: fn(&str), stop: CancellationToken) -> Result<(), NoDaemon> {
     let link = open(&route, say).await?;
     let mut relay = Relay {
@@ -98,14 +98,14 @@ pub async fn relay(route: Route, say: fn(&str), stop: CancellationToken) -> Resu
 
 struct Relay {
     route: Route,
-    /// Tells a person, beside the protocol.
+    /// Prints a message for people, outside the protocol.
     say: fn(&str),
     client: LineReader,
     output: Arc<Outbox>,
     pending: Pending,
-    /// None from the loss of a daemon until the client says something.
+    /// None from the loss of a daemon until the client sends something.
     link: Option<Link>,
-    /// How often a daemon was started although the client had nothing to ask.
+    /// The number of times a daemon was started although no request was open.
     restarts: u32,
     deaths: Deaths,
 }
@@ -129,8 +129,8 @@ impl Relay {
         }
     }
 
-    /// The next event. A line is only read when there is room to pass it on: a peer that does
-    /// not read holds up whoever writes to it, and nobody else.
+    /// Waits for the next event. A line is only read if it can be passed on: a peer that does not read
+    /// blocks its own senders, and no others.
     async fn next(&mut self) -> Event {
         let Self {
             client,
@@ -204,8 +204,8 @@ impl Relay {
         }
     }
 
-    /// The daemon is gone. Calls under way are answered; a new daemon is started when there is
-    /// something to ask it, or when others miss it who cannot start one.
+    /// Handles the loss of the daemon. Running calls are answered; a new daemon is started if a request
+    /// is pending, or if HTTP clients, which cannot start one, need it.
     async fn lose(&mut self) {
         let link = self.link.take();
         self.deaths.note_death();
@@ -258,7 +258,7 @@ impl Relay {
         let _ = self.output.put(parts);
     }
 
-    /// The client has no more to say: the daemon answers what is under way.
+    /// Handles the client's end of input: the daemon answers pending requests.
     async fn finish(&mut self) {
         let Some(link) = &mut self.link else {
             return;

@@ -1,4 +1,4 @@
-//! Commands that the daemon answers: what the command line asks, and what it hears.
+//! Commands that the daemon executes: the requests of the command line, and the replies.
 
 use std::io;
 
@@ -16,12 +16,12 @@ use crate::{
     reach::{NoDaemon, Route, reach},
 };
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It was answered.
+    /// The daemon answered.
     Answered(ShellReply),
-    /// The daemon ended first.
+    /// The daemon ended before it answered.
     Lost,
 }
 
@@ -33,8 +33,8 @@ struct Head {
     is_hit: bool,
 }
 
-/// The word on which a command is run. Whoever hears [`Answer::Running`] may read further than that
-/// line, so nothing may follow it before.
+/// The signal to run a command. A client that reads [`Answer::Running`] may read past that line, so
+/// no data may follow it before this.
 const GO: &[u8] = b"\n";
 
 /// Has the daemon of this route answer a command; it is started if there is none.

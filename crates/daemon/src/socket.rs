@@ -1,4 +1,4 @@
-//! The socket of a daemon, and whether it is still found at its path.
+//! The socket of a daemon, and a check that it is still at its path.
 
 use std::{
     fs, io,
@@ -43,8 +43,7 @@ impl BoundSocket {
         Ok(Self { listener, file })
     }
 
-    /// The socket that the process that started us left on our stdin; none where there is something
-    /// else.
+    /// Returns the socket that our parent process passed as stdin; none if stdin does not listen.
     pub fn on_stdin() -> Option<Self> {
         let stdin = io::stdin();
         let listens = rustix::net::sockopt::socket_acceptconn(&stdin).unwrap_or(false);
@@ -58,23 +57,23 @@ impl BoundSocket {
 }
 
 impl SocketFile {
-    /// Whether the path leads to what it led to when the socket was bound.
+    /// Returns true if the path leads to the same file as when the socket was bound.
     pub(crate) fn is_unchanged(&self) -> bool {
         read_id(&self.path) == *self.id.lock()
     }
 
-    /// Whether clients that come by the path find this socket, and no other's.
+    /// Returns true if clients that connect to the path reach this socket, and no other daemon's.
     pub(crate) fn is_there(&self) -> bool {
         self.id.lock().is_some() && self.is_unchanged()
     }
 
-    /// Binds the socket again after its file was removed. None where another daemon has the path.
+    /// Binds the socket again after its file was removed. None if another daemon has the path.
     pub(crate) fn bind_again(&self) -> io::Result<Option<UnixListener>> {
         let folders = self.path.ancestors().skip(1).take(2);
         for folder in folders.collect::<Vec<_>>().into_iter().rev() {
             private_folder(folder).map_err(io::Error::other)?;
         }
-        // On the thread of the event loop, which waits for nobody.
+        // Runs on the thread of the event loop, which must not block.
         let _lock = place::lock(&self.path, Duration::ZERO)?;
         if read_id(&self.path).is_some() {
             return Ok(None);

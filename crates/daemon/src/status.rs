@@ -11,24 +11,24 @@ use serde_json::{Value, json};
 
 use super::{identity::Build, log};
 
-/// The facts that only the daemon knows.
+/// The part of the status that only the daemon knows.
 #[derive(Debug)]
 pub struct About<'a> {
-    /// Its program.
+    /// The build of its program.
     pub build: &'a Build,
-    /// The file of the configuration.
+    /// The configuration file.
     pub config: &'a Path,
     /// The socket at which it is reached.
     pub socket: &'a Path,
-    /// When it began.
+    /// The time at which it started.
     pub since: SystemTime,
-    /// Where HTTP is served as the configuration says, or why it is not; and for whom else.
+    /// The URL of the configured HTTP address, or the error; and the addresses served for `serve --http`.
     pub http: (Option<Result<String, String>>, Vec<Value>),
-    /// It takes no new clients, and goes when the last one does.
+    /// True if it accepts no new clients, and ends when the last one disconnects.
     pub is_leaving: bool,
 }
 
-/// Reads `/proc`, and so blocks for a moment.
+/// Returns the status as JSON. Reads `/proc`, and so blocks for a moment.
 pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
     let settings = gateway.settings();
     let clients = gateway.clients.list();
@@ -79,13 +79,13 @@ fn idle_rules(gateway: &Gateway) -> Vec<Value> {
         .collect()
 }
 
-/// How many of the tools have a vector; `null` before the first search, or where there are none.
+/// The number of tools that have a vector; `null` before the first search, or if there are none.
 fn meaning(gateway: &Gateway) -> Option<Value> {
     let (known, tools) = gateway.catalog.registry.loaded()?.embedded()?;
     Some(json!({"understood": known, "tools": tools}))
 }
 
-/// Saved scripts, and the files that are none; `null` where there is no such folder.
+/// The saved scripts, and the files that are not scripts; `null` if there is no such folder.
 fn scripts(gateway: &Gateway) -> Option<Value> {
     let saved = gateway.catalog.saved_scripts();
     let mistakes = saved.mistakes.iter();
@@ -95,7 +95,7 @@ fn scripts(gateway: &Gateway) -> Option<Value> {
     (saved.has_folder || !saved.mistakes.is_empty()).then(told)
 }
 
-/// What became of spans; `null` where the configuration names no collector.
+/// The delivery of spans; `null` if the configuration names no collector.
 fn traces(gateway: &Gateway) -> Option<Value> {
     let delivery = gateway.trace_delivery()?;
     Some(json!({
@@ -125,7 +125,7 @@ fn client(client: &Arc<ConnectedClient>) -> Value {
     })
 }
 
-/// How a server differs for a client. Names of variables, and no value.
+/// Describes how a server differs for a client. Names of variables, and no value.
 fn describe_sharing(sharing: &Sharing, clients: &[Arc<ConnectedClient>]) -> Value {
     let client = clients.iter().find(|it| it.number == sharing.client);
     let client = client.map(|it| match it.connection.pid {

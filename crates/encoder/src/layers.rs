@@ -1,4 +1,4 @@
-//! The network: rows of words in, one vector a text out.
+//! The network: its input is rows of words, its output one vector per text.
 //!
 //! Every product with weights is one of 8 bits by 7 over the rows of all texts of a batch at once;
 //! only in the attention is each text by itself. A row is rounded by a scale of its own, so a text's
@@ -59,18 +59,18 @@ struct Norm {
     shift: Vec<f32>,
 }
 
-/// A matrix of small numbers, and what makes numbers of its sums.
+/// A matrix of rounded numbers, and the values that convert its sums to numbers.
 struct Product {
     matrix: PackedBMatrix<i8>,
-    /// The sum of each output's weights: what a row's zero adds to its sums.
+    /// The sum of each output's weights: the factor by which a row's zero changes its sums.
     weights: Vec<i32>,
     scales: Vec<f32>,
     biases: Vec<f32>,
 }
 
 impl Layers {
-    /// Reads what `registry/encoder/make.py` wrote; `None` if it is of another size. Packing takes time:
-    /// another core does half of it.
+    /// Reads the file written by `registry/encoder/make.py`; `None` if it has another size. Packing takes
+    /// time, so half of it runs on another core.
     pub(crate) fn of(bytes: &'static [u8]) -> Option<Self> {
         let mut file = File::of(bytes)?;
         let first = file.norm()?;
@@ -124,7 +124,8 @@ impl Layers {
     }
 }
 
-/// What lies between two steps. Made anew for each of them, it would cost a third more.
+/// Buffers for the values between two steps. They are reused: allocating them for each step takes a
+/// third more time.
 #[derive(Default)]
 pub(crate) struct Room {
     whole: GemmExecutor,
@@ -182,7 +183,7 @@ impl Product {
     }
 }
 
-/// What each row takes from the rows of its text: from `wide` to `seen`.
+/// Computes the attention of each row over the rows of its text: from `wide` to `seen`.
 fn attend(lengths: &[usize], room: &mut Room) -> Result<(), GemmError> {
     let mut attention = room.wide.as_slice();
     room.seen.resize(attention.len() / 3, 0.0);
@@ -204,7 +205,7 @@ fn attend(lengths: &[usize], room: &mut Room) -> Result<(), GemmError> {
     Ok(())
 }
 
-/// What one head of a text finds.
+/// Computes the attention of one head over a text.
 fn look(
     whole: &GemmExecutor,
     text: &[f32],
@@ -242,7 +243,7 @@ impl Norm {
     }
 }
 
-/// What is not yet read of the file.
+/// The part of the file that is not read yet.
 struct File {
     matrices: &'static [i8],
     numbers: &'static [u8],
@@ -258,7 +259,7 @@ impl File {
         })
     }
 
-    /// What stands behind so many layers.
+    /// Returns the part of the file after this many layers.
     fn skip(&self, layers: usize) -> Option<Self> {
         Some(Self {
             matrices: self.matrices.get(layers * MATRICES..)?,

@@ -1,4 +1,4 @@
-//! Vectors of texts: those of texts that mean alike point alike, whatever their words.
+//! Vectors of texts: texts of similar meaning have vectors of similar direction, whatever their words.
 //!
 //! The model (all-MiniLM-L6-v2, taught which tool serves a request; `registry/encoder/README.md` says
 //! where it comes from, how it was taught and made small) is part of the program: nothing is downloaded, nothing is asked for. This
@@ -27,10 +27,10 @@ pub use crate::words::DIMENSIONS;
 /// Names the model and how it was made small; vectors of another one do not compare.
 pub const MODEL: &str = "all-MiniLM-L6-v2/tools 1/i7 rows";
 
-/// Bytes of a text that are looked at; what fits the model's 256 words is far less.
+/// The maximum number of bytes of a text that are read; the model's 256 words are far fewer.
 const TEXT_BYTES_MAX: usize = 4_096;
 
-/// Rows that go through the network at once: what lies between two products stays in a core's cache.
+/// The rows that are computed at once: the values between two products fit in a core's cache.
 const ROWS_A_BATCH: usize = 128;
 
 /// A model that cannot be used; only a broken build has one.

@@ -1,10 +1,10 @@
-//! Text to the pieces of words that the model knows, as BERT's uncased models split it.
+//! Splits text into the word pieces of the model, as BERT's uncased models do.
 
 use rustc_hash::FxHashMap;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-/// Letters of a word that are looked up; a longer one is no word.
+/// The maximum length of a word that is looked up; a longer one counts as unknown.
 const WORD_CHARS_MAX: usize = 100;
 
 pub(crate) struct Pieces {
@@ -40,7 +40,7 @@ impl Pieces {
         ids
     }
 
-    /// The longest known beginning, then the longest of what follows; all or nothing.
+    /// Adds the longest known beginning, then the longest known piece of the rest; all pieces or none.
     fn add_word(&self, word: &str, ids: &mut Vec<u32>) {
         let before = ids.len();
         let mut rest = word.to_owned();

@@ -1,5 +1,5 @@
-//! What is done to the rows between two products. `SimdOp` has each loop compiled for the vector
-//! instructions that the processor turns out to have.
+//! Operations on rows between two matrix products. `SimdOp` compiles each loop for the vector
+//! instructions that the processor is found to have at run time.
 #![expect(
     clippy::inline_always,
     reason = "a loop is compiled for wider vectors only where it is inlined into what asks for them"
@@ -14,7 +14,7 @@ use crate::numbers;
 /// Keeps a deviation from being zero: the model was taught with it.
 const EPSILON: f32 = 1e-12;
 
-/// How one row was rounded: `number = (small - zero) * scale`.
+/// The rounding of one row: `number = (small - zero) * scale`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rounding {
     pub(crate) scale: f32,
@@ -43,7 +43,7 @@ impl SimdOp for Round<'_> {
     )]
     fn eval<I: Isa>(self, isa: I) -> Rounding {
         let (least, most) = MinMax::new(self.row).eval(isa);
-        // Zero is a number of every row, so that what is nothing stays nothing.
+        // The range of every row includes zero, so that zeros stay exact.
         let (least, most) = (least.min(0.0), most.max(0.0));
         let scale = ((most - least) / 255.0).max(f32::MIN_POSITIVE);
         let zero = (-least / scale).round_ties_even().clamp(0.0, 255.0) as u8;
@@ -70,7 +70,7 @@ impl SimdOp for Round<'_> {
     }
 }
 
-/// The sums of one row of a product of rounded numbers as the numbers they stand for.
+/// Converts the sums of one row of a product of rounded numbers to the numbers they represent.
 pub(crate) struct Restore<'a> {
     pub(crate) sums: &'a [i32],
     pub(crate) by: Rounding,

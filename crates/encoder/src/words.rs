@@ -11,7 +11,7 @@ const COUNT: usize = 30_522;
 /// Words of one text, with the two that mark its ends.
 pub(crate) const PLACES: usize = 256;
 
-/// Read where it lies in the program: only the rows of a text's words are ever touched.
+/// Read in place from the program: only the rows of a text's words are accessed.
 pub(crate) struct Words {
     small: &'static [u8],
     scales: &'static [u8],

@@ -1,4 +1,4 @@
-//! JSON, read byte by byte where it is cut.
+//! Reads JSON byte by byte around a cut.
 
 use serde::de::IgnoredAny;
 
@@ -42,7 +42,7 @@ impl Iterator for JsonMarks<'_> {
     }
 }
 
-/// Behind the quote that ends a string; none where it has no end. `at` is inside of it.
+/// Returns the position after the quote that ends a string; none if it has no end. `at` is inside it.
 fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
@@ -110,7 +110,7 @@ fn read_beginning(text: &str) -> Beginning {
     }
 }
 
-/// A beginning of JSON, closed so that it is JSON again; none where it was cut within a key, a
+/// Completes a beginning of JSON so that it is valid JSON again; none if it was cut within a key, a
 /// number or the like.
 pub fn close(beginning: &str) -> Option<String> {
     let read = read_beginning(beginning);
@@ -138,7 +138,7 @@ pub struct Place {
     pub items: usize,
 }
 
-/// The place of a cut in JSON; none where nothing is open there.
+/// Returns the place of a cut in JSON; none if nothing is open there.
 pub fn locate(text: &str, cut: usize) -> Option<Place> {
     let read = read_beginning(&text[..cut]);
     let totals = totals(&text.as_bytes()[cut..], &read);
@@ -217,7 +217,7 @@ fn outside_pair(text: &str, at: usize) -> usize {
     if pair { at - 6 } else { at }
 }
 
-/// Whether the run of backslashes at the end has an odd length: its last one begins an escape.
+/// Returns true if the run of backslashes at the end has an odd length: its last one begins an escape.
 fn is_odd(bytes: &[u8]) -> bool {
     let run = bytes.iter().rev().take_while(|byte| **byte == b'\\');
     run.count() % 2 == 1

@@ -26,14 +26,14 @@ pub enum Kind {
     Text,
 }
 
-/// Lines that are looked at to tell the kind.
+/// The number of lines that are examined to detect the kind.
 const LINES_SEEN: usize = 60;
 
 /// Of these, how many bytes at the most.
 const HEAD_BYTES: usize = 16 * 1024;
 
 impl Kind {
-    /// The kind of a text, told by its beginning; JSON by all of it.
+    /// Detects the kind of a text by its beginning; JSON by the whole text.
     pub fn of(text: &str) -> Self {
         let trimmed = text.trim_start();
         if trimmed.starts_with(['{', '[']) {
@@ -75,8 +75,8 @@ impl Kind {
         }
     }
 
-    /// Whether a mark of this rank may end a part that fills this share of its room, in
-    /// quarters. Lower ranks are the better places.
+    /// Returns the share of its room, in quarters, that a part must fill before a mark of this rank may
+    /// end it. Lower ranks are better places.
     pub(crate) fn quarters_filled_min(self, rank: usize) -> usize {
         match (self, rank) {
             (Self::Json, _) | (_, 3) => 1,
@@ -133,7 +133,7 @@ const LEVELS: [&str; 8] = [
     "TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL", "CRITICAL",
 ];
 
-/// Whether a line begins a record of a log: with a time, or with a level.
+/// Returns true if a line begins a log record: with a time, or with a level.
 pub(crate) fn is_log_line(line: &str) -> bool {
     let line = line.trim_start_matches(['[', '(', ' ']);
     let bytes = line.as_bytes();

@@ -17,11 +17,11 @@ fn read(input: &[u8]) -> (Vec<String>, Rooms) {
     (texts.collect(), rooms)
 }
 
-/// The parts of any texts, joined, are the texts; none is empty, and none tears a character.
+/// Checks that the joined parts of any texts are the texts, no part is empty, and none splits a character.
 ///
 /// # Panics
 ///
-/// Where that is not so.
+/// Panics if the property does not hold.
 pub fn parts_joined_are_the_whole(input: &[u8]) {
     let (texts, rooms) = read(input);
     let pieces: Vec<Piece<'_>> = texts.iter().map(|text| Piece::of(text)).collect();
@@ -36,11 +36,12 @@ pub fn parts_joined_are_the_whole(input: &[u8]) {
     assert_eq!(Pieces::of(&whole).collect::<String>(), whole);
 }
 
-/// The beginning of any text is closed to JSON or left alone, and said in a line what it is.
+/// Checks that the beginning of any text is completed to valid JSON or left unchanged, and described
+/// in one line.
 ///
 /// # Panics
 ///
-/// Where that is not so.
+/// Panics if the property does not hold.
 pub fn a_beginning_is_closed_or_left(input: &[u8]) {
     let (texts, rooms) = read(input);
     for text in &texts {

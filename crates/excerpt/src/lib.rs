@@ -1,9 +1,9 @@
 //! The cost of a text for a model, and where it may be cut: at items, records, paragraphs, lines,
 //! sentences or words.
 //!
-//! Pure: it is given texts and answers with places and numbers. Parts end where the next one
-//! begins, so all of them joined are the text, whatever it holds. This room knows no protocol and
-//! no disk.
+//! Pure functions: they take texts and return positions and numbers. Each part ends where the next
+//! one begins, so all of them joined are the text, whatever it contains. This crate uses no protocol
+//! and no disk.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(missing_docs)]
@@ -26,7 +26,7 @@ pub use splitter::{Cut, Rooms, find_first_cut, split};
 #[cfg(test)]
 mod tests;
 
-/// A text and what it is.
+/// A text and its kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece<'a> {
     /// The text.
@@ -36,7 +36,7 @@ pub struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// A text, and what it is told to be.
+    /// Creates a piece of a text, and detects its kind.
     pub fn of(text: &'a str) -> Self {
         Self {
             text,

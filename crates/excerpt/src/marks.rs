@@ -73,7 +73,7 @@ impl Iterator for LineMarks<'_> {
         let end = memchr::memchr(b'\n', rest.as_bytes())?;
         self.at += end + 1;
         let after = &self.text[self.at..];
-        // Only its beginning says what the next line is.
+        // The kind of the next line depends only on its beginning.
         let next_end = memchr::memchr(b'\n', &after.as_bytes()[..after.len().min(400)]);
         let mut next_end = next_end.unwrap_or(after.len().min(400));
         while !after.is_char_boundary(next_end) {

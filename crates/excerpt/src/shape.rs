@@ -23,7 +23,7 @@ const NAME_CHARS_MAX: usize = 40;
 /// Items of an array that are looked at for their keys.
 const ITEMS_SEEN: usize = 50;
 
-/// Describes what the text is and how much of it there is: `847 items of {id, title, labels[]}`.
+/// Describes the kind and the amount of the text: `847 items of {id, title, labels[]}`.
 pub fn describe_shape(piece: &Piece<'_>) -> String {
     let text = piece.text;
     let lines = || format_count(count_lines(text), "line");
@@ -68,7 +68,7 @@ fn list(mut names: impl Iterator<Item = String>) -> String {
     first.join(", ")
 }
 
-/// A value of JSON: what it is, and for an array what its items are.
+/// A value of JSON: its type, and for an array the type of its items.
 #[derive(Debug, Default)]
 struct Value {
     /// `[]` for an array, `{}` for an object.
@@ -78,7 +78,7 @@ struct Value {
     keys: Vec<(String, &'static str)>,
 }
 
-/// The members of an object, without what is in them.
+/// The members of an object, without their content.
 #[derive(Debug, Default)]
 struct Members(Vec<(String, &'static str)>);
 
@@ -126,7 +126,7 @@ impl Value {
 struct ValueVisitor;
 struct MembersVisitor;
 
-/// What all visitors here make of a scalar: nothing worth a word.
+/// The methods of all visitors here for scalars: each returns the default value.
 macro_rules! scalars {
     () => {
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -344,7 +344,7 @@ fn of_binary(text: &str) -> String {
     format!("base64 of {kind}, {chars} characters, {bytes} bytes")
 }
 
-/// The type of data that the first bytes of base64 say.
+/// Returns the type of data that the first bytes of base64 indicate.
 fn magic(body: &str) -> &'static str {
     const KNOWN: [(&str, &str); 8] = [
         ("iVBORw0KGgo", "a PNG image"),

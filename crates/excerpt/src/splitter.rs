@@ -11,8 +11,8 @@ use crate::{
 /// The smallest room, in tokens: no piece of a text is larger.
 const ROOM_MIN: usize = 64;
 
-/// The tokens that a part may have. The first may have no more than the others: what is left of
-/// its room goes to the second.
+/// The tokens that a part may have. The first may have no more than the others: the rest of its room
+/// goes to the second.
 #[derive(Debug, Clone, Copy)]
 pub struct Rooms {
     /// Of the first part.
@@ -21,7 +21,7 @@ pub struct Rooms {
     pub others: usize,
 }
 
-/// The end of a part, counted in bytes from the beginning of all, and what the part costs.
+/// The end of a part, in bytes from the beginning of the whole, and the tokens of the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// In bytes.
@@ -41,7 +41,7 @@ pub fn split(pieces: &[Piece<'_>], rooms: Rooms) -> Vec<Cut> {
     })
 }
 
-/// Finds where the first part of one text ends.
+/// Finds the end of the first part of one text.
 pub fn find_first_cut(piece: &Piece<'_>, room: usize) -> Cut {
     let rooms = Rooms {
         first: room,
@@ -71,10 +71,10 @@ struct Splitter<'c> {
     cuts: Vec<Cut>,
     /// Bytes of the texts before this one.
     base: usize,
-    /// Where the part under way begins, in bytes and in tokens.
+    /// The start of the current part, in bytes and in tokens.
     start: usize,
     start_tokens: usize,
-    /// Tokens up to the piece that is looked at.
+    /// The number of tokens before the current piece.
     tokens: usize,
     marked: [Option<Candidate>; RANKS],
     sentence: Option<Candidate>,
@@ -139,7 +139,7 @@ impl<'c> Splitter<'c> {
     fn look_at(&mut self, mark: Mark, to: usize, count: usize) {
         let torn = to - mark.at;
         let at_end = self.tokens + count;
-        // Torn in two, a piece costs no more than its bytes.
+        // Split in two, a piece costs no more tokens than its bytes.
         let (before, after) = if torn == 0 {
             (at_end, at_end)
         } else {
@@ -236,5 +236,5 @@ impl<'c> Splitter<'c> {
     }
 }
 
-/// The most that a piece costs more where it is torn.
+/// The maximum of extra tokens of a piece that is split.
 const PIECE_TORN: usize = 2;

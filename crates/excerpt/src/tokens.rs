@@ -15,7 +15,7 @@ pub fn count(text: &str) -> usize {
     encoding::count(text)
 }
 
-/// The encoding as others have it, to hold ours against.
+/// The reference encoding, to compare with ours.
 #[cfg(test)]
 fn tokenizer() -> &'static tiktoken_rs::CoreBPE {
     tiktoken_rs::o200k_base_singleton()
@@ -28,7 +28,7 @@ pub fn estimate(text: &str) -> usize {
     ascii.div_ceil(4) + other
 }
 
-/// At least what `count` would say of short lists of words and numbers.
+/// An upper bound of `count` for short lists of words and numbers.
 pub fn upper_bound(text: &str) -> usize {
     let (ascii, other) = mix(text);
     ascii.div_ceil(3) + 2 * other

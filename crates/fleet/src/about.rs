@@ -1,4 +1,4 @@
-//! The account that a server gives of itself when a connection is opened.
+//! The information that a server reports about itself when a connection is opened.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use tool::Capability;
 
 use crate::Spoken;
 
-/// The account that a server gave of itself in the handshake.
+/// The information that a server reported about itself in the handshake.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
     /// From `serverInfo`, on one line and cut to a bound, as the version is.
@@ -19,6 +19,6 @@ pub struct About {
     pub spoken: Spoken,
     /// It has the capability `tools`.
     pub offers_tools: bool,
-    /// What else it announced.
+    /// The other capabilities that the server announced.
     pub capabilities: BTreeSet<Capability>,
 }

@@ -18,7 +18,7 @@ struct State {
     users: usize,
     idle_since: Instant,
     is_closed: bool,
-    /// It is closed as soon as nobody uses it, unless it is called before that.
+    /// True if it is to be closed as soon as it is unused, unless it is called before that.
     is_spare: bool,
     was_called: bool,
     /// When it last answered a call.
@@ -66,14 +66,14 @@ impl Activity {
         since + idle
     }
 
-    /// Closes it if nobody has used it for so long.
+    /// Closes it if it was unused for this time.
     pub(crate) fn close_if_idle(&self, idle: Duration) -> bool {
         let mut state = self.lock();
         state.is_closed = state.users == 0 && state.idle_since.elapsed() >= idle;
         state.is_closed
     }
 
-    /// Closes it as soon as nobody uses it.
+    /// Closes it as soon as it is unused.
     pub(crate) async fn close_when_unused(&self) {
         loop {
             let unused = self.unused.notified();
@@ -94,12 +94,12 @@ impl Activity {
         self.lock().answered = Some(Instant::now());
     }
 
-    /// How long ago it last answered a call.
+    /// The time since it last answered a call; none if it never has.
     pub(crate) fn answered_ago(&self) -> Option<Duration> {
         Some(self.lock().answered?.elapsed())
     }
 
-    /// Has it closed as soon as nobody uses it, unless it was called or is called before that.
+    /// Marks it to be closed as soon as it is unused, unless a call was made or is made before that.
     pub(crate) fn set_spare(&self) {
         self.lock().is_spare = true;
         self.unused.notify_waiters();

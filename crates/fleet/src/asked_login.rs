@@ -1,5 +1,5 @@
-//! A login that the client of a call is asked for: it shows its person the address, and the call
-//! goes on afterwards.
+//! A login that is requested from the client of a call: the client shows its user the URL, and the
+//! call continues afterwards.
 
 use std::sync::{
     Arc,
@@ -23,12 +23,12 @@ use crate::{
     taken::templates,
 };
 
-/// Tells one question from the next.
+/// Numbers the questions.
 static ASKED: AtomicU64 = AtomicU64::new(1);
 
 const COMPLETE: &str = "notifications/elicitation/complete";
 
-/// Whether the client can have its person visit an address.
+/// Returns true if the client can ask its user to visit a URL.
 pub(crate) fn takes_addresses(asks: &Arc<dyn Asks>) -> bool {
     let capabilities = asks.capabilities();
     let elicitation = Fields::of(capabilities.as_str()).and_then(|all| {
@@ -38,8 +38,8 @@ pub(crate) fn takes_addresses(asks: &Arc<dyn Asks>) -> bool {
     elicitation.is_some()
 }
 
-/// Has the person of this client log in; whether there is a login now. One at a time for a server:
-/// whoever waited finds the login made.
+/// Asks the user of this client to log in. Returns true if there is a login now. Logins of a server run
+/// one at a time: a caller that waited finds the login made.
 pub(crate) async fn log_in_by_asking(
     server: &Server,
     surroundings: &Surroundings,
@@ -109,7 +109,7 @@ async fn ask(place: &LoginPlace, name: &str, asks: &Arc<dyn Asks>) -> Result<boo
     };
     let mut asking = asks.ask(question);
     let is_accepted = tokio::select! {
-        // Some clients answer when the person comes back, others when the page was opened.
+        // Some clients answer when the user comes back, others when the page was opened.
         ended = &mut logging_in => {
             ended?;
             return Ok(complete(asks, &id));
@@ -137,13 +137,13 @@ fn is_accepted(answer: &Answer) -> bool {
     action.unwrap_or_default()
 }
 
-/// A person who is shown an address by somebody else.
+/// A user to whom another program shows a URL.
 struct Shown(Mutex<Option<oneshot::Sender<Url>>>);
 
 impl Person for Shown {
     fn visit(&self, url: &Url) {
         if let Some(sender) = self.0.lock().take() {
-            // Nobody waits for it any more: the call was given up.
+            // No caller waits for it any more: the call was abandoned.
             let _ = sender.send(url.clone());
         }
     }

@@ -36,16 +36,16 @@ mod habits;
 
 const COMPLETE: &str = "notifications/elicitation/complete";
 
-/// What a server asks, over all its processes.
+/// The requests that a server sends to clients, over all its processes.
 #[derive(Debug)]
 pub(crate) struct Asking {
     server: ServerName,
-    /// Told when it asks so for the first time, for that to be remembered.
+    /// Notified when the server asks this way for the first time, so that it is recorded.
     changes: Arc<Changes>,
-    /// The roots that it is told.
+    /// The roots that are reported to the server.
     pub(crate) roots: Roots,
-    /// It has asked where nothing names the call: from then on calls of different sessions go one
-    /// after another, but for those that ask nothing. All processes of the server share it.
+    /// The server has asked a question that names no call. From then on, calls of different sessions
+    /// run one after another, except calls that ask nothing. All processes of the server share it.
     names_no_call: Arc<AtomicBool>,
     turns: SessionTurns,
     habits: Habits,
@@ -54,7 +54,7 @@ pub(crate) struct Asking {
     next: AtomicU64,
     /// The questions that are open, the oldest first.
     open: Mutex<BTreeMap<u64, OpenQuestion>>,
-    /// Who was asked to visit an address, the last ones last.
+    /// The clients that were asked to visit a URL, the most recent last.
     elicitations: Mutex<VecDeque<(String, Arc<dyn Asks>)>>,
 }
 
@@ -79,7 +79,7 @@ struct OpenQuestion {
 pub(crate) struct Asker {
     /// None: its caller cannot be asked anything.
     pub(crate) asks: Option<Arc<dyn Asks>>,
-    /// Cancelled when the call is over.
+    /// Cancelled when the call has ended.
     pub(crate) ended: CancellationToken,
 }
 
@@ -104,7 +104,7 @@ impl Asking {
         }
     }
 
-    /// Whether it has asked where nothing names the call.
+    /// True if the server has asked a question that names no call.
     pub(crate) fn names_no_call(&self) -> bool {
         self.names_no_call.load(Ordering::Relaxed)
     }
@@ -114,7 +114,7 @@ impl Asking {
         Arc::clone(&self.names_no_call)
     }
 
-    /// Notes that it asks where nothing names the call, and which calls may have asked.
+    /// Records that the server asks questions that name no call, and the calls that may have caused one.
     fn note_unnamed_question(&self) {
         if !self.names_no_call.swap(true, Ordering::Relaxed) {
             self.changes.note(&self.server);
@@ -127,7 +127,7 @@ impl Asking {
         self.habits.note_question(&calls);
     }
 
-    /// Waits until no call of another session is under way, where that decides whose a question is.
+    /// Waits until no call of another session is running, if questions are assigned by session.
     pub(crate) async fn take_turn(self: &Arc<Self>, request: &Request) -> CallTurn {
         let what = habits::describe(request);
         let entrant = Entrant {
@@ -172,7 +172,7 @@ impl Asking {
         waiting.collect()
     }
 
-    /// Notes a question that is put to a client, until what is returned is dropped.
+    /// Registers an open question to a client, until the returned value is dropped.
     fn begin_question(
         self: &Arc<Self>,
         kind: QuestionKind,
@@ -193,14 +193,14 @@ impl Asking {
         }
     }
 
-    /// The roots, asked with a call of the client where there is one: some clients take no question
-    /// without.
+    /// Returns the roots, requested over a call of the client if there is one: some clients accept no
+    /// request without.
     async fn list_roots(&self) -> Answer {
         let caller = self.under_way.iter().find_map(|it| it.caller.clone());
         self.roots.list(caller).await
     }
 
-    /// Tells whom it asked that what was to be done at an address is done.
+    /// Notifies the client that was asked to visit a URL that the visit is complete.
     fn complete(&self, params: Option<&RawValue>) {
         let Some(params) = params else { return };
         let id = Fields::of(params.get()).and_then(|fields| text_of(fields.get("elicitationId")?));
@@ -213,7 +213,7 @@ impl Asking {
         }
     }
 
-    /// Remembers who is asked to visit an address.
+    /// Records the client that is asked to visit a URL.
     pub(crate) fn note_elicitation(&self, params: &str, asks: &Arc<dyn Asks>) {
         let id = Fields::of(params).and_then(|fields| text_of(fields.get("elicitationId")?));
         if let Some(id) = id {
@@ -225,7 +225,7 @@ impl Asking {
         }
     }
 
-    /// Remembers who is told by an error which addresses to visit first.
+    /// Records the client that an error asks to visit URLs first.
     pub(crate) fn note_refusal(&self, error: &ProtocolError, asks: &Arc<dyn Asks>) {
         if error.code.parse() != Ok(ADDRESSES_FIRST) {
             return;
@@ -303,8 +303,8 @@ impl Questions {
         }
     }
 
-    /// Takes what belongs to questions; whether it did. `own` is the call that the message names by
-    /// its way, `all` are those under way.
+    /// Handles messages that belong to questions. Returns true if it did. `own` is the call whose stream
+    /// carried the message, `all` are the running calls.
     pub(crate) fn take(
         &self,
         line: &Bytes,
@@ -428,8 +428,8 @@ impl Questions {
     }
 }
 
-/// The one session whose calls are under way. A question of its only call goes to that call, any
-/// other to the session.
+/// Returns the client of the only session that has running calls. A question is assigned to its call
+/// if there is only one, or else to the session.
 fn find_sole(askers: &[Asker]) -> Result<Arc<dyn Asks>, &'static str> {
     let [first, others @ ..] = askers else {
         return Err("no call is under way, so it is nobody's to answer");

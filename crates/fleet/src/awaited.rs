@@ -1,5 +1,5 @@
-//! What a server that failed waits for: something that a person changes elsewhere, and that ends its
-//! rest at once.
+//! The change that a failed server waits for: a person makes it elsewhere, and it ends the server's
+//! delay before the next start at once.
 
 use std::time::SystemTime;
 
@@ -8,11 +8,11 @@ use secrets::Store;
 
 use crate::login_needed::LoginNeeded;
 
-/// A change that would be worth another try.
+/// A change after which another start is worth trying.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Awaited {
     change: Change,
-    /// Where it is a login.
+    /// The login that is needed, if the change is a login.
     pub login: Option<LoginNeeded>,
 }
 
@@ -29,21 +29,21 @@ enum Change {
 }
 
 impl Awaited {
-    /// Secrets that are others than those at that time.
+    /// Waits for secrets that differ from those at that time.
     pub(crate) fn secrets(store: Store, was: Option<SystemTime>) -> Self {
         let change = Change::Secrets { store, was };
         let login = None;
         Self { change, login }
     }
 
-    /// Another login than this one.
+    /// Waits for a login other than this one.
     pub fn login(file: RecordFile, was: Option<String>, needed: LoginNeeded) -> Self {
         let change = Change::Login { file, was };
         let login = Some(needed);
         Self { change, login }
     }
 
-    /// Whether it has come. Looks at one small file.
+    /// Returns true if the change has been made. Reads the state of one small file.
     pub(crate) fn has_come(&self) -> bool {
         match &self.change {
             Change::Secrets { store, was } => store.changed_at() != *was,

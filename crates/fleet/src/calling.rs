@@ -1,4 +1,4 @@
-//! One call of one server: its turn, and what becomes of it where the server dies.
+//! One call of one server: its turn, and its handling if the server dies.
 
 use jsonrpc::Json;
 use tool::ServerName;
@@ -20,7 +20,7 @@ pub(crate) struct Progress {
     pub(crate) waits_for_turn: bool,
 }
 
-/// Calls in the caller's turn, and once more where the server died and the call is safe to repeat.
+/// Calls in the caller's turn, and retries once if the server died and the call is safe to repeat.
 pub(crate) async fn call(
     server: &Server,
     request: &Request,
@@ -43,7 +43,7 @@ pub(crate) async fn call(
     answer
 }
 
-/// Calls; and calls again where the call did not reach the server, which was dead before.
+/// Calls; retries if the call did not reach the server, because it was dead before.
 async fn call_ready(
     server: &Server,
     request: &Request,
@@ -107,7 +107,7 @@ async fn call_once(
         Err(RequestError::Lost(before)) => {
             let link = leased.release();
             let failure = link.why_ended().await;
-            // By now whoever else could have read it, a wrapper, is gone as well.
+            // By now any other process that could have read it, such as a wrapper, has exited as well.
             if before.is_some_and(|before| link.is_unread(before)) {
                 return Err(Unsent(failure));
             }

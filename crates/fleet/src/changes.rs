@@ -1,4 +1,4 @@
-//! The servers that may have other tools than they had: told by them, or new here.
+//! The servers whose tools may have changed: they notified us, or are new.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -6,11 +6,11 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tool::ServerName;
 
-/// Called when a server says that its list of tools is another now.
+/// Called when a server reports that its list of tools has changed.
 pub(crate) type OnListChanged = Arc<dyn Fn() + Send + Sync>;
 
-/// A set that is waited on. A server that tells of a hundred changes before anybody asks is in
-/// it once: the queue is bounded by the number of servers.
+/// A set of servers with a wait for the next one. A server that reports a hundred changes before the
+/// set is read is in it once: the queue is bounded by the number of servers.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     names: Mutex<BTreeSet<ServerName>>,

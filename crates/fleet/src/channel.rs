@@ -1,8 +1,8 @@
 //! The raw call channel to a server: requests written and answers read as bytes, beside rmcp.
 //!
-//! A result that passes through typed structs loses what they do not know and costs several
-//! times a small call's own time (`docs/decisions/0002`). So the channel takes the answers to our
-//! own requests, and progress of our own calls, off the line; the rest is rmcp's.
+//! A result that passes through typed structs loses the fields unknown to them and costs several
+//! times a small call's own time (`docs/decisions/0002`). So the channel handles the responses to our
+//! own requests, and progress of our own calls; the other messages are passed to rmcp.
 
 mod length;
 mod pending;
@@ -35,7 +35,7 @@ use crate::{
     updates::Updates,
 };
 
-/// What is shown of a line that is no message.
+/// The number of characters shown of a line that is not a message.
 const STRAY_CHARS_MAX: usize = 120;
 
 /// Receives the messages that the channel leaves.
@@ -56,9 +56,9 @@ pub(crate) struct CallChannel {
 /// Why a request on the channel has no result.
 #[derive(Debug)]
 pub(crate) enum ChannelError {
-    /// The server is gone, and reads no more: the request did not reach it.
+    /// The server has ended and no longer reads: the request did not reach it.
     Unsent,
-    /// The server is gone. So many bytes were sent to it before the request.
+    /// The server has ended. This many bytes were sent to it before the request.
     Lost(u64),
     Protocol(ProtocolError),
     TooLong {
@@ -91,7 +91,7 @@ impl CallChannel {
         Self::start_with(Arc::default(), lines, outbox, others, mask, asking)
     }
 
-    /// The same with requests that a reader before the channel knows of as well.
+    /// The same with requests that are shared with a reader in front of the channel.
     pub(crate) fn start_with(
         pending: Arc<PendingRequests>,
         lines: LineReader,
@@ -111,7 +111,7 @@ impl CallChannel {
         }
     }
 
-    /// Sends one request and waits for its answer. Dropping the future tells the server.
+    /// Sends one request and waits for its response. Dropping the future cancels it at the server.
     pub(crate) async fn request(
         &self,
         method: &str,
@@ -149,24 +149,24 @@ impl CallChannel {
         }
     }
 
-    /// Whether it is certain that the server, which is gone, did not read the request before which
-    /// so many bytes were sent.
+    /// Returns true if it is certain that the server, which has ended, did not read the request that
+    /// was sent after this many bytes.
     pub(crate) fn is_unread(&self, before: u64) -> bool {
         self.outbox.is_unread(before)
     }
 
-    /// Who hears of resources that change.
+    /// The subscribers to changes of resources.
     pub(crate) fn updates(&self) -> &Updates {
         &self.pending.updates
     }
 
-    /// Whether it writes no more, or was found to read no more.
+    /// True if the server no longer writes, or was found to have stopped reading.
     pub(crate) fn has_ended(&self) -> bool {
         self.pending.ended.is_cancelled() || self.outbox.is_gone()
     }
 
-    /// Returns when the server's lines have ended; a moment after it was found to read no more,
-    /// whether or not they have.
+    /// Returns when the server's output has ended; or shortly after it was found to have stopped
+    /// reading, even if its output has not ended.
     pub(crate) async fn ended(&self) {
         let lines_end = self.pending.ended.cancelled();
         let reads_no_more = async {
@@ -179,7 +179,7 @@ impl CallChannel {
         }
     }
 
-    /// The first line of the server that is no message, if there is one, in short.
+    /// Returns the first line of the server that is not a message, if there is one, shortened.
     pub(crate) fn stray_line(&self) -> Option<String> {
         let line = self.pending.stray.get()?;
         Some(printable::one_line_of(
@@ -188,7 +188,7 @@ impl CallChannel {
         ))
     }
 
-    /// Closes the way to the server, once what is queued has been written.
+    /// Closes the output to the server, once the queued lines have been written.
     pub(crate) fn close(&self) {
         self.outbox.close();
     }
@@ -200,7 +200,7 @@ impl CallChannel {
     }
 }
 
-/// A request until its answer: dropped early it is forgotten, and the server is told.
+/// A request until its response: if dropped early, it is removed and cancelled at the server.
 struct Abandoned<'a> {
     channel: &'a CallChannel,
     id: u64,
@@ -223,7 +223,7 @@ fn answer_over(outbox: &Arc<Outbox>) -> AnswerSink {
     let outbox = Arc::clone(outbox);
     Arc::new(move |message| {
         let outbox = Arc::clone(&outbox);
-        // A server that is gone waits for no answer.
+        // A server that has ended waits for no response.
         async move { _ = outbox.send(&message).await }.boxed()
     })
 }
@@ -240,7 +240,7 @@ async fn read(
         let line = tokio::select! {
             biased;
             line = lines.next() => line,
-            // Somebody who is no server may hold the other end for ever.
+            // A process other than the server may hold the other end for ever.
             () = &mut given_up => break,
         };
         match line {

@@ -123,12 +123,13 @@ impl Running {
         self.tree.id()
     }
 
-    /// Whether the child itself has left by now.
+    /// Returns true if the child process itself has exited.
     pub(crate) fn has_left(&self) -> bool {
         self.tree.has_left()
     }
 
-    /// Returns when the child itself has left, and was waited for; others it started may live on.
+    /// Returns when the child process itself has exited and was reaped; processes that it started may
+    /// still run.
     pub(crate) async fn reap_leader(&mut self) {
         self.tree.reap_leader().await;
     }
@@ -156,7 +157,7 @@ impl Running {
         Arc::clone(&self.mask)
     }
 
-    /// Adds what stderr says of it, and takes secrets out.
+    /// Adds the explanation from stderr, and masks secrets.
     pub(crate) fn with_stderr(&self, failure: Failure) -> Failure {
         let (stderr, hint) = match self.stderr.find_telling() {
             Some(telling) => (Some(telling.line), telling.hint.map(str::to_owned)),
@@ -191,7 +192,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Somebody who left for a session of his own may hold the other end for ever.
+        // A process that moved to a session of its own may hold the other end for ever.
         if let Some(drain) = &self.drain {
             drain.abort();
         }
@@ -304,7 +305,7 @@ fn secrets_inherited<'a>(
     secrets.map(|(_, value)| value.clone())
 }
 
-/// The whole of a variable that takes a secret, or whose name tells.
+/// Returns the whole values of variables that contain a secret, or whose name indicates one.
 fn secrets_configured<'a>(
     templates: &'a [(String, Template)],
     configured: &'a [(String, String)],
@@ -317,8 +318,8 @@ fn secrets_configured<'a>(
     secrets.map(|(_, (_, value))| value.clone())
 }
 
-/// Tells whether the name of a variable says that its value must not be shown. Rather one too many
-/// than one too few: `MONKEY` is one as well, `AUTH_MODE` is none.
+/// Returns true if the name of a variable indicates that its value must not be shown. False positives
+/// are preferred to false negatives: `MONKEY` matches as well, `AUTH_MODE` does not.
 fn is_telling(name: &str) -> bool {
     let telling = ["TOKEN", "KEY", "SECRET", "PASS", "AUTH", "CRED"];
     let name = name.to_ascii_uppercase();

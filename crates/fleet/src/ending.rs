@@ -1,4 +1,4 @@
-//! The end of all servers, as their keepers hear of it.
+//! The signal to their keepers to end all servers.
 
 use tokio_util::sync::CancellationToken;
 

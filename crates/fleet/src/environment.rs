@@ -30,8 +30,8 @@ const INHERITED_OF_NETWORK: &[&str] = &[
 /// Families of variables that every child gets.
 const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
-/// Folders in which a login shell would find programs although the `PATH` of a desktop's client
-/// does not say so: folders of the home, then of the machine.
+/// Folders in which a login shell would find programs but which are missing in the `PATH` of a
+/// desktop client: folders of the home, then of the machine.
 const PLACES_AT_HOME: &[&str] = &[
     ".local/bin",
     ".cargo/bin",
@@ -47,7 +47,7 @@ const PLACES: &[&str] = &[
     "/home/linuxbrew/.linuxbrew/bin",
 ];
 
-/// The folders of programs when no `PATH` says so.
+/// The folders of programs if there is no `PATH`.
 const PATH_DEFAULT: &str = "/usr/bin:/bin";
 
 /// Fills a template.
@@ -89,13 +89,13 @@ fn select_usual(
         if is_usual(&name) {
             return Some((name, value));
         }
-        // Who may use the proxy is a secret like any other: only where it is asked for.
+        // The login of a proxy is a secret like any other: it is passed only where it is configured.
         let is_proxy = proxies::VARIABLES.contains(&name.as_str());
         is_proxy.then(|| (name, proxies::without_login(&value)))
     })
 }
 
-/// Tells whether every child gets our value of this variable.
+/// Returns true if every child gets our value of this variable.
 pub(crate) fn is_usual(name: &str) -> bool {
     let begins = |start: &&str| name.starts_with(start);
     INHERITED.contains(&name)
@@ -103,8 +103,7 @@ pub(crate) fn is_usual(name: &str) -> bool {
         || INHERITED_PREFIXES.iter().any(begins)
 }
 
-/// Tells whether a variable is one of those `inherit_env` names; a `*` at the end stands for any
-/// rest.
+/// Returns true if `inherit_env` names this variable; a `*` at the end matches any suffix.
 pub(crate) fn is_named(name: &str, inherit_env: &[String]) -> bool {
     inherit_env
         .iter()
@@ -114,7 +113,7 @@ pub(crate) fn is_named(name: &str, inherit_env: &[String]) -> bool {
         })
 }
 
-/// Tells whether what a variable holds may be shown: a folder, a language, a name.
+/// Returns true if the value of a variable may be shown: a folder, a language, a name.
 pub(crate) fn is_harmless(name: &str) -> bool {
     INHERITED.contains(&name)
         || INHERITED_PREFIXES
@@ -151,7 +150,7 @@ fn newest_node(versions: &Path) -> Option<PathBuf> {
     Some(newest.join("bin"))
 }
 
-/// The places that exist, after what the path has already.
+/// Appends the folders that exist to the path.
 fn with_places(path: &str, places: &[PathBuf]) -> String {
     let mut folders: Vec<PathBuf> = env::split_paths(path).collect();
     for place in places {
@@ -166,7 +165,7 @@ fn with_places(path: &str, places: &[PathBuf]) -> String {
         .unwrap_or_else(|| path.to_owned())
 }
 
-/// The program that `command` names, or every place where it was looked for.
+/// Returns the program that `command` names, or every path that was searched.
 pub(crate) fn find_program(
     command: &str,
     path: Option<&str>,

@@ -28,12 +28,12 @@ pub(crate) struct Eras(Mutex<Known>);
 struct Known {
     /// The revision that the server speaks in [`Era::Newest`].
     newest: Option<Spoken>,
-    /// A start in which it was spoken to so failed: it may speak something else by now.
+    /// A start with this guess failed: the server may speak something else by now.
     is_doubtful: bool,
     handshake: Handshake,
 }
 
-/// Whether a server that speaks a revision without a handshake takes one too.
+/// The support of a handshake by a server that speaks a revision without one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Handshake {
     #[default]
@@ -43,7 +43,7 @@ enum Handshake {
 }
 
 impl Eras {
-    /// For a server that takes the place of `before`, if there was one.
+    /// Creates the state of a server that replaces `before`, if there was one.
     pub(crate) fn of(spec: &ServerSpec, before: Option<&Self>) -> Self {
         let newest = before.and_then(Self::newest);
         Self(Mutex::new(Known {
@@ -52,7 +52,7 @@ impl Eras {
         }))
     }
 
-    /// The era of the process that works for this client.
+    /// Returns the era of the process that serves this client.
     pub(crate) fn of_client(&self, client: &Arc<dyn Asks>) -> Era {
         let known = self.0.lock();
         let newest = known.newest.as_ref();
@@ -65,7 +65,7 @@ impl Eras {
         }
     }
 
-    /// The revision to begin with; none where the server is to be asked.
+    /// Returns the revision to begin with; none if the server is to be asked.
     pub(crate) fn guess(&self, era: Era) -> Option<Spoken> {
         let known = self.0.lock();
         match era {
@@ -80,7 +80,7 @@ impl Eras {
         }
     }
 
-    /// Takes in a start that succeeded.
+    /// Records a start that succeeded.
     pub(crate) fn note_start(&self, era: Era, spoken: &Spoken) {
         let mut known = self.0.lock();
         match era {
@@ -92,8 +92,8 @@ impl Eras {
         }
     }
 
-    /// Takes in a start in the newest revision that failed: the next one asks what the server speaks,
-    /// and a handshake may have been refused for the same reason.
+    /// Records a failed start in the newest revision: the next start detects the server's revision, and a
+    /// handshake may have been refused for the same reason.
     pub(crate) fn note_failed_start(&self) {
         let mut known = self.0.lock();
         known.is_doubtful = true;
@@ -102,8 +102,8 @@ impl Eras {
         }
     }
 
-    /// Takes in that the server did not take a handshake. Whether it is believed: a server that
-    /// has taken one before failed for another reason.
+    /// Records that the server refused a handshake. Returns false if this is not believed: a server that
+    /// has accepted one before failed for another reason.
     pub(crate) fn note_refusal(&self) -> bool {
         let mut known = self.0.lock();
         if known.handshake == Handshake::Taken {

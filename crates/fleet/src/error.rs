@@ -1,4 +1,4 @@
-//! Errors between us and a server, by what the caller would do about them.
+//! Errors between us and a server, by the caller's reaction to them.
 
 use std::{error::Error, fmt, time::Duration};
 
@@ -7,7 +7,7 @@ use tool::ServerName;
 
 use crate::{awaited::Awaited, login_needed::LoginNeeded, wire::Obstacle};
 
-/// The answer to whether a call that failed may have acted. Only `No` is safe to try again.
+/// Tells if a call that failed may have been executed. Only `No` is safe to retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ran {
     /// It did not reach the server.
@@ -21,13 +21,13 @@ pub enum Ran {
 pub struct Failure {
     /// A sentence without a full stop.
     pub why: String,
-    /// The line of what the server wrote to stderr that tells most, if it wrote anything.
+    /// The most informative line that the server wrote to stderr, if it wrote anything.
     pub stderr: Option<String>,
-    /// The next step, where we know one.
+    /// The next step, if we know one.
     pub hint: Option<String>,
-    /// It will not go away by itself, so there is no use in trying soon.
+    /// True if the failure is permanent, so that an early retry is useless.
     pub is_lasting: bool,
-    /// The server does not let in who asks.
+    /// True if the server denied access.
     pub is_denied: bool,
     /// A change by a person after which a try is worth its while at once.
     pub awaited: Option<Box<Awaited>>,
@@ -57,14 +57,14 @@ impl Failure {
         self.awaited.as_ref()?.login.as_ref()
     }
 
-    /// Of a server that wants to know who asks, and will not change its mind by itself.
+    /// Creates the permanent failure of a server that requires authentication.
     pub(crate) fn denial(why: String) -> Self {
         let denied = Self::new(why).lasting().denied();
         denied.hint("set `headers.Authorization` of this server")
     }
 
-    /// Of a remote server that nobody could talk to; `place` is its host and port, where no secret
-    /// is in its address.
+    /// Creates the failure of an unreachable remote server; `place` is its host and port, if its URL
+    /// contains no secret.
     pub(crate) fn unreachable(why: &str, obstacle: Obstacle, place: Option<&str>) -> Self {
         // reqwest's own words in front of every cause.
         let why = why.replace("error sending request: client error (Connect): ", "");
@@ -124,7 +124,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What a server, or whoever stands before it, said of itself.
+        // The text came from the server, or from an intermediary in front of it.
         f.write_str(&printable::one_line(&self.why))?;
         match &self.stderr {
             Some(stderr) => write!(f, "; stderr: {}", printable::one_line(stderr)),
@@ -136,30 +136,30 @@ impl fmt::Display for Failure {
 /// Why a request over a connection brought no result.
 #[derive(Debug)]
 pub(crate) enum RequestError {
-    /// The connection is gone; the request did not reach the server.
+    /// The connection was lost; the request did not reach the server.
     Unsent,
-    /// The connection is gone; the request may have been acted on. So many bytes were sent before
-    /// it, where that is known.
+    /// The connection was lost; the request may have been executed. The number is that of the bytes sent
+    /// before it, if known.
     Lost(Option<u64>),
-    /// No connection to the server could be had: the request did not reach it.
+    /// The connection to the server failed: the request did not reach it.
     Unreached(String),
     /// The request failed although the connection may live.
     Failed(String),
-    /// The server wants to know who asks, or more of who does: nothing ran.
+    /// The server requires authentication, or more permissions: nothing was executed.
     Denied(Denied),
     Protocol(ProtocolError),
 }
 
-/// A request that the server refused because of who asks.
+/// A request that the server refused for lack of authentication or permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Denied {
     /// A sentence without secrets.
     pub(crate) why: String,
-    /// The server does not know who asks (HTTP 401). Otherwise it knows, and does not serve them.
+    /// True if the client is not authenticated (HTTP 401). Otherwise it is not authorized.
     pub(crate) is_unknown: bool,
 }
 
-/// An error with everything below it: the outermost one often says only "error sending request".
+/// Formats an error with all its sources: the outermost one often says only "error sending request".
 pub(crate) fn describe(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -193,7 +193,7 @@ pub enum CallError {
         ran: Ran,
     },
 
-    /// The limit ran out; the server was told that nobody waits any more.
+    /// The call timed out; the server was notified that it is cancelled.
     #[error("no answer from `{server}` within {} ms{}", limit.as_millis(), explain_delay(held_up.as_ref()))]
     TimedOut {
         /// The server that was called.
@@ -202,15 +202,15 @@ pub enum CallError {
         limit: Duration,
         /// `No` when the server was still starting.
         ran: Ran,
-        /// Where the call waited for calls of other clients to end.
+        /// Set if the call waited for calls of other clients to end.
         held_up: Option<HeldUp>,
     },
 
-    /// The client took its call back; nobody waits for this.
+    /// The client cancelled its call; no caller reads this error.
     #[error("cancelled")]
     Cancelled,
 
-    /// The server answered, with an error of the protocol.
+    /// The server answered with a protocol error.
     #[error("`{server}` answered with error {}: {}", printable::one_line(&error.code), printable::one_line(&error.message))]
     Protocol {
         /// The server that was called.
@@ -220,7 +220,7 @@ pub enum CallError {
     },
 }
 
-/// The reason why a call waited for calls of other clients. Its text goes on behind the server's
+/// The reason why a call waited for calls of other clients. Its text continues after the server's
 /// name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeldUp {
@@ -230,7 +230,7 @@ pub enum HeldUp {
         /// The name that the client gave itself, on one line.
         client: String,
     },
-    /// Its server may ask, and does not say which call a question belongs to.
+    /// Its server may ask questions without naming the call that they belong to.
     #[error("was answering other clients, and answers one at a time since it asks them questions")]
     OtherClients,
 }
@@ -243,6 +243,6 @@ fn explain_delay(held_up: Option<&HeldUp>) -> String {
 #[derive(Debug, thiserror::Error)]
 #[error("{failure}{}", failure.hint.as_ref().map(|hint| format!(" (hint: {hint})")).unwrap_or_default())]
 pub struct SurveyError {
-    /// Why there is no list.
+    /// The reason why there is no list.
     pub failure: Failure,
 }

@@ -19,8 +19,8 @@ use crate::{
     survey::survey_leased,
 };
 
-/// The servers of one configuration. A server is started by the first call or survey that wants
-/// it (or with the program), rests when nobody calls for long, and ends at [`Fleet::stop`].
+/// The servers of one configuration. A server is started by the first call or survey that needs
+/// it (or with the program), is stopped when idle for long, and ends at [`Fleet::stop`].
 #[derive(Debug)]
 pub struct Fleet {
     roster: Arc<Roster>,
@@ -50,27 +50,26 @@ impl Fleet {
         }
     }
 
-    /// Makes the servers those of `specs`, without a call being lost: one that changed or is no
-    /// more finishes the calls it has.
+    /// Replaces the servers by those of `specs`, without losing a call: a server that changed or was
+    /// removed finishes its running calls.
     pub fn apply(&self, specs: Vec<ServerSpec>) -> Applied {
         self.roster.apply(specs)
     }
 
-    /// Has a server begin anew at its next call, after the calls that it has. Whether there is such a
-    /// server.
+    /// Restarts a server at its next call, after its running calls have ended. Returns true if there is
+    /// such a server.
     pub fn restart(&self, server: &ServerName) -> bool {
         self.roster.restart(server)
     }
 
-    /// Takes in the variables of a client, from which the servers that it uses are filled in. Clients
-    /// share a server that gets the same from each of them, and none gets the value of another.
-    /// Returns the servers that could not start for want of a variable, and can be asked for their
-    /// tools now.
+    /// Adds the variables of a client, which are filled into the servers that it uses. Clients share a
+    /// server that gets the same values from each of them, and none gets the value of another. Returns
+    /// the servers that could not start because a variable was missing, and can be surveyed now.
     pub fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName> {
         self.roster.admit_client(client, variables)
     }
 
-    /// How servers differ for each client because of its variables, where they do.
+    /// Returns how servers differ for each client because of its variables, if they do.
     pub fn sharing(&self) -> Vec<Sharing> {
         self.roster.sharing()
     }
@@ -84,7 +83,7 @@ impl Fleet {
         self.roster.forget_client(client);
     }
 
-    /// Tells the servers that are this client's own that its roots may be others now.
+    /// Notifies this client's own servers that its roots may have changed.
     pub fn tell_roots_changed(&self, client: u64) {
         for server in self.roster.of_client(client) {
             let Some(leased) = server
@@ -98,7 +97,7 @@ impl Fleet {
         }
     }
 
-    /// Every server and what it is doing. Reads `/proc`, and so blocks for a moment.
+    /// Returns every server and its state. Reads `/proc`, and so blocks for a moment.
     pub fn states(&self) -> Vec<ServerState> {
         let memory = processes::group_memory();
         let all = self.roster.all().into_iter();
@@ -115,17 +114,17 @@ impl Fleet {
         }
     }
 
-    /// The next server whose tools may be others than they were: it said so, it was started
-    /// anew, or its list is past its time. For one listener.
+    /// Waits for the next server whose tools may have changed: it sent a notification, it was
+    /// restarted, or its list has expired. For one listener.
     pub async fn changed(&self) -> ServerName {
         self.changes.next().await
     }
 
     /// Calls a tool and waits for its result: the `result` of the answer as the server wrote it.
     ///
-    /// The limit runs from here, a start included; where the server's specification says so,
-    /// progress extends it. A call that is given up, cancelled, or whose future is dropped is
-    /// cancelled at the server, and its late answer is dropped.
+    /// The timeout begins here, and includes a start; progress extends it if the server's specification
+    /// says so. A call that times out, is cancelled, or whose future is dropped is cancelled at the
+    /// server, and its late response is dropped.
     pub async fn call(
         &self,
         server: &ServerName,
@@ -188,8 +187,8 @@ impl Fleet {
         self.call_in_turn(request, progress).await
     }
 
-    /// Has the person of this client log in to a server, where the client shows addresses; whether
-    /// there is a login then.
+    /// Asks the user of this client to log in to a server, if the client can show URLs. Returns true if
+    /// there is a login afterwards.
     pub async fn log_in(
         &self,
         server: &ServerName,
@@ -202,8 +201,8 @@ impl Fleet {
         takes_addresses(asks) && log_in_by_asking(&server, self.roster.surroundings(), asks).await
     }
 
-    /// Waits for a place, calls, and calls once more where that is safe and the server died. A
-    /// server that was replaced before the call reached it leaves it to the one in its place.
+    /// Waits for a permit, calls, and retries once if that is safe and the server died. If the server
+    /// was replaced before the call reached it, the call is sent to its replacement.
     async fn call_in_turn(
         &self,
         request: &Request,
@@ -274,18 +273,18 @@ impl Fleet {
         failures
     }
 
-    /// Tells whether this server failed last time and was not started since.
+    /// Returns true if this server failed last time and was not started since.
     pub fn is_down(&self, server: &ServerName) -> bool {
         self.roster.last_failure(server).is_some()
     }
 
-    /// Whether this server failed because nobody is logged in.
+    /// Returns true if this server failed because a login is missing.
     pub fn needs_login(&self, server: &ServerName) -> bool {
         let failure = self.roster.last_failure(server);
         failure.is_some_and(|it| it.login().is_some())
     }
 
-    /// The servers that failed and may not any more: a login or a secret that they lacked has come.
+    /// Returns the servers that failed and may start now: a login or a secret that they lacked was added.
     pub fn list_mended(&self) -> Vec<ServerName> {
         let failures = self.failures().into_iter();
         let mended = failures.filter(|(_, it)| it.awaited.as_ref().is_some_and(|it| it.has_come()));
@@ -299,7 +298,7 @@ impl Fleet {
         self.end().await;
     }
 
-    /// The same, with more time for servers that write down what they have.
+    /// The same, with more time for servers that save their state.
     pub async fn end(&self) {
         self.ending.begin();
         self.keepers.close();

@@ -1,5 +1,4 @@
-//! The one task that owns a server: it starts it when somebody wants it, watches it, and ends
-//! it.
+//! The task that owns a server: it starts the server on demand, supervises it, and ends it.
 
 #[cfg(test)]
 mod tests;
@@ -143,7 +142,7 @@ impl Keeper {
                 let ms = began.elapsed().as_millis();
                 info!(server, pid, starts, ms, "ready");
                 self.eras.note_start(self.era, &link.about().spoken);
-                // Its tools may be others than when it was last here.
+                // Its tools may have changed since it last ran.
                 self.changes.note(&self.spec.name);
                 Some((Arc::new(link), running))
             }
@@ -163,8 +162,8 @@ impl Keeper {
         }
     }
 
-    /// Whether a start failed since the server takes no handshake. Where it may be down, nothing
-    /// follows from its silence.
+    /// Returns true if a start failed because the server rejects the handshake. If the server may be
+    /// down, a missing response does not count as a rejection.
     fn is_refused(&self, error: &OpenError) -> bool {
         let newest = self.newest.as_ref().map(|it| it.borrow().clone());
         let is_down = matches!(
@@ -179,8 +178,8 @@ impl Keeper {
         self.era == Era::Handshake && may_refuse && self.eras.note_refusal()
     }
 
-    /// Opens the connection; once more where the server refuses what a command printed for an earlier
-    /// start.
+    /// Opens the connection; retries once if the server rejects a secret that a command printed for an
+    /// earlier start.
     async fn open(
         &self,
         on_list_changed: &OnListChanged,
@@ -195,7 +194,7 @@ impl Keeper {
         opened
     }
 
-    /// Has commands run again that print secrets of the server. Whether there are any.
+    /// Makes commands that print secrets of the server run again. Returns true if there are any.
     fn forget_printed(&self) -> bool {
         let resolver = self.surroundings.secrets.as_deref();
         forget_printed(templates(&self.spec), resolver)
@@ -356,8 +355,8 @@ impl Keeper {
 }
 
 impl Keeper {
-    /// A wish that came while the server was starting was granted or refused by that start; left
-    /// standing, it would start the server again for nobody.
+    /// Discards requests that came while the server was starting: that start has answered them, and
+    /// they would start the server again without a caller.
     fn forget_wishes(&self) {
         let mut wish = std::pin::pin!(self.wanted.notified());
         let _ = wish.as_mut().enable();
@@ -370,13 +369,13 @@ enum End {
     ByItself,
     Idle,
     Retired,
-    /// Those who call have another process.
+    /// Its callers use another process.
     Spare,
 }
 
-/// Returns when the child has left and nothing answers in its place. A server whose launcher left
-/// lives on and is called; what merely holds the pipes of a dead one answers nothing. The child is
-/// waited for, so that it is no zombie.
+/// Returns when the child has exited and no other process answers in its place. A server whose
+/// launcher exited continues and is called; a process that merely holds the pipes of a dead server
+/// does not answer. The child is reaped, so that it is not a zombie.
 async fn be_orphaned(link: &Link, running: Option<&mut Running>) {
     if let Some(running) = running {
         let wait = if running.has_left() {
@@ -392,7 +391,7 @@ async fn be_orphaned(link: &Link, running: Option<&mut Running>) {
     std::future::pending::<()>().await;
 }
 
-/// Returns when nobody has used the connection for so long, and closes it to further uses.
+/// Returns when the connection was idle for this time, and closes it for further uses.
 async fn close_when_idle(link: &Link, timeout: Option<Duration>) {
     let Some(timeout) = timeout else {
         return std::future::pending().await;

@@ -1,7 +1,7 @@
-//! The servers we talk to: how each is started, kept, asked for its tools, called and stopped.
+//! The connections to servers: starting, supervision, surveys of their tools, calls and stopping.
 //!
-//! This room knows processes, sockets and the protocol. It does not know that an index exists,
-//! what the three tools are, where a configuration file lies, or that there is a terminal.
+//! This crate handles processes, sockets and the protocol. It does not know about the index, the
+//! three tools, the path of a configuration file, or a terminal.
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

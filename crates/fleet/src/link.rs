@@ -107,7 +107,7 @@ impl Link {
         }
     }
 
-    /// Who hears of resources that change.
+    /// The subscribers to changes of resources.
     pub(crate) fn updates(&self) -> &Updates {
         match &self.kind {
             Kind::Child { channel, .. } => channel.updates(),
@@ -156,8 +156,8 @@ impl Link {
         }
     }
 
-    /// Whether it is certain that the server, which is gone, did not read the request before which
-    /// so many bytes were sent.
+    /// Returns true if it is certain that the server, which has ended, did not read the request that
+    /// was sent after this many bytes.
     pub(crate) fn is_unread(&self, before: u64) -> bool {
         match &self.kind {
             Kind::Child { channel, .. } => channel.is_unread(before),
@@ -165,14 +165,14 @@ impl Link {
         }
     }
 
-    /// Whether the server answers anything at all within so long, an error as well.
+    /// Returns true if the server sends any answer within this time, including an error.
     pub(crate) async fn answers_within(&self, wait: Duration) -> bool {
         let ping = Request::new("ping", Vec::new());
         let answered = timeout(wait, self.ask(&ping)).await;
         matches!(answered, Ok(Ok(_) | Err(RequestError::Protocol(_))))
     }
 
-    /// Says why it ended, to those who wait for that.
+    /// Reports why the connection ended to the callers that wait for its end.
     pub(crate) fn tell_end(&self, failure: Failure) {
         let _ = self.end.set(failure);
     }

@@ -19,18 +19,18 @@ use crate::{
 /// A remote server as a login sees it.
 #[derive(Debug)]
 pub struct LoginPlace {
-    /// Where the login is kept.
+    /// The file that stores the login.
     pub file: RecordFile,
     /// The address of the server.
     pub url: String,
-    /// What the configuration says, filled in.
+    /// The settings of the configuration, with variables and secrets filled in.
     pub settings: Settings,
     /// Headers that each of its requests carries.
     pub headers: HeaderMap,
 }
 
 impl LoginPlace {
-    /// The place of this server's login among these files. None where there can be none: it is
+    /// Returns the place of this server's login among these files. None where there can be none: it is
     /// a child, or it gets an `Authorization` of its own.
     pub fn of(
         spec: &ServerSpec,
@@ -84,13 +84,13 @@ impl LoginPlace {
         Self::of(spec, &variables, Some(secrets), files)
     }
 
-    /// What sends the login's token with each request.
+    /// Returns the credential that sends the login's token with each request.
     pub(crate) fn credential(self) -> Arc<Credential> {
         Credential::new(self.file, self.url, self.settings)
     }
 }
 
-/// The address of a server to which there may be a login.
+/// Returns the URL of a server that may need a login.
 fn login_url(spec: &ServerSpec) -> Option<&Template> {
     let Launch::Remote { url, headers } = &spec.launch else {
         return None;

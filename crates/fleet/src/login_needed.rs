@@ -1,10 +1,10 @@
-//! What a failure says of a login.
+//! The login that a failure calls for.
 
 /// A person has to log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginNeeded {
-    /// There was a login, and it has ended.
+    /// There was a login, and it has expired.
     pub again: bool,
-    /// What the login that there is lacks; empty where all of it is missing.
+    /// The scopes that the existing login lacks; empty if there is no login.
     pub scopes: Vec<String>,
 }

@@ -1,35 +1,35 @@
-//! What the configuration says of a login.
+//! The configuration of a login.
 
 use oauth::{IdentityProvider, Settings};
 use secrets::Secret;
 
 use crate::Template;
 
-/// What the configuration says of a login; texts are filled in when the server is connected.
+/// The configuration of a login; templates are filled in when the server is connected.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoginSpec {
-    /// Of a client that was registered by hand.
+    /// The id of a client that was registered by hand.
     pub client_id: Option<Template>,
-    /// Its secret.
+    /// The client's secret.
     pub client_secret: Option<Template>,
-    /// The key by which it shows who it is instead.
+    /// The key with which the client authenticates instead.
     pub private_key: Option<Template>,
-    /// What a machine or an employee is known by; filled in each time that it is used.
+    /// The assertion that identifies a machine or an employee; filled in each time that it is used.
     pub assertion: Option<Template>,
-    /// Where an employee is known.
+    /// The identity provider of an employee.
     pub identity_provider: Option<IdentityProviderSpec>,
     /// Everything else.
     pub settings: Settings,
 }
 
-/// What the configuration says of a company's identity provider.
+/// The configuration of a company's identity provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdentityProviderSpec {
     /// Its issuer.
     pub issuer: String,
     /// The client that is registered there.
     pub client_id: Template,
-    /// Its secret.
+    /// The client's secret.
     pub client_secret: Option<Template>,
 }
 

@@ -258,7 +258,7 @@ mod tests {
                     let encoded = engine.encode(&text);
                     let shown = mask.apply(&encoded);
                     assert!(shown.contains("***"), "{text:?}: {encoded}");
-                    // What is left of it says nothing of the secret beyond a part of a byte.
+                    // The rest reveals no more of the secret than a part of a byte.
                     let left = shown.replace("***", "").len();
                     let others = (before.len() + after.len()) * 4 / 3 + 8;
                     assert!(left <= others, "{text:?}: {shown}");

@@ -1,4 +1,4 @@
-//! How long a call is waited for, and what progress and questions add to that.
+//! The timeout of a call, and how progress and questions extend it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ pub(crate) struct Patience {
     clock: Arc<Clock>,
 }
 
-/// The clock of one call. It stands while the client is asked something.
+/// The clock of one call. It is paused while the client is asked a question.
 struct Clock {
     time: Mutex<Time>,
     moved: Notify,
@@ -32,10 +32,10 @@ struct Clock {
 
 struct Time {
     heard: Instant,
-    /// Questions that are open, and since when there are any.
+    /// The number of open questions, and since when there are any.
     questions: usize,
     standing_since: Instant,
-    /// How long it stood, in all and since `heard`.
+    /// The time for which it was paused, in total and since `heard`.
     stood: Duration,
     stood_since_heard: Duration,
 }
@@ -259,7 +259,7 @@ mod tests {
         ServerSpec::new("any".parse().expect("a name"), launch)
     }
 
-    /// How long a call is waited for that tells its progress each second, and its limit then.
+    /// Returns how long a call is awaited that reports progress each second, and its limit then.
     async fn wait_with_progress(max: Option<u64>, limit_is_final: bool) -> (Duration, Duration) {
         let spec = ServerSpec {
             call_timeout: Duration::from_secs(3),

@@ -40,7 +40,7 @@ impl QuestionKind {
 /// One question, as the server wrote it.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// What is asked.
+    /// The kind of the question.
     pub kind: QuestionKind,
     /// Its `params`, a JSON object.
     pub params: Json,
@@ -94,20 +94,21 @@ pub trait Asks: Send + Sync {
     /// The capabilities that the client announced: the JSON object of the protocol.
     fn capabilities(&self) -> Json;
 
-    /// Whether it is asked by the answer to its call: nobody knows then whether it comes back.
+    /// Returns true if the client is asked in the response to its call: then it is not known whether
+    /// the client comes back.
     fn takes_rounds(&self) -> bool;
 
-    /// Asks, and waits for the answer. What the client cannot take is refused at once. Dropping
-    /// the future takes the question back.
+    /// Asks, and waits for the answer. A question that the client does not support is refused at once.
+    /// Dropping the future cancels the question.
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
 
-    /// Returns when the client has been away for so long that it may not come back: it reads nothing
-    /// of what it was asked. Never returns for a client of which that cannot be seen.
+    /// Returns when the client has been away for so long that it may not come back: it does not read
+    /// the questions that it was asked. Never returns for a client for which this cannot be detected.
     fn until_away(&self) -> BoxFuture<'_, ()> {
         std::future::pending().boxed()
     }
 
-    /// The clock of the call stands until what is returned is dropped.
+    /// Pauses the clock of the call until the returned value is dropped.
     fn stop_clock(&self) -> ClockStop {
         ClockStop::default()
     }

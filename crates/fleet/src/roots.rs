@@ -57,18 +57,18 @@ impl Roots {
         }
     }
 
-    /// Whether the server is told that there are any.
+    /// Returns true if roots are announced to the server.
     pub(crate) fn are_announced(&self) -> bool {
         self.configured.is_some() || self.folder.is_some() || self.client.is_some()
     }
 
-    /// Whether they can become others while the server runs.
+    /// Returns true if the roots can change while the server runs.
     pub(crate) fn can_change(&self) -> bool {
         self.client.is_some()
     }
 
-    /// The answer to `roots/list`. A client is asked with the call of this `caller`, else over what is
-    /// open; one that does not answer has its folder.
+    /// Returns the answer to `roots/list`. A client is asked over the call of this `caller`, or else over
+    /// an open connection; for one that does not answer, its folder is used.
     pub(crate) async fn list(&self, caller: Option<Arc<dyn Asks>>) -> Answer {
         if let Some(client) = &self.client
             && let Ok(Some(roots)) = timeout(ROOTS_TIMEOUT, ask_for_roots(caller, client)).await

@@ -55,11 +55,11 @@ pub(crate) struct Roster {
 struct Servers {
     /// One of each; of a server with a scope of clients the one that answers surveys.
     shared: BTreeMap<ServerName, Server>,
-    /// Those that get other variables than the shared one, or are spoken to in another era.
+    /// Servers that get other variables than the shared one, or that use another era.
     apart: HashMap<ProcessKey, Server>,
-    /// What each client uses where they may differ: one of its own, one of those apart, the shared.
+    /// The server that each client uses where they may differ: its own, one of `apart`, or the shared.
     of_clients: HashMap<(ServerName, u64, Era), Server>,
-    /// Shared ones of the other era that were retired, until others take their places.
+    /// Shared servers of the other era that were retired, until others replace them.
     leaving: HashMap<ServerName, Server>,
     environments: Environments,
     /// The calls that each client may still make of each server.
@@ -109,7 +109,7 @@ impl Roster {
         }
     }
 
-    /// What every server is started with.
+    /// The environment that every server is started with.
     pub(crate) fn surroundings(&self) -> &Surroundings {
         &self.surroundings
     }
@@ -280,7 +280,7 @@ impl Roster {
         completed
     }
 
-    /// How servers differ for each client, where they do.
+    /// Returns how servers differ for each client, if they do.
     pub(crate) fn sharing(&self) -> Vec<Sharing> {
         let servers = self.read();
         let mut all = Vec::new();

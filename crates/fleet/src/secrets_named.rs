@@ -35,7 +35,7 @@ pub(crate) fn forget_printed<'a>(
     forgotten.count() > 0
 }
 
-/// Whether these templates name a command that has printed a secret.
+/// Returns true if these templates name a command that has printed a secret.
 pub(crate) fn have_printed<'a>(
     templates: impl IntoIterator<Item = &'a Template>,
     resolver: Option<&Resolver>,

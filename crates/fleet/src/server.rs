@@ -49,11 +49,11 @@ pub(crate) enum Stage {
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) spec: Arc<ServerSpec>,
-    /// What it gets when it is started.
+    /// The values that it gets when it is started.
     pub(crate) taken: Arc<Taken>,
-    /// Clients may have one each, or one apart from others.
+    /// True if clients may have one process each, or one separate from others.
     pub(crate) is_personal: bool,
-    /// One permit a call that may be under way.
+    /// One permit for each call that may run at one time.
     pub(crate) places: Arc<Semaphore>,
     pub(crate) vitals: Arc<Vitals>,
     pub(crate) asking: Arc<Asking>,
@@ -229,12 +229,12 @@ impl Server {
         self.wanted.notify_one();
     }
 
-    /// Whether both are handles on the same one.
+    /// Returns true if both are handles of the same server.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.spec, &other.spec)
     }
 
-    /// Lets it finish its calls, and no more.
+    /// Lets the server finish its running calls, and accepts no new ones.
     pub(crate) fn retire(&self) {
         self.retired.cancel();
     }

@@ -113,7 +113,7 @@ impl SessionTurns {
         }
     }
 
-    /// Whether a call of another session waits.
+    /// Returns true if a call of another session waits.
     pub(crate) fn is_wanted(&self, session: Session) -> bool {
         let state = self.state.lock();
         let mut waiting = state.waiting.iter();

@@ -16,45 +16,45 @@ pub struct ServerSpec {
     pub name: ServerName,
     /// The way to reach it.
     pub launch: Launch,
-    /// When it is started.
+    /// The time at which it is started.
     pub start: Start,
-    /// Who shares it.
+    /// The scope in which clients share it.
     pub scope: Scope,
-    /// The folder of the one client that it is started for; its root where the client says none.
+    /// The folder of the one client that it is started for; used as its root if the client reports none.
     pub client_folder: Option<PathBuf>,
-    /// The roots that it is told; none: those of the one client that it is started for, if it is.
+    /// The roots that are reported to it; none: those of the one client that it is started for, if any.
     pub roots: Option<Vec<Template>>,
-    /// From spawn or connect to the end of the handshake.
+    /// The timeout from spawn or connect to the end of the handshake.
     pub start_timeout: Duration,
-    /// For one call, unless the call or its tool says otherwise.
+    /// The timeout of one call, unless the call or its tool sets another.
     pub call_timeout: Duration,
-    /// The hard limit of a call that reports progress: each report starts `call_timeout` anew up
-    /// to here. `None`: progress extends nothing.
+    /// The hard limit of a call that reports progress: each report restarts `call_timeout`, up to this
+    /// limit. `None`: progress extends nothing.
     pub call_timeout_max: Option<Duration>,
-    /// A server nobody called for so long is stopped. `None`: never.
+    /// The time without a call after which a server is stopped. `None`: never.
     pub idle_timeout: Option<Duration>,
     /// Calls under way at one time; further ones wait within their own limit. `None`: no limit.
     pub calls_max: Option<NonZeroUsize>,
     /// A call of a tool annotated read-only or idempotent is made once more when the server dies
     /// under it.
     pub retries_safe_calls: bool,
-    /// What its process may do, where that is not everything.
+    /// The permissions of its process, if they are restricted.
     pub sandbox: Option<Sandbox>,
     /// The image of the container that its process runs in, if it does.
     pub image: Option<Template>,
-    /// How it is logged in to, where it is remote and asks.
+    /// The configuration of the login, for a remote server that asks for one.
     pub login: LoginSpec,
-    /// Variables of our own environment that the child gets beside the usual few: names, where a
-    /// `*` at the end stands for any rest.
+    /// Variables of our own environment that the child gets besides the usual few: names, where a `*` at
+    /// the end matches any suffix.
     pub inherit_env: Vec<String>,
-    /// The revision and transport of last time, if we know: the guess to begin with.
+    /// The revision and transport of the last connection, if known: the first guess.
     pub spoken: Option<Spoken>,
-    /// It was seen to ask its clients for something where nothing says for which call: calls of
-    /// different sessions go one after another from the first one on.
+    /// The server was seen to send its clients requests that name no call: calls of different sessions
+    /// run one after another from the first one on.
     pub asks_clients: bool,
 }
 
-/// The language that is spoken with a server.
+/// The protocol that is spoken with a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spoken {
     /// The revision of the protocol.
@@ -108,12 +108,12 @@ pub enum Scope {
     Client,
 }
 
-/// What a confined process may do besides reading files and talking to us.
+/// The permissions of a confined process besides reading files and talking to us.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sandbox {
-    /// It opens sockets; otherwise none of any kind.
+    /// It may open sockets; otherwise none of any kind.
     pub network: bool,
-    /// The folders that it writes in.
+    /// The folders that it may write to.
     pub write: Vec<Template>,
 }
 

@@ -29,7 +29,7 @@ use crate::{
 pub struct Survey {
     /// In the server's order, each name once.
     pub tools: Vec<Tool>,
-    /// What it offers besides.
+    /// The prompts, resources and templates that it offers besides tools.
     pub offer: Offer,
     /// Why each element that is not here was left out; of very many, that there are more.
     pub dropped: Vec<String>,
@@ -37,7 +37,7 @@ pub struct Survey {
     pub about: About,
     /// The time for which the server says that its list stays as it is (revision 2026-07-28).
     pub time_to_live: Option<Duration>,
-    /// It was seen to ask its clients for something where nothing says for which call.
+    /// The server was seen to send its clients requests that name no call.
     pub asks_clients: bool,
     /// When the server was asked for its tools.
     pub asked_at: SystemTime,

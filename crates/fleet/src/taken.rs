@@ -39,7 +39,7 @@ pub(crate) struct Taken {
     pub(crate) lacking: Vec<String>,
 }
 
-/// How a server differs for one client because of the client's variables.
+/// The difference of a server for one client because of the client's variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sharing {
     /// The server.
@@ -124,7 +124,7 @@ impl Environments {
     }
 }
 
-/// Whether a server may get other things of other clients.
+/// Returns true if a server may get different values for different clients.
 pub(crate) fn takes_variables(spec: &ServerSpec) -> bool {
     let mut needs = templates(spec).into_iter().flat_map(Template::needs);
     !spec.inherit_env.is_empty() || needs.next().is_some()
@@ -238,7 +238,7 @@ mod tests {
         check("fixed", &["TOK*"], [a, b], false);
         check("fixed", &["TOKEN_2"], [a, b], true);
         check("fixed", &["TOKEN"], [a, &[]], false);
-        // What it would get anyway is the same as being told so.
+        // A variable that equals the default gives the same as an unset one.
         check("${TOKEN:-a}", &[], [a, &[]], true);
         check("${TOKEN:-a}", &[], [b, &[]], false);
         let (here, there) = ([("PWD", "/here")], [("PWD", "/there")]);

@@ -35,7 +35,7 @@ pub enum TemplateError {
     /// A variable has this for its name.
     #[error("`{0}` is no name of a variable")]
     Name(String),
-    /// What should stand for a secret does not.
+    /// A reference to a secret is malformed.
     #[error(transparent)]
     Reference(#[from] ReferenceError),
 }

@@ -1,4 +1,4 @@
-//! Who hears of resources that change, over one connection.
+//! The subscribers to changes of resources, over one connection.
 
 use std::{
     collections::HashMap,
@@ -48,13 +48,13 @@ impl Updates {
         self.watched.lock().retain(|it| it.id != id);
     }
 
-    /// How many hear of this resource.
+    /// Returns the number of subscribers of this resource.
     pub(crate) fn count(&self, uri: &str) -> usize {
         let watched = self.watched.lock();
         watched.iter().filter(|it| it.uri == uri).count()
     }
 
-    /// The turn to listen to this resource.
+    /// Returns the lock that orders subscriptions to this resource.
     pub(crate) fn listening(&self, uri: &str) -> Arc<Mutex<()>> {
         let mut listening = self.listening.lock();
         listening.retain(|_, turn| Arc::strong_count(turn) > 1);

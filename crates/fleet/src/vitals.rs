@@ -32,7 +32,7 @@ pub struct ServerState {
     pub name: ServerName,
     /// The clients whose own it is; none if it is everybody's.
     pub clients: Vec<u64>,
-    /// What it is doing now.
+    /// The current state.
     pub state: State,
     /// The revision of the protocol that this process speaks, as far as is known.
     pub revision: Option<Revision>,
@@ -61,7 +61,7 @@ pub struct WaitingQuestion {
     pub method: &'static str,
     /// When it was asked.
     pub since: SystemTime,
-    /// Whether calls of other clients wait for the answer.
+    /// True if calls of other clients wait for the answer.
     pub holds_up_others: bool,
 }
 

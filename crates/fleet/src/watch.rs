@@ -19,14 +19,14 @@ use crate::{
     server::LeasedLink,
 };
 
-/// Whoever hears of a resource.
+/// A subscriber to changes of a resource.
 #[derive(Clone)]
 pub struct Subscriber {
     /// The client; its connection may have servers of its own.
     pub client: Option<ClientId>,
-    /// What a server of its own asks it for when it starts.
+    /// Answers the requests that a server of its own sends when it starts.
     pub asks: Option<Arc<dyn Asks>>,
-    /// Told of each change.
+    /// Called on each change.
     pub sink: UpdateSink,
 }
 
@@ -41,9 +41,9 @@ impl fmt::Debug for Subscriber {
 pub struct Watch(#[expect(dead_code, reason = "held for its end")] AbortOnDropHandle<()>);
 
 impl Fleet {
-    /// Has the sink hear of every change of a resource. The server is started if need be, and does
-    /// not rest meanwhile; when it ended, the resource is watched anew and counts as changed. The
-    /// error is that of the first time.
+    /// Calls the sink on every change of a resource. The server is started if need be, and is not
+    /// stopped for idleness meanwhile; when it ended, the subscription is renewed and the resource
+    /// counts as changed. The error is that of the first attempt.
     pub async fn watch(
         &self,
         server: &ServerName,
@@ -63,7 +63,7 @@ impl Fleet {
     }
 }
 
-/// What is to be watched.
+/// A subscription that is to be kept.
 struct Wish {
     roster: Arc<Roster>,
     server: ServerName,
@@ -71,7 +71,7 @@ struct Wish {
     subscriber: Subscriber,
 }
 
-/// It is watched over this connection.
+/// A subscription over one connection.
 struct Watched {
     /// Before the lease: it asks for the connection when it goes.
     place: Place,

@@ -23,22 +23,23 @@ use super::{
     resume::{Resumed, StreamReader},
 };
 
-/// A stream that has nothing to say says so, lest somebody on the way takes it for dead; writing
-/// is also how we learn that the client is gone.
+/// The interval of comments on an idle stream, so that no intermediary considers it dead; writing
+/// is also how we detect that the client is gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// The same while a client is asked: others may wait for its answer, and so for its death to be
-/// seen.
+/// The same while a client is asked a question: others may wait for its answer, and so for its
+/// disconnect to be detected.
 const KEEP_ALIVE_ASKED: Duration = Duration::from_secs(1);
 
-/// What is sent of it goes before it reads the next; nothing is copied but short events.
+/// The body of a response. Each part is sent before the next one is read; only short events are
+/// copied.
 #[derive(Debug)]
 pub(super) struct Body {
     parts: VecDeque<Bytes>,
     events: Option<Events>,
-    /// Kept until all is sent.
+    /// Kept until everything is sent.
     ended: Option<Events>,
-    /// What the request holds until its answer is gone.
+    /// The lease that the request holds until its answer is sent.
     _lease: Option<RequestLease>,
     serving: Option<Serving>,
 }
@@ -52,12 +53,12 @@ struct Events {
     keep_alive: Interval,
 }
 
-/// What a session says.
+/// The messages of a session.
 #[derive(Debug)]
 enum Said {
-    /// To be read once.
+    /// A stream that is read once.
     Once(ResponseStream),
-    /// To be taken up again.
+    /// A stream that can be resumed.
     Kept(StreamReader),
 }
 
@@ -91,13 +92,13 @@ impl Body {
         }
     }
 
-    /// Everything that is said until the answer.
+    /// Creates the body of all events up to the response.
     pub(super) fn of_events(stream: ResponseStream, request: String, lease: RequestLease) -> Self {
         Self::events(Said::Once(stream), Some(request), lease)
     }
 
-    /// The same, or what belongs to no request, which the client may take up again. `primes`: it
-    /// is told at once how.
+    /// The same, or the stream for messages that belong to no request, resumable by the client.
+    /// `primes`: the first event tells the client at once how to resume.
     pub(super) fn of_kept(
         reader: StreamReader,
         request: Option<String>,
@@ -140,8 +141,8 @@ impl Body {
         }
     }
 
-    /// Whoever waits for an answer here hears that there is none; not where the client reads on in
-    /// another response.
+    /// Reports to the caller that waits for an answer here that there is none, unless the client
+    /// continues to read in another response.
     fn give_up(&mut self) {
         let is_elsewhere = matches!(&self.events, Some(Events { said: Said::Kept(reader), .. })
             if !reader.is_current());
@@ -155,7 +156,7 @@ impl Body {
         }
     }
 
-    /// Until this is gone, its connection is being served.
+    /// Counts the connection as served until this body is dropped.
     pub(super) fn keep(&mut self, serving: Serving) {
         self.serving = Some(serving);
     }

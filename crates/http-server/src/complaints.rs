@@ -1,4 +1,4 @@
-//! What we refuse is logged once, and then counted: nobody can fill a log with it.
+//! Refusals are logged once and then counted, so that no client can fill the log with them.
 
 use std::{io, time::Duration};
 
@@ -60,7 +60,7 @@ impl Complaints {
         }
     }
 
-    /// How many went unsaid before this one, if it is to be said.
+    /// Counts a refusal. Returns the number of unlogged ones before it, if it is to be logged.
     fn count(&self, about: &'static str) -> Option<u64> {
         let mut complaints = self.0.lock();
         let now = Instant::now();

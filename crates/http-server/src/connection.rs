@@ -89,7 +89,7 @@ impl Service {
         let stream = HalfClosing::new(stream, Arc::clone(&arrival.place));
         let answer = service_fn(move |request: Request<Incoming>| {
             let (service, arrival) = (Arc::clone(self), arrival.clone());
-            // From its head on: what is left of the input may end before anything else is done.
+            // Served from its header on: the input may end before anything else is done.
             let serving = Serving::of(&arrival.place);
             async move { Ok::<_, Infallible>(service.answer(request, arrival, serving).await) }
         });
@@ -114,5 +114,5 @@ impl Service {
     }
 }
 
-/// What a connection may hold of an answer that is being written, beside the answer itself.
+/// The most that a connection may buffer while it writes a response, in addition to the response itself.
 const WRITE_BYTES: usize = 64 * 1024;

@@ -41,9 +41,8 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Reads what the configuration names, its templates filled in from `variables` and from what
-    /// `secrets` reads. `listen` goes before what stands there. The error is for people, with the
-    /// next step.
+    /// Reads the configured values, with templates filled in from `variables` and `secrets`. `listen`
+    /// overrides the configured address. The error is for people, with the next step.
     pub async fn new(
         http: &Settings,
         listen: Option<Listen>,

@@ -1,4 +1,4 @@
-//! A session that is open, and whether it is used.
+//! An open session, and its use.
 
 use std::{
     sync::{
@@ -18,8 +18,8 @@ use super::{
     resume::ResumableStreams,
 };
 
-/// A session whose client never came back after `initialize` lives no longer than this: whoever
-/// opens many fills the house only for so long.
+/// The lifetime of a session whose client never came back after `initialize`: a client that opens many
+/// occupies the places only for this time.
 pub(super) const HALF_OPEN: Duration = Duration::from_mins(1);
 
 pub(super) struct Entry {
@@ -32,7 +32,7 @@ pub(super) struct Entry {
     used_at: Mutex<Instant>,
     /// Requests and streams that are open now.
     uses: AtomicUsize,
-    /// Half of what all may have in flight: no client takes the room of the others.
+    /// Permits for half of the requests that may run for all: no client uses up the share of the others.
     pub(super) requests: Arc<Semaphore>,
     /// The client came back after `initialize`.
     is_confirmed: AtomicBool,

@@ -28,7 +28,7 @@ static PROCESS: LazyLock<u64> = LazyLock::new(|| {
     u64::from_be_bytes(random)
 });
 
-/// Counts the streams of all sessions, since a session may be closed and taken up again.
+/// Counts the streams of all sessions, since a session may be closed and resumed.
 static STREAMS: AtomicU64 = AtomicU64::new(1);
 
 /// A stream of this process.
@@ -79,7 +79,7 @@ impl EventId {
         }
     }
 
-    /// Reads an id that a client repeats; none where it is no id of ours.
+    /// Reads an id that a client sends back; none if it is not one of our ids.
     pub(super) fn read(text: &str) -> Option<Self> {
         let mut parts = text.splitn(4, '-');
         let process = u64::from_str_radix(parts.next()?, 16).ok()?;
@@ -134,7 +134,7 @@ impl WaitingRequest {
         };
         let id = BASE64.decode(&text[1..]).ok()?;
         let id = String::from_utf8(id).ok()?;
-        // It goes on a line of its own.
+        // It is written on a line of its own.
         let fits = id.len() <= REQUEST_ID_BYTES_MAX && !id.contains(['\n', '\r']);
         (fits && canonical_id(&id).is_some()).then_some(Self { id, is_call })
     }

@@ -1,8 +1,8 @@
-//! The conditions on which a request is let in: `Host`, `Origin`, token.
+//! The conditions under which a request is accepted: `Host`, `Origin`, token.
 //!
-//! A page on the web can have a browser send requests to this machine, and by a name of its own
-//! that leads here (DNS rebinding) even read the answers. So a request must call us by a name
-//! that is ours, and a page must be one that may.
+//! A web page can make a browser send requests to this machine, and with a host name that resolves
+//! to it (DNS rebinding) even read the responses. So a request must address us by one of our names,
+//! and a page must have an allowed origin.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -83,8 +83,8 @@ impl Gate {
         is_address(name, local.ip()) || self.hosts.iter().any(listed)
     }
 
-    /// A page that came from us, by the name it calls us or by another of ours, or one that is
-    /// listed.
+    /// Returns true for a page that we served, under the requested name or another of ours, or one with
+    /// a listed origin.
     fn may_call(&self, origin: &str, host: &str, local: SocketAddr) -> bool {
         if self.origins.iter().any(|known| known == origin) {
             return true;
@@ -97,7 +97,7 @@ impl Gate {
         authority == host || (port == Some(local.port()) && self.is_ours(authority, local))
     }
 
-    /// Who shows the token that came, where one is asked for.
+    /// Returns the client that the token belongs to, if a token is required.
     pub(super) async fn check_token(&self, head: &Parts) -> Result<Option<Admitted>, Refusal> {
         if self.tokens.is_empty() && self.guarding.is_none() {
             return Ok(None);
@@ -152,7 +152,7 @@ impl Gate {
     }
 }
 
-/// The headers that a page may send. Whether it may at all says the origin, which was checked.
+/// Returns the headers that a page may send. The origin, which was checked, decides if it may at all.
 pub(super) fn preflight() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -167,7 +167,7 @@ pub(super) fn preflight() -> Response<Body> {
     response
 }
 
-/// Whether a name is one for the address itself.
+/// Returns true if a host name refers to the local address itself.
 fn is_address(name: &str, local: IpAddr) -> bool {
     if name == "localhost" {
         return true;
@@ -178,7 +178,8 @@ fn is_address(name: &str, local: IpAddr) -> bool {
     ip.is_ok_and(|ip| ip == local || (ip.is_loopback() && local.is_loopback()))
 }
 
-/// The one value of a header; what there is instead where it is not one of text.
+/// Returns the single value of a header; none if it is missing. The error says that there are several
+/// values, or that it is not text.
 fn get_once<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,

@@ -1,4 +1,4 @@
-//! Tokens of an authorization server: whether one lets a client in, and under which rules.
+//! Tokens of an authorization server: verification, and the rules that apply to the client.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{refusal::Refusal, settings::Guard};
 
-/// Where the description of this resource is (RFC 9728).
+/// The path of the description of this resource (RFC 9728).
 pub(super) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
 /// The authorization server that guards this endpoint.
@@ -17,14 +17,14 @@ pub(super) struct Guarding {
     verifier: Verifier,
 }
 
-/// A client that was let in.
+/// A client that was admitted.
 #[derive(Debug)]
 pub(super) struct Admitted {
-    /// Whose token it is, and under which rules: what nobody else shares.
+    /// The unique name of the token's owner and rules.
     pub(super) name: Arc<str>,
-    /// How the audit log names it.
+    /// The name of the client in the audit log.
     pub(super) caller: Arc<str>,
-    /// The table of the configuration that holds for it; none: that of the name it announces.
+    /// The table of the configuration that applies to it; none: that of the name it announces.
     pub(super) rule: Option<Arc<str>>,
 }
 
@@ -63,7 +63,7 @@ impl Guarding {
         Refusal::login_needed(self.challenge(error), why)
     }
 
-    /// What a client is told that has no token, or not the right one.
+    /// Returns the challenge for a client that has no token, or not the right one.
     fn challenge(&self, error: Option<&str>) -> String {
         let mut text = format!("Bearer resource_metadata=\"{}\"", self.metadata_url());
         if !self.guard.scopes.is_empty() {

@@ -1,4 +1,4 @@
-//! A client that has said all it has to say, and waits for the answer.
+//! A client that has closed its sending side and waits for the response.
 
 use std::{
     io,
@@ -15,11 +15,11 @@ use tokio::{
 
 use super::places::Place;
 
-/// So long an answer may take after its client has closed its side. A client that is gone looks
-/// the same until something is written to it: its call is given up after this time.
+/// The time that a response may take after its client has closed its side. A disconnected client looks
+/// the same until data is written to it: its call is cancelled after this time.
 const HALF_CLOSED_WAIT: Duration = Duration::from_secs(5);
 
-/// A stream whose end of input is not heard while its connection is being served.
+/// A stream whose end of input is hidden while its connection is being served.
 #[derive(Debug)]
 pub(super) struct HalfClosing<S> {
     stream: S,

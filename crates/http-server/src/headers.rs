@@ -119,22 +119,22 @@ pub(super) fn get_once<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<
         .map_err(|_| Refusal::mismatch(format!("{name} is no text")))
 }
 
-/// Whether the client knows events without data: those of before 2025-11-25 were seen to take them
-/// for messages.
+/// Returns true if the client supports events without data: clients from before 2025-11-25 were seen
+/// to read them as messages.
 pub(super) fn takes_empty_events(headers: &HeaderMap) -> bool {
     let version = headers.get(VERSION).and_then(|it| it.to_str().ok());
     version.is_some_and(|it| Revision::named(it) >= Revision::LAST_WITH_HANDSHAKE)
 }
 
-/// The revision that a message speaks.
+/// The protocol revision of a message.
 #[derive(Debug)]
 pub(super) struct Spoken {
     pub(super) revision: Revision,
-    /// Whether its `_meta` says all that it must where there is no handshake.
+    /// True if its `_meta` has every field that is required without a handshake.
     pub(super) has_whole_meta: bool,
 }
 
-/// Reads which revision a message speaks; an error where head and body say different things.
+/// Reads the revision of a message; fails if header and body contradict each other.
 pub(super) fn read_spoken(headers: &HeaderMap, message: &Message<'_>) -> Result<Spoken, Refusal> {
     let version = get_once(headers, VERSION)?;
     let params = message.params.and_then(|params| Fields::of(params.get()));
@@ -180,7 +180,7 @@ pub(super) fn read_spoken(headers: &HeaderMap, message: &Message<'_>) -> Result<
     }
 }
 
-/// Somebody between us may have gone by `Mcp-Method` and `Mcp-Name`, so they must be true.
+/// Intermediaries may route by `Mcp-Method` and `Mcp-Name`, so these headers must match the body.
 fn check_routing(
     headers: &HeaderMap,
     message: &Message<'_>,
@@ -216,7 +216,7 @@ fn check_same(header: &str, value: Option<&str>, body: &str) -> Result<(), Refus
     }
 }
 
-/// Decodes a value; one that is no header by itself stands in Base64: `=?base64?...?=`.
+/// Decodes a value; one that is not a valid header is in Base64: `=?base64?...?=`.
 fn decode(value: &str) -> Option<String> {
     let coded = value
         .strip_prefix("=?base64?")

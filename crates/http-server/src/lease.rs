@@ -1,4 +1,4 @@
-//! The lease of a request, until its answer is gone.
+//! The resources of a request, until its response is sent.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{entry::SessionUse, places::Place};
 
-/// The places and the session that a request holds until its answer is gone; all are given back
+/// The places and the session that a request holds until its response is sent; all are released
 /// when it is dropped.
 #[derive(Debug, Default)]
 pub(super) struct RequestLease {
@@ -27,7 +27,7 @@ impl RequestLease {
     }
 }
 
-/// A session for one request. When its client goes away, so does the call.
+/// A session for one request. When its client disconnects, the call is cancelled.
 pub(super) struct StatelessSession(pub(super) Arc<Session>);
 
 impl std::fmt::Debug for StatelessSession {

@@ -53,7 +53,7 @@ pub struct Bound {
     settings: Endpoint,
 }
 
-/// Takes the address, or says why it cannot be had.
+/// Binds the address, or returns the reason why it is not available.
 pub async fn bind(settings: &Endpoint) -> anyhow::Result<Bound> {
     let listen = settings.listen;
     let listener = TcpListener::bind((listen.ip, listen.port)).await;
@@ -80,7 +80,7 @@ pub fn take_over(socket: std::net::TcpListener, settings: &Endpoint) -> anyhow::
 }
 
 impl Bound {
-    /// Where it listens; of port 0 the port that was free.
+    /// Returns the address that it listens on; for port 0, with the port that was assigned.
     pub fn listen(&self) -> Listen {
         Listen {
             ip: self.address.ip(),
@@ -88,7 +88,7 @@ impl Bound {
         }
     }
 
-    /// The address that a client's configuration would name.
+    /// Returns the URL that a client's configuration would name.
     pub fn url(&self) -> String {
         let scheme = if self.settings.tls.is_some() {
             "https"

@@ -44,7 +44,7 @@ impl Service {
         headers::check_is_json(&head.headers)?;
         let read = reading.unless_needed(self.read(head, body)).await;
         let line = read.ok_or_else(Refusal::too_slow)??;
-        // What is no request is not held up by requests: it may cancel one.
+        // A message that is not a request does not wait for requests: it may cancel one.
         drop(reading);
         let message = Message::parse(&line).ok_or_else(|| refuse_unreadable(&line))?;
         let id = message.id.map(|id| id.get().to_owned());
@@ -73,7 +73,7 @@ impl Service {
         }
     }
 
-    /// The stream for what belongs to no request of a session, or one that broke off.
+    /// Opens the stream for messages of a session that belong to no request, or resumes a broken one.
     pub(super) fn get(&self, head: &Parts, peer: &Peer) -> Result<Response<Body>, Refusal> {
         if !Accepts::of(&head.headers)?.events {
             return Err(Refusal::mistake(
@@ -305,7 +305,7 @@ impl Service {
 
 /// A message, and how it came.
 struct Asked<'a> {
-    /// A stream begins with an event that says nothing but its id.
+    /// True if a stream begins with an event that has only an id.
     primes: bool,
     method: &'a str,
     is_request: bool,

@@ -9,18 +9,18 @@ use hyper::{HeaderMap, header::HOST, http::uri::Authority};
 
 use super::places::{Place, Who};
 
-/// The client that sent a request, as far as the gate can tell.
+/// The client that sent a request, as far as the gate can identify it.
 #[derive(Debug, Clone)]
 pub(super) struct Peer {
-    /// The name of the token that let it in; none where no token is asked for.
+    /// The name of the token that admitted it; none if no token is required.
     pub(super) token: Option<Arc<str>>,
-    /// How the audit log names the token: by its name in the configuration, or its subject.
+    /// The name of the token in the audit log: its name in the configuration, or its subject.
     pub(super) caller: Option<Arc<str>>,
-    /// The rules that its token has it under; none: those of the name that it announces.
+    /// The rules that apply to its token; none: those of the name that the client announces.
     pub(super) rule: Option<Arc<str>>,
     pub(super) address: IpAddr,
-    /// Its program runs on this machine, as far as can be told: it came over loopback, and nobody on
-    /// the way says that it was passed on.
+    /// True if its program runs on this machine, as far as can be detected: it connected over loopback,
+    /// and no header says that the request was forwarded.
     pub(super) is_here: bool,
 }
 
@@ -40,12 +40,12 @@ pub(super) struct Arrival {
     pub(super) place: Arc<Place>,
 }
 
-/// What a proxy before us adds to what it passes on.
+/// The headers that a proxy in front of us adds to forwarded requests.
 const PASSED_ON: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
 
-/// Whether a request comes from a program of this machine, as far as can be told: over loopback, to
-/// a name of loopback, and nobody says that it was passed on. A browser that such a program opens
-/// comes back to us.
+/// Returns true if a request comes from a program on this machine, as far as can be detected: over
+/// loopback, to a loopback name, and without a header that says that it was forwarded. A browser
+/// that such a program opens can reach us.
 pub(super) fn is_here(from: IpAddr, headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|it| it.to_str().ok());
     let host = host.and_then(|it| it.parse::<Authority>().ok());

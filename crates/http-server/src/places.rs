@@ -1,7 +1,7 @@
-//! Places that clients take: so many in all, of which one client gets half at most.
+//! Places for clients: a fixed number in total, of which one client gets half at most.
 //!
-//! Who waits in a place, for a head, a body or a second request that does not come, makes room for
-//! who comes later, the one that has waited longest first. So nobody shuts the door by waiting.
+//! A connection that waits for a header, a body or a second request gives up its place if a later
+//! client needs one, the longest wait first. So no client can block others by waiting.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -9,13 +9,13 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Those whose places are counted together.
+/// Clients whose places are counted together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Who {
     /// By the name of the token that let it in.
     Token(Arc<str>),
     Address(IpAddr),
-    /// Anybody on this machine, or behind a proxy on it: they are not told apart, and share all.
+    /// Any client on this machine, or behind a proxy on it: they cannot be distinguished, and share all.
     Here,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Entered {
     pub(super) gone: Option<u64>,
 }
 
-/// No place, and nobody who merely waits.
+/// There is no free place, and no holder that merely waits.
 #[derive(Debug)]
 pub(super) struct Full;
 
@@ -93,7 +93,7 @@ impl Places {
         self.max
     }
 
-    /// Whether the next one would find no place.
+    /// Returns true if there is no place for the next client.
     pub(super) fn is_full(&self) -> bool {
         let taken = self.taken.lock();
         taken.holders.len() >= self.max && taken.waiting(|_| true).is_none()
@@ -181,7 +181,7 @@ impl Drop for Place {
 #[derive(Debug)]
 pub(super) struct Serving {
     place: Arc<Place>,
-    /// What it is afterwards.
+    /// The state afterwards.
     then: State,
 }
 

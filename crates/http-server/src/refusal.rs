@@ -22,12 +22,12 @@ pub(super) struct Refusal {
     pub(super) closes: bool,
 }
 
-/// Whether an operator hears of it.
+/// The reason of a refusal: decides whether it is logged for the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
-    /// Under this heading.
+    /// Logged under this heading.
     Abuse(&'static str),
-    /// A client of somebody's own making, perhaps.
+    /// A mistake of the client, perhaps one under development.
     Mistake,
 }
 
@@ -85,7 +85,7 @@ impl Refusal {
             .with(WWW_AUTHENTICATE, challenge)
     }
 
-    /// Where tokens come from an authorization server, which the challenge names.
+    /// Refuses a client whose tokens come from an authorization server, which the challenge names.
     pub(super) fn login_needed(challenge: String, why: Option<&str>) -> Self {
         let (message, about) = match why {
             Some(why) => (format!("this token is not taken: {why}"), "wrong token"),
@@ -102,7 +102,7 @@ impl Refusal {
             .with(WWW_AUTHENTICATE, challenge)
     }
 
-    /// Nobody can say now whether a token is good.
+    /// Tokens cannot be verified at the moment.
     pub(super) fn no_keys(why: &str) -> Self {
         let message = format!("no token can be checked now: {why}");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, Why::Abuse("keys"), message)
@@ -167,7 +167,7 @@ impl Refusal {
         Self::mistake(StatusCode::BAD_REQUEST, message)
     }
 
-    /// The head says something else than the body.
+    /// The headers do not match the body.
     pub(super) fn mismatch(message: impl Into<String>) -> Self {
         Self {
             code: jsonrpc::mcp::HEADER_MISMATCH,

@@ -1,10 +1,9 @@
-//! The HTTP response to one request, made of what a session says about it.
+//! The HTTP response to one request, built from the messages of a session.
 //!
-//! An answer that is the first thing said goes as JSON. Where something comes before it, or it
-//! takes long, the response is a stream of events that ends with it. A call of a client that can
-//! resume a stream has one from its first moment: the client comes back for the answer when the
-//! connection breaks. A request that ends without an answer, because the daemon ends, is answered
-//! with an error.
+//! An answer that is the first message is sent as JSON. If other messages precede it, or it takes
+//! long, the response is a stream of events that ends with it. A call of a client that can resume a
+//! stream has one from the beginning: the client comes back for the answer when the connection
+//! breaks. A request that ends without an answer, because the daemon ends, is answered with an error.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,8 +25,8 @@ use super::{
     resume::ResumableStreams,
 };
 
-/// After so long without a word the response begins as a stream: some clients give up on one
-/// that does not begin.
+/// The time without a message after which the response begins as a stream: some clients time out on
+/// one that does not begin.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The same for a call of the modern era. The Python SDK ends a whole client whose request has no
@@ -35,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// HTTP too come sooner: they are found before a server is reached, or by a server that runs.
 const MODERN_PATIENCE: Duration = Duration::from_millis(250);
 
-/// One request and what is said about it.
+/// One request and the messages that belong to it.
 pub(super) struct Exchange {
     /// Of the request, as it came.
     pub(super) id: String,
@@ -52,9 +51,9 @@ pub(super) struct Exchange {
 pub(super) struct Kept {
     /// The streams of its session.
     pub(super) streams: Arc<ResumableStreams>,
-    /// The client is told at once how to resume the stream. One that can must know it before the
-    /// connection breaks. Older ones would wait for ever on a stream that broke, and see an error
-    /// where no response began.
+    /// True if the client gets the data to resume the stream at once. A client that can resume needs it
+    /// before the connection breaks. Older clients would wait for ever on a broken stream, but get an
+    /// error if no response began.
     pub(super) primes: bool,
 }
 
@@ -65,7 +64,7 @@ pub(super) enum Errors {
     InBand,
     /// Any: a session did not begin.
     All,
-    /// Those of which the modern revision says so.
+    /// Errors as defined by the modern revision.
     Modern { has_whole_meta: bool },
 }
 
@@ -84,7 +83,7 @@ impl Exchange {
         }
     }
 
-    /// How long the response may wait for the answer before it begins as a stream.
+    /// Returns how long the response may wait for the answer before it begins as a stream.
     fn patience(&self) -> Duration {
         match (&self.kept, self.errors) {
             _ if !self.is_call => PATIENCE,
@@ -114,7 +113,7 @@ impl Exchange {
         self.answer(parts, lease)
     }
 
-    /// For a client that takes no events: what comes before the answer is dropped.
+    /// Responds to a client that accepts no events: messages before the answer are dropped.
     async fn json(mut self, lease: RequestLease) -> Response<Body> {
         loop {
             match self.stream.next().await {
@@ -166,7 +165,7 @@ pub(super) fn refuse(refusal: Refusal) -> Response<Body> {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if let Some(header) = refusal.header {
         let (name, value) = *header;
-        // What is put together from the configuration was checked to be a header.
+        // A value built from the configuration was checked to be a valid header.
         if let Ok(value) = HeaderValue::from_str(&value) {
             headers.insert(name, value);
         }

@@ -1,4 +1,4 @@
-//! Streams of a session that their client takes up again where they broke off (`Last-Event-ID`).
+//! Streams of a session that their client can resume where they broke (`Last-Event-ID`).
 
 use std::{
     collections::VecDeque,
@@ -14,11 +14,11 @@ use tokio::time::{Instant, sleep};
 
 use super::event_id::{EventId, LostRequest, StreamNumber, WaitingRequest};
 
-/// A stream that broke off is kept for so long. Meanwhile who is asked something on it is waited for,
-/// and what is said waits in it.
+/// The time for which a broken stream is kept. Meanwhile a client that is asked on it is awaited, and
+/// messages are buffered in it.
 const RESUME_WAIT: Duration = Duration::from_secs(30);
 
-/// Streams of one session that can be taken up again; of more the oldest cannot.
+/// The number of resumable streams of one session; beyond it, the oldest cannot be resumed.
 const STREAMS_MAX: usize = 16;
 
 /// So many of them may have their answer: each call has a stream, and quick ones must not push out a
@@ -29,9 +29,9 @@ const ANSWERED_MAX: usize = 4;
 const EVENTS_MAX: usize = 64;
 const EVENT_BYTES_MAX: usize = 1024 * 1024;
 
-/// After so many milliseconds a client should come back. The SDKs try twice and then give up, and a
-/// daemon that was killed takes up to two seconds to be replaced on a busy machine. A client that is
-/// asked is back before others that wait take its question back.
+/// The milliseconds after which a client should reconnect. The SDKs try twice and then fail, and a
+/// killed daemon takes up to two seconds to be replaced on a busy machine. A client that is asked
+/// reconnects before waiting callers cancel its question.
 const RETRY_MS: u32 = 1_000;
 
 /// The streams of one session.
@@ -46,7 +46,7 @@ struct Streams {
     kept: VecDeque<Arc<ResumableStream>>,
 }
 
-/// A stream, whoever reads it.
+/// A stream, independent of the response that reads it.
 #[derive(Debug)]
 pub(super) struct ResumableStream {
     number: StreamNumber,
@@ -56,13 +56,13 @@ pub(super) struct ResumableStream {
 
 #[derive(Debug)]
 struct State {
-    /// What will be said; none when all is.
+    /// The events still to come; none at the end.
     rest: Option<ResponseStream>,
-    /// The request that waits for its answer here.
+    /// The request that waits for its response here.
     request: Option<WaitingRequest>,
-    /// When its client read the answer, or left before it had.
+    /// The time at which its client read the answer, or left before that.
     ended_at: Option<Instant>,
-    /// The last events, with their numbers.
+    /// The most recent events, with their numbers.
     sent: VecDeque<(u64, Vec<Bytes>)>,
     last: u64,
     /// The response that reads it, counted.
@@ -101,7 +101,7 @@ impl ResumableStreams {
         StreamReader { stream, number: 0 }
     }
 
-    /// Takes a stream up behind the event of this id; none where nothing waits there.
+    /// Resumes a stream after the event of this id; none if there is no such stream.
     pub(super) fn take_up(&self, last_event: &str) -> Option<TakenUp> {
         let id = EventId::read(last_event)?;
         match self.find(&id) {
@@ -184,7 +184,7 @@ pub(super) enum TakenUp {
     Lost(LostRequest),
 }
 
-/// A stream that goes on.
+/// A resumed stream.
 #[derive(Debug)]
 pub(super) struct Resumed {
     /// The events that its client missed, as they were sent.
@@ -194,7 +194,8 @@ pub(super) struct Resumed {
 }
 
 impl State {
-    /// A client that is asked on it is waited for no longer than it reads it, where others wait.
+    /// Records if the stream is read: while others wait, a client that is asked on it is awaited only as
+    /// long as it reads.
     fn note_read(&self, is_read: bool) {
         if let Some(rest) = &self.rest {
             rest.set_read(is_read);
@@ -203,14 +204,14 @@ impl State {
 }
 
 impl StreamReader {
-    /// The event with which a stream begins: it says nothing but its id.
+    /// Returns the first event of a stream, which has only an id.
     pub(super) fn first_event(&self) -> Bytes {
         let state = self.stream.state.lock();
         let id = EventId::new(self.stream.number, 0, state.request.as_ref());
         Bytes::from(format!("id: {id}\nretry: {RETRY_MS}\ndata: \n\n"))
     }
 
-    /// What is said next. None: nothing more, or another response reads it now.
+    /// Polls the next event. None: the stream has ended, or another response reads it now.
     pub(super) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Option<ServerEvent>> {
         let mut state = self.stream.state.lock();
         if state.reader != self.number {
@@ -222,12 +223,12 @@ impl StreamReader {
         }
     }
 
-    /// Whether this response is the one that reads the stream.
+    /// Returns true if this response is the one that reads the stream.
     pub(super) fn is_current(&self) -> bool {
         self.stream.state.lock().reader == self.number
     }
 
-    /// Keeps an event, and answers the line of its id. `is_last`: nothing follows.
+    /// Stores an event, and returns the line of its id. `is_last`: no event follows.
     pub(super) fn keep(&self, event: &[Bytes], is_last: bool) -> Bytes {
         let mut state = self.stream.state.lock();
         state.last += 1;
@@ -252,7 +253,7 @@ impl StreamReader {
     }
 }
 
-/// The client read it all, or is gone: it has a while to come back.
+/// The client has read everything, or disconnected: it has a limited time to come back.
 impl Drop for StreamReader {
     fn drop(&mut self) {
         let (stream, number) = (Arc::clone(&self.stream), self.number);

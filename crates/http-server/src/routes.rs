@@ -1,4 +1,4 @@
-//! The paths that there are, and what each is answered with.
+//! The paths that are served, and their responses.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::{
 };
 
 impl Service {
-    /// Answers one request; the connection counts as served until the answer is gone.
+    /// Answers one request; the connection counts as served until the response is sent.
     pub(super) async fn answer(
         self: &Arc<Self>,
         request: Request<Incoming>,
@@ -88,7 +88,7 @@ impl Service {
         }
     }
 
-    /// Who guards this endpoint, for clients that have no token yet.
+    /// Returns the metadata of the protected resource, for clients that have no token yet.
     fn describe_resource(&self) -> Result<Response<Body>, Refusal> {
         let guarding = self.gate.guarding.as_ref();
         let guarding = guarding.ok_or_else(Refusal::nowhere)?;
@@ -98,7 +98,7 @@ impl Service {
         Ok(response)
     }
 
-    /// Figures for Prometheus, gathered where that may block.
+    /// Returns metrics for Prometheus, collected on a thread that may block.
     async fn metrics(&self) -> Response<Body> {
         let gateway = Arc::clone(&self.gateway);
         let gathering = tokio::task::spawn_blocking(move || gateway.metrics());
@@ -112,7 +112,7 @@ impl Service {
         response
     }
 
-    /// Whether calls can be answered: the registry can be read, and a session would be given.
+    /// Returns 200 if calls can be answered: the registry can be read, and there is room for a session.
     async fn ready(&self) -> Response<Body> {
         if let Err(error) = self.gateway.catalog.generation().await {
             return text(StatusCode::SERVICE_UNAVAILABLE, &format!("{error}\n"));

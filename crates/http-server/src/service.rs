@@ -43,7 +43,7 @@ impl Service {
         stopping: CancellationToken,
     ) -> Self {
         let limits = settings.limits;
-        // Where no session is given, none is taken up.
+        // Without sessions, no session is resumed.
         let key = if settings.sessions {
             load_key(&gateway.settings().state_dir)
         } else {

@@ -1,5 +1,5 @@
-//! The ids of sessions: random, with what their client announced, and signed, so that the next process
-//! knows what this one gave.
+//! The ids of sessions: random, with the announcement of their client, and signed, so that the next
+//! process can verify the ids of this one.
 //!
 //! `RANDOM.NAME.TAG`, or `RANDOM.NAME.CAPABILITIES.TAG` of a client that can be asked something, each
 //! in base64url. The tag covers the name of the token that the session was begun with, which is not
@@ -14,24 +14,24 @@ use crate::session_key::KEY_BYTES;
 
 const RANDOM_BYTES: usize = 16;
 
-/// HMAC-SHA256 is cut to so much; what is left nobody guesses.
+/// The length to which HMAC-SHA256 is truncated; the rest cannot be guessed.
 const TAG_BYTES: usize = 16;
 
 /// The longest id that is looked into: a name has 100 characters of up to 4 bytes.
 const ID_CHARS_MAX: usize = 1_024;
 
-/// Goes before what is signed: the same key signs nothing else.
+/// The prefix of the signed data: the same key signs nothing else.
 const PURPOSE: &[u8] = b"session 1\0";
 const PURPOSE_WITH_CAPABILITIES: &[u8] = b"session 2\0";
 
 /// A session's signature, which is another for each id.
 pub(super) type Tag = [u8; TAG_BYTES];
 
-/// Makes ids, and knows those that were made with its key.
+/// Creates ids, and verifies those that were made with its key.
 #[derive(Debug)]
 pub(super) struct Signer(Key);
 
-/// What an id says that was signed by us.
+/// The content of an id that we signed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Signed {
     pub(super) announced: Announcement,
@@ -43,8 +43,8 @@ impl Signer {
         Self(Key::new(HMAC_SHA256, key))
     }
 
-    /// Makes an id that nobody can guess, for a client that announced this and that this token let
-    /// in.
+    /// Creates an id that cannot be guessed, for a client with this announcement, admitted by this
+    /// token.
     pub(super) fn make_id(&self, announced: &Announcement, token: Option<&str>) -> String {
         let mut random = [0; RANDOM_BYTES];
         getrandom::fill(&mut random).expect("the system has randomness");

@@ -14,10 +14,10 @@ const FILE: &str = "session.key";
 
 pub(super) const KEY_BYTES: usize = 32;
 
-/// Bits of a mode that allow others than us something.
+/// The bits of a mode that give permissions to other users.
 const OF_OTHERS: u32 = 0o077;
 
-/// The key of this state folder. Where there can be none, one that ends with this process.
+/// Loads the key of this state folder. If none can be stored, returns one for this process only.
 pub(super) fn load_key(state_dir: &Path) -> [u8; KEY_BYTES] {
     load_or_make(&state_dir.join(FILE)).unwrap_or_else(|error| {
         let file = state_dir.join(FILE);
@@ -27,7 +27,7 @@ pub(super) fn load_key(state_dir: &Path) -> [u8; KEY_BYTES] {
     })
 }
 
-/// A key that nobody else has.
+/// Creates a random key.
 pub(super) fn make_key() -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     getrandom::fill(&mut key).expect("the system has randomness");
@@ -58,7 +58,7 @@ fn write_new(place: &Path) -> io::Result<[u8; KEY_BYTES]> {
     }
 }
 
-/// None where what is there is no key, or one that others may read.
+/// Reads the key. None if the file is not a key, or if other users may read it.
 fn read_key(place: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
     let about = fs::symlink_metadata(place)?;
     let is_private = about.is_file() && about.permissions().mode() & OF_OTHERS == 0;

@@ -1,5 +1,5 @@
-//! The sessions of clients that begin with `initialize`. One that is not open any more, because it
-//! was idle or the process is another, is taken up again when its client comes back.
+//! The sessions of clients that begin with `initialize`. A session that is not open any more, because
+//! it was idle or the process was restarted, is resumed when its client comes back.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -22,8 +22,8 @@ use crate::settings::Limits;
 /// The interval at which idle sessions are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// Sessions that their clients ended are known for so many further ones; one that ended before
-/// those is taken up again if its client comes back after all.
+/// The number of ended sessions that are remembered; one that ended before these is resumed if its
+/// client comes back after all.
 const ENDED_MAX: usize = 4_096;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Sessions {
     gateway: Arc<Gateway>,
     signer: Signer,
     open: DashMap<String, Arc<Entry>>,
-    /// Held while a session is taken up, which so happens once.
+    /// Locked while a session is resumed, so that this happens once.
     closed: Mutex<Closed>,
     places: Arc<Places>,
     idle: Duration,
@@ -49,12 +49,12 @@ pub(super) struct Opened {
     pub(super) has_replaced: bool,
 }
 
-/// What is not taken up again.
+/// The sessions that cannot be resumed.
 #[derive(Debug, Default)]
 struct Closed {
-    /// We end.
+    /// The server is shutting down.
     all: bool,
-    /// Ended by their clients, the last ones last.
+    /// Sessions ended by their clients, the most recent last.
     ended: VecDeque<Tag>,
 }
 
@@ -123,13 +123,13 @@ impl Sessions {
         }))
     }
 
-    /// What the id says, if we gave it to this peer.
+    /// Returns the content of the id, if we gave it to this peer.
     fn read(&self, id: &str, peer: &Peer) -> Result<Signed, Refusal> {
         let signed = self.signer.read(id, peer.token.as_deref());
         signed.ok_or_else(Refusal::no_session)
     }
 
-    /// Opens a session; without a handshake for a client that has come back with what was signed.
+    /// Opens a session; without a handshake for a client that came back with a signed id.
     fn open(&self, id: &str, peer: &Peer, signed: Option<&Signed>) -> Result<Opened, Refusal> {
         let (opening, state) = match signed {
             None => (Opening::Handshake, State::New),
@@ -152,7 +152,7 @@ impl Sessions {
         })
     }
 
-    /// Ends a session for good, as its client wants, whether it is open or not.
+    /// Ends a session permanently at its client's request, whether it is open or not.
     pub(super) fn close(&self, id: &str, peer: &Peer) -> Result<(), Refusal> {
         let signed = self.read(id, peer)?;
         let mut closed = self.closed.lock();
@@ -205,7 +205,7 @@ impl Sessions {
     }
 }
 
-/// Ends what nobody uses any more, for ever.
+/// Ends unused sessions, in an endless loop.
 pub(super) async fn expire(sessions: Arc<Sessions>) {
     loop {
         sleep(LOOK_EVERY.min(sessions.idle)).await;

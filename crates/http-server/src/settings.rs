@@ -21,30 +21,30 @@ pub struct Listen {
 /// The configuration of HTTP; secrets are not read yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Where to listen; none where the configuration does not say.
+    /// The address to listen on; none if the configuration does not set it.
     pub listen: Option<Listen>,
-    /// By the name a person gave to whoever holds it.
+    /// Tokens, by the name that the configuration gives to their holder.
     pub tokens: Vec<(String, Template)>,
-    /// Tokens that lie in files.
+    /// Tokens that are stored in files.
     pub token_files: Vec<(String, Template)>,
-    /// Tokens of an authorization server that are taken as well.
+    /// The authorization server whose tokens are accepted as well.
     pub oauth: Option<Guard>,
-    /// As a `Host` header has them, in lower case, with a port or without.
+    /// Values of the `Host` header, in lower case, with or without a port.
     pub allowed_hosts: Vec<String>,
-    /// As an `Origin` header has them, in lower case.
+    /// Values of the `Origin` header, in lower case.
     pub allowed_origins: Vec<String>,
     /// None: HTTP without TLS.
     pub tls: Option<Tls>,
-    /// Whether `initialize` begins a session.
+    /// True if `initialize` begins a session.
     pub sessions: bool,
-    /// Whether there is `/metrics`.
+    /// True if `/metrics` is served.
     pub metrics: bool,
-    /// What one client may take of us.
+    /// The limits of one client.
     pub limits: Limits,
 }
 
 impl Settings {
-    /// Every text that is filled in before we listen.
+    /// Returns every template that is filled in before we listen.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let named = self.tokens.iter().chain(&self.token_files);
         let tls = self.tls.iter().flat_map(|tls| [&tls.cert, &tls.key]);
@@ -59,12 +59,12 @@ impl Settings {
 pub struct Guard {
     /// The authorization server.
     pub issuer: String,
-    /// Our own public address: tokens for others are not taken.
+    /// Our own public URL: tokens for other audiences are rejected.
     pub audience: String,
     /// A token needs one of these; the first that it has is the name of the client's rules. Empty:
     /// any token of the issuer will do.
     pub scopes: Vec<String>,
-    /// The client by which the authorization server is asked about tokens that are no JWT.
+    /// The client credentials for introspection of tokens that are not JWTs.
     pub introspection: Option<Introspection>,
 }
 
@@ -86,7 +86,7 @@ pub struct Tls {
     pub key: Template,
 }
 
-/// The limits of what clients may take of us; of places one client gets half at most.
+/// The limits of clients; one client gets half of the places at most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Of one message.
@@ -108,7 +108,7 @@ pub struct Limits {
 }
 
 impl Listen {
-    /// Whether only this machine can reach it.
+    /// Returns true if only this machine can reach it.
     pub fn is_loopback(self) -> bool {
         self.ip.is_loopback()
     }
@@ -120,7 +120,7 @@ impl fmt::Display for Listen {
     }
 }
 
-/// A text that is no address to listen on.
+/// A text that is not an address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoAddress(pub String);
 
@@ -178,7 +178,7 @@ pub const TOKEN_HINT: &str = "add `[http.tokens]` with a line such as `laptop = 
                               (`openssl rand -hex 32` makes one), or listen on `127.0.0.1`";
 
 impl Settings {
-    /// Whether this address may be served: one that others can reach needs a token.
+    /// Checks that this address may be served: one that other machines can reach needs a token.
     pub fn admits(&self, listen: Listen) -> Result<(), String> {
         let has_tokens = !self.tokens.is_empty() || !self.token_files.is_empty();
         if listen.is_loopback() || has_tokens || self.oauth.is_some() {

@@ -1,4 +1,4 @@
-//! A stream whose other end must take what it is sent.
+//! A stream that fails if its peer does not read the data that it is sent.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! Bearer tokens: who holds one, without telling by the time it takes how near a guess came.
+//! Bearer tokens: lookup of the holder in constant time, so that the time reveals nothing about a guess.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq as _;
 /// The shortest token that is taken, in characters: one that can be guessed is none.
 const TOKEN_CHARS_MIN: usize = 16;
 
-/// The known tokens, as digests: all of one length, and no secret lies about.
+/// The known tokens, as digests: all of one length, and without the secrets themselves.
 #[derive(Clone, Default)]
 pub(super) struct Tokens(Vec<(Arc<str>, [u8; 32])>);
 
@@ -25,7 +25,7 @@ impl Tokens {
         self.0.is_empty()
     }
 
-    /// Adds a token, or says what is wrong with it without repeating it.
+    /// Adds a token, or returns the mistake without repeating the token.
     pub(super) fn add(&mut self, name: &str, token: &str) -> Result<(), String> {
         let token = token.trim();
         if token.chars().count() < TOKEN_CHARS_MIN {

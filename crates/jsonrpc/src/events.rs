@@ -1,8 +1,7 @@
 //! Server-sent events, read from chunks of bytes and written around messages.
 //!
-//! `sse-stream`, which rmcp reads with, ends a stream at a field that it does not know, and holds
-//! an event however long it grows. This reader passes over what the standard says is to be passed
-//! over, and each event has a bound.
+//! `sse-stream`, which rmcp uses, ends a stream at an unknown field, and buffers events of any length.
+//! This reader ignores whatever the standard says is to be ignored, and bounds each event.
 
 #[cfg(any(test, fuzzing))]
 pub(crate) mod laws;
@@ -21,15 +20,15 @@ use crate::{
 pub struct Event {
     /// Its type; an event without one is a message.
     pub name: Option<String>,
-    /// Its lines of data, joined with line ends; `None` where it has none at all.
+    /// Its data lines, joined with line ends; `None` if it has none at all.
     pub data: Option<Bytes>,
-    /// Names the place in the stream from which on a lost one is taken up again.
+    /// The id of the position in the stream from which it can be resumed.
     pub id: Option<String>,
-    /// The wait, in milliseconds, before a lost stream is taken up again.
+    /// The delay, in milliseconds, before a broken stream is resumed.
     pub retry_ms: Option<u64>,
 }
 
-/// Says that an event grew past its bound. What comes behind it cannot be read.
+/// An event exceeded its bound. The rest of the stream cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("one event of more than {bytes_max} bytes")]
 pub struct EventTooLong {
@@ -46,7 +45,7 @@ pub struct EventReader {
     is_first_line: bool,
     /// A line ended with `\r`; a `\n` that comes next belongs to it.
     ended_with_cr: bool,
-    /// From this length on, the other says how long an event may be.
+    /// The length from which on the callback decides how long an event may be.
     cap: (usize, Cap),
 }
 
@@ -69,8 +68,7 @@ impl fmt::Debug for EventReader {
 }
 
 impl EventReader {
-    /// `cap` is asked how long an event may be of those over `bytes`, and given the first 4 KiB
-    /// of their data.
+    /// `cap` returns the maximum length of an event over `bytes`, given the first 4 KiB of its data.
     pub fn new(bytes: usize, cap: Cap) -> Self {
         Self {
             ready: VecDeque::new(),
@@ -154,7 +152,7 @@ impl EventReader {
 }
 
 impl Begun {
-    /// Fields that nobody knows, and values that are none, are passed over.
+    /// Unknown fields and invalid values are ignored.
     fn add(&mut self, line: &[u8]) {
         self.bytes += line.len();
         let colon = memchr::memchr(b':', line).unwrap_or(line.len());
@@ -203,7 +201,7 @@ pub fn write_event(mut message: Vec<Bytes>) -> Vec<Bytes> {
     message
 }
 
-/// Writes a comment, which says nothing but that the stream is alive. It is one line.
+/// Writes a one-line comment, which only shows that the stream is alive.
 pub fn write_comment(text: &str) -> Bytes {
     Bytes::from(format!(": {text}\n\n"))
 }

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 pub struct Fields<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
-    /// `None` for text that is no JSON object.
+    /// Returns the fields; `None` for text that is not a JSON object.
     pub fn of(text: &'a str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
@@ -26,7 +26,7 @@ impl<'a> Fields<'a> {
             .map(|(_, value)| *value)
     }
 
-    /// Tells whether there is a member of this name, if only `null`.
+    /// Returns true if there is a member of this name, even if it is `null`.
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 pub const METHOD_NOT_FOUND: i32 = -32_601;
 /// The parameters are not those of the method.
 pub const INVALID_PARAMS: i32 = -32_602;
-/// A line is no JSON.
+/// A line is not JSON.
 pub const PARSE_ERROR: i32 = -32_700;
 /// A line is JSON and no message.
 pub const INVALID_REQUEST: i32 = -32_600;

@@ -16,12 +16,12 @@ use serde_json::{Value, value::RawValue};
 pub fn answered_id(line: &[u8]) -> Option<&str> {
     let mut head = Head::default();
     let mut text = serde_json::Deserializer::from_slice(line);
-    // An early stop is an error to the parser; what was seen until then is what counts.
+    // An early stop is an error to the parser; the fields read before it are used.
     let _ = text.deserialize_map(HeadVisitor(&mut head));
     head.id.filter(|_| head.is_answer)
 }
 
-/// One spelling for all spellings of an id; `None` for what is no id.
+/// Returns the canonical form of an id; `None` if the text is not an id.
 pub fn canonical_id(id: &str) -> Option<String> {
     let id: Value = serde_json::from_str(id).ok()?;
     (id.is_string() || id.is_number()).then(|| id.to_string())

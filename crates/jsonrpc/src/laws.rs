@@ -1,4 +1,4 @@
-//! Laws of what strangers send, each for any bytes: properties in tests, targets for a fuzzer.
+//! Properties of untrusted input, each for any bytes: used by property tests and by a fuzzer.
 
 pub use crate::{
     events::laws::{events_are_the_same_however_they_come, messages_that_are_written_are_read},

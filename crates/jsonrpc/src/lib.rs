@@ -1,8 +1,8 @@
 //! One JSON-RPC message as one line of bytes, in and out.
 //!
-//! Messages are read without touching what they carry and written from pieces that are already
-//! text, so that arguments and results cross byte for byte. The readers and writers know frames, ids
-//! and errors, and no method of MCP; [`mcp`] has the names of the protocol that both sides need.
+//! Messages are read without parsing their payload and written from pieces that are already text, so
+//! that arguments and results are passed on byte for byte. The readers and writers handle frames, ids
+//! and errors, but no MCP methods; [`mcp`] has the protocol names that both sides need.
 
 #![warn(missing_docs)]
 

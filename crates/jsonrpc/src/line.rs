@@ -35,7 +35,7 @@ pub struct LineReader {
     /// The head and length so far of a line that is being thrown away.
     skipped: Option<(Bytes, usize)>,
     line_bytes_max: usize,
-    /// From this length on, the other says how long a line may be.
+    /// The length from which on the callback decides how long a line may be.
     cap: Option<(usize, Cap)>,
 }
 
@@ -62,15 +62,15 @@ impl LineReader {
         }
     }
 
-    /// The same for lines that may not all be as long as the longest: `cap` is asked of those
-    /// over `bytes`, and given their first 4 KiB.
+    /// The same for lines with different bounds: `cap` returns the bound of a line over `bytes`, given
+    /// its first 4 KiB.
     #[must_use]
     pub fn capped(self, bytes: usize, cap: Cap) -> Self {
         let cap = Some((bytes, cap));
         Self { cap, ..self }
     }
 
-    /// Tells whether a line of which this was read is too long already.
+    /// Returns true if a line of which this was read is too long already.
     fn is_too_long(&self, line: &[u8]) -> bool {
         let head = &line[..HEAD_BYTES.min(line.len())];
         let is_over = |(bytes, cap): &(usize, Cap)| line.len() > *bytes && line.len() > cap(head);
@@ -127,7 +127,7 @@ impl LineReader {
         }
     }
 
-    /// Throws away what was read of a line that is already too long.
+    /// Discards the bytes read of a line that is already too long.
     fn shed(&mut self) {
         // It may be the first half of a line end.
         let line = self.buffer.strip_suffix(b"\r").unwrap_or(&self.buffer);
@@ -155,8 +155,8 @@ impl LineReader {
         }
     }
 
-    /// Lets go of the room that a long line needed: it is free when the line is. Each of hundreds of peers
-    /// would else keep what its longest answer took.
+    /// Releases the buffer of a long line: it is freed together with the line. Otherwise each of hundreds
+    /// of peers would keep a buffer of the size of its longest answer.
     fn give_back(&mut self) {
         if self.buffer.is_empty() && self.room > READ_BYTES {
             self.buffer = BytesMut::new();
@@ -217,7 +217,7 @@ mod tests {
         assert!(held <= READ_BYTES, "{held} bytes are held");
     }
 
-    /// Endless input; what is kept of it must not be.
+    /// Endless input, of which only a bounded part may be buffered.
     #[tokio::test]
     async fn of_a_line_that_is_refused_no_more_is_held_than_it_may_have() {
         const BYTES_MAX: usize = 32 * 1024 * 1024;

@@ -8,10 +8,10 @@ mod transport;
 pub use revision::Revision;
 pub use transport::Transport;
 
-/// The code of the error that refuses an HTTP request whose headers do not say what its body says.
+/// The code of the error that refuses an HTTP request whose headers do not match its body.
 pub const HEADER_MISMATCH: i32 = -32_020;
 
-/// The code of the error that refuses a request for what its client did not declare that it can do
+/// The code of the error that refuses a request that needs a capability that the client did not declare
 /// (from 2026-07-28 on).
 pub const MISSING_CAPABILITY: i32 = -32_021;
 

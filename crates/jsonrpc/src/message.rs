@@ -1,4 +1,4 @@
-//! The outer shape of a JSON-RPC message, read without touching what it carries.
+//! The outer structure of a JSON-RPC message, read without parsing its payload.
 
 use std::borrow::Cow;
 
@@ -18,20 +18,20 @@ pub struct Message<'a> {
     /// Of a request or a notification; an answer has none.
     #[serde(borrow, default)]
     pub method: Option<Cow<'a, str>>,
-    /// What the method takes.
+    /// The parameters of the method.
     #[serde(borrow, default)]
     pub params: Option<&'a RawValue>,
-    /// Of a successful answer.
+    /// The result of a successful response.
     #[serde(borrow, default)]
     pub result: Option<&'a RawValue>,
-    /// Of an answer that is an error.
+    /// The error of an error response.
     #[serde(borrow, default)]
     pub error: Option<&'a RawValue>,
 }
 
 impl<'a> Message<'a> {
-    /// `None` for anything that is no JSON object in UTF-8. All of it is checked: a part of a
-    /// message can be sent on.
+    /// Returns `None` for anything that is not a JSON object in UTF-8. The whole text is checked, so
+    /// that a part of a message can be sent on.
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         let start = line.iter().find(|byte| !byte.is_ascii_whitespace());
         if start != Some(&b'{') {
@@ -41,7 +41,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// A piece of JSON text that somebody sent, kept as its bytes.
+/// A piece of JSON text that a peer sent, kept as its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Json(ByteString);
 
@@ -90,16 +90,16 @@ impl From<Box<RawValue>> for Json {
 /// send strings and numbers outside every integer type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtocolError {
-    /// A number or a text, without its quotes; `none` where there was none.
+    /// The code: a number or a text, without its quotes; `none` if there was none.
     pub code: String,
-    /// Its text; what has another shape than an error is here as a whole.
+    /// The message; a value that does not have the structure of an error is kept here as a whole.
     pub message: String,
     /// JSON text, or a text without its quotes.
     pub data: Option<String>,
 }
 
 impl ProtocolError {
-    /// Reads the `error` member of an answer; what has another shape becomes the message.
+    /// Reads the `error` member of a response; a value of another structure becomes the message.
     pub fn read(raw: &RawValue) -> Self {
         let Ok(fields) = serde_json::from_str::<ErrorFields<'_>>(raw.get()) else {
             return Self::unreadable(raw.get());
@@ -124,8 +124,8 @@ impl ProtocolError {
         }
     }
 
-    /// Its code, message and `data` as they are passed on: a code that is no number becomes that of
-    /// an internal error, data is JSON.
+    /// Returns the code, message and `data` as they are passed on: a code that is not a number becomes
+    /// that of an internal error, data is JSON.
     pub fn into_parts(self) -> (i64, String, Option<String>) {
         let own = i64::from(crate::frame::INTERNAL_ERROR);
         let raw = |text: String| match serde_json::from_str::<&RawValue>(&text) {
@@ -136,7 +136,7 @@ impl ProtocolError {
         (code, self.message, self.data.map(raw))
     }
 
-    /// An answer that says nothing is no success.
+    /// Returns the error for a response without a result, which is not a success.
     pub fn empty() -> Self {
         Self::unreadable("its answer has neither a result nor an error")
     }

@@ -1,4 +1,4 @@
-//! Lines written to a peer, without a wait that could hold up anybody else.
+//! Lines written to a peer, without a wait that could block other senders.
 
 mod sink;
 #[cfg(test)]
@@ -24,7 +24,7 @@ use crate::limits::{JOINED_BYTES_MAX, OUTBOX_BYTES_MAX};
 #[error("the other side closed the connection")]
 pub struct Closed;
 
-/// The way out to one peer, shared by all who send to it.
+/// The output queue to one peer, shared by all its senders.
 ///
 /// A line is written at once, in the sender's own task, when nothing waits before it and the
 /// pipe has room; what does not fit is queued and written by a task of the outbox. A line is
@@ -42,7 +42,7 @@ struct Queue {
     bytes: usize,
     /// Bytes of all lines that were ever taken.
     taken: u64,
-    /// Bytes that the peer read, known of a pipe that nobody reads any more.
+    /// The number of bytes that the peer read; known for a pipe that has no reader any more.
     read: Option<u64>,
     /// `None` once closed.
     sink: Option<Arc<Sink>>,
@@ -85,20 +85,20 @@ impl Outbox {
         }
     }
 
-    /// Sends one line, or drops it when too much is queued: for notifications, which nobody
-    /// waits for.
+    /// Sends one line, or drops it if too much is queued: for notifications, for which no caller
+    /// waits.
     pub fn offer(&self, parts: &[Bytes]) -> bool {
         let has_room = self.lock().bytes < OUTBOX_BYTES_MAX;
         has_room && self.push(parts).is_ok()
     }
 
-    /// Sends one line however much is queued: for whoever waited for [`Outbox::room`].
+    /// Sends one line however much is queued: for callers that waited for [`Outbox::room`].
     pub fn put(&self, parts: &[Bytes]) -> Result<(), Closed> {
         self.push(parts).map(|_| ())
     }
 
-    /// Whether it is certain that nobody has read the line before which so many bytes were sent,
-    /// and that nobody will: the other side of the pipe is gone, and the line still lies in it.
+    /// Returns true if it is certain that the line sent after this many bytes was not read and never
+    /// will be: the other end of the pipe is closed, and the line is still in its buffer.
     pub fn is_unread(&self, before: u64) -> bool {
         let queue = self.lock();
         queue
@@ -107,12 +107,12 @@ impl Outbox {
             .is_some_and(|read| read <= before)
     }
 
-    /// Whether the peer was found to be gone, or the outbox was closed and is empty.
+    /// Returns true if the peer was found to be gone, or the outbox was closed and is empty.
     pub fn is_gone(&self) -> bool {
         self.lock().sink.is_none()
     }
 
-    /// Waits until a line can be sent without waiting.
+    /// Waits until a line can be queued without waiting.
     pub async fn room(&self) {
         loop {
             let room = self.room.notified();
@@ -134,7 +134,7 @@ impl Outbox {
         }
     }
 
-    /// Nothing is taken from here on. What is queued is still written, then the stream closes.
+    /// Closes the outbox for new lines. Queued lines are still written, then the stream is closed.
     pub fn close(&self) {
         let mut queue = self.lock();
         queue.closing = true;
@@ -145,12 +145,12 @@ impl Outbox {
         self.wake_all();
     }
 
-    /// Closes the stream now; what is queued is not written any more.
+    /// Closes the stream now; queued lines are not written any more.
     pub fn give_up(&self) {
         self.lose();
     }
 
-    /// Returns once everything was written or the stream was given up.
+    /// Returns once everything was written or the stream was closed early.
     pub async fn drained(&self) {
         loop {
             let room = self.room.notified();
@@ -215,7 +215,7 @@ impl Outbox {
         self.room.notify_waiters();
     }
 
-    /// The peer is gone: what waits for it is given up.
+    /// Discards the queued lines, because the peer is gone.
     fn lose(&self) {
         self.lock().give_up();
         self.wake_all();
@@ -232,7 +232,7 @@ impl Outbox {
 }
 
 impl Queue {
-    /// Queues what lies behind the first `written` bytes of a line.
+    /// Queues the part of a line after its first `written` bytes.
     fn add_rest(&mut self, parts: &[Bytes], mut written: usize) {
         for part in parts {
             let passed = written.min(part.len());
@@ -245,8 +245,8 @@ impl Queue {
         }
     }
 
-    /// Takes what was written off the first part. A write may complete after the queue was given
-    /// up: then nothing waits any more.
+    /// Removes the written bytes from the first part. A write may complete after the queue was
+    /// discarded: then the queue is empty.
     fn take(&mut self, bytes: usize) {
         let Some(front) = self.parts.front_mut() else {
             return;
@@ -264,7 +264,7 @@ impl Queue {
         self.bytes = 0;
     }
 
-    /// What its peer read is found out first: afterwards the pipe is no more.
+    /// Drops the sink. First determines how much the peer read: afterwards the pipe is closed.
     fn drop_sink(&mut self) {
         self.read = self.read.or_else(|| self.find_read());
         self.sink = None;

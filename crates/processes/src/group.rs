@@ -24,19 +24,19 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// The group that a child leads who was not waited for.
+    /// Returns the group that a child leads which was not reaped.
     pub(crate) fn led_by(child: u32) -> Option<Self> {
         let id = i32::try_from(child).ok()?;
         let known = Identity::of(id).into_iter().collect();
         Some(Self { id, known })
     }
 
-    /// The same group, by others of its members.
+    /// Returns the same group, identified by other members.
     pub(crate) fn known_by(&self, known: Vec<Identity>) -> Self {
         Self { id: self.id, known }
     }
 
-    /// Those who were found in it stand for it as well from now on: others may be gone first.
+    /// Adds members that identify the group: the earlier ones may exit first.
     pub(crate) fn learn(&mut self, found: &[Ours]) {
         let members = found.iter().filter(|it| it.group() == self.id);
         self.known.extend(members.map(Ours::identity));
@@ -67,7 +67,7 @@ impl fmt::Display for Group {
     }
 }
 
-/// The text is no group.
+/// The text is not a group.
 #[derive(Debug)]
 pub(crate) struct NoGroup;
 
@@ -83,8 +83,8 @@ impl FromStr for Group {
     }
 }
 
-/// Ends processes whose owner is gone: TERM, a short grace, KILL. Returns in how many groups they
-/// were. Blocks its thread.
+/// Ends processes whose owner has exited: TERM, a short grace period, KILL. Returns the number of
+/// their groups. Blocks its thread.
 pub(crate) fn end(mut look: impl FnMut() -> Vec<Ours>) -> usize {
     let found = look();
     for process in &found {
@@ -92,7 +92,7 @@ pub(crate) fn end(mut look: impl FnMut() -> Vec<Ours>) -> usize {
     }
     let groups: BTreeSet<i32> = found.iter().map(Ours::group).collect();
     if !groups.is_empty() && !wait_until(REAPER_GRACE, || look().is_empty()) {
-        // Again and again: one that starts others may do so between a look and its end.
+        // Repeated: a process may start others between a scan and its own end.
         wait_until(GRACE_AFTER_KILL, || {
             let left = look();
             for process in &left {
@@ -104,7 +104,7 @@ pub(crate) fn end(mut look: impl FnMut() -> Vec<Ours>) -> usize {
     groups.len()
 }
 
-/// Waits until it is true; answers whether that came within the limit. Blocks its thread.
+/// Waits until it is true. Returns false if the limit was reached first. Blocks its thread.
 pub(crate) fn wait_until(limit: Duration, mut is_true: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     let mut rest = GROUP_POLL;

@@ -1,6 +1,7 @@
-//! Child processes that die with us, with all they started; no signal of ours meets a stranger.
+//! Child processes that end with us, with all their descendants; no signal of ours reaches a foreign
+//! process.
 //!
-//! This room does not know what its children are for, nor any protocol.
+//! This crate does not know the purpose of its children, nor any protocol.
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -7,8 +7,8 @@ use std::time::Duration;
 pub(crate) const HURRIED_AFTER_EOF: Duration = Duration::from_millis(600);
 pub(crate) const HURRIED_AFTER_TERM: Duration = Duration::from_millis(700);
 
-/// The times of [`Pace::Orderly`](crate::Pace::Orderly): a server that writes down what it has needs
-/// a second or two, and the next one, or a person, waits for the end.
+/// The times of [`Pace::Orderly`](crate::Pace::Orderly): a server that saves its state needs a second
+/// or two, and the next server, or a person, waits for the end.
 pub(crate) const ORDERLY_AFTER_EOF: Duration = Duration::from_secs(3);
 pub(crate) const ORDERLY_AFTER_TERM: Duration = Duration::from_secs(3);
 
@@ -20,20 +20,20 @@ pub(crate) const UNHURRIED_AFTER_TERM: Duration = Duration::from_secs(10);
 /// Processes that were sent SIGKILL are gone at once, unless the system is busy with them.
 pub(crate) const GRACE_AFTER_KILL: Duration = Duration::from_millis(200);
 
-/// The pause between two looks whether a group is gone, since nothing wakes us when its last member
-/// leaves: at once, and then ever less often.
+/// The first interval between two scans for the end of a group, since no event signals that its last
+/// member exits. The interval doubles each time.
 pub(crate) const GROUP_POLL: Duration = Duration::from_millis(5);
 pub(crate) const GROUP_POLL_MAX: Duration = Duration::from_millis(100);
 
-/// The number of times that an environment that is empty is read. Few have none, our reaper among
-/// them, and each costs this much at every look. Whoever is missed all the same is there at the
-/// next look.
+/// The number of times that an empty environment is read. Few processes have none, our reaper among
+/// them, and each costs this many reads in every scan. A process that is missed nevertheless is
+/// found by the next scan.
 pub(crate) const ENVIRONMENT_READS: usize = 4;
 
 /// The time that the reaper, and the sweep of a start, leave a group between TERM and KILL: it has
-/// lost its client, and nobody waits for its answers.
+/// lost its client, and no caller waits for its answers.
 pub(crate) const REAPER_GRACE: Duration = Duration::from_millis(300);
 
-/// A test waits this long for a process that was told to end, before it fails.
+/// The time that a test waits for a process to end before it fails.
 #[cfg(test)]
 pub(crate) const TEST_WAIT: Duration = Duration::from_secs(20);

@@ -16,7 +16,7 @@ use crate::{
     proc::{Identity, Stat},
 };
 
-/// Every child gets it, with its [`Mark`], and what it starts inherits it.
+/// The variable that holds the [`Mark`] of every child; its descendants inherit it.
 pub(crate) const VARIABLE: &str = "PROXY_CHILD";
 
 /// `MARKER:PID:START:SESSION:NUMBER`: under which marker a process was started, by which proxy,
@@ -29,8 +29,8 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// For one more child of ours; no other has it. `None` where the system does not tell who we
-    /// are.
+    /// Returns a unique mark for one more child. `None` if the system does not provide our own
+    /// identity.
     pub(crate) fn next(marker: &str) -> Option<Self> {
         static CHILDREN: AtomicU64 = AtomicU64::new(0);
         Some(Self {
@@ -65,7 +65,7 @@ impl fmt::Display for Mark {
     }
 }
 
-/// The text is no mark, or no owner.
+/// The text is not a mark, or not an owner.
 #[derive(Debug)]
 pub(crate) struct Unreadable;
 
@@ -83,7 +83,7 @@ impl FromStr for Mark {
     }
 }
 
-/// A proxy, told apart from a later process of the same number.
+/// A proxy process, distinguished from a later process with the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub(crate) process: Identity,
@@ -130,7 +130,7 @@ fn environment(process: &Path) -> Option<Vec<u8>> {
     for _ in 0..ENVIRONMENT_READS {
         let mut environment = Vec::with_capacity(ENVIRONMENT_BYTES);
         let file = fs::File::open(process.join("environ")).ok()?;
-        // Without asking for its length, which is told as 0.
+        // Read without the length, which is reported as 0.
         file.take(u64::MAX).read_to_end(&mut environment).ok()?;
         if !environment.is_empty() {
             return Some(environment);
@@ -146,7 +146,7 @@ fn pid_space(process: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 impl Owner {
-    /// One that nobody is any more.
+    /// Returns an owner that has exited.
     pub(crate) fn gone() -> Self {
         let mut owner = Self::ourselves().unwrap();
         owner.process.start_ticks += 1;

@@ -1,4 +1,4 @@
-//! Our own program, for what runs in a process of its own.
+//! Our own executable, for helpers that run in a separate process.
 
 use std::path::PathBuf;
 

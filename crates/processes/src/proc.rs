@@ -1,4 +1,4 @@
-//! `/proc`, where the system has one: what it tells of processes.
+//! Information about processes from `/proc`, if the system has one.
 
 use std::{
     collections::HashMap,
@@ -34,7 +34,7 @@ pub fn own_memory() -> Option<u64> {
     Some(Stat::read(Path::new("/proc/self"))?.pages * page)
 }
 
-/// One process, told apart from a later one of its number by the time of its start.
+/// One process, distinguished from a later one with the same pid by its start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity {
     pub(crate) pid: i32,

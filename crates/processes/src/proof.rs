@@ -1,7 +1,7 @@
-//! The one place that sends signals, and what must be proven first.
+//! The only module that sends signals, and the proofs that it requires.
 //!
-//! Numbers of processes and groups are used again: within hours, where there are 32,768 of them.
-//! So nothing here takes a number. A [`Proof`] is made by looking, and holds what it has seen.
+//! The system reuses the ids of processes and groups: within hours, if there are 32,768 of them.
+//! So no function here takes an id. A [`Proof`] is made by a scan, and holds the processes it found.
 
 mod table;
 #[cfg(test)]
@@ -22,14 +22,14 @@ use tracing::debug;
 pub(crate) use self::table::{Claim, Looks, Meant, Table};
 use crate::proc::{Identity, Stat};
 
-/// Why a signal meets nobody but ours.
+/// The reason why a signal reaches only our processes.
 #[derive(Debug)]
 pub(crate) enum Proof<'a> {
     Group(Unwaited<'a>),
     Process(&'a Ours),
 }
 
-/// Sends a signal, after the proof that it meets nobody but ours. Nothing else in this room does.
+/// Sends a signal, after the proof that it reaches only our processes. Nothing else in this crate does.
 #[expect(
     clippy::disallowed_methods,
     reason = "everybody else comes here, with a proof"
@@ -47,9 +47,9 @@ pub(crate) fn send(proof: &Proof, signal: Signal) {
     }
 }
 
-/// The group that a child of ours leads. As long as nobody has waited for the child, dead or
-/// alive, the system gives its number to no other process and no other group; and waiting takes
-/// the child by `&mut`, which this borrow forbids.
+/// The group that a child of ours leads. As long as the child, dead or alive, was not reaped, the
+/// system assigns its id to no other process and no other group; and reaping takes the child by
+/// `&mut`, which this borrow forbids.
 #[derive(Debug)]
 pub(crate) struct Unwaited<'a> {
     id: Pid,
@@ -71,7 +71,7 @@ impl<'a> Unwaited<'a> {
     }
 }
 
-/// One process that a look has found to be ours. Only a [`Table`] makes it.
+/// One process that a scan has found to be ours. Only a [`Table`] creates it.
 #[derive(Debug)]
 pub(crate) struct Ours {
     identity: Identity,
@@ -81,8 +81,8 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    /// Takes hold of a process, if it lives and is the one that was seen, in the group where it
-    /// was seen.
+    /// Opens a handle to a process, if it is alive and is the one that was seen, in the group in which
+    /// it was seen.
     fn hold(seen: &Stat) -> Option<Self> {
         let identity = seen.identity;
         let handle = match pidfd_open(Pid::from_raw(identity.pid)?, PidfdFlags::empty()) {
@@ -90,7 +90,7 @@ impl Ours {
             Err(Errno::SRCH) => return None,
             Err(_) => None,
         };
-        // After the hold: what is read now is of the process that is held.
+        // After the handle is open, the values read belong to its process.
         let now = identity.read()?;
         (!now.is_dead && now.group == seen.group).then_some(Self {
             identity,
@@ -119,7 +119,7 @@ impl Ours {
     }
 }
 
-/// Our own group: nobody in it is signalled for the group's sake.
+/// Our own group: no process is signalled because it is a member of it.
 fn own_group() -> i32 {
     getpgrp().as_raw_nonzero().get()
 }

@@ -28,8 +28,8 @@ use crate::{
 /// leaves the one process that cleans up after it.
 const NAME: &str = "child-reaper";
 
-/// Our side of the reaper: tells it which process groups it would have to end. It is started with
-/// the first child, and again whenever it is found dead. Dropping it ends it.
+/// Our side of the reaper: sends it the process groups that it would have to end. The reaper is
+/// started with the first child, and restarted whenever it is found dead. Dropping this ends it.
 #[derive(Debug)]
 pub struct Reaper {
     program: PathBuf,
@@ -68,14 +68,14 @@ impl Reaper {
         }
     }
 
-    /// Notes a group, in place of what was known of it.
+    /// Registers a group, and replaces its earlier entry.
     pub(crate) fn watch(&self, group: &Group) {
         let mut watch = self.lock();
         watch.groups.insert(group.id(), group.clone());
         self.note(&mut watch, &format!("+{group}\n"));
     }
 
-    /// The group is over; its number may be another's from now on.
+    /// Removes a group that has ended; its id may be reused from now on.
     pub(crate) fn forget(&self, group: &Group) {
         let mut watch = self.lock();
         if watch.groups.remove(&group.id()).is_some() {
@@ -92,8 +92,8 @@ impl Reaper {
         }
     }
 
-    /// Starts a reaper and tells it everything. Without one we serve on: the sweep of the next
-    /// start stands behind it.
+    /// Starts a reaper and sends it all groups. Without one we continue to serve: the sweep of the next
+    /// start is the fallback.
     fn start(&self, watch: &mut Watch) {
         drop(watch.process.take());
         let owner = Owner::ourselves().map(|owner| format!("={owner}\n"));
@@ -169,11 +169,12 @@ impl Drop for Process {
     }
 }
 
-/// The work of the reaper: reads notes until its input ends, which is when we are gone, however we
-/// went. Then it ends who is left of the groups it still knows, and every other child of ours.
+/// Runs the reaper: reads notes until its input ends, which happens when the proxy has exited for
+/// any reason. Then ends the remaining processes of the registered groups, and every other child of
+/// the proxy.
 ///
-/// It needs no ear for signals: it leads a group of its own, so those of a terminal do not reach
-/// it, and who sends TERM to it alone means it.
+/// It needs no signal handlers: it leads a group of its own, so signals of a terminal do not reach
+/// it, and a TERM sent to it alone is intended.
 pub fn reap(input: impl BufRead) {
     rename();
     let mut notes = Notes::default();
@@ -225,6 +226,6 @@ impl Notes {
 }
 
 fn rename() {
-    // Only Linux knows how; elsewhere the name stays.
+    // Works on Linux only; elsewhere the name is unchanged.
     let _ = fs::write("/proc/self/comm", NAME);
 }

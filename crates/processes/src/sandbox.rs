@@ -1,7 +1,7 @@
-//! A process that gives up writing and the network before it becomes another program.
+//! Drops a process's write and network permissions before it executes another program.
 //!
 //! To confine a child, a caller starts a helper of its own program that calls [`enter`] and then
-//! executes the child: rights that were given up stay so, for it and for all that it starts.
+//! executes the child: dropped permissions stay dropped, for it and for all its descendants.
 
 use std::path::PathBuf;
 
@@ -27,17 +27,18 @@ pub use elsewhere::{check, enter};
 ))]
 pub use linux::{check, enter};
 
-/// What a process keeps. It reads what it could read before.
+/// The permissions that a process keeps. It can read whatever it could read before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// It opens sockets of any kind; otherwise none, unix sockets included.
+    /// It may open sockets of any kind; otherwise none, unix sockets included.
     pub network: bool,
     /// Folders and files that it may write, with all that is below them. Besides them a few devices
     /// without memory, `/dev/null` among them.
     pub write: Vec<PathBuf>,
 }
 
-/// Why a process cannot be confined. Nothing was given up, or not everything: it must not go on.
+/// The reason why a process cannot be confined. Its permissions were not all dropped: it must not
+/// continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// This system, or this kernel, has no means.
@@ -48,10 +49,10 @@ pub enum Refused {
     Path {
         /// As it was given.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         why: String,
     },
-    /// The kernel refused what it promised.
+    /// The kernel refused a feature that it reported as available.
     #[error("cannot confine the process: {0}")]
     Failed(String),
 }

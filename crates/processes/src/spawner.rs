@@ -19,8 +19,8 @@ pub struct Spawner {
 }
 
 impl Spawner {
-    /// Without a reaper, children stay when we are killed, until a [`sweep`](crate::sweep). It
-    /// knows them by the marker, which all proxies share that may clean up after each other.
+    /// Without a reaper, children keep running when we are killed, until a [`sweep`](crate::sweep). It
+    /// identifies them by the marker, which is shared by all proxies that may clean up after each other.
     pub fn new(reaper: Option<Reaper>, marker: String) -> Self {
         let groups = GroupWatch {
             reaper,
@@ -32,8 +32,8 @@ impl Spawner {
         }
     }
 
-    /// Starts a child that leads a process group of its own. On top of what the command says of
-    /// its environment, it gets one variable more.
+    /// Starts a child that leads a process group of its own. It gets one variable in addition to the
+    /// environment of the command.
     pub fn spawn(&self, mut command: Command) -> io::Result<Tree> {
         let mark = Mark::next(&self.marker);
         if let Some(mark) = &mark {
@@ -44,7 +44,7 @@ impl Spawner {
             reaper.ensure_running();
         }
         let child = command.spawn()?;
-        // Nothing comes between: the reaper knows of it.
+        // The group is registered with the reaper immediately after the spawn.
         let group = child.id().and_then(Group::led_by);
         if let Some(group) = &group {
             self.groups.watch(group);

@@ -1,13 +1,13 @@
-//! Children of a proxy that is gone, found by a variable in their environment.
+//! Children of a proxy that has exited, found by a variable in their environment.
 
 use crate::{
     group::end,
     proof::{Claim, Meant, Table},
 };
 
-/// Ends what a crashed predecessor left: every process that was started under `marker` by a proxy
-/// that no longer runs, and its group. Returns how many groups there were. Reads
-/// `/proc`, and does nothing where there is none. Blocks up to half a second.
+/// Ends the processes that a crashed predecessor left: every process that was started under `marker`
+/// by a proxy that no longer runs, and its group. Returns the number of groups. Reads `/proc`, and
+/// does nothing if there is none. Blocks up to half a second.
 ///
 /// A process that left for a session of its own (a browser, a daemon) is spared, as it is when
 /// its server is stopped.

@@ -1,8 +1,8 @@
-//! The certain end of a child and all it started.
+//! Ends a child and all its descendants reliably.
 //!
-//! Whom a signal may meet is proven each time. While the child was not waited for, its group is
-//! surely its own, so a stop waits for it last. Everybody else is looked for: who left for
-//! another group, and who stayed after the child was waited for.
+//! The target of each signal is proven first. Until the child is reaped, its group is certainly its
+//! own, so a stop reaps it last. All other processes are found by scans: those that moved to another
+//! group, and those that remain after the child was reaped.
 
 mod exit;
 #[cfg(test)]
@@ -26,17 +26,17 @@ use crate::{
     proof::{Claim, Meant, Ours, Proof, Table, Unwaited, send},
 };
 
-/// A child and all it started, but for what left for a session of its own. The child leads a
-/// process group, so that wrappers (`npx`, `sh -c`) and what they started are ended together.
+/// A child and all its descendants, except those that moved to a session of their own. The child
+/// leads a process group, so that wrappers (`npx`, `sh -c`) and their children are ended together.
 /// Dropping it kills them.
 #[derive(Debug)]
 pub struct Tree {
     child: Child,
-    /// Until it is over.
+    /// The group, until it has ended.
     group: Option<Group>,
     /// The mark by which all of them can be known.
     mark: Option<Mark>,
-    /// Nobody is left.
+    /// True if no process is left.
     is_over: bool,
     groups: Arc<GroupWatch>,
 }
@@ -77,8 +77,8 @@ impl Tree {
         self.child.stderr.take()
     }
 
-    /// Returns when the child itself has left, and waits for it; others of its group may live on.
-    /// From then on the group is known by them. If there are none, it is over.
+    /// Returns when the child itself has exited, and reaps it; other members of its group may still run.
+    /// From then on they identify the group. If there are none, the group has ended.
     pub async fn reap_leader(&mut self) {
         if self.child.id().is_none() || self.wait_for_exit().await.is_err() {
             let _ = self.child.wait().await;
@@ -98,12 +98,12 @@ impl Tree {
         let _ = self.child.wait().await;
     }
 
-    /// Whether the child itself has left by now.
+    /// Returns true if the child process itself has exited.
     pub fn has_left(&self) -> bool {
         look(&self.child).map_or(true, |status| status.is_some())
     }
 
-    /// Returns when the child has left, and leaves its number to it.
+    /// Returns when the child has exited, without reaping it, so that its pid stays in use.
     pub async fn wait_for_exit(&mut self) -> io::Result<ExitStatus> {
         match exit(&self.child).await {
             Ok(status) => Ok(status),
@@ -111,10 +111,10 @@ impl Tree {
         }
     }
 
-    /// Ends the child and all it started, but for who left for a session of his own: end of
-    /// input, then TERM, then KILL. The caller has closed the child's stdin. Each step waits for
-    /// all of them, since a leader often leaves before those it started. A stop that is dropped may
-    /// be begun again at another pace.
+    /// Ends the child and all its descendants, except those that moved to a session of their own: end
+    /// of input, then TERM, then KILL. The caller has closed the child's stdin. Each step waits for all
+    /// of them, since a leader often exits before its children. A stop that is dropped may be restarted
+    /// at another pace.
     pub async fn stop(&mut self, pace: Pace) {
         let steps = [
             (pace.after_eof(), None),
@@ -134,8 +134,8 @@ impl Tree {
         let _ = timeout(GRACE_AFTER_KILL, self.child.wait()).await;
     }
 
-    /// Signals, and waits until nobody is left; KILL again and again, since one that starts others
-    /// may do so between a look and its end.
+    /// Signals, and waits until no process is left. Sends KILL repeatedly, since a process may start
+    /// others between a scan and its own end.
     async fn end_with(&mut self, signal: Option<Signal>) {
         if let Some(signal) = signal {
             let others = self.others().await;
@@ -154,7 +154,7 @@ impl Tree {
             sleep(rest).await;
             rest = (rest * 2).min(GROUP_POLL_MAX);
         }
-        // Whoever the looks have missed, or all where the system does not let us look.
+        // Kills processes that the scans missed, or all if the system does not allow scans.
         self.signal_all(Signal::KILL, &[]);
         self.is_over = true;
     }
@@ -168,7 +168,7 @@ impl Tree {
         others
     }
 
-    /// The living of our group, and all who have our mark wherever they are.
+    /// Returns the live members of our group, and all processes with our mark in any group.
     fn find_in(&self, table: &Table) -> Vec<Ours> {
         table.find(&Claim {
             groups: self.group.as_slice(),
@@ -176,13 +176,13 @@ impl Tree {
         })
     }
 
-    /// Blocks for the moment of a look. On a busy system, looks may have taken all the time there
-    /// was.
+    /// Kills the processes at once. Blocks during one scan. On a busy system, the earlier scans may have
+    /// used the whole grace period.
     fn kill_now(&self) {
         self.signal_all(Signal::KILL, &self.find_in(&Table::near()));
     }
 
-    /// The group at once, if that can be, so that nobody slips away who is started meanwhile.
+    /// Signals the whole group at once if possible, so that no process started meanwhile escapes.
     fn signal_all(&self, signal: Signal, others: &[Ours]) {
         let group = Unwaited::of(&self.child);
         let id = group.as_ref().map(Unwaited::id);
@@ -197,7 +197,7 @@ impl Tree {
     }
 }
 
-/// A start that is given up half-way, or a runtime that ends, leaves no process either.
+/// A start that is abandoned, or a runtime that ends, leaves no process behind either.
 impl Drop for Tree {
     fn drop(&mut self) {
         if !self.is_over {

@@ -14,12 +14,12 @@ pub(crate) struct AllowDeny {
 /// The rule that keeps a name out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal<'a> {
-    /// The first glob of `deny` that means it.
+    /// The first glob of `deny` that matches it.
     Denied(&'a str),
     NotAllowed,
 }
 
-/// The choice whether `GitHub` means `github`.
+/// The case sensitivity of names: whether `GitHub` matches `github`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LetterCase {
     Matters,
@@ -40,7 +40,7 @@ impl AllowDeny {
         })
     }
 
-    /// The rule that keeps out what goes by these names, if there is one.
+    /// Returns the rule that refuses an item with these names, if there is one.
     pub(crate) fn refuses(&self, names: &[&str]) -> Option<Refusal<'_>> {
         let denying = names
             .iter()

@@ -1,4 +1,4 @@
-//! The small file that says what is there: the one thing a commit replaces.
+//! The small file that lists all servers and their snapshots: the only file that a commit replaces.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,26 +41,26 @@ pub struct CatalogServer {
     pub surveyed_at: Option<u64>,
     /// The protocol revision it spoke; empty when it was never surveyed.
     pub protocol: String,
-    /// The transport that was found, where the configuration does not say it: `sse`.
+    /// The detected transport, if the configuration does not set it: `sse`.
     pub transport: Option<String>,
-    /// It was seen to ask its clients for something where nothing says for which call.
+    /// The server was seen to send its clients requests that name no call.
     pub asks_clients: bool,
-    /// What it offers besides tools; none: it was never asked.
+    /// The offer of the server besides tools; none if it was never asked.
     pub offer: Option<OfferNote>,
 }
 
-/// A note of what a server offers besides tools.
+/// A summary of the offer of a server besides tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferNote {
-    /// What it announced.
+    /// The capabilities that it announced.
     pub capabilities: BTreeSet<Capability>,
-    /// Of its prompts.
+    /// A summary of its prompts.
     pub prompts: ListNote,
-    /// Of its resources and templates.
+    /// A summary of its resources and templates.
     pub resources: ListNote,
 }
 
-/// A note of a list.
+/// A summary of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListNote {
     /// The number of its elements.
@@ -70,7 +70,7 @@ pub struct ListNote {
 }
 
 impl OfferNote {
-    /// Whether the server announced it.
+    /// Returns true if the server announced the capability.
     pub fn has(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
     }
@@ -100,7 +100,7 @@ impl ListNote {
     }
 }
 
-/// Of a list's digest. It tells clients that a list changed; nothing trusts it.
+/// The digits of a list's digest. It signals clients that a list changed; no check relies on it.
 const DIGEST_DIGITS: usize = 16;
 
 impl Catalog {
@@ -171,7 +171,7 @@ pub(crate) struct Record {
     /// The file in `snapshots/`; absent when no survey ever succeeded.
     pub(crate) snapshot: Option<String>,
     pub(crate) tools: Vec<String>,
-    /// Tools whose definition a survey found altered and that nobody has read since.
+    /// Tools whose definition a survey found changed and that were not read since.
     pub(crate) changed: Vec<String>,
     /// The times of those surveys, in unix seconds; without one, the last survey's counts.
     #[serde(default)]
@@ -207,7 +207,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Whether a tool is kept out until somebody has accepted it.
+    /// Returns the reason for which a tool is blocked until a person accepts it, if it is.
     fn holds(&self, tool: &str, pins: &Pins, pin: Pin) -> Option<HeldBy> {
         let digest = self.digests.as_ref().and_then(|all| all.get(tool));
         let subject = Subject::Tool(tool.to_owned());
@@ -221,7 +221,7 @@ impl Record {
         self.digests = Some(digests.collect());
     }
 
-    /// The snapshot; none where there is none, or a damaged one.
+    /// Reads the snapshot; none if it is missing or damaged.
     pub(crate) fn read_snapshot(&self, disk: &Disk) -> Option<Kept> {
         let file_name = self.snapshot.as_deref()?;
         let bytes = disk.read(&snapshot_path(file_name)).ok()?;
@@ -254,15 +254,15 @@ impl Record {
         own.flatten().unwrap_or_else(|| self.category(server_rules))
     }
 
-    /// The time at which a tool was found altered that nobody has read since.
+    /// Returns the time at which a tool was found changed, if it was not read since.
     pub(crate) fn change_of(&self, tool: &str) -> Option<u64> {
         let at = || self.changed_at.get(tool).copied();
         let is_changed = self.changed.iter().any(|name| name == tool);
         is_changed.then(|| at().unwrap_or(self.surveyed_at))
     }
 
-    /// Marks the tools that this survey found altered, and keeps the marks of the others: a
-    /// second survey does not make them known. Marks of gone and long altered tools go.
+    /// Marks the tools that this survey found changed, and keeps the marks of the others: a second survey
+    /// does not count as reading them. Removes the marks of removed tools and of old changes.
     pub(crate) fn keep_changes(&mut self, before: &Self, altered: &[String]) {
         let now = self.surveyed_at;
         for tool in &self.tools {
@@ -279,7 +279,7 @@ impl Record {
         }
     }
 
-    /// Takes the mark away of a tool that was read as it was altered then; whether it had one.
+    /// Removes the mark of a tool whose change of that time was read. Returns true if it had one.
     pub(crate) fn forget_change(&mut self, tool: &str, at: u64) -> bool {
         let is_it = self.change_of(tool) == Some(at);
         if is_it {
@@ -308,7 +308,7 @@ impl Record {
 }
 
 impl Records {
-    /// The records on disk; put together from the snapshots where the file is damaged.
+    /// Reads the records on disk; rebuilds them from the snapshots if the file is damaged.
     pub(crate) fn read(disk: &Disk) -> Self {
         let Ok(bytes) = disk.read(CATALOG) else {
             return Self::default();

@@ -28,7 +28,7 @@ pub(crate) fn exists(category: &str) -> bool {
     RULES.category.contains_key(category)
 }
 
-/// Words of server names that say nothing.
+/// Returns the uninformative words of server names.
 pub(crate) fn noise() -> &'static [String] {
     &RULES.noise
 }
@@ -37,7 +37,7 @@ pub(crate) fn noise() -> &'static [String] {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rules {
-    /// Words that say nothing about a server (`mcp`, `server`).
+    /// Uninformative words of server names (`mcp`, `server`).
     noise: Vec<String>,
     category: BTreeMap<String, Rule>,
 }

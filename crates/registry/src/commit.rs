@@ -1,4 +1,4 @@
-//! One commit: write snapshots, replace the catalog, sweep what nobody names any more.
+//! One commit: writes snapshots, replaces the catalog, removes unreferenced snapshots.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{fs, io};
@@ -36,7 +36,7 @@ pub(crate) struct Done {
 }
 
 impl<'a> Commit<'a> {
-    /// Reads what is there now, which another process may have written; call with the turn held.
+    /// Reads the current state, which another process may have written; call with the lock held.
     pub(crate) fn new(disk: &'a Disk, rules: &'a Rules, keep_others: bool) -> Self {
         let (before, book) = Records::read_with_pins(disk);
         Self {
@@ -144,7 +144,7 @@ impl<'a> Commit<'a> {
         Ok((record, plan, altered))
     }
 
-    /// Compares what is there now with what was accepted.
+    /// Compares the current definitions with the accepted ones.
     fn follow_pins(&mut self, kept: Option<&Kept>, snapshot: &Snapshot) {
         let server = snapshot.server.as_str();
         let now = snapshot.definitions();
@@ -185,8 +185,8 @@ fn find_altered(plan: &Plan, before: &[Tool], now: &[Tool]) -> Altered {
     altered.collect()
 }
 
-/// Whether a survey is known that asked the server later. A time that is still to come was written
-/// before the clock was set back, and says nothing.
+/// Returns true if the registry has a survey that asked the server later. A time in the future was
+/// written before the clock was set back, and is ignored.
 fn is_outdated(known: &Record, asked_ms: u64, now: u64) -> bool {
     let now_ms = (now + 1) * 1_000;
     known.snapshot.is_some() && asked_ms < known.asked_ms && known.asked_ms <= now_ms
@@ -216,8 +216,8 @@ fn mark_stale(known: Record, why: SurveyFailure, now: u64) -> (Record, Plan, Alt
 }
 
 impl Done {
-    /// Removes snapshots that neither this catalog nor the one before names: readers in flight
-    /// may still be at the one before. What cannot be removed is left to the next commit.
+    /// Removes snapshots that neither this catalog nor the previous one references: concurrent readers
+    /// may still use the previous one. Files that cannot be removed are left to the next commit.
     pub(crate) fn sweep(&self, disk: &Disk) {
         let named: BTreeSet<String> = self
             .records

@@ -15,12 +15,12 @@ use parking_lot::{Mutex, MutexGuard};
 #[derive(Debug)]
 pub(crate) struct Disk {
     folder: PathBuf,
-    /// Files that could not be written: the folder is read-only, or the disk full. Each is read
-    /// before the disk, until it can be written or somebody else has written it.
+    /// Files that could not be written: the folder is read-only, or the disk full. Each is read instead
+    /// of the disk, until it can be written or another process has written it.
     memory: Mutex<BTreeMap<String, Kept>>,
-    /// How often we wrote, whatever others do.
+    /// The number of writes by this process.
     writes: AtomicU64,
-    /// The damaged files that the log tells of, as they were then.
+    /// The damaged files that were logged, with their stamps at that time.
     told: Mutex<BTreeMap<String, Stamp>>,
     #[cfg(test)]
     pub(crate) faults: faults::Faults,
@@ -34,7 +34,7 @@ struct Kept {
     over: Stamp,
 }
 
-/// Tells two states of one file apart without reading it.
+/// Distinguishes two states of one file without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stamp {
     Absent,
@@ -49,7 +49,7 @@ pub(crate) enum Stamp {
     },
 }
 
-/// The writers' turn; given up when dropped. `None` inside: nobody else can write here either.
+/// The writers' lock; released when dropped. `None` inside: no other process can write here either.
 #[derive(Debug)]
 pub(crate) struct Turn(#[expect(dead_code, reason = "held for its lock")] Option<Lock>);
 
@@ -89,7 +89,8 @@ impl Disk {
         }
     }
 
-    /// Whether the log does not tell yet that this file is damaged as it is now; from now on it does.
+    /// Returns true if the damage of this file in its present state was not logged yet, and records that
+    /// it is now.
     pub(crate) fn is_newly_damaged(&self, name: &str) -> bool {
         let stamp = self.stamp(name);
         self.told.lock().insert(name.to_owned(), stamp) != Some(stamp)
@@ -134,8 +135,8 @@ impl Disk {
         }
     }
 
-    /// Writes what the disk did not take before, where it takes files again; the catalog is the
-    /// first name of all and comes last, since it names others.
+    /// Writes the files that could not be written before, if the disk accepts them again. The catalog,
+    /// whose name sorts first, is written last, since it references others.
     fn write_kept(&self) -> io::Result<()> {
         let names: Vec<String> = self.memory().keys().rev().cloned().collect();
         for name in names {
@@ -199,7 +200,7 @@ impl Disk {
         }
     }
 
-    /// The writers' turn if nobody has it now.
+    /// Returns the writers' lock if it is free.
     pub(crate) fn try_turn(&self) -> io::Result<Option<Turn>> {
         match Lock::try_take(&self.path(LOCK)) {
             Ok(lock) => Ok(lock.map(|lock| Turn(Some(lock)))),
@@ -251,7 +252,7 @@ pub(crate) fn snapshot_path(file_name: &str) -> String {
     format!("{SNAPSHOTS}/{file_name}")
 }
 
-/// Whether the folder takes no file now, be it read-only or full.
+/// Returns true if no file can be written to the folder now: it is read-only or full, for example.
 fn takes_nothing(error: &io::Error) -> bool {
     use ErrorKind::{
         NotADirectory, NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,

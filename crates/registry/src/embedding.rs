@@ -1,7 +1,7 @@
-//! Embeddings of tools beside the index: made once for each text, kept in one file.
+//! Embeddings of tools, in addition to the index: computed once for each text, stored in one file.
 //!
-//! The file is derived like the index: a text is known by its digest, so a tool that changed has
-//! no vector until it is given one, and a damaged file reads as an empty one.
+//! The file is derived like the index: a text is identified by its digest, so a changed tool has no
+//! vector until one is computed, and a damaged file reads as an empty one.
 
 mod kept;
 mod vector;
@@ -30,7 +30,7 @@ pub(crate) struct LazyEncoder {
 static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
 
 struct Loaded {
-    /// `None` where it is broken.
+    /// `None` if it is broken.
     encoder: Option<Arc<Encoder>>,
     used: Instant,
 }
@@ -44,8 +44,8 @@ impl LazyEncoder {
         self.is_on
     }
 
-    /// `None` where it is off, or broken: then the log says so once, and words alone decide. Whoever
-    /// comes first waits some 10 ms, and so do those who come meanwhile.
+    /// Returns the encoder. `None` if it is off or broken: the latter is logged once, and words alone
+    /// decide. The first caller waits some 10 ms, and so do callers during that time.
     pub(crate) fn get(self) -> Option<Arc<Encoder>> {
         if !self.is_on {
             return None;
@@ -63,8 +63,8 @@ impl LazyEncoder {
     }
 }
 
-/// Lets the encoder go where nobody used it for so long; it is loaded again when it is needed. Answers
-/// whether it was there and is gone.
+/// Unloads the encoder if it was idle for this time; it is loaded again when it is needed. Returns
+/// true if it was unloaded.
 pub fn let_encoder_go(idle: Duration) -> bool {
     let mut held = LOADED.lock();
     let is_idle = held

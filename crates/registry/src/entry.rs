@@ -1,4 +1,4 @@
-//! One tool that can be found, with what its server, our rules and a person say about it.
+//! One tool that can be found, with the metadata of its server, our rules and a person's decisions.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -20,16 +20,16 @@ pub struct Entry {
     pub category: String,
     /// The server's tags, then the tool's own.
     pub tags: Vec<String>,
-    /// Other names that people have for its server.
+    /// Other names that people use for its server.
     pub(crate) aliases: Vec<String>,
     /// Additions by the configuration.
     pub overlay: Overlay,
-    /// The server's last survey failed: this is what it offered before.
+    /// True if the server's last survey failed: the definition is from an earlier one.
     pub stale: bool,
-    /// The time of the survey that found the definition altered, in unix seconds, where nobody has
-    /// read it since.
+    /// The time of the survey that found the definition changed, in unix seconds, if no person has
+    /// reviewed it since.
     pub changed: Option<u64>,
-    /// What was claimed when a person accepted it, where the definition is another by now.
+    /// The annotations that a person accepted, if the definition has changed since.
     accepted: Option<Annotations>,
     signature: OnceLock<String>,
     purpose: OnceLock<String>,
@@ -40,7 +40,7 @@ pub struct Entry {
     server_stems: OnceLock<Vec<BTreeSet<String>>>,
 }
 
-/// The parts of an [`Entry`] beside the tool itself.
+/// The parts of an [`Entry`] besides the tool itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Context {
     pub(crate) category: String,
@@ -126,7 +126,7 @@ impl Entry {
             .get_or_init(|| Checker::new(&self.tool.input_schema()))
     }
 
-    /// The checker, if it is made: making one may take long enough to disturb others.
+    /// Returns the checker if it was built: building one may take long enough to delay other tasks.
     pub fn ready_checker(&self) -> Option<&Checker> {
         self.checker.get()
     }
@@ -139,13 +139,13 @@ impl Entry {
         }
     }
 
-    /// The server says that it changes nothing, and said so when the tool was accepted.
+    /// Returns true if the server declares it read-only, and declared so when the tool was accepted.
     pub fn is_read_only(&self) -> bool {
         self.claims().all(|claims| claims.read_only == Some(true))
     }
 
-    /// The server says that it takes something away, or said so when the tool was accepted; of one that
-    /// says nothing, its name begins with a verb that takes something away.
+    /// Returns true if the server declares it destructive, or declared so when the tool was accepted; or,
+    /// without a declaration, if its name begins with a destructive verb.
     pub fn is_destructive(&self) -> bool {
         self.claims().any(|claims| self.is_destructive_by(claims))
     }
@@ -165,7 +165,7 @@ impl Entry {
         }
     }
 
-    /// The definition says that it should not be used any more.
+    /// Returns true if the definition says that it should not be used any more.
     pub fn is_deprecated(&self) -> bool {
         *self.is_deprecated.get_or_init(|| self.tool.is_deprecated())
     }

@@ -1,4 +1,4 @@
-//! Errors of a registry folder, by what the caller can do.
+//! Errors of a registry folder, by the caller's possible reaction.
 
 use std::io;
 
@@ -24,13 +24,13 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
-    /// Whether another process held the writers' lock for too long: the same may succeed later.
+    /// Returns true if another process held the writers' lock for too long: a retry may succeed later.
     pub fn is_busy(&self) -> bool {
         matches!(self, Self::Write(error) if error.kind() == io::ErrorKind::TimedOut)
     }
 }
 
-/// An index that could neither be read nor made.
+/// An index that could neither be read nor built.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// Tantivy's own error.

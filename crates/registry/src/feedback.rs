@@ -66,7 +66,7 @@ pub struct Learned {
 }
 
 impl RelevanceFeedback {
-    /// Reads what was learned before; a damaged file taught nothing.
+    /// Reads the earlier feedback; a damaged file counts as empty.
     pub fn open(folder: &Path) -> Self {
         let disk = Disk::new(folder);
         let known = read(&disk);
@@ -142,8 +142,8 @@ impl RelevanceFeedback {
 }
 
 impl Learned {
-    /// The opinion of a tool for these words: -1 to 1. Only a request that shares half
-    /// of its words with what was learned is like it.
+    /// Returns the learned opinion of a tool for these words: -1 to 1. It counts only if at least half of
+    /// the words were learned for this tool.
     pub(crate) fn opinion(&self, words: &[String], tool: &ToolRef) -> f32 {
         let tool = tool.to_string();
         let state = self.feedback.state();

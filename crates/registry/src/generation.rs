@@ -108,8 +108,8 @@ impl Generation {
         self.tools.servers.iter().filter(is_called).collect()
     }
 
-    /// The tool that `asked` names, in any spelling; hidden ones too. The name of a server that
-    /// has a single tool stands for that tool.
+    /// Returns the tool that `asked` names, in any spelling; hidden ones too. The name of a server that
+    /// has a single tool refers to that tool.
     pub fn find(&self, asked: &str) -> Result<&Arc<Entry>, FindError> {
         if self.names.exact(asked).is_none()
             && let Some(place) = self.denied.exact(asked)
@@ -129,8 +129,8 @@ impl Generation {
         }
     }
 
-    /// The tool that `asked` is meant for, be it denied, held back or unknown to its server. None
-    /// where the name begins with no configured server and names no tool of any.
+    /// Returns the tool that `asked` refers to, even if it is denied, blocked or unknown to its server.
+    /// None if the name begins with no configured server and matches no tool of any.
     pub fn intended(&self, asked: &str) -> Option<ToolRef> {
         match self.find(asked) {
             Ok(entry) => Some(entry.at.clone()),
@@ -204,7 +204,7 @@ impl Generation {
         self.owners.built_in == Some(self.owners.of[place as usize])
     }
 
-    /// How many of these visible tools are each server's, the most first.
+    /// Counts these visible tools by server, the largest count first.
     pub(crate) fn count_by_server(
         &self,
         places: impl Iterator<Item = u32>,
@@ -239,8 +239,8 @@ impl Generation {
         }
     }
 
-    /// How many visible tools have an embedding, and how many there are; `None` where embeddings are off
-    /// or the tools too many for them.
+    /// Returns the number of visible tools that have an embedding, and of all visible tools; `None` if
+    /// embeddings are off or there are too many tools for them.
     pub fn embedded(&self) -> Option<(usize, usize)> {
         let tools = self.tools.visible.len();
         let has_say = self.encoder.is_on() && tools <= EMBEDDED_TOOLS_MAX;
@@ -251,7 +251,8 @@ impl Generation {
         &self.embeddings
     }
 
-    /// The likeness of each visible tool, and of each server, and a text; `None` where embeddings have no say.
+    /// Returns the similarity of each visible tool, and of each server, to a text; `None` if embeddings
+    /// are not used.
     pub(crate) fn similar(&self, text: &str) -> Option<Similar> {
         let encoder = self.encoder.get().filter(|_| self.embeddings.is_known())?;
         let vector = encoder.encode(text);

@@ -38,7 +38,7 @@ impl Guess {
     }
 }
 
-/// Changes with the rules: what was made by others is made anew.
+/// Returns a digest that changes with the rules, so that values derived by other rules are recomputed.
 pub(crate) fn rules_digest() -> &'static str {
     static DIGEST: LazyLock<String> = LazyLock::new(|| {
         let sources = [categories::SOURCE, recipes::SOURCE].concat();

@@ -1,4 +1,4 @@
-//! What surveys changed, one line each, in a log of bounded size.
+//! The changes that surveys found, one line each, in a log of bounded size.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -12,11 +12,11 @@ pub(crate) const FILE: &str = "history.jsonl";
 /// The longest definitions of one line, in bytes; longer ones are left out of it.
 const DEFINITIONS_BYTES_MAX: usize = 128 * 1024;
 
-/// What one survey changed of a server.
+/// The changes that one survey found in a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HistoryEntry {
-    /// Its place among the entries of all servers, counted from 1.
+    /// Its position among the entries of all servers, counted from 1.
     #[serde(skip)]
     pub number: usize,
     /// Unix seconds.
@@ -46,7 +46,7 @@ pub(crate) fn list(disk: &Disk, server: Option<&str>) -> Vec<HistoryEntry> {
     entries.filter(is_meant).collect()
 }
 
-/// Adds what a commit changed. What cannot be written is lost: the log is for people.
+/// Appends the changes of a commit. Entries that cannot be written are lost: the log is for people.
 pub(crate) fn note(disk: &Disk, planned: &[Planned], now: u64) {
     let mut lines = String::new();
     for Planned {

@@ -25,8 +25,8 @@ pub struct IdleRule {
 /// The servers of the configuration with their tools, and every category.
 #[derive(Debug, Clone, Default)]
 pub struct KnownNames {
-    /// In the configuration's order, those that are switched off last. None: nobody has listed its
-    /// tools yet.
+    /// The servers in the configuration's order, disabled ones last. None: their tools were not listed
+    /// yet.
     pub tools: Vec<(ServerName, Option<Vec<String>>)>,
     /// The same for prompts; empty unless [`crate::Registry::known_prompts`] was asked for them.
     pub prompts: Vec<(ServerName, Option<Vec<String>>)>,
@@ -70,8 +70,8 @@ impl KnownNames {
     }
 }
 
-/// The rules about tools that are without effect; and the servers that have such rules and whose
-/// tools nobody has listed yet.
+/// Returns the rules about tools that have no effect; and the servers that have such rules and whose
+/// tools were not listed yet.
 pub fn find_idle(rules: &Rules, known: &KnownNames) -> (Vec<IdleRule>, Vec<ServerName>) {
     let (mut idle, mut unlisted) = (Vec::new(), Vec::new());
     for rules in &rules.servers {
@@ -118,7 +118,7 @@ fn find_of(rules: &ServerRules, tools: &[String]) -> Vec<IdleRule> {
         .collect()
 }
 
-/// Names that are shown beside a rule.
+/// The maximum number of similar names shown for a rule.
 const NEAR_MAX: usize = 3;
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(crate) enum IndexField {
 struct Segment {
     stems: Arc<InvertedIndexReader>,
     exact: Arc<InvertedIndexReader>,
-    /// The tool each document stands for; `NOBODY` where it was deleted.
+    /// The tool of each document; `NOBODY` if the document was deleted.
     tools: Vec<u32>,
 }
 
@@ -96,7 +96,7 @@ impl Index {
         Self::read(&index, tools)
     }
 
-    /// Matches documents to tools one to one, so nothing foreign or missing goes unseen.
+    /// Matches documents to tools one to one, so that foreign or missing documents are detected.
     fn read(index: &tantivy::Index, tools: &LoadedTools) -> Result<Self, IndexError> {
         let reader: IndexReader = index
             .reader_builder()
@@ -298,8 +298,7 @@ fn write(index: &tantivy::Index, tools: &LoadedTools, before: &Contents) -> Resu
     Ok(())
 }
 
-/// The origin of an index, as it says itself: a digest a server. It is the payload of its one
-/// commit.
+/// The origin of an index: one digest per server. It is stored as the payload of its single commit.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Contents(BTreeMap<String, String>);
 
@@ -392,8 +391,8 @@ fn places(tools: &LoadedTools) -> HashMap<u64, u32> {
         .collect()
 }
 
-/// Names a tool *and* what its document was made of, so a document of another generation can
-/// never pass for one of this.
+/// Returns the key of a tool *and* of the text of its document, so that a document of another
+/// generation can never be taken for one of this.
 fn key(entry: &Entry, digest: &str) -> u64 {
     let name = format!("{digest}\0{}", entry.at);
     let hex = Digest::of_bytes(name.as_bytes()).short(16);

@@ -7,7 +7,7 @@ use tool::fold;
 
 use crate::categories::noise;
 
-/// The names that a server goes by, the surest first.
+/// The names of a server, the most reliable first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Names<'a> {
     /// A person gave it.
@@ -18,8 +18,8 @@ pub(crate) struct Names<'a> {
     pub(crate) server_name: &'a str,
 }
 
-/// What is known of a server: of one that a name names whole, else of one that a name holds; of
-/// several the longest, which says most (`google-calendar` before `google`).
+/// Returns the known server that matches a name in full, or else one whose name is contained in it;
+/// of several the longest, which is the most specific (`google-calendar` before `google`).
 pub(crate) fn known(names: Names) -> Option<&'static Known> {
     let names = [names.configured, names.program, names.server_name].map(parts);
     let whole = |named: &Named, name: &[String]| named.parts == name;
@@ -62,13 +62,13 @@ static NAMED: LazyLock<Vec<Named>> = LazyLock::new(|| {
     named.filter(|named| !named.parts.is_empty()).collect()
 });
 
-/// Two names say the same, but for signs and words as `mcp` and `server`.
+/// Returns true if two names are equal except for punctuation and words such as `mcp` and `server`.
 pub(crate) fn is_same(a: &str, b: &str) -> bool {
     let parts = parts(a);
     !parts.is_empty() && parts == self::parts(b)
 }
 
-/// The telling words of a name.
+/// Returns the informative words of a name.
 fn parts(name: &str) -> Vec<String> {
     let folded = fold(name).replace(|c: char| !c.is_alphanumeric(), "_");
     let parts = folded.split('_').filter(|part| !part.is_empty());

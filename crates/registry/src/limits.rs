@@ -12,8 +12,8 @@ pub(crate) const FORMAT: u32 = 1;
 /// The layout of `pins.json`.
 pub(crate) const PINS_FORMAT: u32 = 1;
 
-/// Removed servers whose pins are kept, some 100 bytes a tool each: more than a person removes and adds
-/// again.
+/// The number of removed servers whose pins are kept, some 100 bytes per tool each: more than a person
+/// removes and adds again.
 pub(crate) const REMOVED_SERVERS_PINNED_MAX: usize = 100;
 
 /// Refused definitions that are remembered of one tool.
@@ -67,14 +67,14 @@ pub(crate) const NOTE_WAIT: Duration = Duration::from_millis(200);
 /// Tools offered when nothing fits.
 pub(crate) const NEAREST_MAX: usize = 3;
 
-/// Tools of servers from which a catalogue is large: of a smaller one the nearest tools are always shown
-/// where nothing fits, for a request in it is mostly meant for one of them.
+/// The number of tools of servers from which on a catalogue is large. In a smaller one the most similar
+/// tools are always shown if nothing fits, because most requests are meant for one of them.
 pub(crate) const LARGE_CATALOGUE: usize = 100;
 
 /// Steps of a task that are searched in one query.
 pub(crate) const STEPS_MAX: usize = 10;
 
-/// Of a description, what the encoder is given; further on come details that blur the purpose.
+/// The length of a description that the encoder gets; later details make the purpose less clear.
 pub(crate) const DESCRIPTION_CHARS_ENCODED: usize = 240;
 
 /// Pieces of words of a tool's text that the encoder is given: it takes as long as they are many, and
@@ -88,17 +88,17 @@ pub(crate) const PARAMETERS_ENCODED: usize = 8;
 /// words alone decide.
 pub const EMBEDDED_TOOLS_MAX: usize = 100_000;
 
-/// Tools that are given a vector between two writes, at least: what a process that dies loses. There are
-/// some so many writes at most.
+/// The least number of vectors computed between two writes: a process that dies loses these. The second
+/// limit is the approximate maximum number of writes.
 pub(crate) const EMBEDDINGS_A_WRITE: usize = 256;
 pub(crate) const WRITES_MAX: usize = 16;
 
-/// Tools that are given a vector in one go, some 100 milliseconds: a process that is told to end does so
-/// between two.
+/// The number of vectors computed in one batch, some 100 milliseconds: a process that is asked to end
+/// does so between two batches.
 pub(crate) const EMBEDDINGS_AT_ONCE: usize = 32;
 
-/// Stretches of a request that are looked at for its parts, and parts that are searched: each is
-/// a search of its own.
+/// The maximum number of pieces of a request that are examined, and of parts that are searched: each
+/// needs a search of its own.
 pub(crate) const PIECES_MAX: usize = 24;
 pub(crate) const PARTS_MAX: usize = 5;
 
@@ -108,6 +108,6 @@ pub(crate) const FEEDBACK_MAX: usize = 5_000;
 /// Seconds until an outcome counts half: two weeks, for tools and projects change.
 pub(crate) const FEEDBACK_HALF_LIFE_S: f32 = 14.0 * 86_400.0;
 
-/// Seconds for which a changed tool that nobody reads is marked: a week. By then whoever
-/// uses it has called it as it is.
+/// The seconds for which a changed tool that is not read stays marked: a week. By then its users have
+/// called it in its new form.
 pub(crate) const CHANGE_KEPT_S: u64 = 7 * 24 * 60 * 60;

@@ -25,7 +25,7 @@ pub(crate) struct LoadedTools {
     pub(crate) denied: Vec<(ToolRef, DeniedBy)>,
     pub(crate) servers: Vec<Arc<KnownServer>>,
     pub(crate) disabled: Vec<ServerName>,
-    /// Per server, what its documents in the index are made of.
+    /// The digest of each server's documents in the index.
     pub(crate) digests: Vec<(ServerName, String)>,
 }
 
@@ -67,17 +67,17 @@ pub struct KnownServer {
     pub server_name: String,
     /// From `serverInfo`.
     pub server_version: String,
-    /// What else it may be called: its program, the name it gives itself, those of its recipe.
+    /// Other names of the server: its program, the name it gives itself, those of its recipe.
     pub(crate) other_names: Vec<String>,
-    /// What it gives and what people want done with it, where a recipe says so.
+    /// The recipe's description of its features and uses, if there is one.
     pub(crate) about: Option<String>,
     /// The protocol revision it spoke; empty when it was never surveyed.
     pub protocol: String,
     /// The server's instructions to its client.
     pub instructions: Option<String>,
-    /// Prompts, resources and templates, without those that are kept out.
+    /// Prompts, resources and templates, without those that are blocked.
     pub offer: Arc<Offer>,
-    /// The prompts, resources, templates and instructions that are kept out until they are accepted.
+    /// The prompts, resources, templates and instructions that are blocked until they are accepted.
     pub withheld: BTreeMap<Subject, HeldBy>,
     /// A note of the lists; none: it was never asked for them.
     pub offer_note: Option<OfferNote>,
@@ -94,7 +94,7 @@ pub struct KnownServer {
 }
 
 impl LoadedTools {
-    /// Reads every snapshot; a server whose file is damaged is left out and says so.
+    /// Reads every snapshot; a server whose file is damaged is left out and marked so.
     pub(crate) fn read(
         disk: &Disk,
         rules: &Rules,
@@ -180,7 +180,7 @@ impl LoadedTools {
                 continue;
             }
             let subject = Subject::Tool(tool.name().to_owned());
-            // By the text that was read, and not by what the catalog says of it.
+            // The digest of the text that was read, not the one in the catalog.
             let digest = tool.digest().to_string();
             if let Some(held) = pins.holds(&subject, &digest, server_rules.pin) {
                 self.denied.push((at, DeniedBy::Held(held)));
@@ -266,7 +266,7 @@ impl KnownServer {
         self.instructions.clone_from(&head.instructions);
     }
 
-    /// Takes out what a pin or a refusal keeps from models.
+    /// Removes everything that a pin or a refusal hides from models.
     fn withhold(&mut self, pins: &Pins, pin: Pin) {
         let mut withheld = BTreeMap::new();
         let mut is_held = |subject: Subject, digest: &str| {
@@ -298,7 +298,7 @@ impl KnownServer {
         self.withheld = withheld;
     }
 
-    /// Takes in what its recipe says, if it has one.
+    /// Adds the recipe's names and description, if it has a recipe.
     fn know(&mut self, program: &str) {
         self.other_names = vec![program.to_owned(), self.server_name.clone()];
         let known = known_servers::known(Names {
@@ -324,8 +324,8 @@ fn read_kept(disk: &Disk, file_name: &str) -> Result<Kept, String> {
     Kept::read(file_name, &bytes)
 }
 
-/// Changes whenever a document of this server would: with its tools, with what the
-/// configuration says about it, and with how we index.
+/// Returns a digest that changes whenever a document of this server would: with its tools, with its
+/// configuration, and with the indexing rules.
 fn digest(server_rules: &ServerRules, record: &Record, denied: &[(ToolRef, DeniedBy)]) -> String {
     let ServerRules {
         name,
@@ -363,7 +363,7 @@ fn digest(server_rules: &ServerRules, record: &Record, denied: &[(ToolRef, Denie
     Digest::of_bytes(format!("{made_of:?}{held}").as_bytes()).short(16)
 }
 
-/// The parts of an overlay that are searched or decide whether a tool is searched at all.
+/// Returns the parts of an overlay that are searched or decide whether a tool is searched at all.
 fn overlay_text(overlay: &Overlay) -> String {
     let Overlay {
         description,

@@ -10,7 +10,7 @@ use crate::pins::HeldBy;
 /// A name that means no tool, or not one alone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
-    /// It means nothing that we know.
+    /// It refers to nothing that we know.
     #[error("no tool `{asked}`")]
     Unknown {
         /// The name without white space around it.
@@ -39,15 +39,15 @@ pub enum FindError {
     Held {
         /// The tool that is meant.
         at: ToolRef,
-        /// By what.
+        /// The reason for which it is blocked.
         by: HeldBy,
     },
 }
 
-/// Maps from every way to write a name to the places of the tools it may mean.
+/// Maps every spelling of a name to the positions of the tools that it may refer to.
 ///
-/// A name that begins with a configured server, in any spelling, means a tool of that server or
-/// none: what another server calls its tools is for strangers to choose.
+/// A name that begins with a configured server, in any spelling, refers to a tool of that server or
+/// to none: the tool names of another server are untrusted.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     /// Every configured server, those without tools included, by its folded name.
@@ -275,7 +275,7 @@ const PREFIX: &str = "mcp__";
 /// The signs that join a server and its tool.
 const SEPARATORS: [&str; 4] = ["/", "__", ".", ":"];
 
-/// No longer text is one, and no other is worth a look.
+/// Returns false if a text is too long for the name of a server.
 fn may_be_a_server(text: &str) -> bool {
     text.trim().chars().nth(SERVER_NAME_CHARS_MAX).is_none()
 }

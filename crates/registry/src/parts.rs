@@ -1,4 +1,4 @@
-//! The tools of single servers: a name as we write it needs no more than its server's snapshot.
+//! The tools of single servers: to find a canonical name, only its server's snapshot is needed.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,7 +10,7 @@ use crate::{
     loaded_tools::{KnownServer, LoadedTools},
 };
 
-/// Servers that were loaded alone, by their names, and as of what.
+/// Servers that were loaded separately, by name, with the state that they were loaded from.
 #[derive(Debug)]
 pub(crate) struct Parts<S>(Mutex<HashMap<String, (Arc<S>, Part)>>);
 
@@ -49,7 +49,7 @@ impl Part {
 }
 
 impl<S> Parts<S> {
-    /// A tool by its name as we write it, of what `is_new` says that it still holds.
+    /// Finds a tool by its canonical name, if `is_new` returns true for the state of its server.
     pub(crate) fn find(&self, asked: &str, is_new: impl FnOnce(&S) -> bool) -> Option<Arc<Entry>> {
         let (server, tool) = asked.split_once('/')?;
         let parts = self.0.lock();

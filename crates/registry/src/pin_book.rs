@@ -16,8 +16,8 @@ use crate::{
     snapshot::Kept,
 };
 
-/// The pins of all servers, of removed ones too: a program that is added under an old name is compared
-/// with what was accepted under it.
+/// The pins of all servers, including removed ones: a program that is added under an old name is
+/// compared with the definitions accepted under that name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct PinBook {
     servers: BTreeMap<String, Pins>,
@@ -31,12 +31,12 @@ pub(crate) struct PinBook {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PinTrouble {
-    /// The file is no pins file of any version.
+    /// The file is not a pins file of any version.
     Damaged,
-    /// The file is gone, although servers were surveyed.
+    /// The file is missing, although servers were surveyed.
     Missing,
-    /// The file was damaged or gone, and is begun anew; its damaged content is in this file of the
-    /// state folder.
+    /// The file was damaged or missing, and was replaced by a new one; its damaged content is in this
+    /// file of the state folder.
     Replaced(Option<String>),
     /// A newer version of this program wrote the file, in this format. It is left as it is.
     Newer(u32),
@@ -45,7 +45,7 @@ pub enum PinTrouble {
 }
 
 impl PinTrouble {
-    /// Whether decisions can be written down.
+    /// Returns true if decisions can be saved.
     pub(crate) fn is_writable(&self) -> bool {
         !matches!(self, Self::Newer(_) | Self::Unreadable(_))
     }
@@ -94,8 +94,8 @@ impl Records {
 }
 
 impl PinBook {
-    /// Reads the file. Servers whose pins an earlier version kept in the catalog are taken over; their
-    /// records are completed with what that version did not write.
+    /// Reads the file. Pins that an earlier version kept in the catalog are migrated; their records are
+    /// completed with the fields that that version did not write.
     pub(crate) fn read(disk: &Disk, records: &mut Records) -> Self {
         let mut book = match disk.read(PINS) {
             Ok(bytes) => Self::parse(&bytes).unwrap_or_else(|trouble| {
@@ -185,18 +185,18 @@ impl PinBook {
         self.trouble.as_ref()
     }
 
-    /// Whether a server that is surveyed first is accepted as it is: not while the pins that it may
+    /// Returns true if a server is accepted as it is at its first survey: not while the pins that it may
     /// have had cannot be read.
     pub(crate) fn accepts_new_servers(&self) -> bool {
         matches!(self.trouble, None | Some(PinTrouble::Replaced(_)))
     }
 
-    /// Everything was reviewed: the trouble is over.
+    /// Clears the trouble, because everything was reviewed.
     pub(crate) fn end_trouble(&mut self) {
         self.is_new |= self.trouble.take().is_some();
     }
 
-    /// Forgets the servers that were removed longest ago, where they are too many.
+    /// Forgets the servers that were removed longest ago, if there are too many.
     pub(crate) fn bound(&mut self, is_there: impl Fn(&str) -> bool) {
         let removed = self.servers.iter().filter(|(name, _)| !is_there(name));
         let mut removed: Vec<(u64, String)> = removed

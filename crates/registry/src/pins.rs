@@ -1,4 +1,4 @@
-//! Pins: what of a server a person has accepted, and what of it is something else by now.
+//! Pins: the definitions of a server that a person accepted, and those that changed since.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,7 @@ use crate::limits::{ACCEPTED_RESOURCES_MAX, REFUSALS_MAX};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pin {
-    /// They are used, and a review tells of them.
+    /// They are used, and listed by a review.
     #[default]
     Warn,
     /// They are neither shown nor called until they are accepted.
@@ -34,7 +34,7 @@ impl Pin {
     }
 }
 
-/// A text of a server that a model reads and that has a pin of its own.
+/// A text of a server that a model reads and that has its own pin.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// The server's instructions to its client.
@@ -123,7 +123,7 @@ pub(crate) fn digest_of_instructions(text: &str) -> String {
     Digest::of_bytes(text.as_bytes()).to_string()
 }
 
-/// Whether a definition was accepted as it is.
+/// The review state of a definition as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     Accepted,
@@ -136,13 +136,13 @@ pub(crate) enum Standing {
 #[serde(default)]
 pub(crate) struct Pins {
     accepted: BTreeMap<String, String>,
-    /// A server that goes back to what was refused before finds it refused.
+    /// Refused definitions: a server that returns to one of them finds it still refused.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     refused: BTreeMap<String, Vec<String>>,
     /// The accepted definitions of subjects that are something else by now.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     before: BTreeMap<String, String>,
-    /// The number of decisions so far: lists that a decision changes are told apart by it.
+    /// The number of decisions so far: distinguishes lists that a decision changes.
     decisions: u64,
     /// The last survey or decision, in unix seconds.
     pub(crate) at: u64,
@@ -260,7 +260,7 @@ impl Pins {
         self.decisions += 1;
     }
 
-    /// Forgets accepted resources that are gone, where there are too many.
+    /// Forgets accepted resources that no longer exist, if there are too many.
     pub(crate) fn bound(&mut self, now: &[Definition<'_>]) {
         let is_resource = |key: &str| key.starts_with("resource ");
         let count = self.accepted.keys().filter(|key| is_resource(key)).count();
@@ -275,12 +275,12 @@ impl Pins {
         self.before.get(&subject.to_string())
     }
 
-    /// Whether a definition of this subject, of whatever digest, was ever accepted.
+    /// Returns true if any definition of this subject, whatever its digest, was ever accepted.
     pub(crate) fn knows(&self, subject: &Subject) -> bool {
         self.accepted.contains_key(&subject.to_string())
     }
 
-    /// Whether a definition is kept out, and by what.
+    /// Returns the reason for which a definition is blocked, if it is.
     pub(crate) fn holds(&self, subject: &Subject, digest: &str, pin: Pin) -> Option<HeldBy> {
         if pin == Pin::Off {
             return None;
@@ -292,7 +292,7 @@ impl Pins {
         }
     }
 
-    /// The hints of a tool when it was accepted, where it is another by now and pins are kept.
+    /// Returns the annotations of a tool when it was accepted, if it changed since and pins are kept.
     pub(crate) fn accepted_claims(&self, tool: &str, pin: Pin) -> Option<Annotations> {
         if pin == Pin::Off {
             return None;
@@ -301,7 +301,7 @@ impl Pins {
         Some(Tool::parse(before).ok()?.annotations())
     }
 
-    /// Another text after each change of what is kept out of lists.
+    /// Returns a text that differs after each change of the items that are hidden from lists.
     pub(crate) fn list_state(&self, pin: Pin) -> String {
         format!("{} {}", pin.as_str(), self.decisions)
     }
@@ -313,6 +313,6 @@ impl Pins {
 pub(crate) struct LegacyPins {
     refused: BTreeMap<String, String>,
     before: BTreeMap<String, String>,
-    /// Tools that were not as they were accepted; whether they were refused so.
+    /// Tools that differ from their accepted definition; true if the change was refused.
     open: BTreeMap<String, bool>,
 }

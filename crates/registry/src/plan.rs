@@ -6,7 +6,7 @@ use tool::{Digest, ServerName, Tool};
 
 use crate::snapshot::SurveyFailure;
 
-/// Names of tools by what became of them. Pure data: nothing is read or written here.
+/// Names of tools by the kind of their change. Pure data: nothing is read or written here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Tools that were not there before.

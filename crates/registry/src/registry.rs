@@ -42,7 +42,7 @@ pub struct Options {
 }
 
 /// A registry folder. Handles are cheap to copy, and several processes may have one folder open:
-/// each sees what another committed at its next question.
+/// each sees the commits of the others at its next query.
 #[derive(Debug, Clone)]
 pub struct Registry(Arc<Inner>);
 
@@ -68,7 +68,7 @@ struct AppliedRules {
     filters: Vec<AllowDeny>,
 }
 
-/// Calls in a row look for what other processes committed no more often.
+/// The shortest interval at which consecutive calls check for commits of other processes.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Of the catalog, the pins and the file of vectors.
@@ -85,13 +85,13 @@ struct Seen {
 }
 
 impl Registry {
-    /// Opens a folder, or makes it. Only the small catalog file is read; what is missing or
-    /// damaged reads as empty, so the one error is a glob that does not parse.
+    /// Opens a folder, or creates it. Only the small catalog file is read; a missing or damaged file
+    /// reads as empty, so the only error is a glob that does not parse.
     pub fn open(folder: &Path, rules: Rules) -> Result<Self, RegistryError> {
         Self::open_with(folder, rules, Options::default())
     }
 
-    /// Like [`Registry::open`], with more to say.
+    /// Like [`Registry::open`], with more options.
     pub fn open_with(folder: &Path, rules: Rules, options: Options) -> Result<Self, RegistryError> {
         let Options { built_in, embeds } = options;
         let inner = Inner {
@@ -108,8 +108,8 @@ impl Registry {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Goes on with another configuration, from the next question on. A glob that does not parse
-    /// leaves everything as it was.
+    /// Applies another configuration, from the next query on. If a glob does not parse, nothing is
+    /// changed.
     pub fn apply_rules(&self, new: Rules) -> Result<(), RegistryError> {
         self.0.applied.store(Arc::new(AppliedRules::new(new)?));
         Ok(())
@@ -126,7 +126,7 @@ impl Registry {
         KnownNames::new(&seen.applied.rules, &seen.records)
     }
 
-    /// Every configured server with its prompts; none where nobody has listed them yet. Reads the
+    /// Returns every configured server with its prompts; none if they were not listed yet. Reads the
     /// snapshots of servers that have any.
     pub fn known_prompts(&self) -> Vec<(ServerName, Option<Vec<String>>)> {
         let seen = self.0.look();
@@ -164,8 +164,8 @@ impl Registry {
         Ok(generation)
     }
 
-    /// The generation, if it is loaded and still the newest: never blocks longer than one look at
-    /// a file's dates. What another process commits is seen a millisecond later at most.
+    /// Returns the generation, if it is loaded and still the newest. Never blocks longer than one check
+    /// of a file's dates. Commits of other processes are seen a millisecond later at most.
     pub fn loaded(&self) -> Option<Arc<Generation>> {
         let seen = self.0.look_lately();
         let held = self.0.generation.try_lock()?;
@@ -183,8 +183,8 @@ impl Registry {
         self.0.parts.find(asked, |of| of.is_same(&seen))
     }
 
-    /// Loads the server of such a name and no other, and finds the tool. Blocks while one snapshot
-    /// is read. `None` for every other name, and for what the configuration or a pin keeps out.
+    /// Loads only the server of a canonical name, and finds the tool. Blocks while one snapshot is
+    /// read. `None` for every other name, and for tools that the configuration or a pin blocks.
     pub fn load_named(&self, asked: &str) -> Option<Arc<Entry>> {
         let seen = self.0.look();
         let (server, tool) = asked.split_once('/')?;
@@ -217,8 +217,8 @@ impl Registry {
         })
     }
 
-    /// Loads the encoder, where it is wanted and not there: a search that finds no generation loaded has
-    /// it done meanwhile. Blocks some 10 ms.
+    /// Loads the encoder, if it is enabled and not loaded: a search that finds no generation loaded does
+    /// this in parallel. Blocks some 10 ms.
     pub fn load_encoder(&self) {
         let _ = self.0.encoder.get();
     }
@@ -231,12 +231,12 @@ impl Registry {
         record.is_some_and(|it| it.stale.is_none() && it.snapshot.as_ref() == Some(&file_name))
     }
 
-    /// Takes in what is new, durably, and answers what it changed; one entry a piece of news.
+    /// Commits news durably, and returns the changes; one entry for each piece of news.
     ///
-    /// Waits for another writer's turn. The state on disk is the old one until the catalog is
-    /// renamed and the new one from then on, whenever the process may die. `keep_others` keeps
-    /// servers that are not in the news; else they are forgotten. `now` is in unix seconds and
-    /// stands for failed surveys only: a snapshot knows its own time.
+    /// Waits for other writers. The state on disk is the old one until the catalog is renamed and the
+    /// new one from then on, whenever the process may die. `keep_others` keeps servers that are not in
+    /// the news; otherwise they are removed. `now` is in unix seconds and is used for failed surveys
+    /// only: a snapshot has its own time.
     pub fn commit(
         &self,
         news: Vec<News>,
@@ -257,10 +257,9 @@ impl Registry {
         Ok(done.planned)
     }
 
-    /// Takes the marks of changed tools away, now that somebody has read what they are: each with
-    /// the time of its [`Entry::changed`], so that one which changed again meanwhile keeps its
-    /// mark. Waits for another writer's turn, but for `NOTE_WAIT` at most: a description waits
-    /// for it.
+    /// Removes the marks of changed tools whose definition was read: each with the time of its
+    /// [`Entry::changed`], so that a tool which changed again meanwhile keeps its mark. Waits for other
+    /// writers, but for `NOTE_WAIT` at most: a description waits for it.
     ///
     /// [`Entry::changed`]: crate::Entry::changed
     pub fn note_read(&self, tools: &[(ToolRef, u64)]) -> Result<(), RegistryError> {
@@ -278,12 +277,12 @@ impl Registry {
         Ok(())
     }
 
-    /// Gives a vector to every tool that has none: some 4 ms of a core each, once for as long as
-    /// the tool stays as it is. `threads` work at one time; `go_on` hears after some tools how many
-    /// of how many are done and may end it. Answers how many were made.
+    /// Computes a vector for every tool that has none: some 4 ms of a core each, once until the tool
+    /// changes. Uses `threads` threads; `go_on` is called after some tools with the number done and the
+    /// total, and may stop the work. Returns the number of vectors computed.
     ///
-    /// They are written every few seconds' work, and found by the next search; a process that dies
-    /// loses the rest. Does nothing where embeddings are off, or over [`EMBEDDED_TOOLS_MAX`] tools.
+    /// They are written every few seconds of work, and used by the next search; a process that dies
+    /// loses the rest. Does nothing if embeddings are off, or over [`EMBEDDED_TOOLS_MAX`] tools.
     ///
     /// [`EMBEDDED_TOOLS_MAX`]: crate::EMBEDDED_TOOLS_MAX
     pub fn embed_tools(
@@ -321,8 +320,8 @@ impl Registry {
         rules.find(|it| it.name.as_str() == server).map(|it| it.pin)
     }
 
-    /// The configured servers whose snapshot is missing or is not what its name promises, and why. Reads
-    /// all of them.
+    /// Returns the configured servers whose snapshot is missing or does not match its name, with the
+    /// reason. Reads all snapshots.
     pub fn list_damaged(&self) -> Vec<(ServerName, String)> {
         let seen = self.0.look();
         let rules = seen.applied.rules.servers.iter();
@@ -393,8 +392,8 @@ impl Inner {
         seen
     }
 
-    /// What was seen a moment ago, where neither we nor the configuration changed it meanwhile: of
-    /// many calls in a row, few look.
+    /// Returns the state read a moment ago, or reads it again if this process or the configuration
+    /// changed it since: of many calls in a row, few check the disk.
     fn look_lately(&self) -> Arc<Seen> {
         let writes = self.disk.writes();
         let mut glance = self.glance.lock();
@@ -419,8 +418,8 @@ impl Inner {
         [self.disk.stamp(CATALOG), self.disk.stamp(PINS), vectors]
     }
 
-    /// Loads until no other process committed meanwhile: it may have swept a snapshot that was
-    /// about to be read. A process that commits without end is given up on.
+    /// Loads until no other process committed meanwhile: it may have removed a snapshot that was about
+    /// to be read. Stops retrying if another process commits continuously.
     fn load_newest(&self) -> Result<(Arc<Seen>, Arc<Generation>), RegistryError> {
         let mut seen = self.look();
         let mut generation = self.load(&seen)?;

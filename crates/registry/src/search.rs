@@ -1,4 +1,4 @@
-//! Ranked many: what the model, the command line and the other tools ask of a generation.
+//! Ranked search: the queries of the model, the command line and the other tools to a generation.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub use found::{Found, Hit, Kind};
 pub use query::{Asked, Query};
 
 impl Generation {
-    /// Ranks tools against a query. Never fails: when nothing fits, the answer says so.
+    /// Ranks tools for a query. Never fails: if nothing fits, the result says so.
     pub fn search(&self, query: &Query) -> Found {
         match &query.asked {
             Asked::Words(text) => answer(self, query, text),
@@ -179,7 +179,7 @@ fn rank_all(generation: &Generation, query: &Query, wanted: &Wanted, text: &str)
     let mut without_filter = false;
     if fitting.is_empty() && filter.is_set() {
         let outside = ranking.best(generation, shown, |entry| query.sees(entry));
-        // A guess elsewhere is no better than what is nearest where the asker looks.
+        // A guess outside is no better than the most similar tool inside the requested scope.
         let is_better = || !outside.is_guess || !generation.entries().any(is_inside);
         if !outside.tools.is_empty() && is_better() {
             (fitting, without_filter) = (outside, true);

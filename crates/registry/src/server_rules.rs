@@ -13,7 +13,7 @@ use crate::pins::Pin;
 pub struct Rules {
     /// The enabled ones.
     pub servers: Vec<ServerRules>,
-    /// Configured, but not enabled: what begins with such a name means no other server.
+    /// Servers that are configured, but disabled: a name that begins with one refers to no other server.
     pub disabled: Vec<ServerName>,
 }
 
@@ -25,7 +25,7 @@ pub struct ServerRules {
     /// The package, program or host that it is, by which a recipe may know it; nothing else of
     /// how it is started, and no secret.
     pub program: String,
-    /// Wins over what our rules would say.
+    /// Overrides the category given by our rules.
     pub category: Option<String>,
     /// Tags of all of its tools.
     pub tags: Vec<String>,
@@ -33,9 +33,9 @@ pub struct ServerRules {
     pub allow: Vec<String>,
     /// Globs over tool names; they win over `allow`.
     pub deny: Vec<String>,
-    /// What becomes of tools that are not as they were accepted.
+    /// The treatment of tools that differ from their accepted definition.
     pub pin: Pin,
-    /// By the tool's own name.
+    /// The overlays, by the tool's own name.
     pub overlays: BTreeMap<String, Overlay>,
 }
 
@@ -48,7 +48,7 @@ impl Rules {
 }
 
 impl ServerRules {
-    /// A server about which the configuration says nothing more.
+    /// Returns the rules of a server without further configuration.
     pub fn plain(name: ServerName) -> Self {
         Self {
             name,

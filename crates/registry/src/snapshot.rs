@@ -28,9 +28,9 @@ pub struct Snapshot {
     pub instructions: Option<String>,
     /// The protocol revision that was spoken.
     pub protocol: String,
-    /// The transport that was found, where the configuration does not say it: `sse`.
+    /// The detected transport, if the configuration does not set it: `sse`.
     pub transport: Option<String>,
-    /// It was seen to ask its clients for something where nothing says for which call.
+    /// The server was seen to send its clients requests that name no call.
     pub asks_clients: bool,
     /// Tokens that all of its definitions would cost a model up front.
     pub tokens: u64,
@@ -56,7 +56,7 @@ pub struct News {
 pub struct SurveyFailure {
     /// A sentence without a full stop.
     pub why: String,
-    /// The next step, where there is one.
+    /// The next step, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// A person has to log in first.
@@ -210,7 +210,7 @@ impl Kept {
         definitions(&self.tools, &self.offer, self.head.instructions.as_deref())
     }
 
-    /// Proves that a snapshot file is the one its name promises, without reading what is in it.
+    /// Checks that a snapshot file matches the digest in its name, without parsing its content.
     pub(crate) fn prove(disk: &Disk, file_name: &str) -> Result<(), String> {
         let bytes = disk
             .read(&snapshot_path(file_name))

@@ -1,5 +1,5 @@
 //! Signs that a definition was written to steer the model that reads it, and not to describe a tool.
-//! A sign is no proof: it has a person look.
+//! A sign is no proof: it prompts a review by a person.
 
 #[cfg(test)]
 mod tests;
@@ -18,11 +18,11 @@ const NAME_CHARS_MIN: usize = 6;
 /// The most of a sentence that is shown, in characters.
 const SHOWN_CHARS_MAX: usize = 160;
 
-/// Blanks in a row that move what is behind them out of a person's sight.
+/// The number of consecutive blanks that move the text after them out of a person's sight.
 const BLANKS_MAX: usize = 60;
 
-/// What of a definition may be meant for the model alone, in a person's words. `others` are the names
-/// of tools of other servers.
+/// Returns the signs that text of a definition is meant for the model alone, described for people.
+/// `others` are the names of tools of other servers.
 pub(crate) fn find_signs(definition: &Value, others: &HashSet<&str>) -> Vec<String> {
     let mut texts = Vec::new();
     collect_texts(definition, &mut texts);
@@ -60,9 +60,9 @@ pub(crate) fn find_signs(definition: &Value, others: &HashSet<&str>) -> Vec<Stri
 }
 
 impl Sign {
-    /// What it is a sign of, and the words around it.
+    /// Returns the description of the sign, and the words around it.
     fn find(&self, sentence: &str) -> Option<(&'static str, String)> {
-        // Places stay what they are.
+        // ASCII case folding keeps byte positions.
         let lower = sentence.to_ascii_lowercase();
         let places = self.words.iter();
         let places = places.map(|any| any.iter().filter_map(|word| lower.find(word)).min());
@@ -70,7 +70,7 @@ impl Sign {
         let first = places.into_iter().min().unwrap_or_default();
         let before = lower[..first].chars().count();
         let chars = sentence.chars().count();
-        // What follows says more than what comes before.
+        // The text after the sign is more informative than the text before it.
         let skipped = before
             .saturating_sub(SHOWN_CHARS_MAX / 4)
             .min(chars.saturating_sub(SHOWN_CHARS_MAX));
@@ -98,7 +98,7 @@ fn sentences(plain: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a line has text behind so many blanks, or lines follow so many empty ones, that nobody sees it.
+/// Returns true if text follows so much white space, in a line or in empty lines, that no reader sees it.
 fn has_text_behind_blanks(text: &str) -> bool {
     let mut blanks = 0;
     for c in text.trim().chars() {

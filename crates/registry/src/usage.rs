@@ -42,7 +42,7 @@ struct Calls {
     last: u64,
 }
 
-/// What is known of the calls of one tool.
+/// Statistics of the calls of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolUsage {
     /// The tool, written `server/tool`.
@@ -51,14 +51,14 @@ pub struct ToolUsage {
     pub ok: u64,
     /// Calls that failed.
     pub failed: u64,
-    /// When the last one ended, in seconds since 1970; none where it was not written down.
+    /// The time at which the last one ended, in seconds since 1970; none if it was not recorded.
     pub last: Option<u64>,
 }
 
 type Counts = BTreeMap<String, Calls>;
 
 impl Usage {
-    /// Reads what was counted before; a damaged file counts from nothing again.
+    /// Reads the saved counts; with a damaged file, counts start at zero again.
     pub fn open(folder: &Path) -> Self {
         let disk = Disk::new(folder);
         let written = read(&disk);
@@ -87,13 +87,13 @@ impl Usage {
         calls.last = now;
     }
 
-    /// Calls that ever were, as far as this process knows: calls that other processes count are
-    /// seen at a flush.
+    /// Returns the number of all calls known to this process: calls that other processes count are seen
+    /// at a flush.
     pub fn count(&self, at: &ToolRef) -> u64 {
         self.total(at).total()
     }
 
-    /// When its last call ended, in seconds since 1970, as far as this process knows.
+    /// Returns the time at which its last call ended, in seconds since 1970, as far as this process knows.
     pub fn last(&self, at: &ToolRef) -> Option<u64> {
         let last = self.total(at).last;
         (last > 0).then_some(last)

@@ -1,4 +1,4 @@
-//! Daemons that end one after another before they say a word.
+//! Counts consecutive daemons that end before they send a message.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ impl Deaths {
         self.last = Some(Instant::now());
     }
 
-    /// Whether another daemon may be started. The error is for the client.
+    /// Checks that another daemon may be started. The error is for the client.
     pub(super) fn check(&self) -> Result<(), String> {
         let is_recent = self.last.is_some_and(|at| at.elapsed() < REST);
         if self.silent < SILENT_MAX || !is_recent {

@@ -1,4 +1,4 @@
-//! The state of a session that a relay must know so that it can go on with another daemon.
+//! The state of a session that a relay needs to continue with another daemon.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,7 +9,7 @@ use jsonrpc::{Fields, Message, answered_id, canonical_id, frame, text_of};
 use memchr::memmem;
 use serde_json::json;
 
-/// The beginning of the session, and what was asked and not answered yet.
+/// The beginning of the session, and the requests that are not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     initialize: Option<(String, Bytes)>,
@@ -21,7 +21,7 @@ pub(super) struct Pending {
     repeated: HashSet<String>,
     /// By URI, the request that subscribed to it.
     subscriptions: BTreeMap<String, (String, Bytes)>,
-    /// The ids of what the client is asked, as they came.
+    /// The ids of the requests to the client, unchanged.
     questions: BTreeMap<String, String>,
 }
 
@@ -33,12 +33,12 @@ enum Asked {
     Question { line: Bytes, resends: u32 },
 }
 
-/// How often a request is sent again to the next daemon. One under which every daemon ends would
-/// start daemons for ever.
+/// The number of times a request is sent again to the next daemon. Without this limit, a request
+/// that ends every daemon would start daemons for ever.
 const RESENDS_MAX: u32 = 2;
 
 impl Pending {
-    /// Takes note of what the client says.
+    /// Records a message of the client.
     pub(super) fn note_said(&mut self, line: &Bytes) {
         let Some(message) = Message::parse(line) else {
             return;
@@ -100,7 +100,7 @@ impl Pending {
         }
     }
 
-    /// Takes note of a line of the daemon. Whether the client is to hear it.
+    /// Records a line of the daemon. Returns true if it is to be passed to the client.
     pub(super) fn note_heard(&mut self, line: &[u8]) -> bool {
         match answered_id(line).and_then(canonical_id) {
             Some(id) => {
@@ -114,7 +114,7 @@ impl Pending {
         }
     }
 
-    /// Takes note of what the client is asked, and of what it need not answer any more.
+    /// Records requests to the client, and their cancellations.
     fn note_question(&mut self, line: &[u8]) {
         let Some(message) = Message::parse(line) else {
             return;
@@ -134,7 +134,7 @@ impl Pending {
         }
     }
 
-    /// Takes back what the client was asked by a daemon that was lost.
+    /// Cancels the requests that a lost daemon sent to the client.
     pub(super) fn take_back_questions(&mut self) -> Vec<Bytes> {
         let open = std::mem::take(&mut self.questions).into_values();
         let lines = open.map(|id| {
@@ -192,13 +192,13 @@ impl Pending {
         self.subscriptions.retain(|_, (of, _)| of != id);
     }
 
-    /// Whether the client waits for something that can be asked once more.
+    /// Returns true if the client waits for the answer to a request that can be sent again.
     pub(super) fn has_questions(&self) -> bool {
         !self.under_way.is_empty()
     }
 
-    /// The lines that another daemon must hear first, in order: how the session began, then the
-    /// questions that are open.
+    /// Returns the lines that another daemon must receive first, in order: the start of the session,
+    /// then the open requests.
     pub(super) fn replay(&mut self) -> Vec<Bytes> {
         let mut lines = Vec::new();
         let mut again = Vec::new();
@@ -239,7 +239,7 @@ const WHILE_AWAY: &str = "the proxy's daemon ended, and another one watches the 
 
 const CANCELLED: &str = "notifications/cancelled";
 
-/// Subscriptions that are made anew; a session has no more.
+/// The maximum number of subscriptions that are renewed; a session has no more.
 const SUBSCRIPTIONS_MAX: usize = 256;
 
 /// Questions that are taken back.
@@ -327,7 +327,7 @@ mod tests {
         }
         assert!(!session.has_questions());
         assert_eq!(texts(&session.replay()), [INITIALIZE, INITIALIZED]);
-        // The same request of the client counts anew.
+        // The same request of the client is counted again.
         session.note_said(&Bytes::from_static(LIST.as_bytes()));
         assert!(session.take_lost().is_empty() && session.has_questions());
     }

@@ -1,4 +1,4 @@
-//! A quick bound on what a text costs, without a tokenizer.
+//! A quick upper bound on the tokens of a text, without a tokenizer.
 
 /// For each letter, the letters that often follow it in the tokenizer's words, a bit each. A test
 /// counts them: it fails with the table as it has to be.
@@ -37,9 +37,9 @@ const PAIRS: [[u8; 2]; 16] = [
     *b"[{", *b"}]", *b":{", *b"()", *b"//",
 ];
 
-/// At least what the tokenizer would say of nearly any text, and of prose half as much again: a
-/// word is one token and one more for every four letters and for every two letters that seldom
-/// stand together; a sign is one, unless it follows one that it often follows.
+/// Returns at least the tokenizer's count for nearly any text, and for prose half as much again: a
+/// word is one token and one more for every four letters and for every two letters that are rarely
+/// adjacent; a punctuation character is one, unless it often follows the one before it.
 pub fn token_upper_bound(text: &str) -> usize {
     token_upper_bound_to(text, usize::MAX)
 }
@@ -59,7 +59,7 @@ pub fn token_upper_bound_to(text: &str, max: usize) -> usize {
             }
             // A capital begins the word.
             Class::Lower => usize::from(class(before) != Class::Upper),
-            // A blank goes with a word, but not with a number.
+            // A blank is part of the following word, but not of a number.
             Class::Digit => usize::from(run % 3 == 1) + usize::from(before == b' '),
             Class::Sign if goes_on && PAIRS.contains(&[before, byte]) => usize::from(run % 4 == 1),
             Class::Space => usize::from(run == 2 || run % 8 == 0),

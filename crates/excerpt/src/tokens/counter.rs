@@ -7,8 +7,8 @@ use super::{digest::digest, encoding, pieces::Pieces};
 /// Pieces that are remembered; a newer one takes the place of an older.
 const SLOTS: usize = 1 << 15;
 
-/// A counter that remembers what pieces cost, by their digest. Two pieces of one digest would be
-/// taken for each other; of 64 bits that is never seen.
+/// A counter that caches the tokens of pieces, by their digest. Two pieces of one digest would be
+/// confused; with 64 bits that does not happen in practice.
 #[derive(Debug)]
 pub struct Counter {
     slots: Box<[(u64, u16)]>,
@@ -31,7 +31,7 @@ impl Counter {
         }
     }
 
-    /// About what the tokenizer says of the whole text, and hardly ever less.
+    /// Returns about the tokenizer's count for the whole text, and hardly ever less.
     pub fn count(&mut self, text: &str) -> usize {
         Pieces::of(text).map(|piece| self.piece(piece)).sum()
     }

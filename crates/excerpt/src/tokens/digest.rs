@@ -24,13 +24,13 @@ pub(crate) fn digest(bytes: &[u8]) -> u64 {
     digest.max(1)
 }
 
-/// The place from which on a word is looked for.
+/// Returns the slot at which the search for a word begins.
 pub(crate) fn find_slot(word: &[u8]) -> usize {
     usize::try_from(digest(word) % SLOTS as u64).expect("a place of the table")
 }
 
-/// What stands in the place of a word. No word's is [`EMPTY`]: there are fewer ranks than bits for
-/// them.
+/// Returns the table entry of a word. It is never [`EMPTY`], because not all values of the rank bits
+/// are used.
 pub(crate) fn make_entry(word: &[u8], rank: u32) -> u32 {
     let part = u32::try_from(digest(word) >> 40 & 0x3fff).expect("fourteen bits");
     part << RANK_BITS | rank

@@ -1,5 +1,5 @@
-//! The `o200k` encoding. Its tables lie in the program and are read there: nothing is loaded, and
-//! of 3.2 MB no more is in memory than what was looked at.
+//! The `o200k` encoding. Its tables are embedded in the program and read in place: nothing is loaded,
+//! and of 3.2 MB only the parts that were read are in memory.
 
 mod merge;
 mod ranks;

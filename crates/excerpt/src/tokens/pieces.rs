@@ -74,7 +74,7 @@ fn class_beyond(c: char) -> Class {
     }
 }
 
-/// Finds where the run of characters ends that satisfy `is_in`, from `at` on and within a piece.
+/// Finds the end of the run of characters that satisfy `is_in`, from `at` on and within a piece.
 fn run(text: &str, mut at: usize, is_in: impl Fn(Class) -> bool) -> usize {
     while at < PIECE_BYTES_MAX
         && let Some((class, length)) = class(&text[at..])

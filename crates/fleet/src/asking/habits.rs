@@ -7,7 +7,7 @@ use crate::{
     limits::{HABITS_MAX, QUIET_CALLS_MIN},
 };
 
-/// Which requests of a server led to questions that name no call.
+/// The requests of a server that led to questions that name no call.
 #[derive(Debug, Default)]
 pub(super) struct Habits(DashMap<String, Habit>);
 
@@ -28,7 +28,7 @@ pub(super) fn describe(request: &Request) -> String {
 }
 
 impl Habits {
-    /// Whether such a request was made often enough and never asked.
+    /// Returns true if such requests were made often enough and never led to a question.
     pub(super) fn is_quiet(&self, what: &str) -> bool {
         let habit = self.0.get(what);
         habit.is_some_and(|it| !it.asks && it.quiet_calls >= QUIET_CALLS_MIN)

@@ -7,8 +7,8 @@ use jsonrpc::{Cap, answered_id};
 use super::pending::{Answer, PendingRequests};
 use crate::limits::LIST_BYTES_MAX;
 
-/// The bound on a line, by its beginning: as long as the answer to the request it names, and
-/// where it names none, as any answer that is waited for.
+/// Returns the bound on a line, by its beginning: that of the response to the request it names, or,
+/// if it names none, the largest of all pending responses.
 pub(crate) fn cap(pending: &Arc<PendingRequests>) -> Cap {
     let pending = Arc::clone(pending);
     Arc::new(move |head| {
@@ -33,7 +33,7 @@ pub(super) fn refuse_too_long(pending: &PendingRequests, head: &[u8], bytes: usi
     }
 }
 
-/// The id of ours that a line answers, where the line names it at its beginning.
+/// Returns the id of our request that a line answers, if the line has it at its beginning.
 fn read_id(head: &[u8]) -> Option<u64> {
     answered_id(head)?.trim_matches('"').parse().ok()
 }

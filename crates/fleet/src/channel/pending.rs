@@ -1,4 +1,4 @@
-//! The requests under way on a channel, and what of the server's messages is theirs.
+//! The pending requests of a channel, and the server's messages that belong to them.
 
 use std::{fmt, sync::OnceLock};
 
@@ -29,7 +29,7 @@ pub(crate) struct PendingRequests {
     /// Cancelled when the server's lines ended.
     pub(super) ended: CancellationToken,
     pub(super) updates: Updates,
-    /// The server's first line that is no message, cut off.
+    /// The server's first line that is not a message, truncated.
     pub(super) stray: OnceLock<String>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct PendingRequest {
     /// Of its answer.
     pub(super) bytes_max: usize,
     pub(super) listeners: Listeners,
-    /// The request is over when this is dropped.
+    /// The request has ended when this is dropped.
     pub(super) over: DropGuard,
 }
 
@@ -66,13 +66,13 @@ impl PendingRequests {
     }
 }
 
-/// What is kept of a line that is no message: more than is shown, so that a secret in it is
-/// whole when it is masked.
+/// The number of bytes kept of a line that is not a message: more than is shown, so that a secret
+/// in it is complete when it is masked.
 const STRAY_BYTES_MAX: usize = 4096;
 
-/// Each answers whether the message was the channel's.
+/// Each method returns true if the message was for the channel.
 impl PendingRequests {
-    /// Takes an answer to a request of the channel, also to one that nobody waits for now.
+    /// Handles a response to a request of the channel, even if no caller waits for it any more.
     pub(super) fn take_answer(&self, line: &Bytes, message: &Message<'_>) -> bool {
         let Some(id) = message.id.and_then(read_own_id) else {
             return false;
@@ -140,7 +140,7 @@ impl PendingRequests {
     }
 }
 
-/// The number in an id of ours, also where the server gives it back as text.
+/// Returns the number of one of our ids, even if the server returns it as a string.
 fn read_own_id(id: &RawValue) -> Option<u64> {
     let id: u64 = id.get().trim_matches('"').parse().ok()?;
     (FIRST_ID..FIRST_ID + IDS).contains(&id).then_some(id)

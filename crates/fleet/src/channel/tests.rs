@@ -83,7 +83,7 @@ impl Peer {
     }
 }
 
-/// What the call answers after the server wrote these bytes; `ID` stands for its id.
+/// Returns the result of the call after the server wrote these bytes; `ID` is replaced by its id.
 async fn answered(written: &[u8]) -> Result<Json, ChannelError> {
     let mut peer = Peer::new();
     let call = peer.call();

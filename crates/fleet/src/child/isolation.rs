@@ -1,4 +1,4 @@
-//! A child that is kept from files and the network: by the kernel, or in a container.
+//! Restricts a child's access to files and the network: by the kernel, or in a container.
 
 use std::{
     collections::BTreeMap,
@@ -13,10 +13,10 @@ use tracing::warn;
 
 use crate::{environment::find_program, error::Failure, limits::CONTAINER_REMOVAL_WAIT};
 
-/// Programs that run containers, in the order in which they are looked for.
+/// Programs that run containers, in the order in which they are searched for.
 const ENGINES: [&str; 2] = ["docker", "podman"];
 
-/// What those programs read to find their daemon; the child sees nothing of it.
+/// Variables that those programs read to find their daemon; the child does not get them.
 const OF_ENGINES: [&str; 5] = [
     "DOCKER_HOST",
     "DOCKER_CONTEXT",
@@ -47,7 +47,7 @@ impl Limits {
         }
     }
 
-    /// The start of `program` by a helper that gives up the rest first.
+    /// Returns the command that starts `program` through a helper that drops all other permissions first.
     pub(super) fn confine(&self, program: &Path) -> Result<Command, Failure> {
         processes::sandbox::check().map_err(|error| {
             Failure::new(format!("`sandbox`: {error}"))
@@ -76,18 +76,18 @@ pub(super) struct Container {
     env: BTreeMap<String, String>,
 }
 
-/// What is to run in a container.
+/// A command to run in a container.
 pub(super) struct Contained<'a> {
     pub(super) image: &'a str,
     pub(super) command: &'a str,
     pub(super) folder: Option<&'a Path>,
     pub(super) limits: Option<&'a Limits>,
-    /// Variables that the child gets; of others, such as our `PATH`, it knows nothing.
+    /// Variables that are passed to the child; others, such as our `PATH`, are not.
     pub(super) passed: &'a [String],
 }
 
 impl Container {
-    /// A name of its own by the program that is found first on this `PATH`.
+    /// Creates a container with a unique name, run by the first engine found on this `PATH`.
     pub(super) fn new(server: &str, env: &BTreeMap<String, String>) -> Result<Self, Failure> {
         let engine = find_engine(env.get("PATH").map(String::as_str))?;
         let rest = getrandom::u64().map_err(|error| Failure::new(error.to_string()))?;
@@ -139,7 +139,7 @@ impl Container {
         command
     }
 
-    /// Removes what may be left of it. Where its child has left, that is nothing.
+    /// Removes the container if it still exists. If its child has exited, it does not.
     pub(super) async fn remove(&self, spawner: &Arc<Spawner>) {
         let mut command = self.engine_command();
         command.args(["rm", "--force", &self.name]);

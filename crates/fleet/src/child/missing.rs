@@ -1,4 +1,4 @@
-//! What to do about a program that is not there, or does not start.
+//! Hints for a program that does not exist, or does not start.
 
 use std::{io, path::PathBuf};
 
@@ -6,7 +6,7 @@ use tracing::debug;
 
 use crate::error::Failure;
 
-/// Of a file that is there and may be executed.
+/// The failure to start a file that exists and is executable.
 pub(super) fn describe_refused_start(command: &str, error: &io::Error) -> Failure {
     let failure = Failure::new(format!("cannot start `{command}`: {error}"));
     if error.kind() == io::ErrorKind::NotFound {
@@ -46,7 +46,7 @@ pub(super) fn describe_not_found(command: &str, searched: &[PathBuf]) -> Failure
     })
 }
 
-/// How to install what brings a program that many servers are started by.
+/// Returns how to install the package that provides a program with which many servers are started.
 fn describe_install(command: &str) -> Option<&'static str> {
     match command {
         "node" | "npm" | "npx" => {

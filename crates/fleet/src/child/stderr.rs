@@ -28,7 +28,7 @@ impl Tail {
         lines.push_back(line);
     }
 
-    /// The line that says why the child ended.
+    /// Returns the line that explains why the child ended.
     pub(super) fn find_telling(&self) -> Option<Telling> {
         let lines = self.lock();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();

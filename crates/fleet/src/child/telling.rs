@@ -1,14 +1,14 @@
-//! Which line of a child's stderr says why it ended: programs say it first, in the middle or last,
-//! and much around it.
+//! Selects the line of a child's stderr that explains why it ended: programs print it first, in the
+//! middle or last, among many other lines.
 
-/// The line that says why, and what can be done about it.
+/// The line that explains the failure, and a hint to fix it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Telling {
     pub(super) line: String,
     pub(super) hint: Option<&'static str>,
 }
 
-/// The telling line of what a child wrote, if it wrote anything.
+/// Returns the line of a child's output that explains the failure, if it wrote anything.
 pub(super) fn find_telling(lines: &[&str]) -> Option<Telling> {
     let readers = [of_npm, of_uv, of_docker, of_python, of_node, of_any];
     let line = readers.iter().find_map(|read| read(lines))?;
@@ -20,7 +20,7 @@ pub(super) fn find_telling(lines: &[&str]) -> Option<Telling> {
     })
 }
 
-/// Whether a line names a variable, and says that it is not there.
+/// Returns true if a line names a variable and says that it is not set.
 fn wants_variable(line: &str) -> bool {
     let is_part = |c: char| c == '_' || c.is_ascii_uppercase() || c.is_ascii_digit();
     let is_variable =
@@ -42,7 +42,7 @@ const MISSING: [&str; 8] = [
 ];
 const SET_VARIABLE: &str = "set that variable in `env` of this server";
 
-/// What to do about words that a telling line may hold; the first that it holds counts.
+/// Hints by text that the selected line may contain; the first match is used.
 const HINTS: &[(&str, &str)] = &[
     ("npm error 404", NO_PACKAGE),
     ("npm ERR! 404", NO_PACKAGE),
@@ -105,7 +105,7 @@ fn of_npm(lines: &[&str]) -> Option<String> {
     Some(join_words(line))
 }
 
-/// Whether it labels what is said elsewhere.
+/// Returns true if the line is only a label of details that other lines give.
 fn is_npm_label(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     let is_log = text.starts_with("A complete log") || text.starts_with("Log files");
@@ -120,7 +120,7 @@ const NPM_TELLS: [&str; 4] = [
     "No matching version",
 ];
 
-/// Of uv, the last cause: the error itself only says what uv was doing.
+/// For uv, the last cause: the error itself only describes the operation.
 fn of_uv(lines: &[&str]) -> Option<String> {
     let is_error = |line: &&str| {
         line.trim_start().starts_with("error: ") || line.trim_start().starts_with('×')
@@ -136,7 +136,7 @@ fn of_uv(lines: &[&str]) -> Option<String> {
             Some((at + 1 + place, text.trim()))
         });
     let (at, cause) = causes.next_back()?;
-    // A cause goes on in lines that are indented.
+    // A cause continues in indented lines.
     let more = lines[at + 1..].iter().take_while(|line| {
         line.starts_with("   ") && !line.trim().is_empty() && !line.trim().starts_with("hint")
     });
@@ -156,7 +156,7 @@ fn of_docker(lines: &[&str]) -> Option<String> {
 
 /// Of Python, the exception: the first line after the last traceback that is not indented.
 fn of_python(lines: &[&str]) -> Option<String> {
-    // Of a group of exceptions each line begins with signs that show what belongs to what.
+    // In an exception group, each line begins with characters that show the nesting.
     let inside: Vec<&str> = (lines.iter())
         .map(|line| {
             line.trim_start_matches([' ', '+', '-'])
@@ -175,8 +175,8 @@ fn of_python(lines: &[&str]) -> Option<String> {
     Some(join_words(exception))
 }
 
-/// Of Node.js, the error before its stack; of a program that Node.js only started, what that
-/// program said before.
+/// For Node.js, the error before its stack; for a program that Node.js only started, the earlier
+/// output of that program.
 fn of_node(lines: &[&str]) -> Option<String> {
     let is_frame = |line: &&str| {
         line.starts_with(' ') && line.trim_start().starts_with("at ") && line.contains(':')
@@ -225,7 +225,7 @@ fn of_any(lines: &[&str]) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-/// Whether a line says nothing of this child.
+/// Returns true if a line carries no information about this child.
 fn is_chatter(line: &str) -> bool {
     let line = line.trim();
     CHATTER.iter().any(|start| line.starts_with(start))

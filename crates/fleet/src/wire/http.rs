@@ -95,13 +95,13 @@ impl Site {
         })
     }
 
-    /// With the token of a login in each request.
+    /// Sends the token of a login with each request.
     pub(crate) fn with_login(mut self, credential: Option<Arc<Credential>>) -> Self {
         self.credential = credential;
         self
     }
 
-    /// Whether it is us who say who we are.
+    /// Returns true if the proxy itself holds the login that authenticates the requests.
     pub(super) fn has_login(&self) -> bool {
         self.credential.is_some()
     }

@@ -114,7 +114,7 @@ impl Streamable {
         let (service, about) = opened.map_err(|error| explain_refusal(error, &client))?;
         let is_stateless = about.spoken.revision.is_stateless();
         if !is_stateless {
-            // What a server asks before that goes nowhere, and its call waits in vain.
+            // A request that the server sends before that is lost, and its call waits in vain.
             let _ = timeout(LISTEN_WAIT, client.listening()).await;
         }
         let ended = CancellationToken::new();
@@ -263,7 +263,7 @@ impl Streamable {
         let _ = self.peer.notify_roots_list_changed().await;
     }
 
-    /// Whether it has ended, or is about to: after a refusal it is used no more.
+    /// Returns true if it has ended or is about to: after a refusal it is not used any more.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.is_cancelled() || self.stop.lock().is_none()
     }

@@ -25,12 +25,12 @@ fn read(bytes: &[u8], lengths: &[u8], bytes_max: usize) -> (Vec<Event>, bool) {
     (events, false)
 }
 
-/// The same events are read in whatever pieces they come, and nothing longer than the bound is
-/// held. `input`: the bound, then lengths of pieces, then bytes.
+/// Checks that the same events are read however the bytes are divided, and that nothing longer than
+/// the bound is buffered. `input`: the bound, then lengths of pieces, then bytes.
 ///
 /// # Panics
 ///
-/// Where that is not so.
+/// Panics if the property does not hold.
 pub fn events_are_the_same_however_they_come(input: &[u8]) {
     let (head, bytes) = input.split_at(input.len().min(8));
     let (bytes_max, lengths) = head.split_first().unwrap_or((&0, &[]));
@@ -46,11 +46,11 @@ pub fn events_are_the_same_however_they_come(input: &[u8]) {
     );
 }
 
-/// Messages that are written as events are read as they were. `input`: the messages, one a line.
+/// Checks that messages written as events are read unchanged. `input`: the messages, one per line.
 ///
 /// # Panics
 ///
-/// Where that is not so.
+/// Panics if the property does not hold.
 pub fn messages_that_are_written_are_read(input: &[u8]) {
     let messages = input.split(|byte| matches!(byte, b'\n' | b'\r'));
     let messages: Vec<Bytes> = messages.map(Bytes::copy_from_slice).collect();

@@ -43,7 +43,7 @@ impl AsyncRead for Pieces {
     }
 }
 
-/// What is read when each wait is given up once and begun again.
+/// Returns the lines that are read if each read is cancelled once and restarted.
 fn read(bytes: &[u8], lengths: &[u8], line_bytes_max: usize) -> Vec<Line> {
     let mut reader = LineReader::new(Pieces {
         bytes: bytes.to_vec(),
@@ -74,12 +74,13 @@ fn split(bytes: &[u8]) -> Vec<&[u8]> {
     ended.chain(last).collect()
 }
 
-/// Lines are read as they were sent, each by itself and within its bound, in whatever pieces they
-/// come and whenever a wait is given up. `input`: the bound, then lengths of pieces, then bytes.
+/// Checks that lines are read as they were sent, each separately and within its bound, however the
+/// bytes are divided and whenever a read is cancelled. `input`: the bound, then lengths of pieces,
+/// then bytes.
 ///
 /// # Panics
 ///
-/// Where that is not so.
+/// Panics if the property does not hold.
 pub fn lines_are_those_that_were_sent(input: &[u8]) {
     let (head, bytes) = input.split_at(input.len().min(8));
     let (line_bytes_max, lengths) = head.split_first().unwrap_or((&0, &[]));

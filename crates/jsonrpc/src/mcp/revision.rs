@@ -2,8 +2,8 @@
 
 use std::{borrow::Cow, fmt};
 
-/// A revision of the protocol, a date such as `2025-11-25`; a later one is greater. The other side
-/// may name one that we do not know.
+/// A revision of the protocol, a date such as `2025-11-25`; a later one is greater. The peer may name
+/// one that we do not know.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision(Cow<'static, str>);
 
@@ -11,7 +11,7 @@ impl Revision {
     /// The last in which a session begins with `initialize`.
     pub const LAST_WITH_HANDSHAKE: Self = Self::dated("2025-11-25");
 
-    /// The first in which each request says everything about itself, in its `_meta`.
+    /// The first revision in which each request carries all its metadata, in its `_meta`.
     pub const FIRST_STATELESS: Self = Self::dated("2026-07-28");
 
     /// The one that a request over HTTP speaks if it names none.
@@ -40,19 +40,19 @@ impl Revision {
         &self.0
     }
 
-    /// Whether it is one that we speak.
+    /// Returns true if we support this revision.
     pub fn is_known(&self) -> bool {
         Self::KNOWN.contains(self)
     }
 
-    /// Whether there is no handshake, and each request says everything about itself. A later one
-    /// than we know is taken to be so.
+    /// Returns true if there is no handshake, and each request carries all its metadata. Revisions later
+    /// than those we know are assumed to be stateless.
     pub fn is_stateless(&self) -> bool {
         *self >= Self::FIRST_STATELESS
     }
 }
 
-/// The last that every server of any age can be asked for.
+/// The latest revision that can be requested from every server, old or new.
 impl Default for Revision {
     fn default() -> Self {
         Self::LAST_WITH_HANDSHAKE

@@ -1,14 +1,14 @@
-//! How messages travel.
+//! Transports of messages.
 
-/// A way on which messages travel between a client and a server.
+/// A transport of messages between a client and a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Transport {
-    /// Lines over the standard input and output of a child.
+    /// Lines over the standard input and output of a child process.
     #[default]
     Stdio,
     /// One address, to which each message is posted; its answer comes in the response.
     StreamableHttp,
-    /// HTTP+SSE of revision 2024-11-05: one stream of events brings all that the server says.
+    /// HTTP+SSE of revision 2024-11-05: one stream of events carries all messages of the server.
     Sse,
 }
 

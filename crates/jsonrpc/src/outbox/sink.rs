@@ -17,19 +17,19 @@ use tokio::{
 pub enum Sink {
     /// A pipe, such as the standard input of a child.
     Pipe(pipe::Sender),
-    /// A socket, to which both sides write. It does not block, and only whoever has to wait for it has
-    /// the event loop look at it: the system tells of room in a socket each time its peer reads, which
-    /// would wake us after every line.
+    /// A socket, to which both sides write. It is non-blocking, and is registered with the event loop only
+    /// while a writer has to wait: the system reports free space each time the peer reads, which would
+    /// wake us after every line.
     Socket(UnixStream),
     /// Anything else.
     Stream(Mutex<Box<dyn AsyncWrite + Send + Unpin>>),
 }
 
-/// Both ends of a socket, of which the event loop is told only what there is to read.
+/// Returns both halves of a socket. The event loop watches it only for input.
 pub fn split_socket(socket: UnixStream) -> io::Result<(pipe::Receiver, Sink)> {
     socket.set_nonblocking(true)?;
     let input = OwnedFd::from(socket.try_clone()?);
-    // It reads what is no pipe as well, as any file.
+    // The pipe receiver reads from other descriptors as well.
     let input = pipe::Receiver::from_owned_fd_unchecked(input)?;
     Ok((input, Sink::Socket(socket)))
 }
@@ -76,7 +76,7 @@ impl Sink {
     }
 }
 
-/// Waits until a socket takes something. Watched anew each time: what waits is seldom.
+/// Waits until a socket is writable. Registers the socket each time, because waits are rare.
 async fn wait_for_room(socket: &UnixStream) -> io::Result<()> {
     let watched = OwnedFd::from(socket.try_clone()?);
     pipe::Sender::from_owned_fd_unchecked(watched)?

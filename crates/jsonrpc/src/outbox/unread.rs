@@ -1,4 +1,4 @@
-//! What is left in a pipe that nobody reads any more.
+//! The unread bytes in a pipe that has no reader any more.
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -6,7 +6,7 @@ use rustix::{
 };
 use tokio::net::unix::pipe;
 
-/// The bytes in a pipe that nobody reads any more, and nobody will; `None` while somebody may.
+/// Returns the number of unread bytes in a pipe without readers; `None` while a reader exists.
 pub(super) fn left_unread(pipe: &pipe::Sender) -> Option<u64> {
     let mut ends = [PollFd::new(pipe, PollFlags::OUT)];
     poll(&mut ends, Some(&Timespec::default())).ok()?;

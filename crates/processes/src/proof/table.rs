@@ -18,11 +18,11 @@ pub(crate) struct Claim<'a> {
     pub(crate) meant: Meant<'a>,
 }
 
-/// Whose mark says so.
+/// The owner of the marks that are searched for.
 #[derive(Debug)]
 pub(crate) enum Meant<'a> {
     Nobody,
-    /// One child of ours, and what it started.
+    /// One child of ours, and its descendants.
     Child(&'a Mark),
     /// Every child of this proxy.
     ChildrenOf(Owner),
@@ -41,7 +41,7 @@ impl Meant<'_> {
     }
 }
 
-/// The processes there were at one moment. Empty where the system does not tell.
+/// The processes at one moment. Empty if the system does not provide them.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Row>,
@@ -83,7 +83,7 @@ impl Table {
         others.map(|stat| stat.identity).collect()
     }
 
-    /// Everybody who lives and is proven to be meant: by its own mark, or by its group.
+    /// Returns every live process that is proven to match the claim: by its own mark, or by its group.
     pub(crate) fn find(&self, claim: &Claim) -> Vec<Ours> {
         let evidence = self.rows.iter().filter(|row| claim.is_evidence(row));
         let groups: BTreeSet<i32> = evidence.map(|row| row.stat.group).collect();
@@ -96,8 +96,8 @@ impl Table {
         let is_whole = self.is_ours(group, claim);
         let meant = members().filter(|row| !row.stat.is_dead && (is_whole || claim.marks(row)));
         let held: Vec<Ours> = meant.filter_map(|row| Ours::hold(&row.stat)).collect();
-        // A group with somebody in it keeps its number. One that has the same member before and
-        // after the others were taken hold of has been the same all the time.
+        // A group that has members keeps its id. One that has the same member before and after handles to
+        // the others were opened has been the same all the time.
         let is_same = |row: &Row| {
             let now = row.stat.identity.read();
             now.is_some_and(|now| now.group == group)
@@ -108,9 +108,8 @@ impl Table {
         held
     }
 
-    /// Tells whether all who live in a group are ours for the sake of those who surely are: we made
-    /// the group, or its leader is ours, or is gone. Somebody of ours may have joined a group of
-    /// others.
+    /// Returns true if all live members of a group are ours because some certainly are: we created the
+    /// group, or its leader is ours, or has exited. A process of ours may have joined a foreign group.
     fn is_ours(&self, group: i32, claim: &Claim) -> bool {
         let mut members = self.rows.iter().filter(|row| row.stat.group == group);
         let leader = self
@@ -129,7 +128,7 @@ impl Claim<'_> {
         self.knows(row) || self.marks(row)
     }
 
-    /// The dead count: until somebody has waited for them, they hold the group's number.
+    /// Includes dead processes: until they are reaped, they hold the group's id.
     fn knows(&self, row: &Row) -> bool {
         let stat = &row.stat;
         let mut groups = self.groups.iter();
@@ -148,7 +147,7 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    /// A look that began after we were asked.
+    /// Returns a scan that began after this call.
     pub(crate) async fn look(&self) -> Arc<Table> {
         let asked = Instant::now();
         let mut last = self.last.lock().await;

@@ -47,7 +47,7 @@ impl Drop for Sleeper {
     }
 }
 
-/// Who is found for the mark's sake.
+/// Returns the pids of the processes that are found by the mark.
 fn found(mark: &Mark) -> Vec<u32> {
     let claim = Claim {
         groups: &[],
@@ -121,7 +121,7 @@ fn a_process_that_is_held_is_signalled_and_nobody_after_it() {
         assert_eq!(held.handle.is_some(), has_handle);
         held.signal(Signal::KILL);
         sleeper.0.wait().unwrap();
-        // Its number is free; whoever has it is not meant.
+        // Its pid is free; a process that has it now must not match.
         assert!(held.look_again().is_err());
         held.signal(Signal::KILL);
     }

@@ -80,7 +80,7 @@ fn at_the_end_of_its_input_it_ends_who_it_still_knows() {
     }
 }
 
-/// Nobody has our mark here. The leader is gone and waited for by the time of the KILL.
+/// No process has our mark here. The leader has exited and was reaped by the time of the KILL.
 #[test]
 fn who_was_found_in_a_group_stands_for_it_when_its_leader_is_gone() {
     let script = "(trap '' TERM; echo ready; sleep 1000; :) & wait";

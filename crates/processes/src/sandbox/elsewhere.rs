@@ -1,4 +1,4 @@
-//! Systems without Landlock, and processors that the filter does not know.
+//! Systems without Landlock, and processors that the filter does not support.
 
 use super::{Kept, Refused};
 
@@ -6,12 +6,12 @@ fn refuse() -> Refused {
     Refused::Unavailable("only Linux on x86-64 and ARM64 has what it takes".to_owned())
 }
 
-/// Tells whether [`enter`] can work.
+/// Checks that [`enter`] can work.
 pub fn check() -> Result<(), Refused> {
     Err(refuse())
 }
 
-/// Gives up what is not kept.
+/// Drops the permissions that are not kept.
 pub fn enter(_: &Kept) -> Result<(), Refused> {
     Err(refuse())
 }

@@ -35,15 +35,16 @@ const OF_SOCKETS: [i64; 3] = [198, 203, 425];
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
 
-/// Tells whether [`enter`] can work, without giving anything up.
+/// Checks that [`enter`] can work, without dropping permissions.
 pub fn check() -> Result<(), Refused> {
     ruleset().map(drop)
 }
 
-/// Gives up what is not kept: this thread, and all that it starts or becomes. Privileges cannot be
-/// gained any more, by a program with the setuid bit or otherwise; signals reach none outside.
+/// Drops the permissions that are not kept, for this thread and all that it starts or executes.
+/// Privileges cannot be gained any more, by a program with the setuid bit or otherwise; signals reach
+/// no process outside.
 ///
-/// Call it where no other thread runs, and execute the program from the same thread.
+/// Call it while no other thread runs, and execute the program from the same thread.
 pub fn enter(kept: &Kept) -> Result<(), Refused> {
     for path in &kept.write {
         let opened = File::open(path);
@@ -97,8 +98,8 @@ mod tests {
 
     use super::{Kept, check, enter};
 
-    /// What a thread still can do, once it kept only this: write inside, write outside, cut off a file
-    /// outside, move one out, connect, reach a unix socket, write to `/dev/null`, read.
+    /// Returns the operations that a confined thread can still do: write inside, write outside, truncate
+    /// a file outside, move one out, connect, reach a unix socket, write to `/dev/null`, read.
     fn try_all(network: bool) -> [bool; 8] {
         let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (inside, outside) = (inside.path(), outside.path());

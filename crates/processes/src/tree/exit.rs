@@ -8,10 +8,9 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-/// Returns when a child has left, and does not wait for it in the sense of the system: it stays a
-/// zombie, and its number its own.
+/// Returns when a child has exited, without reaping it: it stays a zombie and keeps its pid.
 pub(super) async fn exit(child: &Child) -> io::Result<ExitStatus> {
-    // Listening comes first, so that an exit after the look is heard.
+    // The signal listener is created first, so that an exit after the check is not missed.
     let mut exits = signal(SignalKind::child())?;
     loop {
         if let Some(status) = look(child)? {
@@ -21,7 +20,7 @@ pub(super) async fn exit(child: &Child) -> io::Result<ExitStatus> {
     }
 }
 
-/// The exit of a child that has left by now. The error is that it was waited for already.
+/// Returns the exit status if the child has exited. Fails if it was reaped already.
 pub(super) fn look(child: &Child) -> io::Result<Option<ExitStatus>> {
     let id = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     let id = id.ok_or_else(gone)?;

@@ -8,10 +8,10 @@ use crate::disk::Disk;
 use crate::embedding::vector::Vector;
 use crate::embedding::views::Key;
 
-/// Beside the catalog. 404 bytes a tool.
+/// The file next to the catalog. 404 bytes per tool.
 pub(crate) const FILE: &str = "meaning.bin";
 
-/// Vectors by what they were made of.
+/// Vectors by the key of their text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Kept(BTreeMap<Key, Vector>);
 
@@ -34,7 +34,7 @@ impl Kept {
         self.0.insert(key, vector);
     }
 
-    /// Takes in what the other has and we have not.
+    /// Adds the vectors of the other that are missing here.
     pub(crate) fn join(&mut self, other: Self) {
         for (key, vector) in other.0 {
             self.0.entry(key).or_insert(vector);

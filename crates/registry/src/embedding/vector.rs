@@ -24,7 +24,7 @@ impl Vector {
         Self { scale, small }
     }
 
-    /// The rounded numbers, and what they are to be multiplied by.
+    /// Returns the rounded numbers, and their scale.
     pub(crate) fn parts(&self) -> ([i8; DIMENSIONS], f32) {
         (*self.small, self.scale)
     }

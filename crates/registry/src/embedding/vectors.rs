@@ -15,14 +15,14 @@ use crate::loaded_tools::KnownServer;
 #[derive(Debug, Default)]
 pub(crate) struct Embeddings {
     rows: Vec<[i8; DIMENSIONS]>,
-    /// What each row was rounded by; 0 for a tool that has no vector.
+    /// The scale by which each row was rounded; 0 for a tool that has no vector.
     scales: Vec<f32>,
     known: usize,
-    /// Of each server that has visible tools, in their order: what its recipe says.
+    /// The recipe's description of each server that has visible tools, in their order.
     servers: Vec<About>,
 }
 
-/// What a recipe says of a server.
+/// A recipe's description of a server.
 #[derive(Debug)]
 enum About {
     Nothing,
@@ -30,12 +30,12 @@ enum About {
     Vector(Vector),
 }
 
-/// How near a request's meaning is.
+/// The similarity of a request's embedding.
 #[derive(Debug)]
 pub(crate) struct Similar {
-    /// To each visible tool, -1 to 1.
+    /// The similarity to each visible tool, -1 to 1.
     pub(crate) tools: Vec<f32>,
-    /// To what is known of each server that has visible tools, in their order.
+    /// The similarity to the description of each server that has visible tools, in their order.
     pub(crate) servers: Vec<Option<f32>>,
 }
 

@@ -8,8 +8,8 @@ use crate::limits::{DESCRIPTION_CHARS_ENCODED, PARAMETERS_ENCODED};
 /// See [`key`].
 pub(crate) type Key = [u8; 16];
 
-/// Server, name, what the description begins with, and the parameters: what the encoder was taught
-/// on (`crates/encoder/training`).
+/// Returns the server, the name, the beginning of the description, and the parameters: the input that
+/// the encoder was trained on (`crates/encoder/training`).
 pub(crate) fn text(entry: &Entry) -> String {
     let name = speak(entry.tool.name());
     let server = speak(entry.at.server.as_str());
@@ -22,7 +22,7 @@ pub(crate) fn text(entry: &Entry) -> String {
     format!("{server} {name}: {begin} ({})", parameters.join(", "))
 }
 
-/// A server, by what its recipe says of it.
+/// Returns the text of a server: its name and its recipe's description.
 pub(crate) fn server_text(name: &ServerName, about: &str) -> String {
     format!("{}: {about}", speak(name.as_str()))
 }
@@ -55,7 +55,7 @@ fn key_of(parts: &[&str]) -> Key {
 /// Raised whenever the text of an unchanged tool would differ.
 const TEXT: &str = "2";
 
-/// An identifier as one would say it: `getUserInfo_v2` is `get user info v2`.
+/// Splits an identifier into words: `getUserInfo_v2` becomes `get user info v2`.
 fn speak(name: &str) -> String {
     let mut words = String::with_capacity(name.len() + 8);
     let mut before = ' ';

@@ -81,7 +81,7 @@ impl<'a> Work<'a> {
         self.used.contains(key)
     }
 
-    /// Hands what is made to `write`, a batch at a time.
+    /// Passes the computed vectors to `write`, one batch at a time.
     pub(crate) fn run(
         &self,
         encoder: &Encoder,

@@ -16,8 +16,8 @@ pub(super) struct Text {
     pub(super) exact: Vec<String>,
 }
 
-/// One combined text, the name in it twice: adding up the scores of several fields lets a word
-/// that is rare in a short one drown all others.
+/// Returns one combined text that contains the name twice: with the sum of the scores of several
+/// fields, a word that is rare in a short field outweighs all others.
 pub(super) fn text(entry: &Entry) -> Text {
     let mut text = Text::default();
     text.add(entry.tool.name(), NAME_WEIGHT);

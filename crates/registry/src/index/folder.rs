@@ -16,8 +16,8 @@ use tantivy::directory::{
     Directory, DirectoryLock, FileHandle, MmapDirectory, WatchCallback, WatchHandle, WritePtr,
 };
 
-/// The longest wait for a lock of the index. Tantivy holds one while it opens or lists a few
-/// files; past it, this process makes an index of its own.
+/// The longest wait for a lock of the index. Tantivy holds one while it opens or lists a few files;
+/// after the timeout, this process builds an index of its own.
 const INDEX_LOCK_WAIT: Duration = Duration::from_millis(500);
 
 /// Tantivy waits without limit for the lock under which segments are opened: a process that is

@@ -62,7 +62,7 @@ fn may_join(generation: &Generation, group: &Group, entry: &Entry) -> bool {
         && servers.all(|other| other != server)
 }
 
-/// Two tools of one name take nearly the same and say nearly the same.
+/// Returns true if two tools of one name have nearly the same arguments and description.
 fn is_alike(one: &Entry, other: &Entry) -> bool {
     let takes = |entry: &Entry| -> BTreeSet<String> {
         let parameters = tool::parameters(&entry.tool.input_schema());

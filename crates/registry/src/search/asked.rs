@@ -9,7 +9,7 @@ use crate::words::{self, Word};
 pub(crate) enum ParsedQuery {
     /// Everything, by server.
     Browse,
-    /// These tools and no others.
+    /// Selects exactly these tools.
     Select(Vec<String>),
     Words(Wanted),
 }

@@ -46,7 +46,7 @@ impl Filter {
     }
 }
 
-/// A finer category lies within the one asked for.
+/// Returns true if a category is a subcategory of the requested one.
 fn is_within(category: &str, asked: &str) -> bool {
     crate::categories::within(category).is_some_and(|coarse| fold(coarse) == asked)
 }

@@ -19,9 +19,9 @@ use tantivy::tokenizer::Language as Snowball;
 struct Language {
     /// `WORD<TAB>ENGLISH` a line, sorted.
     source: &'static str,
-    /// Its words are parted by spaces.
+    /// Present if its words are separated by spaces.
     stemmer: Option<Snowball>,
-    /// Two of its words are written as one.
+    /// True if its compounds are written as one word.
     compounds: bool,
     by_stem: OnceLock<HashMap<String, &'static str>>,
 }
@@ -36,7 +36,7 @@ impl Language {
         }
     }
 
-    /// What an entry says; empty where it only belongs to the grammar.
+    /// Returns the translation of a word; empty if the word has only a grammatical function.
     fn exact(&self, word: &str) -> Option<&'static str> {
         let (mut low, mut high) = (0, self.source.len());
         while low < high {

@@ -1,4 +1,4 @@
-//! Lifts what worked for like requests, and lowers what failed, within bounds.
+//! Raises tools that worked for similar requests, and lowers those that failed, within bounds.
 
 use crate::generation::Generation;
 use crate::index::IndexField;

@@ -65,7 +65,7 @@ fn says_enough(text: &str) -> bool {
 /// the first.
 fn join_pieces<'a>(pieces: impl Iterator<Item = Piece<'a>>) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
-    // Whether the last part acts, and whether it says enough.
+    // `acts`: the last part names an action. `enough`: it is specific enough.
     let (mut acts, mut enough) = (false, false);
     for piece in pieces {
         let begins = piece.says_enough && enough && (acts && piece.acts || piece.follows);

@@ -1,10 +1,10 @@
 //! The score of every tool against the words of a query.
 //!
-//! Postings come from the index, everything else is decided here: statistics over living
-//! documents only, words the catalogue does not know, how much of the query a tool covers.
-//! Where tools have vectors, every tool is also as good as its embedding is near the request's:
-//! then words add to that, by their share of what the best tool's words are worth, and so does
-//! what its server is about.
+//! Postings come from the index, everything else is computed here: statistics over live documents
+//! only, words that are not in the catalogue, and the share of the query that a tool covers. If
+//! tools have vectors, the score begins with the similarity of the tool's embedding to the request's.
+//! Words add to it, in proportion to the score of the best tool's words, and so does the subject of
+//! its server.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -46,15 +46,15 @@ impl Fitting {
 
 #[derive(Debug)]
 pub(crate) struct Ranking {
-    /// Every tool that holds a word of the query (any tool, where embeddings have a say) and all
-    /// words it must hold, in no order.
+    /// Every tool that contains a word of the query (any tool, if embeddings are used) and all words
+    /// that it must contain, in no order.
     scored: Vec<Scored>,
     has_similar: bool,
-    /// What each tool's server adds to the nearness of embeddings; none where they have no say.
+    /// The amount that each tool's server adds to the similarity; none if embeddings are not used.
     context: Option<Vec<f32>>,
-    /// The most that words add to it.
+    /// The most that words add to the similarity.
     words_weight: f32,
-    /// Stems of the query, for the look at names.
+    /// Stems of the query, to compare with names.
     stems: BTreeSet<String>,
     pub(crate) unknown_words: Vec<String>,
     coverage_min: f32,
@@ -144,12 +144,12 @@ impl Ranking {
         }
     }
 
-    /// Whether the best of these is no more than a guess.
+    /// Returns true if the best of these is only a guess.
     fn is_guess(&self, tools: &[Scored]) -> bool {
         self.has_similar && most(tools, Scored::confidence) < self.confidence_min + SURE
     }
 
-    /// One of our tools is what the request asks for, whatever servers have.
+    /// Returns true if this tool of ours fits the request for certain, whatever tools servers have.
     fn fits_surely(&self, tool: &Scored) -> bool {
         if self.has_similar {
             tool.confidence() >= self.confidence_min + SURE
@@ -158,8 +158,8 @@ impl Ranking {
         }
     }
 
-    /// The best of these serves the request. To be refused what is there hurts more
-    /// than to be offered what is not: in doubt it does.
+    /// Returns true if the best of these fits the request. A missed tool is worse than a wrong offer:
+    /// in doubt it fits.
     fn fits(&self, best: &Best) -> bool {
         let by_words = best.coverage >= self.coverage_min || best.words >= WORDS_THAT_FIT;
         if !self.has_similar {
@@ -168,8 +168,8 @@ impl Ranking {
         best.confidence >= self.confidence_min && (by_words || best.similar >= SIMILAR_ENOUGH)
     }
 
-    /// Tools of servers that are closest, best first, although none fits; and whether one is so near
-    /// that it may be the right one.
+    /// Returns the most similar tools of servers, best first, although none fits; and true if one is so
+    /// similar that it may be the right one.
     pub(crate) fn nearest(
         &self,
         generation: &Generation,
@@ -261,12 +261,13 @@ impl Ranking {
         }
     }
 
-    /// What the server of a tool adds to its nearness; none where embeddings have no say.
+    /// Returns the amount that the server of a tool adds to its similarity; none if embeddings are not
+    /// used.
     pub(super) fn context_of(&self, place: usize) -> Option<f32> {
         self.context.as_ref().map(|context| context[place])
     }
 
-    /// The query spells out the server's name, or another that people have for it.
+    /// Returns true if the query contains the server's name, or another name that people use for it.
     fn names_server(&self, entry: &Entry) -> bool {
         let mut names = entry.server_stems().iter();
         names.any(|name| self.score_spelling(name) >= 1.0)
@@ -306,8 +307,9 @@ impl Best {
     }
 }
 
-/// What each visible tool's server adds to its nearness: as much as its tools are near together, and what
-/// its recipe says of it; less where they are many, of which by chance some are near to anything.
+/// Returns the amount that each visible tool's server adds to its similarity: from the similarity of all
+/// its tools and of its recipe's description; less if it has many tools, of which some are similar to
+/// anything by chance.
 fn context(generation: &Generation, similar: &Similar) -> Vec<f32> {
     let mut context = Vec::with_capacity(similar.tools.len());
     let of_one_server = |a: &Arc<Entry>, b: &Arc<Entry>| a.at.server == b.at.server;
@@ -378,7 +380,7 @@ const WORDS_THAT_FIT: u32 = 2;
 /// Tools of ours in one answer: they stand beside its page.
 const OURS_MAX: usize = 2;
 
-/// Of a few words each says much; of a long request the embedding does.
+/// Returns the weight of words: high for a few words; in a long request the embedding counts more.
 fn words_weight(words: usize) -> f32 {
     if words <= KEYWORDS_MAX {
         KEYWORDS_WEIGHT

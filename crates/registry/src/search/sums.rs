@@ -13,7 +13,7 @@ pub(crate) struct Scored {
     pub(crate) score: f32,
     /// The score by words alone.
     pub(super) lexical: f32,
-    /// The nearness of its embedding; 0 where embeddings have no say.
+    /// The similarity of its embedding; 0 if embeddings are not used.
     pub(super) similar: f32,
     /// Share of the query's weight that the tool's words carry, 0 to 1.
     pub(super) coverage: f32,

@@ -1,4 +1,4 @@
-//! Words that stand for each other: `registry/synonyms.toml`.
+//! Synonyms: `registry/synonyms.toml`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::index::{Index, IndexField};
 use crate::words;
 
-/// The tools whose text holds a word or what stands for it, and how often.
+/// Returns the tools whose text contains a word or a synonym of it, with the count.
 pub(crate) fn postings(index: &Index, stem: &str) -> Vec<(u32, u32)> {
     let own = index.postings(IndexField::Stems, stem);
     with_others(index, own, stem)

@@ -1,4 +1,4 @@
-//! One word of a query in the catalogue: the tools that hold it, and what it weighs.
+//! One word of a query in the catalogue: the tools that contain it, and its weight.
 
 use crate::index::{Index, IndexField};
 use crate::search::asked::WantedWord;

@@ -1,4 +1,4 @@
-//! The values in a request, as what they are: `~/q3.xlsx` is a spreadsheet, `*/5 * * * *` a schedule.
+//! The kinds of the values in a request: `~/q3.xlsx` is a spreadsheet, `*/5 * * * *` a schedule.
 
 /// The request with the kinds of its values behind it, for the encoder, which knows words only.
 pub(super) fn with_kinds(text: &str) -> String {

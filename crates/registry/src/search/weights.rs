@@ -18,11 +18,11 @@ pub(super) const KEYWORDS_WEIGHT: f32 = 0.25;
 pub(super) const WORDS_WEIGHT: f32 = 0.12;
 /// The share of a server's mean nearness, and of the logarithm of its size, in a tool's score.
 pub(super) const SERVER_NEAR: f32 = 0.3;
-/// That of its nearness to what a recipe says of the server.
+/// The weight of its similarity to the recipe's description of the server.
 pub(super) const SERVER_ABOUT: f32 = 0.1;
 pub(super) const SERVER_SIZE: f32 = 0.01;
 pub(super) const SERVER_NAMED: f32 = 0.1;
-/// A deprecated tool stands below its successor, which says the same.
+/// The factor for a deprecated tool, which ranks it below its successor with the same description.
 pub(super) const DEPRECATED: f32 = 0.8;
 pub(super) const MEANT_SHARE_MIN: f32 = 0.4;
 pub(super) const COVERAGE_CONFIDENCE: f32 = 0.2;

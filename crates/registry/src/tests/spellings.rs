@@ -1,5 +1,5 @@
-//! What a name means, however it is spelled: a server that the configuration knows speaks for
-//! itself, and no other server's tool can.
+//! The resolution of names in every spelling: the name of a configured server refers to that server
+//! alone, and to no other server's tool.
 
 use tempfile::tempdir;
 use tool::Tool;
@@ -7,9 +7,9 @@ use tool::Tool;
 use super::{failed, news, rules, tool};
 use crate::{FindError, Options, Overlay, Registry};
 
-/// What is asked for, and what it is or why it is not.
+/// The requested name, and the tool that it resolves to or the error.
 const SPELLINGS: [(&str, &str); 74] = [
-    // The tool itself, in every form that is forgiven.
+    // The tool itself, in every accepted spelling.
     ("gh/create_issue", "gh/create_issue"),
     ("gh/create-issue", "gh/create_issue"),
     ("gh/Create_Issue", "gh/create_issue"),

@@ -28,7 +28,7 @@ fn rank_of(piece: &[u8], from: usize, to: usize) -> u32 {
 }
 
 fn count_by_scans(piece: &[u8]) -> usize {
-    // Where each part begins, and the rank that it has with the next.
+    // The start of each part, and the rank of the part joined with the next one.
     let mut parts: Vec<(usize, u32)> = (0..piece.len())
         .map(|at| (at, rank_of(piece, at, at + 2)))
         .collect();

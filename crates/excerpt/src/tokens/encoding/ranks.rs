@@ -2,16 +2,16 @@
 
 use crate::tokens::digest::{EMPTY, RANK_BITS, SLOTS, find_slot, make_entry};
 
-/// Every word, one behind the other.
+/// Every word, concatenated.
 static WORDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/words"));
 
-/// Where the word of each rank begins in them, four bytes each.
+/// The offset in `WORDS` of the word of each rank, four bytes each.
 static STARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/starts"));
 
 /// The places of words by their digests, four bytes each.
 static ENTRIES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/slots"));
 
-/// Of any word, in bytes; a test counts it.
+/// The length of the longest word, in bytes; a test checks it.
 pub(super) const WORD_BYTES_MAX: usize = 128;
 
 /// The rank of a word; lower ones are put together first.

@@ -1,5 +1,5 @@
-//! A text in the pieces in which the encoding looks for words: what its pattern matches, told
-//! without a machine for patterns.
+//! Splits a text into the pieces in which the encoding looks for words: the matches of its pattern,
+//! found without a regex engine.
 //!
 //! Letters are of three kinds for it: capitals, small ones, and those that are either (letters
 //! without case, and marks, though a mark is no letter). In its order: a word that ends small, with
@@ -8,7 +8,7 @@
 
 use std::iter;
 
-/// What a character is for the pattern.
+/// The class of a character in the pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     Upper,
@@ -48,7 +48,7 @@ pub(super) fn split(mut text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the first piece ends; none of an empty text.
+/// Returns the end of the first piece; none for an empty text.
 fn find_end(text: &str) -> Option<usize> {
     let first = text.chars().next()?;
     let own = class(first);
@@ -72,13 +72,13 @@ fn is_line_end(c: char) -> bool {
     matches!(c, '\r' | '\n')
 }
 
-/// Where the characters end that satisfy `is_in`.
+/// Returns the end of the leading characters that satisfy `is_in`.
 fn run(text: &str, is_in: impl Fn(char) -> bool) -> usize {
     text.find(|c| !is_in(c)).unwrap_or(text.len())
 }
 
-/// Capitals or not, then at least one small letter. Where none follows, a letter that is either is
-/// taken for one.
+/// Returns the end of optional capitals and at least one small letter. If no small letter follows,
+/// the last letter or mark without case counts as one.
 fn small_word_end(text: &str) -> Option<usize> {
     let capitals = run(text, |c| is_capital(class(c)));
     let small = run(&text[capitals..], |c| is_small(class(c)));

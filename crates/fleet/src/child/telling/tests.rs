@@ -1,4 +1,4 @@
-//! What real programs wrote, and the line of it that tells.
+//! Output of real programs, and the line of it that explains the failure.
 
 use super::*;
 

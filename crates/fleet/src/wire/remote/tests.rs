@@ -27,7 +27,7 @@ const SECRET: &str = "s3cr3t-t0k3n";
 /// and white space.
 const ODD: &str = r#"{ "content":[{"type":"hologram","n":1.0,"big":1e400}], "zeta": 1, "alpha":{"x" : []},"resultType":"complete" }"#;
 
-/// What is guessed of a server.
+/// The guess about a server's protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opening {
     Sse,

@@ -104,7 +104,7 @@ impl InterceptingClient {
         self.notes.may_be_sse.load(Ordering::Relaxed)
     }
 
-    /// Who hears of resources that change.
+    /// The subscribers to changes of resources.
     pub(super) fn updates(&self) -> &Updates {
         &self.calls.updates
     }

@@ -1,5 +1,4 @@
-//! Numbers of processes are used again: who has the number of a child of ours after it is left
-//! alone.
+//! Process ids are reused: a process that gets the id of a former child of ours is not signalled.
 
 use std::{
     fs,
@@ -17,7 +16,7 @@ use crate::{
     reap,
 };
 
-/// Others start processes too, and take the number that we asked for.
+/// Other programs start processes too, and may take the pid that we request.
 const TRIES: usize = 200;
 
 /// Leads a group, and has nothing to do with us.
@@ -124,7 +123,7 @@ async fn nobody_gets_the_number_of_a_child_before_its_stop_is_done() {
     let mut tree = spawn("sleep 1000 & echo ready >&2; exit 3", &Arc::default());
     let leader = tree.id().unwrap();
     assert_eq!(tree.wait_for_exit().await.unwrap().code(), Some(3));
-    // With choice or without: the system itself says who has the number.
+    // In both cases, the system itself reports which process has the pid.
     assert!(Bystander::with_number(leader).is_none());
     let identity = Identity::of(leader.cast_signed()).unwrap();
     assert!(tree.group.as_ref().unwrap().knows(identity));

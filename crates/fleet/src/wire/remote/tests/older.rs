@@ -85,7 +85,7 @@ async fn an_older_server_is_found_served_byte_for_byte_and_remembered() {
         let (remote, about) = open(&web.url(path), opening).await.unwrap();
         assert!(matches!(remote, Remote::Sse(_)));
         assert_eq!(about.name.as_deref(), Some("web"));
-        // Who keeps what it spoke knows how to open it next time.
+        // The next connection can open the server with the recorded transport.
         assert_eq!(about.spoken.transport, Transport::Sse);
         check(&remote.call(&request("t")).await, ODD);
         check(&remote.list("tools/list", None).await, ODD);

@@ -40,7 +40,7 @@ impl Asked {
     }
 }
 
-/// What the server does about a request.
+/// The server's reply to a request.
 pub(super) enum Reply {
     Whole {
         status: u16,
