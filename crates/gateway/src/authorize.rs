@@ -19,7 +19,6 @@ use crate::{
     call_context::CallContext,
     call_note::CallNote,
     catalog::Catalog,
-    current_settings::CurrentSettings,
     error::ToolError,
     permission::{SHOWN_CHARS_MAX, show_call, show_name},
     policy::ClientPolicy,
@@ -137,7 +136,6 @@ struct Decided {
 /// Decides every call, by the rules and by asking the person: the single place of authorization.
 #[derive(Debug)]
 pub struct Authorizer {
-    settings: CurrentSettings,
     catalog: Arc<Catalog>,
     recorder: Arc<Recorder>,
     traces: Arc<Traces>,
@@ -146,14 +144,8 @@ pub struct Authorizer {
 }
 
 impl Authorizer {
-    pub(crate) fn new(
-        settings: CurrentSettings,
-        catalog: Arc<Catalog>,
-        recorder: Arc<Recorder>,
-        traces: Arc<Traces>,
-    ) -> Self {
+    pub(crate) fn new(catalog: Arc<Catalog>, recorder: Arc<Recorder>, traces: Arc<Traces>) -> Self {
         Self {
-            settings,
             catalog,
             recorder,
             traces,
@@ -235,7 +227,7 @@ impl Authorizer {
         arguments: &str,
         client: Option<&str>,
     ) -> Result<(ToolRef, Decision), ToolError> {
-        let policy = client.map(|client| self.settings.load().clients.of(Some(client)));
+        let policy = client.map(|client| self.catalog.settings().clients.of(Some(client)));
         let policy = policy.unwrap_or_else(ClientPolicy::of_command_line);
         let entry = self.catalog.resolve(name, &policy).await?;
         let context = CallContext {
@@ -253,7 +245,7 @@ impl Authorizer {
         thing: Thing<'_>,
         client: Option<&str>,
     ) -> Result<Result<Allowance, NotAllowable>, ToolError> {
-        let policy = &self.settings.load().policy;
+        let policy = &self.catalog.settings().policy;
         let find = |asked: &Asked<'_>| find_allowance(asked, policy, client);
         Ok(match thing {
             Thing::Tool(name) => {
@@ -266,7 +258,7 @@ impl Authorizer {
     }
 
     fn decide(&self, asked: &Asked<'_>, context: &CallContext) -> Decided {
-        let policy = Arc::clone(&self.settings.load().policy);
+        let policy = Arc::clone(&self.catalog.settings().policy);
         let subject = asked.subject(context);
         let mut decision = policy.decide(&subject);
         if asked.is_own && decision.rule().is_none() {

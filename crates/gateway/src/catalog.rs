@@ -5,7 +5,7 @@ mod search;
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -14,7 +14,8 @@ use files::clock::now_s;
 use fleet::{Survey, Variables};
 use parking_lot::Mutex;
 use registry::{
-    Entry, Generation, Learned, Pin, Registry, RelevanceFeedback, Rules, ServerRules, Usage, View,
+    CatalogServer, Entry, Generation, Learned, Pin, Registry, RelevanceFeedback, Rules,
+    ServerRules, Usage, View,
 };
 use tokio::sync::{Notify, watch};
 use tool::{ServerName, ToolRef};
@@ -74,6 +75,9 @@ pub struct Catalog {
     pub(crate) to_embed: Notify,
     /// Held while tools are embedded: one run serves all that wait for it.
     pub(crate) embedding: Arc<tokio::sync::Mutex<()>>,
+    /// A search waited for embeddings in vain, and no run has finished since: another process may
+    /// hold the lock.
+    pub(crate) embeddings_are_late: AtomicBool,
     /// The folder of saved scripts, as it was read last.
     saved: ArcSwap<SavedScripts>,
 }
@@ -112,6 +116,7 @@ impl Catalog {
             lists_changed: watch::Sender::new(()),
             to_embed: Notify::new(),
             embedding: Arc::default(),
+            embeddings_are_late: AtomicBool::new(false),
             saved: ArcSwap::from_pointee(saved),
         }
     }
@@ -303,10 +308,7 @@ impl Catalog {
     /// Servers that failed when they were last started or surveyed.
     pub(crate) fn down(&self, view: Option<&View>) -> Vec<String> {
         let catalog = self.registry.catalog();
-        let servers = catalog
-            .servers
-            .iter()
-            .filter(|server| view.is_none_or(|it| it.admits(&server.name, &server.category)));
+        let servers = catalog.servers.iter().filter(|server| sees(view, server));
         let down = servers.filter(|it| it.stale.is_some() || self.servers.is_down(&it.name));
         down.map(|server| server.name.to_string()).collect()
     }
@@ -360,6 +362,11 @@ fn rules(settings: &Settings, saved: &SavedScripts) -> Rules {
         });
     }
     rules
+}
+
+/// Returns true if the view admits this server; no view admits every server.
+pub(crate) fn sees(view: Option<&View>, server: &CatalogServer) -> bool {
+    view.is_none_or(|view| view.admits(&server.name, &server.category))
 }
 
 fn log_mistakes(saved: &SavedScripts) {

@@ -19,34 +19,27 @@ use crate::{
     call_note::CallNote,
     called::Called,
     catalog::Catalog,
-    current_settings::CurrentSettings,
     envelope::{ExecuteRequest, Options},
     error::ToolError,
     policy::ClientPolicy,
     reply::Reply,
-    servers::Servers,
 };
 
 /// Makes every call of a tool, from a client, a script or the command line.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
-    settings: CurrentSettings,
     catalog: Arc<Catalog>,
     authorizer: Arc<Authorizer>,
-    servers: Arc<dyn Servers>,
     built_in: BuiltInTools,
 }
 
 impl Dispatcher {
     pub(crate) fn new(
-        settings: CurrentSettings,
         catalog: Arc<Catalog>,
         authorizer: Arc<Authorizer>,
         built_in: BuiltInTools,
     ) -> Self {
         Self {
-            settings,
-            servers: Arc::clone(&catalog.servers),
             catalog,
             authorizer,
             built_in,
@@ -70,7 +63,7 @@ impl Dispatcher {
             // A script may outlive a change of the configuration: each of its calls follows the
             // current rules.
             policy: match &context.script {
-                Some(_) => self.settings.load().clients.renew(&context.policy),
+                Some(_) => self.catalog.settings().clients.renew(&context.policy),
                 None => context.policy,
             },
             ..context
@@ -93,7 +86,7 @@ impl Dispatcher {
     ) -> Result<Called, ToolError> {
         let (name, options) = (request.tool_name, request.options);
         let entry = &self.resolve(&name, &context, note).await?;
-        let settings = self.settings.load();
+        let settings = self.catalog.settings();
         let limit = settings.call_limit(entry, &options);
         let limit = limit.or_else(|| settings.usual_limit(entry));
         let arguments = check_arguments(entry, request.input, limit).await?;
@@ -123,11 +116,11 @@ impl Tools for Dispatcher {
     }
 
     fn limit(&self, entry: &Entry, options: &Options) -> Option<Duration> {
-        self.settings.load().call_limit(entry, options)
+        self.catalog.settings().call_limit(entry, options)
     }
 
     fn max_tokens(&self, entry: &Entry, options: &Options, policy: &ClientPolicy) -> u64 {
-        self.settings.load().max_tokens(entry, options, policy)
+        self.catalog.settings().max_tokens(entry, options, policy)
     }
 }
 

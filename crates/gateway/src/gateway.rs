@@ -93,7 +93,6 @@ impl Gateway {
         let settings = CurrentSettings::new(settings);
         let catalog = Arc::new(Catalog::new(settings.clone(), opened, Arc::clone(&servers)));
         let authorizer = Arc::new(Authorizer::new(
-            settings.clone(),
             Arc::clone(&catalog),
             Arc::clone(&recorder),
             Arc::clone(&traces),
@@ -104,7 +103,6 @@ impl Gateway {
         ));
         let run_script = Arc::new(RunScript {
             parts: Parts {
-                settings: settings.clone(),
                 catalog: Arc::clone(&catalog),
                 results: results.clone(),
                 recorder: Arc::clone(&recorder),
@@ -113,12 +111,7 @@ impl Gateway {
             turns: ScriptTurns::default(),
         });
         let built_in = built_in_tools(&catalog, &forwarder, &results, Arc::clone(&run_script));
-        let dispatcher = Dispatcher::new(
-            settings.clone(),
-            Arc::clone(&catalog),
-            Arc::clone(&authorizer),
-            built_in,
-        );
+        let dispatcher = Dispatcher::new(Arc::clone(&catalog), Arc::clone(&authorizer), built_in);
         Ok(Arc::new(Self {
             settings,
             catalog,
@@ -214,12 +207,10 @@ fn built_in_tools(
     let (catalog, forwarder) = (|| Arc::clone(catalog), || Arc::clone(forwarder));
     let results = || results.clone();
     let read_resource = ReadResource {
-        catalog: catalog(),
         forwarder: forwarder(),
         results: results(),
     };
     let get_prompt = GetPrompt {
-        catalog: catalog(),
         forwarder: forwarder(),
         results: results(),
     };

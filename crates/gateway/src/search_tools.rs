@@ -3,9 +3,7 @@
 use files::clock::now_ms;
 use std::sync::Arc;
 
-use registry::{
-    Asked, CatalogServer, Evidence, Found, Generation, Hit, Kind, Query, Review, Subject, View,
-};
+use registry::{Asked, Evidence, Found, Generation, Hit, Kind, Query, Review, Subject};
 use serde_json::{Value, json, value::RawValue};
 use telemetry::Recorder;
 use tool::ServerName;
@@ -13,7 +11,7 @@ use tool::ServerName;
 use crate::{
     built_in::is_own,
     call_context::CallContext,
-    catalog::Catalog,
+    catalog::{Catalog, sees},
     describe_tool,
     error::ToolError,
     forward::{Wanted, matching_lines, seen},
@@ -366,11 +364,6 @@ fn list_missing(missing: &[ServerName]) -> String {
 /// The most other servers with the same tool that are named; a hit has 90 tokens (interface, section
 /// 4).
 const ALSO_NAMED_MAX: usize = 3;
-
-/// Returns true if the view admits this server; no view admits every server.
-fn sees(view: Option<&View>, server: &CatalogServer) -> bool {
-    view.is_none_or(|view| view.admits(&server.name, &server.category))
-}
 
 fn query(arguments: &Loose) -> Query {
     const QUERY_KEYS: [&str; 3] = ["query", "q", "queries"];

@@ -214,7 +214,11 @@ pub(crate) async fn embed_tools(catalog: &Catalog, dropped: &CancellationToken) 
         let _turn = turn;
         registry.embed_tools(1, &|_, _| !dropped.is_cancelled())
     });
-    match making.await {
+    let made = making.await;
+    if matches!(made, Ok(Ok(_))) {
+        catalog.embeddings_are_late.store(false, Ordering::Relaxed);
+    }
+    match made {
         Ok(Ok(0)) => {}
         Ok(Ok(tools)) => info!(tools, "embedded"),
         Ok(Err(error)) => warn!(%error, "new tools are found by their words only"),

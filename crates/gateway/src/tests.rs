@@ -9,7 +9,10 @@ mod rounds;
 mod scripts;
 mod texts;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use fleet::{CallError, Failure, Ran};
 use serde_json::{Value, json, value::RawValue};
@@ -83,6 +86,13 @@ async fn the_first_search_without_a_sure_hit_waits_for_the_embeddings_of_a_few_t
         servers = servers.tool(server, &tool, said);
     }
     let scene = servers.open().await;
+    // After a wait in vain, no search waits until a run has finished.
+    let catalog = &scene.gateway.catalog;
+    catalog.embeddings_are_late.store(true, Ordering::Relaxed);
+    let query = json!({"query": "make the music stronger"});
+    let early = ask(&scene, SEARCH, &query).await.printable();
+    assert!(early.contains("no tool surely"), "{early}");
+    catalog.embeddings_are_late.store(false, Ordering::Relaxed);
     let searches = ["make the music stronger", "upload what I committed"];
     let searches = searches.map(|query| {
         let scene = &scene;

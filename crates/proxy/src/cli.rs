@@ -371,7 +371,7 @@ pub(crate) enum Command {
     },
     /// Print the manual page, or write a page for each command
     Man {
-        /// Where to write a page for each command [default: print one page]
+        /// Folder for a page of each command [default: print one page]
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
@@ -429,8 +429,8 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arg
     })
 }
 
-/// What clients' configurations name, word for word. It is read at the start of every session, and to
-/// have clap know all other commands for it takes longer than to connect.
+/// Parses `serve` as the configurations of clients write it. Each session begins with it, and clap's
+/// table of all other commands takes longer than a connection.
 fn parse_serve(arguments: &[OsString]) -> Option<Arguments> {
     let words: Vec<&str> = arguments
         .iter()

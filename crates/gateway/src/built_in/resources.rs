@@ -25,7 +25,6 @@ const LINES_MAX: usize = 50;
 /// `proxy/read_resource`.
 #[derive(Debug)]
 pub(crate) struct ReadResource {
-    pub(crate) catalog: Arc<Catalog>,
     pub(crate) forwarder: Arc<Forwarder>,
     pub(crate) results: ResultStore,
 }
@@ -44,7 +43,6 @@ impl BuiltInTool for ReadResource {
 /// `proxy/get_prompt`.
 #[derive(Debug)]
 pub(crate) struct GetPrompt {
-    pub(crate) catalog: Arc<Catalog>,
     pub(crate) forwarder: Arc<Forwarder>,
     pub(crate) results: ResultStore,
 }
@@ -89,7 +87,7 @@ impl ReadResource {
         max_tokens: u64,
     ) -> Result<Reply, ToolError> {
         let uri = text(arguments, "uri").unwrap_or_default();
-        let generation = self.catalog.generation().await?;
+        let generation = self.forwarder.catalog.generation().await?;
         let read = self
             .forwarder
             .read_resource(&generation, &uri, &Vec::new(), &context)
@@ -119,7 +117,7 @@ impl GetPrompt {
         let own = own.map(|raw| Json::from(raw.to_owned()));
         let mut params = vec![("name".to_owned(), json_text(&name))];
         params.extend(own.map(|own| ("arguments".to_owned(), own)));
-        let generation = self.catalog.generation().await?;
+        let generation = self.forwarder.catalog.generation().await?;
         let seen = seen(&generation, &context.policy);
         let got = self.forwarder.get_prompt(&seen, &params, &context).await;
         let result =

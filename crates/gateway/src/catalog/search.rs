@@ -1,11 +1,13 @@
 //! A search over the known tools, and over those of servers that are being asked.
 
+use std::sync::atomic::Ordering;
+
 use registry::{Generation, Kind, Query, View};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
-use super::Catalog;
+use super::{Catalog, sees};
 use crate::{
     error::ToolError,
     recent_searches::RecentSearches,
@@ -58,21 +60,26 @@ impl Catalog {
     }
 
     /// Waits until a few new tools have their embeddings, some milliseconds each; returns true if
-    /// they may have. Does not wait if there are many.
+    /// they may have. Does not wait if there are many, or if an earlier wait was in vain.
     async fn wait_for_embeddings(&self, generation: &Generation) -> bool {
         let missing = generation.unembedded();
-        if missing == 0 || missing > EMBEDDINGS_AWAITED_MAX {
+        let is_late = self.embeddings_are_late.load(Ordering::Relaxed);
+        if missing == 0 || missing > EMBEDDINGS_AWAITED_MAX || is_late {
             return false;
         }
         let never = CancellationToken::new();
         let embedding = survey::embed_tools(self, &never);
-        timeout(ANSWER_WAIT, embedding).await.is_ok()
+        let is_done = timeout(ANSWER_WAIT, embedding).await.is_ok();
+        if !is_done {
+            self.embeddings_are_late.store(true, Ordering::Relaxed);
+        }
+        is_done
     }
 
     fn is_seen(&self, name: &ServerName, view: Option<&View>) -> bool {
         let catalog = self.registry.catalog();
         let server = catalog.servers.iter().find(|it| it.name == *name);
-        server.is_none_or(|server| view.is_none_or(|it| it.admits(&server.name, &server.category)))
+        server.is_none_or(|server| sees(view, server))
     }
 
     /// Searches the known tools off the event loop: the embedding of a request takes milliseconds of

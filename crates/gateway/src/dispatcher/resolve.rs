@@ -67,7 +67,10 @@ impl Dispatcher {
         let Some(asks) = asks.map(|it| it.for_server(server) as Arc<dyn Asks>) else {
             return false;
         };
-        let logging_in = self.servers.log_in(server, context.client.as_ref(), &asks);
+        let logging_in = self
+            .catalog
+            .servers
+            .log_in(server, context.client.as_ref(), &asks);
         let logged_in = context.cancel.run_until_cancelled(logging_in).await;
         if logged_in != Some(true) {
             return false;

@@ -34,7 +34,7 @@ impl Dispatcher {
         let asker = context.asks.as_ref().map(|asks| asks.for_server(server));
         let request = Request {
             asks: asker.clone().map(|asks| asks as Arc<dyn Asks>),
-            limit: self.settings.load().call_limit(entry, options),
+            limit: self.catalog.settings().call_limit(entry, options),
             limit_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
             header_arguments: entry.tool.header_arguments(arguments.as_str()),
@@ -42,8 +42,14 @@ impl Dispatcher {
         };
         let request = context.complete(request);
         let asker = asker.as_deref();
-        let answer =
-            request_in_rounds(&*self.servers, server, request, asker, &context.cancel).await;
+        let answer = request_in_rounds(
+            &*self.catalog.servers,
+            server,
+            request,
+            asker,
+            &context.cancel,
+        )
+        .await;
         self.catalog
             .usage
             .record(&entry.at, answer.is_ok(), now_s());
@@ -56,7 +62,7 @@ impl Dispatcher {
             explain(error, entry, available).with_note(untaken.as_deref())
         })?;
         context.note_uris(server, result.as_str());
-        let settings = self.settings.load();
+        let settings = self.catalog.settings();
         let max_tokens = settings.max_tokens(entry, options, &context.policy);
         let called = Called::Server {
             result,

@@ -18,7 +18,7 @@ use crate::{
 /// Forwards requests for prompts, resources and completions.
 #[derive(Debug)]
 pub(crate) struct Forwarder {
-    pub(super) catalog: Arc<Catalog>,
+    pub(crate) catalog: Arc<Catalog>,
     pub(super) authorizer: Arc<Authorizer>,
 }
 

@@ -105,7 +105,7 @@ fn our_reaper() -> Reaper {
 }
 
 #[test]
-#[ignore = "a role in other tests, not a test"]
+#[ignore = "a child process of the tests of this file, which start it by name"]
 fn role_of_the_reaper() {
     reap(io::stdin().lock());
 }
@@ -187,7 +187,7 @@ async fn a_child_that_was_stopped_is_forgotten() {
 /// A proxy with a server under `sh -c`, and one that went to a group of its own before we
 /// could note it. It tells their groups and waits to be killed.
 #[tokio::test]
-#[ignore = "a role in other tests, not a test"]
+#[ignore = "a child process of the tests of this file, which start it by name"]
 async fn role_of_a_proxy() {
     let spawner = Arc::new(Spawner::new(Some(our_reaper()), "test".to_owned()));
     let script =

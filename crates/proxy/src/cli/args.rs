@@ -71,7 +71,7 @@ pub(crate) struct Search {
     /// Only tools with this tag; may be given again
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
-    /// How many, 1 to 20
+    /// Number of hits, 1 to 20
     #[arg(
         long,
         short = 'n',
@@ -83,7 +83,7 @@ pub(crate) struct Search {
     /// Say what speaks for each hit, term by term
     #[arg(long)]
     pub(crate) why: bool,
-    /// How many to pass over
+    /// Number of hits to skip
     #[arg(long, default_value_t = 0, value_name = "COUNT")]
     pub(crate) offset: usize,
     /// Ask with servers of this process, without the daemon
@@ -250,7 +250,7 @@ fn parse_span(text: &str) -> Result<u64, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct Stats {
-    /// What figures are added up by
+    /// Group the figures by this
     #[arg(long, value_enum, default_value_t = StatsBy::Tool)]
     pub(crate) by: StatsBy,
     /// Of the last days, today among them; 90 are kept
@@ -374,7 +374,7 @@ pub(crate) struct Add {
     /// The folder it runs in
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cwd: Option<String>,
-    /// What it is about; narrows a search
+    /// Category of its tools; narrows a search
     #[arg(long)]
     pub(crate) category: Option<String>,
     /// A word its tools are found by; may be given again
@@ -399,7 +399,7 @@ pub(crate) struct Read {
     /// Lines (or bytes, or matches) to pass over; negative counts from the end
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) offset: Option<i64>,
-    /// How many lines (or bytes, or matches)
+    /// Number of lines (or bytes, or matches)
     #[arg(long, value_name = "COUNT")]
     pub(crate) limit: Option<usize>,
     /// Count offset and limit in bytes
@@ -455,7 +455,7 @@ pub(crate) enum Daemon {
     Launch,
 }
 
-/// What a server keeps, and its command.
+/// The limits of a sandboxed server, and its command.
 #[derive(Debug, Args)]
 pub(crate) struct Confine {
     #[arg(long)]

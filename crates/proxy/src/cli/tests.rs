@@ -273,9 +273,9 @@ fn help_of_finding() {
     Options:
           --category <CATEGORY>  Only this category or server
           --tag <TAG>            Only tools with this tag; may be given again
-      -n, --max-results <COUNT>  How many, 1 to 20 [default: 5]
+      -n, --max-results <COUNT>  Number of hits, 1 to 20 [default: 5]
           --why                  Say what speaks for each hit, term by term
-          --offset <COUNT>       How many to pass over [default: 0]
+          --offset <COUNT>       Number of hits to skip [default: 0]
           --standalone           Ask with servers of this process, without the daemon
       -h, --help                 Print help
 
@@ -359,7 +359,7 @@ fn help_of_calling() {
     Options:
           --part <NUMBER>       One part, as a client reads it; all parts joined are the whole
           --offset <COUNT>      Lines (or bytes, or matches) to pass over; negative counts from the end
-          --limit <COUNT>       How many lines (or bytes, or matches)
+          --limit <COUNT>       Number of lines (or bytes, or matches)
           --bytes               Count offset and limit in bytes
           --grep <REGEX>        Lines that match a regular expression, with two lines around
           --select <JQ>         The values that a jq expression answers, a line each

@@ -12,7 +12,7 @@ use super::*;
 use crate::{limits::WALL_MAX, work_as_helper};
 
 #[test]
-#[ignore = "a role in other tests, not a test"]
+#[ignore = "the child process of the tests of this file, which start it by name"]
 fn role_of_the_helper() {
     // The test harness writes to stdout, so the shell provides another output.
     let mut output = fs::File::options().write(true).open("/dev/fd/3").unwrap();

@@ -25,7 +25,6 @@ use crate::{
     call_context::CallContext,
     called::Called,
     catalog::Catalog,
-    current_settings::CurrentSettings,
     describe_tool::describe_tool,
     envelope::{ExecuteRequest, Input, Options},
     error::ToolError,
@@ -36,7 +35,6 @@ use crate::{
 /// The parts of the gateway that scripts use.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    pub(crate) settings: CurrentSettings,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) results: ResultStore,
     pub(crate) recorder: Arc<Recorder>,
@@ -66,7 +64,7 @@ impl<'a> Reach<'a> {
         dry_run: bool,
     ) -> Self {
         Self {
-            workspace: Workspace::of(&parts.settings.load().state_dir, &context.caller),
+            workspace: Workspace::of(&parts.catalog.settings().state_dir, &context.caller),
             parts,
             tools,
             context: CallContext {

@@ -400,7 +400,7 @@ async fn a_server_that_hangs_costs_one_call_its_own_limit_and_no_other_call_anyt
 
 /// Run in a process of its own by the test below, with the proxy in its environment.
 #[tokio::test]
-#[ignore = "a role in the test below, not a test"]
+#[ignore = "the child process of the test below, which starts it by name"]
 async fn child_behind_a_proxy() {
     let (remote, _) = open("http://far.example/mcp", Opening::Handshake)
         .await
